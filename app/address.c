@@ -1,6 +1,7 @@
-/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT and unix:PATH, where HOST is a numeric
- * address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names are not looked up: a server that listens
- * somewhere else after a change in the DNS would surprise its owner. Called by options.c and banner.c. */
+/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT
+ * and unix:PATH, where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every IPv4
+ * address). Names are not looked up: a server that listens somewhere else after a change in the DNS
+ * would surprise its owner. Called by options.c and banner.c. */
 #include "address.h"
 
 #include <arpa/inet.h>
@@ -56,7 +57,8 @@ static bool parse_bracketed(const char *text, size_t length, struct uvh_address 
 /* How many bytes of `text` are a scheme with its "://". */
 static size_t parse_scheme(const char *text, size_t length, struct uvh_address *address)
 {
-    static const char *const schemes[] = {[UVH_SCHEME_HTTP] = "http://", [UVH_SCHEME_HTTPS] = "https://"};
+    static const char *const schemes[] = {
+        [UVH_SCHEME_HTTP] = "http://", [UVH_SCHEME_HTTPS] = "https://"};
     address->scheme = UVH_SCHEME_NONE;
     for (unsigned i = UVH_SCHEME_HTTP; i <= UVH_SCHEME_HTTPS; i++) {
         size_t own = strlen(schemes[i]);
@@ -76,7 +78,8 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
     length -= scheme_length;
     if (length == 0)
         return false;
-    if (length > strlen(UVH_ADDRESS_UNIX) && memcmp(text, UVH_ADDRESS_UNIX, strlen(UVH_ADDRESS_UNIX)) == 0) {
+    if (length > strlen(UVH_ADDRESS_UNIX) &&
+        memcmp(text, UVH_ADDRESS_UNIX, strlen(UVH_ADDRESS_UNIX)) == 0) {
         address->port = UVH_ADDRESS_NEVER;
         return scheme_length == 0 && set_host(address, text, length);
     }

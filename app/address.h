@@ -1,5 +1,5 @@
-/* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080", "localhost", "unix:/run/site.sock".
- * "http://" or "https://" may stand before all but the last.
+/* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080",
+ * "localhost", "unix:/run/site.sock". "http://" or "https://" may stand before all but the last.
  *
  * A parsed address is numeric, so nothing is ever looked up. Called by the options. */
 #ifndef UVH_APP_ADDRESS_H
@@ -8,10 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define UVH_ADDRESS_UNIX      "unix:"
-#define UVH_ADDRESS_HOST_SIZE (sizeof(UVH_ADDRESS_UNIX) + 107) /* the longest path of a unix socket */
-#define UVH_ADDRESS_NO_PORT   (-1)
-#define UVH_ADDRESS_NEVER     (-2)
+#define UVH_ADDRESS_UNIX "unix:"
+#define UVH_ADDRESS_HOST_SIZE \
+    (sizeof(UVH_ADDRESS_UNIX) + 107) /* the longest path of a unix socket */
+#define UVH_ADDRESS_NO_PORT (-1)
+#define UVH_ADDRESS_NEVER   (-2)
 
 enum uvh_scheme {
     UVH_SCHEME_NONE, /* TLS where there is a certificate */
@@ -21,8 +22,9 @@ enum uvh_scheme {
 
 struct uvh_address {
     char host[UVH_ADDRESS_HOST_SIZE]; /* numeric, without brackets; or "unix:" and a path */
-    int port;                         /* UVH_ADDRESS_NO_PORT: none was given; _NEVER: there is none */
-    enum uvh_scheme scheme;           /* as given; of a unix socket always NONE */
+    /* UVH_ADDRESS_NO_PORT: none was given; _NEVER: there is none */
+    int port;
+    enum uvh_scheme scheme; /* as given; of a unix socket always NONE */
 };
 
 /* Takes `length` bytes of `text` apart. False when they are no address. */

@@ -1,4 +1,5 @@
-/* Answers for the routes of a configuration file, and the fields that are added to answers. Added to a server by site.c. */
+/* Answers for the routes of a configuration file, and the fields that are added to answers. Added
+ * to a server by site.c. */
 #include "answers.h"
 
 #include <stdio.h>
@@ -55,10 +56,13 @@ int uvh_answers_add_fields(uvhttp_request_t *request, uvhttp_response_t *respons
 
 static int add_unless_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    return uvhttp_request_attached(request, &named_host) == NULL ? add_missing(request, response, arg) : 0;
+    return uvhttp_request_attached(request, &named_host) == NULL
+               ? add_missing(request, response, arg)
+               : 0;
 }
 
-int uvh_answers_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_answers_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *arg)
 {
     (void)request;
     int err = uvhttp_response_on_send(response, add_unless_named, arg);

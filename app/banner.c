@@ -1,9 +1,11 @@
-/* The start output. On a terminal: root, every URL the server can be reached under and what is switched on, in colour unless
- * NO_COLOR is set (https://no-color.org). Elsewhere one plain line, which scripts may rely on:
+/* The start output. On a terminal: root, every URL the server can be reached under and what is
+ * switched on, in colour unless NO_COLOR is set (https://no-color.org). Elsewhere one plain line,
+ * which scripts may rely on:
  *
  *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
  *
- * with "running" and the configuration file for `uvhttp run`. Where something is switched on, a second line says so:
+ * with "running" and the configuration file for `uvhttp run`. Where something is switched on, a
+ * second line says so:
  *
  *     uvhttp: on: hidden, rate-limit 1M, uploads from anybody
  *
@@ -55,7 +57,8 @@ static void add_text(struct url_list *list, const char *text, bool local)
 }
 
 /* `like` has the port and the scheme. */
-static void add_url(struct url_list *list, const char *host, const struct uvh_address *like, bool local)
+static void add_url(struct url_list *list, const char *host, const struct uvh_address *like,
+                    bool local)
 {
     char text[URL_SIZE];
     const char *open = uvh_address_is_ipv6(host) ? "[" : "";
@@ -128,8 +131,8 @@ static void print_urls(const struct url_list *urls)
     }
 }
 
-static void print_plain(const struct uvh_options *options, const struct url_list *urls, const char *what,
-                        const char *on, const char *metrics)
+static void print_plain(const struct uvh_options *options, const struct url_list *urls,
+                        const char *what, const char *on, const char *metrics)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
     print_path(what);
@@ -172,13 +175,14 @@ static void print_terminal_tls(const struct url_list *redirects, const char *cer
     }
 }
 
-static void print_terminal(const struct uvh_options *options, const struct url_list *urls, const char *what,
-                           const char *on, const char *metrics, const struct url_list *redirects,
-                           const struct uvh_self_signed *own)
+static void print_terminal(const struct uvh_options *options, const struct url_list *urls,
+                           const char *what, const char *on, const char *metrics,
+                           const struct url_list *redirects, const struct uvh_self_signed *own)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
-    bool color = (no_color == NULL || *no_color == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
+    bool color =
+        (no_color == NULL || *no_color == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
     const char *strong = color ? "\033[1;32m" : "";
     const char *link = color ? "\033[36m" : "";
     const char *faint = color ? "\033[2m" : "";
@@ -204,8 +208,9 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     putchar('\n');
     fputs(faint, stdout);
     if (!options->from_file) {
-        printf("  Index: %s. Folder listings: %s. Hidden files: %s.\n", *index == '\0' ? "none" : index,
-               options->files.listing ? "on" : "off", options->files.hidden ? "on" : "off");
+        printf("  Index: %s. Folder listings: %s. Hidden files: %s.\n",
+               *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
+               options->files.hidden ? "on" : "off");
         if (*on != '\0')
             printf("  On: %s.\n", on);
     }
@@ -213,7 +218,8 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
 }
 
 void uvh_banner_print(const struct uvh_options *options, const char *what,
-                      const struct uvh_address *addresses, size_t count, const struct uvh_banner_more *more)
+                      const struct uvh_address *addresses, size_t count,
+                      const struct uvh_banner_more *more)
 {
     if (options->log_level < UVHTTP_LOG_INFO)
         return;

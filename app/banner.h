@@ -13,9 +13,10 @@ struct uvh_banner_more {
     const struct uvh_tls *tls;
 };
 
-/* `what` is served: an absolute folder, or a configuration file; `addresses` are those listened on, with
- * their final ports and schemes. */
+/* `what` is served: an absolute folder, or a configuration file; `addresses` are those listened on,
+ * with their final ports and schemes. */
 void uvh_banner_print(const struct uvh_options *options, const char *what,
-                      const struct uvh_address *addresses, size_t count, const struct uvh_banner_more *more);
+                      const struct uvh_address *addresses, size_t count,
+                      const struct uvh_banner_more *more);
 
 #endif

@@ -13,10 +13,10 @@
 static int read_options(struct uvh_cert_command *command, int count, char **arguments, bool *help)
 {
     static const struct option options[] = {
-        {"key",             required_argument, NULL, 'k'},
+        {"key", required_argument, NULL, 'k'},
         {"passphrase-file", required_argument, NULL, 'p'},
-        {"help",            no_argument,       NULL, 'h'},
-        {NULL,              0,                 NULL, 0  },
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(count, arguments, "k:h", options, NULL)) != -1) {
@@ -36,7 +36,8 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
         }
     }
     if (count - optind != 1) {
-        fputs(count == optind ? "uvhttp cert: which file?" : "uvhttp cert: one file at a time", stderr);
+        fputs(count == optind ? "uvhttp cert: which file?" : "uvhttp cert: one file at a time",
+              stderr);
         fputs("\nTry 'uvhttp cert --help'.\n", stderr);
         return UVH_EXIT_USAGE;
     }

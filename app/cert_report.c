@@ -40,8 +40,8 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Prints the words that the server has for a pair of files that it cannot load, if they are about what was
- * looked for (`subject`, with which they begin). */
+/* Prints the words that the server has for a pair of files that it cannot load, if they are about
+ * what was looked for (`subject`, with which they begin). */
 static bool print_library_reason(const struct uvh_cert_command *command, const char *subject)
 {
     static const char field[] = "(passphrase_file)";
@@ -71,7 +71,8 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
     FILE *file = open_file(path);
     if (file == NULL)
         return false;
-    while (chain->count < CERTIFICATES_MAX && (one = PEM_read_X509(file, NULL, no_passphrase, NULL)) != NULL)
+    while (chain->count < CERTIFICATES_MAX &&
+           (one = PEM_read_X509(file, NULL, no_passphrase, NULL)) != NULL)
         chain->items[chain->count++] = one;
     fclose(file);
     bool ended = one != NULL || ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
@@ -83,11 +84,12 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
     if (told)
         ERR_clear_error();
     else if (ended)
-        fprintf(stderr, "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n",
+        fprintf(stderr,
+                "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n",
                 path);
     else
-        fprintf(stderr, "uvhttp cert: certificate %zu in '%s' cannot be read: %s\n", chain->count + 1, path,
-                uvh_certificate_reason(reason, sizeof(reason)));
+        fprintf(stderr, "uvhttp cert: certificate %zu in '%s' cannot be read: %s\n",
+                chain->count + 1, path, uvh_certificate_reason(reason, sizeof(reason)));
     return false;
 }
 
@@ -132,7 +134,8 @@ static bool print_one(const X509 *certificate)
 static bool is_self_signed(X509 *certificate)
 {
     EVP_PKEY *key = X509_get0_pubkey(certificate);
-    bool same = X509_NAME_cmp(X509_get_subject_name(certificate), X509_get_issuer_name(certificate)) == 0;
+    bool same =
+        X509_NAME_cmp(X509_get_subject_name(certificate), X509_get_issuer_name(certificate)) == 0;
     bool signed_by_it = same && key != NULL && X509_verify(certificate, key) == 1;
     ERR_clear_error();
     return signed_by_it;
@@ -144,18 +147,21 @@ static bool print_order(const struct chain *chain)
     for (size_t i = 0; i + 1 < chain->count; i++) {
         if (uvh_certificate_is_issued_by(chain->items[i], chain->items[i + 1]))
             continue;
-        printf("chain: NOT IN ORDER: certificate %zu is not issued by certificate %zu\n", i + 1, i + 2);
+        printf("chain: NOT IN ORDER: certificate %zu is not issued by certificate %zu\n", i + 1,
+               i + 2);
         return false;
     }
     X509 *last = chain->items[chain->count - 1];
     bool self_signed = is_self_signed(last);
     if (chain->count > 1)
         printf("chain: in order%s\n",
-               self_signed ? "; the last one is self-signed, and clients that trust it have it already" : "");
+               self_signed
+                   ? "; the last one is self-signed, and clients that trust it have it already"
+                   : "");
     else
-        printf("chain: %s\n", self_signed
-                                  ? "one certificate, self-signed"
-                                  : "one certificate; its intermediates, if it has some, are missing");
+        printf("chain: %s\n",
+               self_signed ? "one certificate, self-signed"
+                           : "one certificate; its intermediates, if it has some, are missing");
     return true;
 }
 
@@ -178,7 +184,8 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
     FILE *file = open_file(command->key_file);
     if (file == NULL)
         return false;
-    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
+    EVP_PKEY *key =
+        PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
     fclose(file);
     if (key == NULL && print_library_reason(command, "the key of")) {
         ERR_clear_error();
@@ -187,7 +194,9 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
     if (key == NULL) {
         fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
                 uvh_certificate_reason(reason, sizeof(reason)),
-                command->passphrase_file == NULL ? " (one with a pass phrase needs --passphrase-file)" : "");
+                command->passphrase_file == NULL
+                    ? " (one with a pass phrase needs --passphrase-file)"
+                    : "");
         return false;
     }
     bool belongs = X509_check_private_key(certificate, key) == 1;

@@ -8,8 +8,8 @@ struct uvh_cert_command {
     const char *passphrase_file; /* NULL: none */
 };
 
-/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED when a certificate is not valid now, the key does not belong to
- * it, or a file cannot be read. */
+/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED when a certificate is not valid now, the key does not
+ * belong to it, or a file cannot be read. */
 int uvh_cert_report(const struct uvh_cert_command *command);
 
 #endif

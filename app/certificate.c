@@ -9,7 +9,8 @@
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 
-bool uvh_certificate_fingerprint(const X509 *certificate, char text[UVH_CERTIFICATE_FINGERPRINT_SIZE])
+bool uvh_certificate_fingerprint(const X509 *certificate,
+                                 char text[UVH_CERTIFICATE_FINGERPRINT_SIZE])
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -98,10 +99,7 @@ bool uvh_certificate_is_issued_by(X509 *certificate, X509 *issuer)
 void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out)
 {
     static const char *const curves[][2] = {
-        {"prime256v1", "P-256"},
-        {"secp384r1",  "P-384"},
-        {"secp521r1",  "P-521"}
-    };
+        {"prime256v1", "P-256"}, {"secp384r1", "P-384"}, {"secp521r1", "P-521"}};
     char curve[64];
     size_t length;
     if (key == NULL) {

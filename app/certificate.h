@@ -1,4 +1,5 @@
-/* The fields of a certificate as text. Needs OpenSSL's libcrypto: a build without it leaves this out. */
+/* The fields of a certificate as text. Needs OpenSSL's libcrypto: a build without it leaves this
+ * out. */
 #ifndef UVH_APP_CERTIFICATE_H
 #define UVH_APP_CERTIFICATE_H
 
@@ -11,7 +12,8 @@
 #define UVH_CERTIFICATE_FINGERPRINT_SIZE 96
 
 /* SHA-256 of the certificate: "AB:CD:...". False when memory ran out. */
-bool uvh_certificate_fingerprint(const X509 *certificate, char text[UVH_CERTIFICATE_FINGERPRINT_SIZE]);
+bool uvh_certificate_fingerprint(const X509 *certificate,
+                                 char text[UVH_CERTIFICATE_FINGERPRINT_SIZE]);
 
 /* Seconds since 1970; 0: not a valid time. */
 int64_t uvh_certificate_seconds(const ASN1_TIME *time);

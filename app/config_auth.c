@@ -1,21 +1,27 @@
-/* See config_auth.h. What users and hashes may be is for the library to say, when the site is built. Called by config_site.c. */
+/* See config_auth.h. What users and hashes may be is for the library to say, when the site is
+ * built. Called by config_site.c. */
 #include "config_auth.h"
 
-static void read_realm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_realm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     ((struct uvh_setup_auth *)into)->realm = uvh_config_text(reader, value);
 }
 
-static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
-    ((struct uvh_setup_auth *)into)->file = (struct uvh_text){uvh_config_path(reader, value), value->mark};
+    ((struct uvh_setup_auth *)into)->file =
+        (struct uvh_text){uvh_config_path(reader, value), value->mark};
 }
 
-static void read_users(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_users(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     struct uvh_setup_auth *auth = into;
     if (value->kind != UVH_YAML_MAP) {
-        uvh_problems_add(reader->problems, value->mark, "users is a map of names and hashed passwords");
+        uvh_problems_add(reader->problems, value->mark,
+                         "users is a map of names and hashed passwords");
         return;
     }
     auth->users = uvh_config_allocate(reader, value->count, sizeof(*auth->users));
@@ -31,11 +37,7 @@ void uvh_config_auth_read(struct uvh_config_reader *reader, const struct uvh_yam
                           struct uvh_setup_auth *auth)
 {
     static const struct uvh_config_key keys[] = {
-        {"realm", read_realm},
-        {"users", read_users},
-        {"file",  read_file },
-        {NULL,    NULL      }
-    };
+        {"realm", read_realm}, {"users", read_users}, {"file", read_file}, {NULL, NULL}};
     auth->mark = value->mark;
     if (uvh_config_read_map(reader, value, "basic_auth", keys, auth) && auth->user_count == 0 &&
         auth->file.mark.line == 0)

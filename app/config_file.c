@@ -1,5 +1,6 @@
-/* Reads a configuration file: the keys of its top and of everything but the sites. Guarantees that nothing in it is ignored: a key that does
- * not exist and a value that cannot be meant are problems, and all of them are told together. Called by run.c. */
+/* Reads a configuration file: the keys of its top and of everything but the sites. Guarantees that
+ * nothing in it is ignored: a key that does not exist and a value that cannot be meant are
+ * problems, and all of them are told together. Called by run.c. */
 #include "config_file.h"
 
 #include <errno.h>
@@ -21,11 +22,10 @@ static const char *limit_name(size_t index, const void *arg)
 }
 
 /* Every limit by its name, as the library has them. */
-static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
 {
-    static const struct uvh_config_key none[] = {
-        {NULL, NULL}
-    };
+    static const struct uvh_config_key none[] = {{NULL, NULL}};
     struct uvh_setup *setup = into;
     if (value->kind != UVH_YAML_MAP) {
         uvh_config_read_map(reader, value, "server", none, into);
@@ -45,8 +45,10 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
 }
 
-/* A unix socket without '/' or '@' in front is one below the configuration's folder, like every path. */
-static bool read_address(struct uvh_config_reader *reader, const char *text, struct uvh_address *address)
+/* A unix socket without '/' or '@' in front is one below the configuration's folder, like every
+ * path. */
+static bool read_address(struct uvh_config_reader *reader, const char *text,
+                         struct uvh_address *address)
 {
     if (!uvh_address_parse(text, strlen(text), address))
         return false;
@@ -69,13 +71,15 @@ static void refuse_address(struct uvh_config_reader *reader, const char *text, s
                      text);
 }
 
-static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
 {
     struct uvh_setup *setup = into;
     struct uvh_text_list list = {.count = 0};
     uvh_config_read_texts(reader, value, &list);
     if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark, "listen is an empty list, so nobody could connect");
+        uvh_problems_add(reader->problems, value->mark,
+                         "listen is an empty list, so nobody could connect");
     if (list.count > UVH_OPTIONS_LISTEN_MAX) {
         uvh_problems_add(reader->problems, value->mark, "too many addresses; allowed are %d",
                          UVH_OPTIONS_LISTEN_MAX);
@@ -90,7 +94,8 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     setup->listen_count = list.count;
 }
 
-static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     static const char *const words[] = {"error", "warning", "info", "debug"};
     int level = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
@@ -98,16 +103,15 @@ static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_n
         ((struct uvh_setup *)into)->log_level = (uvhttp_log_level_t)level;
 }
 
-static void read_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                     void *into)
 {
-    static const struct uvh_config_key keys[] = {
-        {"level", read_level},
-        {NULL,    NULL      }
-    };
+    static const struct uvh_config_key keys[] = {{"level", read_level}, {NULL, NULL}};
     uvh_config_read_map(reader, value, "log", keys, into);
 }
 
-static void read_access_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_access_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                             void *into)
 {
     struct uvh_setup *setup = into;
     bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
@@ -137,22 +141,20 @@ static void read_access_buffer(struct uvh_config_reader *reader, const struct uv
                            &((struct uvh_setup *)into)->access_log.buffer_size);
 }
 
-static void read_access_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_access_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
 {
     uvh_config_read_number(reader, value, "milliseconds", 1, 60000,
                            &((struct uvh_setup *)into)->access_log.flush_ms);
 }
 
-static void read_access_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_access_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            void *into)
 {
     static const struct uvh_config_key keys[] = {
-        {"path",        read_access_path   },
-        {"format",      read_access_format },
-        {"pattern",     read_access_pattern},
-        {"buffer_size", read_access_buffer },
-        {"flush_ms",    read_access_flush  },
-        {NULL,          NULL               }
-    };
+        {"path", read_access_path},       {"format", read_access_format},
+        {"pattern", read_access_pattern}, {"buffer_size", read_access_buffer},
+        {"flush_ms", read_access_flush},  {NULL, NULL}};
     struct uvh_setup *setup = into;
     if (value->kind == UVH_YAML_SCALAR && !value->nothing) {
         read_access_path(reader, value, into);
@@ -163,7 +165,8 @@ static void read_access_log(struct uvh_config_reader *reader, const struct uvh_y
     }
 }
 
-static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
 {
     const char *path = uvh_config_text(reader, value);
     ((struct uvh_setup *)into)->metrics.path = (struct uvh_text){path, value->mark};
@@ -180,19 +183,19 @@ static void read_metrics_listen(struct uvh_config_reader *reader, const struct u
     if (!read_address(reader, text, &metrics->listen))
         refuse_address(reader, text, value->mark);
     else if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
-        uvh_problems_add(reader->problems, value->mark, "'%s' cannot be: metrics have no TLS", text);
+        uvh_problems_add(reader->problems, value->mark, "'%s' cannot be: metrics have no TLS",
+                         text);
     else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
         uvh_problems_add(reader->problems, value->mark,
-                         "'%s' has no port; metrics need one of their own, such as 127.0.0.1:9100", text);
+                         "'%s' has no port; metrics need one of their own, such as 127.0.0.1:9100",
+                         text);
 }
 
-static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     static const struct uvh_config_key keys[] = {
-        {"path",   read_metrics_path  },
-        {"listen", read_metrics_listen},
-        {NULL,     NULL               }
-    };
+        {"path", read_metrics_path}, {"listen", read_metrics_listen}, {NULL, NULL}};
     struct uvh_setup *setup = into;
     if (value->kind != UVH_YAML_MAP) {
         read_metrics_path(reader, value, into);
@@ -225,25 +228,25 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
     }
 }
 
-bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size, const char *folder,
-                          uvh_variable_cb variable, struct uvh_problems *problems)
+bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
+                          const char *folder, uvh_variable_cb variable,
+                          struct uvh_problems *problems)
 {
-    static const struct uvh_config_key keys[] = {
-        {"server",     read_server             },
-        {"listen",     read_listen             },
-        {"log",        read_log                },
-        {"access_log", read_access_log         },
-        {"tls",        uvh_config_tls_read     },
-        {"metrics",    read_metrics            },
-        {"sites",      uvh_config_site_read_all},
-        {NULL,         NULL                    }
-    };
+    static const struct uvh_config_key keys[] = {{"server", read_server},
+                                                 {"listen", read_listen},
+                                                 {"log", read_log},
+                                                 {"access_log", read_access_log},
+                                                 {"tls", uvh_config_tls_read},
+                                                 {"metrics", read_metrics},
+                                                 {"sites", uvh_config_site_read_all},
+                                                 {NULL, NULL}};
     file->yaml = (struct uvh_yaml){.root = NULL};
     if (!init_setup(&file->setup)) {
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
         return false;
     }
-    if (!uvh_yaml_read(&file->yaml, bytes, size, problems) || !uvh_expand(&file->yaml, variable, problems))
+    if (!uvh_yaml_read(&file->yaml, bytes, size, problems) ||
+        !uvh_expand(&file->yaml, variable, problems))
         return false;
     struct uvh_config_reader reader = {
         .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .folder = folder};
@@ -291,7 +294,8 @@ static const char *reason_of(int number)
     }
 }
 
-/* The folder of a file as an absolute path, for messages and printed configurations that mean the same from anywhere. */
+/* The folder of a file as an absolute path, for messages and printed configurations that mean the
+ * same from anywhere. */
 static bool find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
@@ -309,7 +313,8 @@ static const char *variable_of(const char *name)
     return getenv(name);
 }
 
-bool uvh_config_file_load(struct uvh_config_file *file, const char *path, struct uvh_problems *problems)
+bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
+                          struct uvh_problems *problems)
 {
     *file = (struct uvh_config_file){.yaml = {.root = NULL}};
     const struct uvh_mark whole = {0, 0};

@@ -1,4 +1,5 @@
-/* A map of the list becomes a rule of uvhttp_static_config_t for each of its patterns and fields. Called by config_site.c. */
+/* A map of the list becomes a rule of uvhttp_static_config_t for each of its patterns and fields.
+ * Called by config_site.c. */
 #include "config_rules.h"
 
 #include <stdio.h>
@@ -20,8 +21,8 @@ void uvh_config_rules_check(struct uvh_config_reader *reader, struct uvh_mark ma
                          err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
 }
 
-void uvh_config_rules_read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                                 uvhttp_static_config_t *files)
+void uvh_config_rules_read_types(struct uvh_config_reader *reader,
+                                 const struct uvh_yaml_node *value, uvhttp_static_config_t *files)
 {
     if (value->kind != UVH_YAML_MAP) {
         uvh_problems_add(reader->problems, value->mark,
@@ -30,7 +31,8 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader, const struct 
     }
     const char **types = uvh_config_allocate(reader, value->count, sizeof(*types));
     size_t count = 0;
-    for (const struct uvh_yaml_node *one = value->first; one != NULL && types != NULL; one = one->next) {
+    for (const struct uvh_yaml_node *one = value->first; one != NULL && types != NULL;
+         one = one->next) {
         const char *type = uvh_config_text(reader, one);
         size_t size = strlen(one->key->text) + (type == NULL ? 0 : strlen(type)) + 2;
         char *text = type == NULL ? NULL : uvh_config_allocate(reader, 1, size);
@@ -40,18 +42,21 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader, const struct 
         types[count++] = text;
         uvh_config_rules_check(
             reader, one->mark,
-            &(uvhttp_static_config_t){.types = (const char *const *)&types[count - 1], .type_count = 1});
+            &(uvhttp_static_config_t){.types = (const char *const *)&types[count - 1],
+                                      .type_count = 1});
     }
     files->types = count > 0 ? (const char *const *)types : NULL;
     files->type_count = count;
 }
 
-static void read_match(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_match(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     uvh_config_read_texts(reader, value, &((struct rule_reader *)into)->patterns);
 }
 
-static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     (void)reader;
     ((struct rule_reader *)into)->type = value;
@@ -64,13 +69,15 @@ static void read_cache_control(struct uvh_config_reader *reader, const struct uv
     ((struct rule_reader *)into)->cache_control = value;
 }
 
-static void read_download(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_download(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          void *into)
 {
     (void)reader;
     ((struct rule_reader *)into)->download = value;
 }
 
-static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     (void)reader;
     ((struct rule_reader *)into)->headers = value;
@@ -106,7 +113,8 @@ static void add_scalar(struct rule_list *list, const struct rule_reader *read,
 static void add_download(struct rule_list *list, const struct rule_reader *read)
 {
     bool on = false;
-    const char *text = read->download == NULL ? NULL : uvh_config_text(list->reader, read->download);
+    const char *text =
+        read->download == NULL ? NULL : uvh_config_text(list->reader, read->download);
     if (text == NULL)
         return;
     if (!uvh_options_switch(text, &on))
@@ -126,21 +134,21 @@ static void check_patterns(struct uvh_config_reader *reader, const struct rule_r
         uvh_config_rules_check(reader, read->patterns.items[i].mark,
                                &(uvhttp_static_config_t){.rules = &rule, .rule_count = 1});
     }
-    if (read->type == NULL && read->cache_control == NULL && read->download == NULL && read->headers == NULL)
-        uvh_problems_add(reader->problems, node->mark,
-                         "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'");
+    if (read->type == NULL && read->cache_control == NULL && read->download == NULL &&
+        read->headers == NULL)
+        uvh_problems_add(
+            reader->problems, node->mark,
+            "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'");
 }
 
 static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
 {
-    static const struct uvh_config_key keys[] = {
-        {"match",         read_match        },
-        {"type",          read_type         },
-        {"cache_control", read_cache_control},
-        {"download",      read_download     },
-        {"headers",       read_headers      },
-        {NULL,            NULL              }
-    };
+    static const struct uvh_config_key keys[] = {{"match", read_match},
+                                                 {"type", read_type},
+                                                 {"cache_control", read_cache_control},
+                                                 {"download", read_download},
+                                                 {"headers", read_headers},
+                                                 {NULL, NULL}};
     struct rule_reader read = {.type = NULL};
     struct uvh_field_list fields = {NULL, 0};
     size_t before = list->reader->problems->count;
@@ -162,8 +170,8 @@ static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
 static size_t most_rules(const struct uvh_yaml_node *node)
 {
     size_t patterns = 1, fields = 3;
-    for (const struct uvh_yaml_node *one = node->kind == UVH_YAML_MAP ? node->first : NULL; one != NULL;
-         one = one->next) {
+    for (const struct uvh_yaml_node *one = node->kind == UVH_YAML_MAP ? node->first : NULL;
+         one != NULL; one = one->next) {
         if (strcmp(one->key->text, "match") == 0 && one->kind == UVH_YAML_LIST)
             patterns = one->count;
         if (strcmp(one->key->text, "headers") == 0 && one->kind == UVH_YAML_MAP)
@@ -188,6 +196,7 @@ void uvh_config_rules_read(struct uvh_config_reader *reader, const struct uvh_ya
     files->rules = list.count > 0 ? list.items : NULL;
     files->rule_count = list.count;
     if (reader->problems->count == before)
-        uvh_config_rules_check(reader, value->mark,
-                               &(uvhttp_static_config_t){.rules = files->rules, .rule_count = list.count});
+        uvh_config_rules_check(
+            reader, value->mark,
+            &(uvhttp_static_config_t){.rules = files->rules, .rule_count = list.count});
 }

@@ -11,8 +11,8 @@ void uvh_config_rules_check(struct uvh_config_reader *reader, struct uvh_mark ma
                             const uvhttp_static_config_t *files);
 
 /* A map of extensions and types. */
-void uvh_config_rules_read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                                 uvhttp_static_config_t *files);
+void uvh_config_rules_read_types(struct uvh_config_reader *reader,
+                                 const struct uvh_yaml_node *value, uvhttp_static_config_t *files);
 
 /* A list of maps: what fits 'match' has 'type', 'cache_control', 'download' and 'headers'. */
 void uvh_config_rules_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -1,5 +1,5 @@
-/* Reads the sites of a configuration file: hosts, fields, routes. What a route answers with decides which keys it may have. Called by
- * config_file.c. */
+/* Reads the sites of a configuration file: hosts, fields, routes. What a route answers with decides
+ * which keys it may have. Called by config_file.c. */
 #include "config_site.h"
 
 #include "config_auth.h"
@@ -20,13 +20,15 @@ struct route_reader {
     const struct uvh_yaml_node *files;  /* the first that belongs to 'static' alone */
 };
 
-static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     struct route_reader *read = into;
     read->route->path = (struct uvh_text){uvh_config_text(reader, value), value->mark};
 }
 
-static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     struct route_reader *read = into;
     uvh_config_read_texts(reader, value, &read->route->methods);
@@ -35,18 +37,21 @@ static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml
                          "methods is an empty list; leave it out for the usual ones");
 }
 
-static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     struct route_reader *read = into;
     uvh_config_read_fields(reader, value, &read->route->headers);
 }
 
-static void read_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     uvh_config_auth_read(reader, value, &((struct route_reader *)into)->route->auth);
 }
 
-static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
 {
     struct route_reader *read = into;
     read->answers[read->answer_count++] = value;
@@ -106,7 +111,8 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     }
 }
 
-/* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory; NULL when there is none. */
+/* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory;
+ * NULL when there is none. */
 static const struct uvh_option *file_option(const char *wanted)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
@@ -121,7 +127,8 @@ static const struct uvh_option *file_option(const char *wanted)
     return NULL;
 }
 
-static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     struct route_reader *read = into;
     read->files = value;
@@ -129,14 +136,16 @@ static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_n
 }
 
 /* The two that are no options of `serve`, which serves a whole folder and has one. */
-static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     struct route_reader *read = into;
     read->files = value;
     read->route->files.file = uvh_config_text(reader, value);
 }
 
-static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            void *into)
 {
     struct route_reader *read = into;
     struct uvh_text_list *roots = &read->route->more_roots;
@@ -151,21 +160,24 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
     }
 }
 
-static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     struct route_reader *read = into;
     read->files = value;
     uvh_config_read_texts(reader, value, &read->route->prewarm);
 }
 
-static void read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     struct route_reader *read = into;
     read->files = value;
     uvh_config_rules_read_types(reader, value, &read->route->files);
 }
 
-static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     struct route_reader *read = into;
     read->files = value;
@@ -174,7 +186,8 @@ static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_n
 
 static const char target_word[] = "{target}";
 
-/* "{target}" stands at the end, and behind something that a client cannot change into another host: a target may begin with "//". */
+/* "{target}" stands at the end, and behind something that a client cannot change into another host:
+ * a target may begin with "//". */
 static void read_location(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                           struct uvh_setup_route *route, const char *text)
 {
@@ -184,10 +197,10 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
         return;
     size_t length = (size_t)(word - text);
     if (word[sizeof(target_word) - 1] != '\0' || strspn(text, "/") == length) {
-        uvh_problems_add(
-            reader->problems, value->mark,
-            "{target} is the path and query of the request, and stands at the end of a URL, such as "
-            "https://example.com{target}");
+        uvh_problems_add(reader->problems, value->mark,
+                         "{target} is the path and query of the request, and stands at the end of "
+                         "a URL, such as "
+                         "https://example.com{target}");
         return;
     }
     char *location = uvh_config_allocate(reader, 1, length + 1);
@@ -199,19 +212,22 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
 }
 
 /* Says what is wrong with the value of a field that is sent, if anything is. */
-static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, const char *text)
+static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        const char *text)
 {
     uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
     int err = check == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(check, "X-Value", text);
     if (err != 0 || *text == '\0')
-        uvh_problems_add(reader->problems, value->mark, "%s cannot be sent: it %s", value->key->text,
+        uvh_problems_add(reader->problems, value->mark, "%s cannot be sent: it %s",
+                         value->key->text,
                          *text == '\0'           ? "is empty"
                          : err == UVHTTP_EHEADER ? "holds a control character"
                                                  : uvhttp_strerror(err));
     uvhttp_prepared_free(check);
 }
 
-static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          void *into)
 {
     struct route_reader *read = into;
     read->answers[read->answer_count++] = value;
@@ -223,7 +239,8 @@ static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yam
     read_location(reader, value, read->route, text);
 }
 
-static void read_status(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_status(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
 {
     (void)reader;
     struct route_reader *read = into;
@@ -239,12 +256,14 @@ static void read_respond_status(struct uvh_config_reader *reader, const struct u
     route->status = (int)status;
 }
 
-static void read_body(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_body(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     ((struct uvh_setup_route *)into)->body = uvh_config_text(reader, value);
 }
 
-static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
     const char *text = uvh_config_text(reader, value);
     if (text != NULL)
@@ -252,14 +271,11 @@ static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_no
     ((struct uvh_setup_route *)into)->type = text;
 }
 
-static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
 {
     static const struct uvh_config_key keys[] = {
-        {"status", read_respond_status},
-        {"body",   read_body          },
-        {"type",   read_type          },
-        {NULL,     NULL               }
-    };
+        {"status", read_respond_status}, {"body", read_body}, {"type", read_type}, {NULL, NULL}};
     struct route_reader *read = into;
     struct uvh_setup_route *route = read->route;
     read->answers[read->answer_count++] = value;
@@ -291,8 +307,9 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
         read->route->status = statuses[index];
 }
 
-/* What is wrong with options whose values have a grammar of their own, each at its place. The check stops at the first, so that is left out for the next
- * turn; a message begins with the name of its option. */
+/* What is wrong with options whose values have a grammar of their own, each at its place. The check
+ * stops at the first, so that is left out for the next turn; a message begins with the name of its
+ * option. */
 static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                         const struct uvh_setup_route *route)
 {
@@ -303,7 +320,8 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
     while (uvhttp_static_check(&files, message, sizeof(message)) == UVHTTP_ECONFIG) {
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
-        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, key, route->root.mark), "%s", message);
+        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, key, route->root.mark), "%s",
+                         message);
         const struct uvh_option *option = file_option(key);
         if (option == NULL || !is_of_files(option))
             return;
@@ -325,8 +343,9 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
     if (route->path.mark.line == 0)
         uvh_problems_add(reader->problems, node->mark, "this route has no 'path'");
     if (read->answer_count == 0)
-        uvh_problems_add(reader->problems, node->mark,
-                         "this route answers with nothing; it needs 'static', 'redirect' or 'respond'");
+        uvh_problems_add(
+            reader->problems, node->mark,
+            "this route answers with nothing; it needs 'static', 'redirect' or 'respond'");
     if (read->answer_count > 1)
         uvh_problems_add(reader->problems, read->answers[1]->key->mark,
                          "this route has a '%s' already; it answers with one of them",
@@ -336,8 +355,9 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
                          read->files->key->text);
     for (size_t i = 0; i < route->methods.count && route->kind == UVH_ROUTE_STATIC; i++) {
         if (strcmp(route->methods.items[i].text, "GET") != 0)
-            uvh_problems_add(reader->problems, route->methods.items[i].mark,
-                             "files can be asked for by GET only (and by HEAD, which goes with it)");
+            uvh_problems_add(
+                reader->problems, route->methods.items[i].mark,
+                "files can be asked for by GET only (and by HEAD, which goes with it)");
     }
     if (route->kind == UVH_ROUTE_STATIC)
         check_files(reader, node, route);
@@ -347,64 +367,63 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
 static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                        struct uvh_setup_route *route)
 {
-    static const struct uvh_config_key keys[] = {
-        {"path",              read_path      },
-        {"methods",           read_methods   },
-        {"headers",           read_headers   },
-        {"basic_auth",        read_auth      },
-        {"static",            read_static    },
-        {"index",             read_files     },
-        {"listing",           read_files     },
-        {"listing_max",       read_files     },
-        {"archive",           read_files     },
-        {"archive_entries",   read_files     },
-        {"archive_size",      read_files     },
-        {"hidden",            read_files     },
-        {"cache_memory",      read_files     },
-        {"cache_entries",     read_files     },
-        {"memory_file_size",  read_files     },
-        {"revalidate_ms",     read_files     },
-        {"precompressed",     read_files     },
-        {"compress",          read_files     },
-        {"compress_min_size", read_files     },
-        {"compress_max_size", read_files     },
-        {"gzip_level",        read_files     },
-        {"brotli_level",      read_files     },
-        {"zstd_level",        read_files     },
-        {"watch",             read_files     },
-        {"negative_ms",       read_files     },
-        {"cache_descriptors", read_files     },
-        {"types",             read_types     },
-        {"default_type",      read_files     },
-        {"rules",             read_rules     },
-        {"immutable_assets",  read_files     },
-        {"rate_limit",        read_files     },
-        {"rate_burst",        read_files     },
-        {"uploads",           read_files     },
-        {"upload_max_size",   read_files     },
-        {"upload_overwrite",  read_files     },
-        {"upload_folders",    read_files     },
-        {"upload_sync",       read_files     },
-        {"clean_urls",        read_files     },
-        {"spa",               read_files     },
-        {"fallback",          read_files     },
-        {"try_files",         read_files     },
-        {"error_pages",       read_files     },
-        {"symlinks",          read_files     },
-        {"file",              read_file      },
-        {"more_roots",        read_more_roots},
-        {"prewarm",           read_prewarm   },
-        {"redirect",          read_redirect  },
-        {"status",            read_status    },
-        {"respond",           read_respond   },
-        {NULL,                NULL           }
-    };
+    static const struct uvh_config_key keys[] = {{"path", read_path},
+                                                 {"methods", read_methods},
+                                                 {"headers", read_headers},
+                                                 {"basic_auth", read_auth},
+                                                 {"static", read_static},
+                                                 {"index", read_files},
+                                                 {"listing", read_files},
+                                                 {"listing_max", read_files},
+                                                 {"archive", read_files},
+                                                 {"archive_entries", read_files},
+                                                 {"archive_size", read_files},
+                                                 {"hidden", read_files},
+                                                 {"cache_memory", read_files},
+                                                 {"cache_entries", read_files},
+                                                 {"memory_file_size", read_files},
+                                                 {"revalidate_ms", read_files},
+                                                 {"precompressed", read_files},
+                                                 {"compress", read_files},
+                                                 {"compress_min_size", read_files},
+                                                 {"compress_max_size", read_files},
+                                                 {"gzip_level", read_files},
+                                                 {"brotli_level", read_files},
+                                                 {"zstd_level", read_files},
+                                                 {"watch", read_files},
+                                                 {"negative_ms", read_files},
+                                                 {"cache_descriptors", read_files},
+                                                 {"types", read_types},
+                                                 {"default_type", read_files},
+                                                 {"rules", read_rules},
+                                                 {"immutable_assets", read_files},
+                                                 {"rate_limit", read_files},
+                                                 {"rate_burst", read_files},
+                                                 {"uploads", read_files},
+                                                 {"upload_max_size", read_files},
+                                                 {"upload_overwrite", read_files},
+                                                 {"upload_folders", read_files},
+                                                 {"upload_sync", read_files},
+                                                 {"clean_urls", read_files},
+                                                 {"spa", read_files},
+                                                 {"fallback", read_files},
+                                                 {"try_files", read_files},
+                                                 {"error_pages", read_files},
+                                                 {"symlinks", read_files},
+                                                 {"file", read_file},
+                                                 {"more_roots", read_more_roots},
+                                                 {"prewarm", read_prewarm},
+                                                 {"redirect", read_redirect},
+                                                 {"status", read_status},
+                                                 {"respond", read_respond},
+                                                 {NULL, NULL}};
     struct route_reader read = {.route = route};
     if (uvh_config_read_map(reader, node, "a route", keys, &read))
         check_route(reader, node, &read);
 }
 
-static void read_routes(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_routes(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
 {
     struct uvh_setup_site *site = into;
     if (!uvh_config_is_list(reader, value))
@@ -416,7 +435,8 @@ static void read_routes(struct uvh_config_reader *reader, const struct uvh_yaml_
         read_route(reader, one, &site->routes[site->route_count++]);
 }
 
-static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     struct uvh_setup_site *site = into;
     uvh_config_read_texts(reader, value, &site->hosts);
@@ -425,7 +445,8 @@ static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_n
                          "hosts is an empty list; leave it out for the site of all other hosts");
 }
 
-static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
     static const char *const words[] = {"strict", "redirect", "ignore"};
     int slash = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
@@ -433,12 +454,14 @@ static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_n
         ((struct uvh_setup_site *)into)->slash = (uvhttp_slash_t)slash;
 }
 
-static void read_site_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_site_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
 {
     uvh_config_read_fields(reader, value, &((struct uvh_setup_site *)into)->headers);
 }
 
-static void read_site_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+static void read_site_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                           void *into)
 {
     uvh_config_auth_read(reader, value, &((struct uvh_setup_site *)into)->auth);
 }
@@ -447,20 +470,16 @@ static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_no
                       struct uvh_setup_site *site)
 {
     static const struct uvh_config_key keys[] = {
-        {"hosts",      read_hosts       },
-        {"headers",    read_site_headers},
-        {"basic_auth", read_site_auth   },
-        {"slash",      read_slash       },
-        {"routes",     read_routes      },
-        {NULL,         NULL             }
-    };
+        {"hosts", read_hosts}, {"headers", read_site_headers}, {"basic_auth", read_site_auth},
+        {"slash", read_slash}, {"routes", read_routes},        {NULL, NULL}};
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
     if (good && site->route_count == 0)
         uvh_problems_add(reader->problems, node->mark, "this site has no 'routes'");
 }
 
-void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into)
+void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
 {
     struct uvh_setup *setup = into;
     if (!uvh_config_is_list(reader, value))
@@ -475,11 +494,11 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
         read_site(reader, one, site);
         hosts += site->hosts.count;
         if (site->hosts.count == 0 && rest != NULL)
-            uvh_problems_add(
-                reader->problems, site->mark,
-                "this site has no 'hosts', and that in line %zu has none either; one can be for all "
-                "other hosts",
-                rest->mark.line);
+            uvh_problems_add(reader->problems, site->mark,
+                             "this site has no 'hosts', and that in line %zu has none either; one "
+                             "can be for all "
+                             "other hosts",
+                             rest->mark.line);
         else if (site->hosts.count == 0)
             rest = site;
     }

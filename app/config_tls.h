@@ -5,6 +5,7 @@
 #include "config_value.h"
 
 /* A uvh_config_read_cb; `into` is the struct uvh_setup. */
-void uvh_config_tls_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, void *into);
+void uvh_config_tls_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into);
 
 #endif

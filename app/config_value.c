@@ -1,5 +1,5 @@
-/* Reads the values of a configuration file and tells, with their places, those that are not what they should be. Called by config_file.c and
- * config_site.c. */
+/* Reads the values of a configuration file and tells, with their places, those that are not what
+ * they should be. Called by config_file.c and config_site.c. */
 #include "config_value.h"
 
 #include <stdint.h>
@@ -27,11 +27,11 @@ static void refuse_kind(struct uvh_config_reader *reader, const struct uvh_yaml_
                         const char *wanted)
 {
     if (value->key != NULL)
-        uvh_problems_add(reader->problems, value->mark, "'%.*s' is %s here, and %s is needed", SHOWN,
-                         value->key->text, kind_name(value), wanted);
+        uvh_problems_add(reader->problems, value->mark, "'%.*s' is %s here, and %s is needed",
+                         SHOWN, value->key->text, kind_name(value), wanted);
     else
-        uvh_problems_add(reader->problems, value->mark, "here is %s, and %s is needed", kind_name(value),
-                         wanted);
+        uvh_problems_add(reader->problems, value->mark, "here is %s, and %s is needed",
+                         kind_name(value), wanted);
 }
 
 void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_yaml_node *key,
@@ -40,8 +40,8 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
 {
     const char *near = uvh_suggest(key->text, name, arg);
     if (near != NULL)
-        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'; did you mean '%s'?", what, SHOWN,
-                         key->text, near);
+        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'; did you mean '%s'?", what,
+                         SHOWN, key->text, near);
     else
         uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'", what, SHOWN, key->text);
 }
@@ -51,8 +51,8 @@ static const char *key_name(size_t index, const void *arg)
     return ((const struct uvh_config_key *)arg)[index].name;
 }
 
-bool uvh_config_read_map(struct uvh_config_reader *reader, const struct uvh_yaml_node *map, const char *what,
-                         const struct uvh_config_key *keys, void *into)
+bool uvh_config_read_map(struct uvh_config_reader *reader, const struct uvh_yaml_node *map,
+                         const char *what, const struct uvh_config_key *keys, void *into)
 {
     if (map->kind != UVH_YAML_MAP) {
         refuse_kind(reader, map, "a map of keys and values");
@@ -136,14 +136,14 @@ static bool check_field(struct uvh_config_reader *reader, uvhttp_prepared_t *che
     const char *name = value->key->text;
     int err = uvhttp_prepared_add(check, name, value->text);
     if (err == UVHTTP_EHEADER)
-        uvh_problems_add(
-            reader->problems, value->key->mark,
-            "the field '%.*s' cannot be set: its name is none, or belongs to the server, or its value "
-            "holds a control character",
-            SHOWN, name);
+        uvh_problems_add(reader->problems, value->key->mark,
+                         "the field '%.*s' cannot be set: its name is none, or belongs to the "
+                         "server, or its value "
+                         "holds a control character",
+                         SHOWN, name);
     else if (err != 0)
-        uvh_problems_add(reader->problems, value->key->mark, "the field '%.*s' cannot be set: %s", SHOWN,
-                         name, uvhttp_strerror(err));
+        uvh_problems_add(reader->problems, value->key->mark, "the field '%.*s' cannot be set: %s",
+                         SHOWN, name, uvhttp_strerror(err));
     else if (is_answers_own(name))
         uvh_problems_add(reader->problems, value->key->mark,
                          "the field '%s' belongs to the answers, which set it themselves", name);
@@ -164,16 +164,17 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
     size_t count = 0;
     if (check == NULL)
         uvh_problems_add(reader->problems, value->mark, "out of memory");
-    for (const struct uvh_yaml_node *one = value->first; one != NULL && items != NULL && check != NULL;
-         one = one->next) {
+    for (const struct uvh_yaml_node *one = value->first;
+         one != NULL && items != NULL && check != NULL; one = one->next) {
         const char *text = uvh_config_text(reader, one);
         if (text == NULL || !check_field(reader, check, one))
             continue;
         for (size_t i = 0; i < count; i++) {
             if (strcasecmp(items[i].name, one->key->text) == 0)
-                uvh_problems_add(reader->problems, one->key->mark,
-                                 "the field '%s' stands here twice; names of fields are the same in capitals",
-                                 one->key->text);
+                uvh_problems_add(
+                    reader->problems, one->key->mark,
+                    "the field '%s' stands here twice; names of fields are the same in capitals",
+                    one->key->text);
         }
         items[count++] = (struct uvh_field){one->key->text, text};
     }
@@ -200,10 +201,12 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
         *number = read;
     if (wrong != NULL)
         uvh_problems_add(reader->problems, value->mark, "%s: '%.*s' %s; allowed are %zu to %zu%s%s",
-                         value->key->text, SHOWN, text, wrong, low, high, *unit == '\0' ? "" : " ", unit);
+                         value->key->text, SHOWN, text, wrong, low, high, *unit == '\0' ? "" : " ",
+                         unit);
 }
 
-void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value, bool *on)
+void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            bool *on)
 {
     const char *text = uvh_config_text(reader, value);
     if (text != NULL && !uvh_options_switch(text, on))
@@ -211,8 +214,9 @@ void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_y
                          value->key->text, SHOWN, text);
 }
 
-void uvh_config_read_number_or_off(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                                   const char *unit, size_t low, size_t high, size_t *number)
+void uvh_config_read_number_or_off(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value, const char *unit, size_t low,
+                                   size_t high, size_t *number)
 {
     if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)
         *number = UVH_OPTION_OFF;
@@ -231,11 +235,11 @@ int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml
     for (size_t i = 0; i < count; i++) {
         if (strcmp(words[i], text) == 0)
             return (int)i;
-        length +=
-            (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i == 0 ? "" : ", ", words[i]);
+        length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i == 0 ? "" : ", ",
+                                   words[i]);
     }
-    uvh_problems_add(reader->problems, value->mark, "%s is '%.*s'; allowed are %s", value->key->text, SHOWN,
-                     text, list);
+    uvh_problems_add(reader->problems, value->mark, "%s is '%.*s'; allowed are %s",
+                     value->key->text, SHOWN, text, list);
     return -1;
 }
 

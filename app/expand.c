@@ -1,5 +1,5 @@
-/* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that what comes out is UTF-8 and of bounded size. Called by
- * config_file.c. */
+/* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that what comes out is
+ * UTF-8 and of bounded size. Called by config_file.c. */
 #include "expand.h"
 
 #include <stdlib.h>
@@ -8,8 +8,9 @@
 #include "utf8.h"
 
 #define NAME_SIZE 128
-#define SIZE_MOST \
-    ((size_t)1024 * 1024) /* of all values with variables together, so that few bytes cannot become many */
+#define SIZE_MOST   \
+    ((size_t)1024 * \
+     1024) /* of all values with variables together, so that few bytes cannot become many */
 
 struct expansion {
     struct uvh_yaml *yaml;
@@ -58,12 +59,13 @@ static const char *expand_one(struct expansion *expansion, const struct uvh_yaml
     const char *value = expansion->variable(name);
     if (value == NULL && !has_preset) {
         uvh_problems_add(expansion->problems, node->mark,
-                         "the environment has no variable '%s'; ${%s:-default} gives it a default", name,
-                         name);
+                         "the environment has no variable '%s'; ${%s:-default} gives it a default",
+                         name, name);
         return NULL;
     }
     if (value != NULL && !uvh_utf8_valid(value)) {
-        uvh_problems_add(expansion->problems, node->mark, "the variable '%s' is no text in UTF-8", name);
+        uvh_problems_add(expansion->problems, node->mark, "the variable '%s' is no text in UTF-8",
+                         name);
         return NULL;
     }
     bool use_preset = has_preset && (value == NULL || *value == '\0');
@@ -83,7 +85,8 @@ static const char *expand_text(struct expansion *expansion, struct uvh_yaml_node
         const char *wrong = NULL;
         if (text[0] == '$' && text[1] == '$') {
             text += 2;
-            wrong = append(expansion, "$", 1) ? NULL : "the values with variables are longer than 1 MiB";
+            wrong = append(expansion, "$", 1) ? NULL
+                                              : "the values with variables are longer than 1 MiB";
         } else if (text[0] == '$' && text[1] == '{') {
             wrong = expand_one(expansion, node, &text);
         } else if (text[0] == '$') {

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds field and value in a flag's text, which begins with the pattern, and ends the pattern there. False when it is no such text. */
+/* Finds field and value in a flag's text, which begins with the pattern, and ends the pattern
+ * there. False when it is no such text. */
 typedef bool (*split_cb)(char *text, uvhttp_static_rule_t *rule);
 
 /* A flag that makes rules. */
@@ -71,8 +72,8 @@ static bool split_header(char *text, uvhttp_static_rule_t *rule)
     return true;
 }
 
-static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files, const struct rule_flag *flag,
-                    const char *given)
+static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
+                    const struct rule_flag *flag, const char *given)
 {
     char *text = strdup(given);
     if (text == NULL) {
@@ -84,7 +85,8 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
     uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
     rule->pattern = text;
     if (!flag->split(text, rule)) {
-        fprintf(stderr, "uvhttp: --%s: '%s' is no rule; allowed is %s\n", flag->option, given, flag->form);
+        fprintf(stderr, "uvhttp: --%s: '%s' is no rule; allowed is %s\n", flag->option, given,
+                flag->form);
         return UVH_EXIT_USAGE;
     }
     return check(flag->option, &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
@@ -93,11 +95,12 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
                         uvhttp_static_config_t *files)
 {
-    /* The last rule for a field counts: --header says most exactly what is wanted, so it may take back what the others say. */
+    /* The last rule for a field counts: --header says most exactly what is wanted, so it may take
+     * back what the others say. */
     static const struct rule_flag flags[] = {
-        {"cache-control", "PATTERN=VALUE, such as '*.css=max-age=60'",                split_cache_control},
-        {"download",      "PATTERN",                                                  split_download     },
-        {"header",        "PATTERN=NAME: VALUE, such as '*.html=X-Robots-Tag: none'", split_header       },
+        {"cache-control", "PATTERN=VALUE, such as '*.css=max-age=60'", split_cache_control},
+        {"download", "PATTERN", split_download},
+        {"header", "PATTERN=NAME: VALUE, such as '*.html=X-Robots-Tag: none'", split_header},
     };
     const struct uvh_option_list *const given[] = {&options->cache_control, &options->downloads,
                                                    &options->headers};
@@ -105,10 +108,11 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
     files->rules = NULL; /* until there is one */
     files->types = options->types.count > 0 ? options->types.items : NULL;
     files->type_count = options->types.count;
-    int code =
-        check("type", &(uvhttp_static_config_t){.types = files->types, .type_count = files->type_count});
+    int code = check(
+        "type", &(uvhttp_static_config_t){.types = files->types, .type_count = files->type_count});
     if (code == UVH_EXIT_OK)
-        code = check("default-type", &(uvhttp_static_config_t){.default_type = files->default_type});
+        code =
+            check("default-type", &(uvhttp_static_config_t){.default_type = files->default_type});
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++) {
         for (size_t i = 0; i < given[f]->count && code == UVH_EXIT_OK; i++)
             code = add_rule(rules, files, &flags[f], given[f]->items[i]);

@@ -33,8 +33,8 @@ static void on_signal(uv_signal_t *signal, int number)
     uvh_tls_reload(hangup->tls);
 }
 
-int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, uvhttp_access_log_t *access_log,
-                     struct uvh_tls *tls, bool with_terminal)
+int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
+                     uvhttp_access_log_t *access_log, struct uvh_tls *tls, bool with_terminal)
 {
     *hangup = (struct uvh_hangup){.server = server, .access_log = access_log, .tls = tls};
     hangup->stops = with_terminal && !is_ignored() && has_terminal();

@@ -1,5 +1,5 @@
-/* The help pages of the program. Options are printed from their table, with the default each really has. Called by
- * main.c and run.c. */
+/* The help pages of the program. Options are printed from their table, with the default each really
+ * has. Called by main.c and run.c. */
 #include "help.h"
 
 #include <string.h>
@@ -10,12 +10,13 @@
 #define LINE_COLUMNS 80
 
 /* The default as help shows it; returns its length, 0 where there is none or the text tells it. */
-static int format_default(const struct uvh_options *defaults, const struct uvh_option *option, char *text,
-                          size_t size)
+static int format_default(const struct uvh_options *defaults, const struct uvh_option *option,
+                          char *text, size_t size)
 {
     const char *field = (const char *)defaults + option->offset;
     if (option->kind == UVH_OPTION_SWITCH)
-        return snprintf(text, size, "(default: %s)", *(const bool *)(const void *)field ? "on" : "off");
+        return snprintf(text, size, "(default: %s)",
+                        *(const bool *)(const void *)field ? "on" : "off");
     if (option->kind != UVH_OPTION_NUMBER && option->kind != UVH_OPTION_SIZE)
         return 0;
     size_t number = *(const size_t *)(const void *)field;
@@ -54,9 +55,11 @@ static void print_word(FILE *out, const char *word, int length, int *column)
     *column += fprintf(out, "%*s%.*s", gap, "", length, word);
 }
 
-static void print_option(FILE *out, const struct uvh_options *defaults, const struct uvh_option *option)
+static void print_option(FILE *out, const struct uvh_options *defaults,
+                         const struct uvh_option *option)
 {
-    int column = option->letter != 0 ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
+    int column =
+        option->letter != 0 ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
     column += fprintf(out, option->kind == UVH_OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
     if (option->value != NULL)
         column += fprintf(out, " %s", option->value);

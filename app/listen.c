@@ -1,5 +1,5 @@
-/* Listens on the addresses the options name. Guarantees that a failure is told with the address or port at fault and a way out. Called by
- * serve.c and run.c. */
+/* Listens on the addresses the options name. Guarantees that a failure is told with the address or
+ * port at fault and a way out. Called by serve.c and run.c. */
 #include "listen.h"
 
 #include <arpa/inet.h>
@@ -19,20 +19,23 @@ static void print_capability(void)
     char path[OWN_PATH_SIZE];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
     bool found = length > 0 && (size_t)length < sizeof(path);
-    fprintf(stderr, ", or allow it: sudo setcap cap_net_bind_service=+ep %.*s\n", found ? (int)length : 6,
-            found ? path : "uvhttp");
+    fprintf(stderr, ", or allow it: sudo setcap cap_net_bind_service=+ep %.*s\n",
+            found ? (int)length : 6, found ? path : "uvhttp");
 }
 
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err)
 {
     switch (-err) {
     case EADDRINUSE:
-        fprintf(stderr, "uvhttp: port %d is in use; choose another with %s\n", address->port, option);
+        fprintf(stderr, "uvhttp: port %d is in use; choose another with %s\n", address->port,
+                option);
         break;
     case EACCES:
     case EPERM:
-        fprintf(stderr, "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s",
-                address->port, option);
+        fprintf(
+            stderr,
+            "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s",
+            address->port, option);
         print_capability();
         break;
     case EADDRNOTAVAIL:
@@ -51,8 +54,10 @@ int uvh_listen_check(const struct uvh_options *options, bool tls)
     for (size_t i = 0; i < options->listen_count && !tls; i++) {
         if (options->listen[i].scheme != UVH_SCHEME_HTTPS)
             continue;
-        fprintf(stderr, "uvhttp: --listen: an address with https:// needs a certificate; give one with %s\n",
-                options->from_file ? "'tls' in the configuration" : "--tls-cert, or --tls-self-signed");
+        fprintf(
+            stderr,
+            "uvhttp: --listen: an address with https:// needs a certificate; give one with %s\n",
+            options->from_file ? "'tls' in the configuration" : "--tls-cert, or --tls-self-signed");
         return UVH_EXIT_USAGE;
     }
     return UVH_EXIT_OK;
@@ -85,7 +90,8 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-/* A free port for the second scheme: uvhttp_server_port tells that of the first listener alone. 0: none. */
+/* A free port for the second scheme: uvhttp_server_port tells that of the first listener alone. 0:
+ * none. */
 static int find_free_port(const char *host)
 {
     union {
@@ -101,15 +107,16 @@ static int find_free_port(const char *host)
         inet_pton(AF_INET6, host, &address.v6.sin6_addr);
     }
     int probe = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (probe >= 0 && bind(probe, &address.any, size) == 0 && getsockname(probe, &address.any, &size) == 0)
+    if (probe >= 0 && bind(probe, &address.any, size) == 0 &&
+        getsockname(probe, &address.any, &size) == 0)
         port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
     if (probe >= 0)
         close(probe);
     return port;
 }
 
-/* Refuses a port that is used with both schemes: SO_REUSEPORT would allow it, and clients would get one of
- * them by chance. */
+/* Refuses a port that is used with both schemes: SO_REUSEPORT would allow it, and clients would get
+ * one of them by chance. */
 static bool check_shared(const struct uvh_address *addresses, size_t index)
 {
     const struct uvh_address *address = &addresses[index];
@@ -119,7 +126,8 @@ static bool check_shared(const struct uvh_address *addresses, size_t index)
             other->scheme == address->scheme || strcmp(other->host, address->host) != 0)
             continue;
         fprintf(stderr,
-                "uvhttp: %s port %d is to be http:// and https://; choose another port for one of them\n",
+                "uvhttp: %s port %d is to be http:// and https://; choose another port for one of "
+                "them\n",
                 address->host, address->port);
         return false;
     }
@@ -134,7 +142,8 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
     for (size_t i = 0; i < *count; i++) {
         struct uvh_address *address = &addresses[i];
         const char *path = uvh_address_path(address);
-        address->scheme = uvh_listen_has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
+        address->scheme =
+            uvh_listen_has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
         int *own = &chosen[address->scheme],
             other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
         bool choose = address->port == 0;
@@ -168,5 +177,6 @@ void uvh_listen_raise_descriptor_limit(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
         return;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit); /* if it fails, the lower one stays and connections wait their turn */
+    /* if it fails, the lower one stays and connections wait their turn */
+    setrlimit(RLIMIT_NOFILE, &limit);
 }

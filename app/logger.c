@@ -5,7 +5,8 @@ int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, v
 {
     (void)arg;
     uvhttp_slice_t target = uvhttp_request_target(request);
-    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "%s %s %.*s", uvhttp_request_client_address(request),
-                        uvhttp_request_method_name(request), UVHTTP_SLICE_ARGS(target));
+    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "%s %s %.*s",
+                        uvhttp_request_client_address(request), uvhttp_request_method_name(request),
+                        UVHTTP_SLICE_ARGS(target));
     return UVHTTP_DECLINED;
 }

@@ -4,7 +4,8 @@
 
 #include <uvhttp.h>
 
-/* A middleware that answers nothing: with --verbose, or the level "debug", every request leaves a line. */
+/* A middleware that answers nothing: with --verbose, or the level "debug", every request leaves a
+ * line. */
 int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
 #endif

@@ -25,10 +25,11 @@ void uvh_machine_add_all(struct uvh_machine_addresses *list, int family)
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next) {
-        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family || !(one->ifa_flags & IFF_UP) ||
-            (one->ifa_flags & IFF_LOOPBACK))
+        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != family ||
+            !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK))
             continue;
-        socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        socklen_t size =
+            family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
         char host[UVH_MACHINE_ADDRESS_SIZE];
         if (getnameinfo(one->ifa_addr, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
             continue;

@@ -1,5 +1,5 @@
-/* The program `uvhttp`: finds the command and runs it. It uses nothing but the public API, so that what it can do every
- * program can. */
+/* The program `uvhttp`: finds the command and runs it. It uses nothing but the public API, so that
+ * what it can do every program can. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,8 @@ static bool is_one_of(const char *text, const char *one, const char *other)
 static int unknown_command(const char *name)
 {
     fprintf(stderr,
-            "uvhttp: there is no command '%s'; to serve a folder: uvhttp serve DIR\nTry 'uvhttp --help'.\n",
+            "uvhttp: there is no command '%s'; to serve a folder: uvhttp serve DIR\nTry 'uvhttp "
+            "--help'.\n",
             name);
     return UVH_EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
-/* The loop is that of the server with the sites, which runs it and stops on signals; meanwhile metrics are
- * answered until the last moment. Called by run.c. */
+/* The loop is that of the server with the sites, which runs it and stops on signals; meanwhile
+ * metrics are answered until the last moment. Called by run.c. */
 #include "metrics.h"
 
 #include <stdio.h>
@@ -12,11 +12,12 @@ static void on_freed(void *arg)
     metrics->server = NULL;
 }
 
-int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup, uvhttp_server_t *sites,
-                     const uvhttp_config_t *config)
+int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
+                     uvhttp_server_t *sites, const uvhttp_config_t *config)
 {
     uvhttp_config_t own = *config;
-    *metrics = (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
+    *metrics =
+        (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
     if (!setup->metrics.has_listen)
         return 0;
     own.workers = 1; /* as on any loop of the caller's */
@@ -43,8 +44,8 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     if (err == 0 && path == NULL)
         address->port = uvhttp_server_port(metrics->server);
     if (err != 0 && path == NULL)
-        fprintf(stderr, "uvhttp: metrics: cannot listen on %s port %d: %s\n", address->host, address->port,
-                uvhttp_strerror(err));
+        fprintf(stderr, "uvhttp: metrics: cannot listen on %s port %d: %s\n", address->host,
+                address->port, uvhttp_strerror(err));
     return err == 0; /* of a unix socket the log has said why */
 }
 

@@ -1,4 +1,5 @@
-/* See named_files.h. Links are followed wherever they lead: which of them may be is for the library to say, when it serves the file. */
+/* See named_files.h. Links are followed wherever they lead: which of them may be is for the library
+ * to say, when it serves the file. */
 #include "named_files.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static int look_in(const char *root, const char *path, size_t length, struct sta
 }
 
 /* The same in the first of a route's folders that has it. */
-static int look(const struct uvh_setup_route *route, const char *path, size_t length, struct stat *facts)
+static int look(const struct uvh_setup_route *route, const char *path, size_t length,
+                struct stat *facts)
 {
     int error = look_in(route->root.text, path, length, facts);
     for (size_t i = 0; i < route->more_roots.count && (error == ENOENT || error == ENOTDIR); i++)
@@ -26,7 +28,8 @@ static int look(const struct uvh_setup_route *route, const char *path, size_t le
     return error;
 }
 
-/* `path` is that of a file. What may not be looked at counts as one: the log says more about it than could be said here. */
+/* `path` is that of a file. What may not be looked at counts as one: the log says more about it
+ * than could be said here. */
 static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
                        size_t length, char *message, size_t size)
 {
@@ -36,8 +39,8 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
     bool missing = error == ENOENT || error == ENOTDIR;
     if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
         return true;
-    snprintf(message, size, "%s: the file '%s/%.*s' %s", option, route->root.text, (int)(length - skip),
-             path + skip, missing ? "does not exist" : "is no regular file");
+    snprintf(message, size, "%s: the file '%s/%.*s' %s", option, route->root.text,
+             (int)(length - skip), path + skip, missing ? "does not exist" : "is no regular file");
     return false;
 }
 
@@ -49,7 +52,8 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
         return false;
     for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
         const char *end = word + strcspn(word, " ");
-        const char *page = word + strcspn(word, "=") + 1; /* the library has refused a word without one */
+        /* the library has refused a word without one */
+        const char *page = word + strcspn(word, "=") + 1;
         if (!check_file(route, "error_pages", page, (size_t)(end - page), message, size))
             return false;
         word = end;
@@ -63,8 +67,8 @@ bool uvh_named_files_check_path(const struct uvh_setup_route *route)
     const char *path = route->path.text;
     size_t length = strlen(path);
     struct stat facts;
-    bool mapped = files->file != NULL || files->try_files != NULL || files->fallback != NULL || files->spa ||
-                  files->clean_urls || files->uploads;
+    bool mapped = files->file != NULL || files->try_files != NULL || files->fallback != NULL ||
+                  files->spa || files->clean_urls || files->uploads;
     if (mapped || length == 0 || path[length - 1] == '/' || strpbrk(path, ":*%") != NULL)
         return true;
     int error = look(route, path + 1, length - 1, &facts);
@@ -81,7 +85,8 @@ bool uvh_named_files_check_roots(const struct uvh_setup_route *route, struct uvh
             continue; /* opening it has told */
         for (size_t k = 0; k <= i; k++) {
             const char *earlier = k == 0 ? route->root.text : more->items[k - 1].text;
-            if (stat(earlier, &other) != 0 || other.st_dev != facts.st_dev || other.st_ino != facts.st_ino)
+            if (stat(earlier, &other) != 0 || other.st_dev != facts.st_dev ||
+                other.st_ino != facts.st_ino)
                 continue;
             uvh_problems_add(problems, more->items[i].mark,
                              "more_roots: '%s' is the folder '%s', which is looked into already",

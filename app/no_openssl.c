@@ -8,8 +8,9 @@
 
 #define NO_TLS "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)"
 
-bool uvh_self_signed_open(struct uvh_self_signed *found, const struct uvh_machine_addresses *addresses,
-                          bool make, char *message, size_t size)
+bool uvh_self_signed_open(struct uvh_self_signed *found,
+                          const struct uvh_machine_addresses *addresses, bool make, char *message,
+                          size_t size)
 {
     (void)addresses, (void)make;
     *found = (struct uvh_self_signed){.fingerprint = ""};

@@ -1,5 +1,6 @@
-/* The table of options. To add one: a row here, a line in docs/man/uvhttp.1 and a test in tests/wire/test_program.py or test_serve_site.py. Read by
- * options.c, which fills struct uvh_options from it, and by help.c, which prints it. */
+/* The table of options. To add one: a row here, a line in docs/man/uvhttp.1 and a test in
+ * tests/wire/test_program.py or test_serve_site.py. Read by options.c, which fills struct
+ * uvh_options from it, and by help.c, which prints it. */
 #include "option_table.h"
 
 #include <ctype.h>
@@ -36,25 +37,25 @@
     }
 
 /* The same for a list, which lies beside the others. */
-#define FILE_LIST(flag, field, unit, text)                                                          \
-    {                                                                                               \
-        .name = flag, .kind = UVH_OPTION_LIST, .offset = FIELD(field), .value = unit, .help = text, \
-        .serve_only = true                                                                          \
+#define FILE_LIST(flag, field, unit, text)                                            \
+    {                                                                                 \
+        .name = flag, .kind = UVH_OPTION_LIST, .offset = FIELD(field), .value = unit, \
+        .help = text, .serve_only = true                                              \
     }
 
 /* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
 /* One of several words, and a text. */
-#define SERVE_WORD(flag, field, list, unit, text)                                                    \
-    {                                                                                                \
-        .name = flag, .kind = UVH_OPTION_WORD, .offset = FIELD(field), .words = list, .value = unit, \
-        .help = text, .serve_only = true                                                             \
+#define SERVE_WORD(flag, field, list, unit, text)                                     \
+    {                                                                                 \
+        .name = flag, .kind = UVH_OPTION_WORD, .offset = FIELD(field), .words = list, \
+        .value = unit, .help = text, .serve_only = true                               \
     }
-#define SERVE_TEXT(flag, field, unit, text)                                                         \
-    {                                                                                               \
-        .name = flag, .kind = UVH_OPTION_TEXT, .offset = FIELD(field), .value = unit, .help = text, \
-        .serve_only = true                                                                          \
+#define SERVE_TEXT(flag, field, unit, text)                                           \
+    {                                                                                 \
+        .name = flag, .kind = UVH_OPTION_TEXT, .offset = FIELD(field), .value = unit, \
+        .help = text, .serve_only = true                                              \
     }
 
 /* A field of struct uvh_tls_options. */
@@ -76,18 +77,21 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
            "port to listen on, with TLS 8443 if none is given; 0 takes a free one"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times; with TLS, "
+           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times; with "
+           "TLS, "
            "http://HOST[:PORT] is one without (default: every IPv4 address of the machine)"),
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
-        "serve HTTPS with this certificate (PEM, with its intermediates after it); may be given several "
+        "serve HTTPS with this certificate (PEM, with its intermediates after it); may be given "
+        "several "
         "times"),
     TLS("tls-key", LIST, keys, 0, 0, "FILE",
         "its private key (PEM), unless that is in the same file; the n-th key belongs to the n-th "
         "certificate"),
     TLS("tls-self-signed", SWITCH, self_signed, 0, 0, NULL,
-        "serve HTTPS with a certificate of our own, for localhost, this machine's name and its addresses"),
+        "serve HTTPS with a certificate of our own, for localhost, this machine's name and its "
+        "addresses"),
     TLS("tls-passphrase-file", TEXT, passphrase_file, 0, 0, "FILE",
         "file whose first line is the pass phrase of the keys"),
     SERVE_WORD("tls-profile", tls.profile, profile_words, "PROFILE",
@@ -99,22 +103,27 @@ const struct uvh_option uvh_option_table[] = {
     TLS("tls-client-crl", TEXT, client_crl, 0, 0, "FILE",
         "lists (PEM) of those that are revoked, one of each authority"),
     TLS("tls-key-log", TEXT, key_log, 0, 0, "FILE",
-        "append the secrets of all sessions to this file, for Wireshark; whoever has it can read them"),
+        "append the secrets of all sessions to this file, for Wireshark; whoever has it can read "
+        "them"),
     TLS("tls-one-time-tickets", SWITCH, one_time_tickets, 0, 0, NULL,
         "let each session ticket of TLS 1.3 resume a session once"),
     TLS("tls-early-data", SIZE, early_data, 1, MIB, "SIZE",
-        "accept so much early data (0-RTT) from clients that come again, such as 16K; others can send it "
+        "accept so much early data (0-RTT) from clients that come again, such as 16K; others can "
+        "send it "
         "again (default: none)"),
     TLS("tls-ktls", SWITCH, ktls, 0, 0, NULL,
-        "let the kernel encrypt what is sent, where it can (Linux, module tls; AES-GCM) (default: off)"),
-    TLS("tls-watch", SWITCH, watch, 0, 0, NULL, "load certificates and keys again when their files change"),
+        "let the kernel encrypt what is sent, where it can (Linux, module tls; AES-GCM) (default: "
+        "off)"),
+    TLS("tls-watch", SWITCH, watch, 0, 0, NULL,
+        "load certificates and keys again when their files change"),
     TLS("redirect-http", PORT, redirect_http, 0, 65535, "PORT",
         "listen there without TLS, too, and redirect every request to https"),
     TLS("hsts", TIME, hsts, 0, 10 * 365 * 86400, "S",
         "have browsers come by https alone for so long (Strict-Transport-Security), such as 365d"),
 
     SERVE_GROUP("Files"),
-    FILES("listing", SWITCH, listing, 0, 0, NULL, "list the files of a folder that has no index file"),
+    FILES("listing", SWITCH, listing, 0, 0, NULL,
+          "list the files of a folder that has no index file"),
     FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
           "entries of a folder that are listed (default: 10000)"),
     FILES("archive", SWITCH, archive, 0, 0, NULL,
@@ -142,41 +151,51 @@ const struct uvh_option uvh_option_table[] = {
           "smallest file that is compressed when asked for (default: 1K)"),
     FILES("compress-max-size", SIZE, compress_max_size, 1, GIB, "SIZE",
           "largest file that is compressed when asked for (default: 8M)"),
-    FILES("gzip-level", NUMBER, gzip_level, 1, 9, "N", "how hard --compress tries with gzip (default: 5)"),
+    FILES("gzip-level", NUMBER, gzip_level, 1, 9, "N",
+          "how hard --compress tries with gzip (default: 5)"),
     FILES("brotli-level", NUMBER, brotli_level, 1, 11, "N",
           "how hard --compress tries with brotli (default: 4)"),
-    FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N", "how hard --compress tries with zstd (default: 3)"),
+    FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N",
+          "how hard --compress tries with zstd (default: 3)"),
     FILES("watch", SWITCH, watch, 0, 0, NULL,
           "have the system tell of changed files, so that they show within milliseconds"),
     FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
-          "milliseconds for which it is remembered that a file is not there (default: as --revalidate-ms, up "
+          "milliseconds for which it is remembered that a file is not there (default: as "
+          "--revalidate-ms, up "
           "to "
           "1000)"),
     FILES("cache-descriptors", NUMBER, cache_descriptors, 1, 1000000, "N",
           "files kept open (default: a quarter of what the process may open)"),
     SERVE_TEXT("prewarm", prewarm, "PATTERNS",
                "files to load before the first request, such as \"**/*.css /index.html\""),
-    FILE_LIST("type", types, "EXT=TYPE",
-              "type of the files with this extension (md=text/markdown); may be given several times"),
+    FILE_LIST(
+        "type", types, "EXT=TYPE",
+        "type of the files with this extension (md=text/markdown); may be given several times"),
     FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
           "type of files with an unknown extension (default: application/octet-stream)"),
     FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
-              "Cache-Control of the files that fit, as '/img/**=max-age=3600'; may be given several times, "
+              "Cache-Control of the files that fit, as '/img/**=max-age=3600'; may be given "
+              "several times, "
               "the last that fits counts"),
-    FILE_LIST("download", downloads, "PATTERN",
-              "have browsers store the files that fit instead of showing them (Content-Disposition: "
-              "attachment); may be given several times"),
+    FILE_LIST(
+        "download", downloads, "PATTERN",
+        "have browsers store the files that fit instead of showing them (Content-Disposition: "
+        "attachment); may be given several times"),
     FILE_LIST("header", headers, "PATTERN=NAME: VALUE",
-              "field of the files that fit, as '*.html=X-Robots-Tag: none'; may be given several times, the "
+              "field of the files that fit, as '*.html=X-Robots-Tag: none'; may be given several "
+              "times, the "
               "last that fits counts"),
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
-          "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked for each "
+          "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked "
+          "for each "
           "time"),
     FILES("rate-limit", SIZE, rate_limit, 1, 1024 * GIB, "SIZE",
           "bytes per second of each answer, for bandwidth (default: no limit)"),
     FILES("rate-burst", SIZE, rate_burst, 1, 1024 * GIB, "SIZE",
-          "bytes of an answer before that limit (default, and no less: a quarter of a second's worth)"),
-    FILES("uploads", SWITCH, uploads, 0, 0, NULL, "take files by PUT, and by POST from forms, from anybody"),
+          "bytes of an answer before that limit (default, and no less: a quarter of a second's "
+          "worth)"),
+    FILES("uploads", SWITCH, uploads, 0, 0, NULL,
+          "take files by PUT, and by POST from forms, from anybody"),
     FILES("upload-max-size", SIZE, upload_max_size, 1, 1024 * 1024 * GIB, "SIZE",
           "largest body of an upload (default: 1G)"),
     FILES("upload-overwrite", SWITCH, upload_overwrite, 0, 0, NULL,
@@ -195,14 +214,16 @@ const struct uvh_option uvh_option_table[] = {
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
           "pages for 403, 404, 500, 503 and what --try-files ends with, such as \"404=/404.html "
           "5xx=/sorry.html\"; refused uploads have none"),
-    SERVE_WORD(
-        "symlinks", files.symlinks, symlink_words, "POLICY",
-        "where symbolic links may lead: inside, all (anywhere), none, or owner (to what belongs to the "
-        "link's owner) (default: inside)"),
+    SERVE_WORD("symlinks", files.symlinks, symlink_words, "POLICY",
+               "where symbolic links may lead: inside, all (anywhere), none, or owner (to what "
+               "belongs to the "
+               "link's owner) (default: inside)"),
     FILE_LIST("more-root", more_roots, "FOLDER",
-              "folder to look in for what DIR has not; may be given several times, they are tried in order"),
+              "folder to look in for what DIR has not; may be given several times, they are tried "
+              "in order"),
     FILE_LIST("alias", aliases, "/PATH/=FOLDER",
-              "serve another folder below a path, or with /PATH=FILE one file; may be given several times"),
+              "serve another folder below a path, or with /PATH=FILE one file; may be given "
+              "several times"),
     SERVE_TEXT("auth", auth, "FILE",
                "ask for a name and a password, which stand in FILE as htpasswd -B writes them"),
 

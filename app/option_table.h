@@ -1,7 +1,9 @@
-/* The options of `uvhttp serve` and `uvhttp run` as one table: what a flag is called, where its value goes and what help says of it.
+/* The options of `uvhttp serve` and `uvhttp run` as one table: what a flag is called, where its
+ * value goes and what help says of it.
  *
- * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and stands in the help page, because
- * all three are made from the table. A row without a name opens a group of the help page. */
+ * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and stands in
+ * the help page, because all three are made from the table. A row without a name opens a group of
+ * the help page. */
 #ifndef UVH_APP_OPTION_TABLE_H
 #define UVH_APP_OPTION_TABLE_H
 
@@ -26,12 +28,14 @@ struct uvh_option {
     const char *name; /* without dashes; NULL: `help` is the title of a group */
     char letter;      /* 0: none */
     enum uvh_option_kind kind;
-    size_t offset;    /* of its field in struct uvh_options */
-    size_t low, high; /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
+    size_t offset; /* of its field in struct uvh_options */
+    /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
+    size_t low, high;
     const char *value;        /* what help calls the value */
     const char *const *words; /* of a WORD; the last is NULL */
     const char *help;         /* NULL: a field of uvhttp_config_t, whose text the library knows */
-    bool serve_only;          /* `uvhttp run` takes it from its file, where it is a key of a route */
+    /* `uvhttp run` takes it from its file, where it is a key of a route */
+    bool serve_only;
 };
 
 #define UVH_OPTION_OFF SIZE_MAX

@@ -1,6 +1,7 @@
-/* Fills struct uvh_options from the environment and the command line, driven by the table of option_table.c. Guarantees that
- * a bad value is named together with the flag or variable it came from and what is allowed, and that a flag wins over
- * its variable whatever the order. Called by main.c and run.c. */
+/* Fills struct uvh_options from the environment and the command line, driven by the table of
+ * option_table.c. Guarantees that a bad value is named together with the flag or variable it came
+ * from and what is allowed, and that a flag wins over its variable whatever the order. Called by
+ * main.c and run.c. */
 #include "options.h"
 
 #include <stdarg.h>
@@ -21,7 +22,8 @@ struct parser {
     struct uvh_options *options;
     enum uvh_command command;
     struct source sources[UVH_OPTION_MAX];
-    bool listen_by_flag; /* flags replace the addresses of the environment or the file, then add up */
+    /* flags replace the addresses of the environment or the file, then add up */
+    bool listen_by_flag;
 };
 
 static void *field_of(struct uvh_options *options, const struct uvh_option *option)
@@ -31,7 +33,8 @@ static void *field_of(struct uvh_options *options, const struct uvh_option *opti
 
 static bool is_config_field(const struct uvh_option *option)
 {
-    return (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE) && option->high == 0;
+    return (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE) &&
+           option->high == 0;
 }
 
 static void print_origin(const struct uvh_option *option, bool from_environment)
@@ -60,10 +63,12 @@ usage_error(const struct parser *parser, const char *format, ...)
     return UVH_EXIT_USAGE;
 }
 
-static int number_error(const struct uvh_option *option, const struct source *source, const char *what)
+static int number_error(const struct uvh_option *option, const struct source *source,
+                        const char *what)
 {
     print_origin(option, source->from_environment);
-    fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low, option->high);
+    fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low,
+            option->high);
     return UVH_EXIT_USAGE;
 }
 
@@ -149,11 +154,7 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
 bool uvh_options_switch(const char *text, bool *on)
 {
     static const char *const words[][2] = {
-        {"0",     "1"   },
-        {"no",    "yes" },
-        {"off",   "on"  },
-        {"false", "true"}
-    };
+        {"0", "1"}, {"no", "yes"}, {"off", "on"}, {"false", "true"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         for (int value = 0; value < 2; value++) {
             if (strcmp(text, words[i][value]) == 0) {
@@ -171,7 +172,8 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
     bool on;
     if (!uvh_options_switch(source->text, &on)) {
         print_origin(option, source->from_environment);
-        fprintf(stderr, "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
+        fprintf(stderr,
+                "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
                 source->text);
         return UVH_EXIT_USAGE;
     }
@@ -199,7 +201,8 @@ static int add_to_list(struct uvh_options *options, const struct uvh_option *opt
 }
 
 /* One of the words that the option knows. */
-static int set_word(struct uvh_options *options, const struct uvh_option *option, const struct source *source)
+static int set_word(struct uvh_options *options, const struct uvh_option *option,
+                    const struct source *source)
 {
     for (unsigned i = 0; option->words[i] != NULL; i++) {
         if (strcmp(source->text, option->words[i]) == 0) {
@@ -253,7 +256,8 @@ static bool is_offered(const struct parser *parser, const struct uvh_option *opt
     return option->name != NULL && (parser->command == UVH_COMMAND_SERVE || !option->serve_only);
 }
 
-/* The limits without an option of their own: what they do has no meaning for files, and could have one for a file of `run`. */
+/* The limits without an option of their own: what they do has no meaning for files, and could have
+ * one for a file of `run`. */
 static int read_other_limits(struct parser *parser)
 {
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
@@ -287,8 +291,8 @@ static bool takes_value(const struct uvh_option *option)
 }
 
 /* The option called by these bytes; `*negated` when they say "no-" to a switch. */
-static const struct uvh_option *find_by_name(const struct parser *parser, const char *name, size_t length,
-                                             bool *negated)
+static const struct uvh_option *find_by_name(const struct parser *parser, const char *name,
+                                             size_t length, bool *negated)
 {
     *negated = false;
     for (size_t i = 0; i < uvh_option_count; i++) {
@@ -339,7 +343,8 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
     char word[UVH_OPTIONS_VARIABLE_SIZE];
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
     const char *no = strncmp(word, "no-", 3) == 0 ? "no-" : "";
-    const char *nearest = length < sizeof(word) ? uvh_suggest(word + strlen(no), name_at, parser) : NULL;
+    const char *nearest =
+        length < sizeof(word) ? uvh_suggest(word + strlen(no), name_at, parser) : NULL;
     bool negated;
     /* "--no-port" is near to no option: --port is known, and no switch. */
     if (nearest != NULL && *no != '\0') {
@@ -349,8 +354,8 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
     }
     if (nearest == NULL)
         return usage_error(parser, "there is no option '--%.*s'", (int)length, name);
-    return usage_error(parser, "there is no option '--%.*s'; did you mean '--%s%s'?", (int)length, name, no,
-                       nearest);
+    return usage_error(parser, "there is no option '--%.*s'; did you mean '--%s%s'?", (int)length,
+                       name, no, nearest);
 }
 
 /* What is asked for instead of serving. */
@@ -473,14 +478,16 @@ static const struct uvh_option *find_by_field(const char *field, size_t length)
     return NULL;
 }
 
-/* The library names the field that is wrong ("max_connections is 0; allowed are ..."); the user is told where it came from. */
+/* The library names the field that is wrong ("max_connections is 0; allowed are ..."); the user is
+ * told where it came from. */
 static int check_config(const struct parser *parser)
 {
     char message[256];
     if (uvhttp_config_check(&parser->options->config, message, sizeof(message)) == 0)
         return UVH_EXIT_OK;
     const struct uvh_option *option = find_by_field(message, strcspn(message, " "));
-    const struct source *source = option == NULL ? NULL : &parser->sources[option - uvh_option_table];
+    const struct source *source =
+        option == NULL ? NULL : &parser->sources[option - uvh_option_table];
     bool given = source != NULL && source->text != NULL;
     bool from_file = !given && parser->command != UVH_COMMAND_SERVE;
     if (given)
@@ -498,8 +505,8 @@ bool uvh_options_init(struct uvh_options *options)
         return false;
     *options = (struct uvh_options){
         .port = 8080,
-        .files = {.listing = true        },
-        .tls = { .watch = true, .redirect_http = UVH_OPTION_OFF, .hsts = UVH_OPTION_OFF},
+        .files = {.listing = true},
+        .tls = {.watch = true, .redirect_http = UVH_OPTION_OFF, .hsts = UVH_OPTION_OFF},
         .config = *defaults,
         .log_level = UVHTTP_LOG_INFO,
     };
@@ -511,13 +518,15 @@ bool uvh_options_init(struct uvh_options *options)
     return true;
 }
 
-int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count, char **arguments)
+int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count,
+                     char **arguments)
 {
     struct parser parser = {.options = options, .command = command};
     return read_arguments(&parser, count, arguments);
 }
 
-int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count, char **arguments)
+int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count,
+                      char **arguments)
 {
     struct parser parser = {.options = options, .command = command};
     int code = read_environment(&parser);

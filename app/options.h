@@ -1,5 +1,6 @@
-/* What the user asked `uvhttp serve` or `uvhttp run` for, from flags and environment. A flag wins over its environment variable,
- * and both over what stood in the options before, which for `run` is what its file says. */
+/* What the user asked `uvhttp serve` or `uvhttp run` for, from flags and environment. A flag wins
+ * over its environment variable, and both over what stood in the options before, which for `run` is
+ * what its file says. */
 #ifndef UVH_APP_OPTIONS_H
 #define UVH_APP_OPTIONS_H
 
@@ -34,23 +35,26 @@ struct uvh_tls_options {
     size_t hsts;          /* seconds; UVH_OPTION_OFF: none */
 };
 
-/* Exit codes of the program. USAGE is for what was typed, or stands in a variable, and cannot be whatever the machine is like; a mistake in a
- * configuration file is FAILED, and so is what is missing or in use. */
+/* Exit codes of the program. USAGE is for what was typed, or stands in a variable, and cannot be
+ * whatever the machine is like; a mistake in a configuration file is FAILED, and so is what is
+ * missing or in use. */
 enum { UVH_EXIT_OK = 0, UVH_EXIT_FAILED = 1, UVH_EXIT_USAGE = 2 };
 
 struct uvh_options {
-    const char
-        *root;   /* the folder, or the configuration file of `run` and `check`, as given; NULL: none was */
-    size_t port; /* of addresses given without one */
-    bool port_given; /* else those with TLS have UVH_OPTIONS_TLS_PORT */
+    const char *root; /* the folder, or the configuration file of `run` and `check`, as given; NULL:
+                         none was */
+    size_t port;      /* of addresses given without one */
+    bool port_given;  /* else those with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every IPv4 address */
     uvhttp_static_config_t files;                /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */
     struct uvh_option_list more_roots, aliases;  /* see serve_site.h */
-    const char *auth;                            /* a file of users and hashes; NULL: nobody is asked */
-    const char *prewarm;                         /* paths and patterns, separated by spaces; NULL: none */
+    /* a file of users and hashes; NULL: nobody is asked */
+    const char *auth;
+    /* paths and patterns, separated by spaces; NULL: none */
+    const char *prewarm;
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
@@ -70,19 +74,22 @@ enum uvh_command {
 /* Every default. False when memory ran out. */
 bool uvh_options_init(struct uvh_options *options);
 
-/* Reads the environment, then `arguments` (without program and command name), which the options go on pointing into.
- * UVH_EXIT_OK, or an exit code after a message was printed. */
-int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count, char **arguments);
+/* Reads the environment, then `arguments` (without program and command name), which the options go
+ * on pointing into. UVH_EXIT_OK, or an exit code after a message was printed. */
+int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int count,
+                      char **arguments);
 
 /* The arguments alone, for what has to be known before a file is read. */
-int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count, char **arguments);
+int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int count,
+                     char **arguments);
 
 /* True, or false when `text` is neither "on", "yes", "true", "1" nor the opposite of one. */
 bool uvh_options_switch(const char *text, bool *on);
 
 #define UVH_OPTIONS_VARIABLE_SIZE 64
 
-/* The key of an option in a configuration file, and the field of a limit: "max-connections" gives "max_connections". */
+/* The key of an option in a configuration file, and the field of a limit: "max-connections" gives
+ * "max_connections". */
 void uvh_options_key(const struct uvh_option *option, char key[UVH_OPTIONS_VARIABLE_SIZE]);
 
 /* The environment variable of an option: "max-connections" gives "UVHTTP_MAX_CONNECTIONS". */

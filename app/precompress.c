@@ -1,5 +1,6 @@
-/* The command precompress: its options, the threads that do the work, and what is told of it. Lists what there is to do first, so that progress can be
- * shown; each file with each coding is a job of its own. Guarantees that a run which is interrupted leaves whole files only. Called by main.c. */
+/* The command precompress: its options, the threads that do the work, and what is told of it. Lists
+ * what there is to do first, so that progress can be shown; each file with each coding is a job of
+ * its own. Guarantees that a run which is interrupted leaves whole files only. Called by main.c. */
 #include "precompress.h"
 
 #include <errno.h>
@@ -79,14 +80,15 @@ static void draw_bar(struct work *work, bool last)
         return;
     work->bar_time = now;
     int filled = (int)(work->done * BAR_COLUMNS / (work->total > 0 ? work->total : 1));
-    fprintf(stderr, "\r[%.*s%*s] %zu/%zu", filled, "##############################", BAR_COLUMNS - filled, "",
-            work->done, work->total);
+    fprintf(stderr, "\r[%.*s%*s] %zu/%zu", filled, "##############################",
+            BAR_COLUMNS - filled, "", work->done, work->total);
     if (last)
         fputs("\r\033[K", stderr);
     fflush(stderr);
 }
 
-static void tell(struct work *work, const struct uvh_sibling *sibling, enum uvh_sibling_outcome outcome)
+static void tell(struct work *work, const struct uvh_sibling *sibling,
+                 enum uvh_sibling_outcome outcome)
 {
     const struct command *command = work->command;
     const char *suffix = sibling->coding->suffix;
@@ -156,12 +158,13 @@ static void tell_result(const struct work *work)
         return;
     printf("%zu %s: ", work->sources->count, work->sources->count == 1 ? "file" : "files");
     if (command->remove) {
-        printf("%zu %s\n", outcomes[UVH_SIBLING_REMOVED], command->dry_run ? "would be removed" : "removed");
+        printf("%zu %s\n", outcomes[UVH_SIBLING_REMOVED],
+               command->dry_run ? "would be removed" : "removed");
         return;
     }
     printf("%zu %s, %zu up to date, %zu not smaller, %zu failed", outcomes[UVH_SIBLING_MADE],
-           command->dry_run ? "to make" : "made", outcomes[UVH_SIBLING_FRESH], outcomes[UVH_SIBLING_USELESS],
-           outcomes[UVH_SIBLING_FAILED]);
+           command->dry_run ? "to make" : "made", outcomes[UVH_SIBLING_FRESH],
+           outcomes[UVH_SIBLING_USELESS], outcomes[UVH_SIBLING_FAILED]);
     if (work->size > 0)
         printf("; those made have %.0f %% of the bytes",
                (double)work->coded_size * 100.0 / (double)work->size);
@@ -187,7 +190,8 @@ static int work_on(const struct command *command, int root, const struct uvh_sou
         fputs("uvhttp precompress: interrupted\n", stderr);
         return EXIT_INTERRUPTED;
     }
-    return work.outcomes[UVH_SIBLING_FAILED] > 0 || sources->failed > 0 ? UVH_EXIT_FAILED : UVH_EXIT_OK;
+    return work.outcomes[UVH_SIBLING_FAILED] > 0 || sources->failed > 0 ? UVH_EXIT_FAILED
+                                                                        : UVH_EXIT_OK;
 }
 
 static int run(const struct command *command)
@@ -212,8 +216,8 @@ static int run(const struct command *command)
 
 static int refuse(const char *option, const char *value, const char *allowed)
 {
-    fprintf(stderr, "uvhttp precompress: --%s is '%s'; %s\nTry 'uvhttp precompress --help'.\n", option, value,
-            allowed);
+    fprintf(stderr, "uvhttp precompress: --%s is '%s'; %s\nTry 'uvhttp precompress --help'.\n",
+            option, value, allowed);
     return UVH_EXIT_USAGE;
 }
 
@@ -290,20 +294,21 @@ static int read_value(struct command *command, int option, const char *value)
 static int read_options(struct command *command, int count, char **arguments, bool *help)
 {
     static const struct option options[] = {
-        {"codings",  required_argument, NULL, 'c'},
-        {"level",    required_argument, NULL, 'L'},
+        {"codings", required_argument, NULL, 'c'},
+        {"level", required_argument, NULL, 'L'},
         {"min-size", required_argument, NULL, 'm'},
-        {"jobs",     required_argument, NULL, 'j'},
-        {"force",    no_argument,       NULL, 'f'},
-        {"dry-run",  no_argument,       NULL, 'n'},
-        {"remove",   no_argument,       NULL, 'R'},
-        {"quiet",    no_argument,       NULL, 'q'},
-        {"verbose",  no_argument,       NULL, 'v'},
-        {"help",     no_argument,       NULL, 'h'},
-        {NULL,       0,                 NULL, 0  },
+        {"jobs", required_argument, NULL, 'j'},
+        {"force", no_argument, NULL, 'f'},
+        {"dry-run", no_argument, NULL, 'n'},
+        {"remove", no_argument, NULL, 'R'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int option, code = UVH_EXIT_OK;
-    while (code == UVH_EXIT_OK && (option = getopt_long(count, arguments, "j:fnqvh", options, NULL)) != -1) {
+    while (code == UVH_EXIT_OK &&
+           (option = getopt_long(count, arguments, "j:fnqvh", options, NULL)) != -1) {
         switch (option) {
         case 'f':
             command->force = true;
@@ -348,7 +353,8 @@ int uvh_precompress_run(int count, char **arguments)
 {
     char name[] = "uvhttp precompress";
     char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
-    struct command command = {.codings = UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
+    struct command command = {.codings =
+                                  UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
                               .level = UVHTTP_COMPRESS_BEST,
                               .min_size = NOT_SAID};
     bool help = false;
@@ -364,7 +370,8 @@ int uvh_precompress_run(int count, char **arguments)
     uvhttp_compress_t *probe = NULL;
     if (help) {
         uvh_precompress_help(stdout);
-    } else if (code == UVH_EXIT_OK && uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
+    } else if (code == UVH_EXIT_OK &&
+               uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
         fputs("uvhttp precompress: this uvhttp was built without compression\n", stderr);
         code = UVH_EXIT_FAILED;
     } else if (code == UVH_EXIT_OK) {

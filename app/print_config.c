@@ -1,5 +1,6 @@
-/* Prints a setup as YAML. Guarantees that what was printed loads again to the same: every text is quoted, what YAML could take for
- * something else is escaped, and a '$' is doubled. Called by run.c and serve.c. */
+/* Prints a setup as YAML. Guarantees that what was printed loads again to the same: every text is
+ * quoted, what YAML could take for something else is escaped, and a '$' is doubled. Called by run.c
+ * and serve.c. */
 #include "print_config.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 
 #include "utf8.h"
 
-/* What may stand in a quoted text as it is; of other characters YAML 1.1 makes line ends, or nothing. */
+/* What may stand in a quoted text as it is; of other characters YAML 1.1 makes line ends, or
+ * nothing. */
 static bool is_plain(uint32_t c)
 {
     return (c >= 0x20 && c <= 0x7e && c != '"' && c != '\\') ||
@@ -115,8 +117,8 @@ static void print_address(const struct uvh_address *address, FILE *out)
         return;
     }
     static const char *const schemes[] = {"", "http://", "https://"};
-    fprintf(out, uvh_address_is_ipv6(address->host) ? "\"%s[%s]" : "\"%s%s", schemes[address->scheme],
-            address->host);
+    fprintf(out, uvh_address_is_ipv6(address->host) ? "\"%s[%s]" : "\"%s%s",
+            schemes[address->scheme], address->host);
     if (address->port != UVH_ADDRESS_NO_PORT)
         fprintf(out, ":%d", address->port);
     fputs("\"\n", out);
@@ -175,7 +177,8 @@ static void print_certificates(const uvhttp_tls_config_t *config, FILE *out)
 static void print_versions(const uvhttp_tls_config_t *config, FILE *out)
 {
     static const char *const versions[] = {[UVHTTP_TLS_1_2] = "1.2", [UVHTTP_TLS_1_3] = "1.3"};
-    fprintf(out, "  profile: %s\n", config->profile == UVHTTP_TLS_MODERN ? "modern" : "intermediate");
+    fprintf(out, "  profile: %s\n",
+            config->profile == UVHTTP_TLS_MODERN ? "modern" : "intermediate");
     if (config->min_version != UVHTTP_TLS_VERSION_DEFAULT)
         print_key(out, 2, "min_version", versions[config->min_version]);
     if (config->max_version != UVHTTP_TLS_VERSION_DEFAULT)
@@ -233,7 +236,8 @@ static void print_number(FILE *out, const char *key, size_t number)
         fprintf(out, "        %s: %zu\n", key, number);
 }
 
-/* The keys of a folder that have a value, by the table of options that read_files of config_site.c reads them with. */
+/* The keys of a folder that have a value, by the table of options that read_files of config_site.c
+ * reads them with. */
 static void print_files(const uvhttp_static_config_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
@@ -243,7 +247,8 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
             continue; /* lists and what has a key of another kind are printed by others */
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         uvh_options_key(option, key);
-        const void *field = (const char *)files + (option->offset - offsetof(struct uvh_options, files));
+        const void *field =
+            (const char *)files + (option->offset - offsetof(struct uvh_options, files));
         if (option->kind == UVH_OPTION_SWITCH)
             fprintf(out, "        %s: %s\n", key, *(const bool *)field ? "true" : "false");
         else if (option->kind == UVH_OPTION_WORD)

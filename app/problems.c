@@ -1,5 +1,5 @@
-/* Keeps and prints what is wrong with a configuration file. Guarantees one line for each problem, whatever its values hold. Called by
- * everything that reads the file or builds from it. */
+/* Keeps and prints what is wrong with a configuration file. Guarantees one line for each problem,
+ * whatever its values hold. Called by everything that reads the file or builds from it. */
 #include "problems.h"
 
 #include <stdarg.h>
@@ -39,9 +39,10 @@ void uvh_problems_print(struct uvh_problems *problems, FILE *out)
         if (problem->mark.line == 0)
             fprintf(out, "%s: %s\n", problems->file, problem->text);
         else
-            fprintf(out, "%s:%zu:%zu: %s\n", problems->file, problem->mark.line, problem->mark.column,
-                    problem->text);
+            fprintf(out, "%s:%zu:%zu: %s\n", problems->file, problem->mark.line,
+                    problem->mark.column, problem->text);
     }
     if (problems->count > kept)
-        fprintf(out, "%s: %zu more problems are not shown\n", problems->file, problems->count - kept);
+        fprintf(out, "%s: %zu more problems are not shown\n", problems->file,
+                problems->count - kept);
 }

@@ -1,4 +1,5 @@
-/* What is wrong with a configuration file: a list of messages with their places, so that a user hears of several mistakes at once. */
+/* What is wrong with a configuration file: a list of messages with their places, so that a user
+ * hears of several mistakes at once. */
 #ifndef UVH_APP_PROBLEMS_H
 #define UVH_APP_PROBLEMS_H
 

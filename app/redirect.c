@@ -42,8 +42,8 @@ static int send_to_https(uvhttp_request_t *request, uvhttp_response_t *response,
     char *location = uvhttp_request_allocate(request, size);
     if (location == NULL)
         return UVHTTP_ENOMEM;
-    snprintf(location, size, "https://%.*s%s%.*s%s%.*s", (int)length, host, port, UVHTTP_SLICE_ARGS(path),
-             query.length > 0 ? "?" : "", UVHTTP_SLICE_ARGS(query));
+    snprintf(location, size, "https://%.*s%s%.*s%s%.*s", (int)length, host, port,
+             UVHTTP_SLICE_ARGS(path), query.length > 0 ? "?" : "", UVHTTP_SLICE_ARGS(query));
     return uvhttp_response_redirect(response, 308, location);
 }
 
@@ -52,7 +52,8 @@ static const char *name_of(const struct uvh_setup_tls *setup)
     return setup->node != NULL ? "redirect_http" : "--redirect-http";
 }
 
-static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites, const uvhttp_config_t *config)
+static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
+                       const uvhttp_config_t *config)
 {
     uvhttp_config_t own = *config;
     own.workers = 1; /* as on any loop of the caller's */
@@ -72,8 +73,10 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites, co
     return err != 0 ? err : uvhttp_server_use(server, send_to_https, redirect);
 }
 
-/* Whether a listener of this process has that host and port: SO_REUSEPORT would allow a second one. */
-static bool is_taken(const struct uvh_address *addresses, size_t count, const struct uvh_address *wanted)
+/* Whether a listener of this process has that host and port: SO_REUSEPORT would allow a second
+ * one. */
+static bool is_taken(const struct uvh_address *addresses, size_t count,
+                     const struct uvh_address *wanted)
 {
     for (size_t i = 0; i < count; i++) {
         if (uvh_address_path(&addresses[i]) == NULL && addresses[i].port == wanted->port &&
@@ -86,8 +89,8 @@ static bool is_taken(const struct uvh_address *addresses, size_t count, const st
 static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh_problems *problems)
 {
     uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
-                     "port %d is to redirect, and is listened on already; choose another with %s", port,
-                     name_of(setup));
+                     "port %d is to redirect, and is listened on already; choose another with %s",
+                     port, name_of(setup));
     return false;
 }
 
@@ -111,8 +114,8 @@ bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_opti
     return true;
 }
 
-static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup, const char *host,
-                      const struct uvh_address *addresses, size_t count)
+static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
+                      const char *host, const struct uvh_address *addresses, size_t count)
 {
     int port = (int)setup->redirect_http;
     struct uvh_address *address = &redirect->listen[redirect->listen_count];

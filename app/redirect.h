@@ -1,5 +1,5 @@
-/* Plain HTTP listeners that redirect every request to https: a second server on the loop of the one with
- * the sites. */
+/* Plain HTTP listeners that redirect every request to https: a second server on the loop of the one
+ * with the sites. */
 #ifndef UVH_APP_REDIRECT_H
 #define UVH_APP_REDIRECT_H
 
@@ -12,14 +12,14 @@ struct uvh_redirect {
     int https_port;
 };
 
-/* Whether the port that redirects can be listened on, as far as that is known without listening. `metrics`: another address that is listened on, or NULL. False with a problem
- * noted. */
+/* Whether the port that redirects can be listened on, as far as that is known without listening.
+ * `metrics`: another address that is listened on, or NULL. False with a problem noted. */
 bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
                         const struct uvh_address *metrics, struct uvh_problems *problems);
 
-/* Listens on the hosts of those `addresses` that have TLS, if the setup has a port for it. The addresses
- * have their final ports; `config` is that of `sites`. False after a message was printed. Close `redirect`
- * in either case. */
+/* Listens on the hosts of those `addresses` that have TLS, if the setup has a port for it. The
+ * addresses have their final ports; `config` is that of `sites`. False after a message was printed.
+ * Close `redirect` in either case. */
 bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config);

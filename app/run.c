@@ -1,5 +1,6 @@
-/* `uvhttp run` and `uvhttp check`: a configuration file, with what environment and flags change of it, becomes a server. Guarantees that a
- * file with mistakes serves nothing, and that each is told in a line. Called by main.c. */
+/* `uvhttp run` and `uvhttp check`: a configuration file, with what environment and flags change of
+ * it, becomes a server. Guarantees that a file with mistakes serves nothing, and that each is told
+ * in a line. Called by main.c. */
 #include "run.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ static int fail(int err)
     return UVH_EXIT_FAILED;
 }
 
-/* The file's values become the defaults of environment and flags, and the result goes back to the setup. */
+/* The file's values become the defaults of environment and flags, and the result goes back to the
+ * setup. */
 static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
 {
     struct uvh_setup *setup = &run->file.setup;
@@ -87,8 +89,8 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
-/* Runs until stopped. SIGHUP opens the access log and loads the certificates again; without them it does
- * nothing. */
+/* Runs until stopped. SIGHUP opens the access log and loads the certificates again; without them it
+ * does nothing. */
 static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     struct uvh_hangup hangup;
@@ -123,8 +125,8 @@ static bool build(struct run *run, uvhttp_server_t *server, bool test)
         uvh_problems_add(&run->problems, (struct uvh_mark){0, 0}, "%s", uvhttp_strerror(err));
     const struct uvh_setup_metrics *metrics = &setup->metrics;
     bool right = uvh_tls_check_addresses(&setup->tls, &run->options, &run->problems) &&
-                 uvh_redirect_check(&setup->tls, &run->options, metrics->has_listen ? &metrics->listen : NULL,
-                                    &run->problems);
+                 uvh_redirect_check(&setup->tls, &run->options,
+                                    metrics->has_listen ? &metrics->listen : NULL, &run->problems);
     bool built = uvh_site_build(server, run->metrics.server, setup, &run->log, &run->problems);
     return loaded && right && built && err == 0;
 }
@@ -148,7 +150,8 @@ static int build_and_act(struct run *run, bool test)
         uvh_problems_print(&run->problems, stderr);
     if (code != UVH_EXIT_OK)
         run->log.level =
-            UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
+            /* what was wrong was printed; that nothing is left to stop need not be */
+            UVHTTP_LOG_ERROR;
     uvh_redirect_close(&run->redirect, server);
     uvh_metrics_close(&run->metrics, server);
     uvhttp_server_free(server);

@@ -1,5 +1,6 @@
-/* See self_signed.h. The file is complete at any time, also when several programs start at once: it is
- * written under a temporary name and renamed, while the directory is locked. Called by tls_setup.c. */
+/* See self_signed.h. The file is complete at any time, also when several programs start at once: it
+ * is written under a temporary name and renamed, while the directory is locked. Called by
+ * tls_setup.c. */
 #include "self_signed.h"
 
 #include <arpa/inet.h>
@@ -54,10 +55,12 @@ refuse(const struct message *message, const char *format, ...)
     return false;
 }
 
-/* Labels of letters, digits and hyphens (RFC 1123): what a certificate can have and clients compare. */
+/* Labels of letters, digits and hyphens (RFC 1123): what a certificate can have and clients
+ * compare. */
 static bool is_host_name(const char *host)
 {
-    static const char alphanumeric[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    static const char alphanumeric[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     for (size_t length; *host != '\0'; host += length) {
         length = strcspn(host, ".");
         if (length == 0 || length > 63 || strspn(host, alphanumeric) == 0 ||
@@ -95,21 +98,23 @@ static bool find_directory(char directory[PATH_MAX], const struct message *messa
     else if (home != NULL && *home == '/')
         length = snprintf(directory, PATH_MAX, "%s/.local/state/uvhttp", home);
     else
-        return refuse(message,
-                      "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
-                      "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
+        return refuse(
+            message,
+            "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
+            "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
     return (size_t)length + sizeof(own_name) < PATH_MAX ||
-           refuse(message,
-                  "the directory for a self-signed certificate has too long a path; set XDG_STATE_HOME "
-                  "to another one, or name a certificate with --tls-cert");
+           refuse(message, "the directory for a self-signed certificate has too long a path; set "
+                           "XDG_STATE_HOME "
+                           "to another one, or name a certificate with --tls-cert");
 }
 
 static bool refuse_directory(const char *directory, int number, const struct message *message)
 {
-    return refuse(message,
-                  "a self-signed certificate cannot be kept in '%s': %s; set XDG_STATE_HOME to a directory "
-                  "that can be written, or name a certificate with --tls-cert",
-                  directory, strerror(number));
+    return refuse(
+        message,
+        "a self-signed certificate cannot be kept in '%s': %s; set XDG_STATE_HOME to a directory "
+        "that can be written, or name a certificate with --tls-cert",
+        directory, strerror(number));
 }
 
 /* Makes a directory with those above it. 0 or errno's. */
@@ -126,7 +131,8 @@ static int make_directory(const char *directory)
     return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-/* Opens the directory, which has to be ours; with `close_it` nobody else can enter it then. -1 with errno set. */
+/* Opens the directory, which has to be ours; with `close_it` nobody else can enter it then. -1 with
+ * errno set. */
 static int open_directory(const char *directory, bool close_it)
 {
     struct stat facts;
@@ -166,7 +172,8 @@ static bool is_usable(X509 *certificate, EVP_PKEY *key, const struct names *name
            X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0 && covers(certificate, names);
 }
 
-/* So that a machine that changes between networks has one certificate in all of them after a while. */
+/* So that a machine that changes between networks has one certificate in all of them after a
+ * while. */
 static void keep_addresses(const X509 *certificate, struct uvh_machine_addresses *addresses)
 {
     GENERAL_NAMES *found = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -175,8 +182,8 @@ static void keep_addresses(const X509 *certificate, struct uvh_machine_addresses
         char text[INET6_ADDRSTRLEN];
         int length = one->type == GEN_IPADD ? ASN1_STRING_length(one->d.iPAddress) : 0;
         if ((length == 4 || length == 16) &&
-            inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(one->d.iPAddress), text,
-                      sizeof(text)) != NULL &&
+            inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(one->d.iPAddress),
+                      text, sizeof(text)) != NULL &&
             strcmp(text, "127.0.0.1") != 0 && strcmp(text, "::1") != 0)
             uvh_machine_add(addresses, text);
     }
@@ -196,8 +203,8 @@ static bool use_existing(int directory, struct names *names, char *fingerprint)
     int descriptor = openat(directory, own_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return false;
-    bool ours = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
-                (facts.st_mode & 077) == 0;
+    bool ours = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
+                facts.st_uid == geteuid() && (facts.st_mode & 077) == 0;
     FILE *file = ours ? fdopen(descriptor, "r") : NULL;
     if (file == NULL) {
         close(descriptor);
@@ -206,7 +213,8 @@ static bool use_existing(int directory, struct names *names, char *fingerprint)
     X509 *certificate = PEM_read_X509(file, NULL, no_passphrase, NULL);
     rewind(file);
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
-    bool good = is_usable(certificate, key, names) && uvh_certificate_fingerprint(certificate, fingerprint);
+    bool good =
+        is_usable(certificate, key, names) && uvh_certificate_fingerprint(certificate, fingerprint);
     if (!good && certificate != NULL)
         keep_addresses(certificate, &names->addresses);
     X509_free(certificate);
@@ -236,7 +244,8 @@ static bool set_serial(X509 *certificate)
         return false;
     bytes[0] = (unsigned char)((bytes[0] & 0x7f) | 0x40);
     BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);
-    bool set = number != NULL && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
+    bool set =
+        number != NULL && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
     BN_free(number);
     return set;
 }
@@ -246,10 +255,11 @@ static bool set_name(X509 *certificate, const char *host)
     /* Shown in lists of certificates, so machines should have different ones. */
     const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
     X509_NAME *name = X509_get_subject_name(certificate);
-    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"uvhttp self-signed",
-                                      -1, -1, 0) == 1 &&
-           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1, -1, 0) ==
-               1 &&
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
+                                      (const unsigned char *)"uvhttp self-signed", -1, -1,
+                                      0) == 1 &&
+           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1,
+                                      -1, 0) == 1 &&
            X509_set_issuer_name(certificate, name) == 1;
 }
 
@@ -258,7 +268,8 @@ static void write_names(const struct names *names, char text[NAMES_SIZE])
     int length = snprintf(text, NAMES_SIZE, "DNS:localhost,IP:127.0.0.1,IP:::1%s%s",
                           *names->host == '\0' ? "" : ",DNS:", names->host);
     for (size_t i = 0; i < names->addresses.count; i++)
-        length += snprintf(text + length, NAMES_SIZE - (size_t)length, ",IP:%s", names->addresses.items[i]);
+        length += snprintf(text + length, NAMES_SIZE - (size_t)length, ",IP:%s",
+                           names->addresses.items[i]);
 }
 
 static bool fill(X509 *certificate, EVP_PKEY *key, const struct names *wanted)
@@ -279,7 +290,8 @@ static bool fill(X509 *certificate, EVP_PKEY *key, const struct names *wanted)
            X509_sign(certificate, key, EVP_sha256()) > 0;
 }
 
-/* Writes both to one file with mode 0600, which appears under its name when it is complete. 0 or errno's. */
+/* Writes both to one file with mode 0600, which appears under its name when it is complete. 0 or
+ * errno's. */
 static int write_file(int directory, const char *path, X509 *certificate, EVP_PKEY *key)
 {
     char other[PATH_MAX + 16];
@@ -323,18 +335,19 @@ static bool make_new(int directory, struct uvh_self_signed *found, const struct 
                uvh_certificate_reason(reason, sizeof(reason)));
     int error = made ? write_file(directory, found->path, certificate, key) : 0;
     if (error != 0)
-        made = refuse(
-            message,
-            "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME to a directory "
-            "that can be written, or name a certificate with --tls-cert",
-            found->path, strerror(error));
+        made = refuse(message,
+                      "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME "
+                      "to a directory "
+                      "that can be written, or name a certificate with --tls-cert",
+                      found->path, strerror(error));
     X509_free(certificate);
     EVP_PKEY_free(key);
     return made;
 }
 
-bool uvh_self_signed_open(struct uvh_self_signed *found, const struct uvh_machine_addresses *addresses,
-                          bool make, char *text, size_t size)
+bool uvh_self_signed_open(struct uvh_self_signed *found,
+                          const struct uvh_machine_addresses *addresses, bool make, char *text,
+                          size_t size)
 {
     const struct message message = {text, size};
     char directory[PATH_MAX];
@@ -343,8 +356,8 @@ bool uvh_self_signed_open(struct uvh_self_signed *found, const struct uvh_machin
     find_host(names.host);
     if (!find_directory(directory, &message))
         return false;
-    snprintf(found->path, sizeof(found->path), "%.*s/%s", (int)(sizeof(found->path) - sizeof(own_name) - 1),
-             directory, own_name);
+    snprintf(found->path, sizeof(found->path), "%.*s/%s",
+             (int)(sizeof(found->path) - sizeof(own_name) - 1), directory, own_name);
     int error = make ? make_directory(directory) : 0;
     int descriptor = error == 0 ? open_directory(directory, make) : -1;
     if (descriptor < 0) {

@@ -1,5 +1,6 @@
-/* `uvhttp serve`: one server, one folder mounted at "/", and aliases beside it. Guarantees that whatever keeps it from starting is told with the value at
- * fault and a way out. Called by main.c. */
+/* `uvhttp serve`: one server, one folder mounted at "/", and aliases beside it. Guarantees that
+ * whatever keeps it from starting is told with the value at fault and a way out. Called by
+ * main.c. */
 #include "serve.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ static void close_files(void *files)
 }
 
 /* A folder, or an alias's file, under its path, owned by the server. An exit code. */
-static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route, const char *option)
+static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route,
+                      const char *option)
 {
     uvhttp_static_config_t config = route->files;
     uvhttp_static_t *files;
@@ -46,7 +48,8 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
             uvhttp_static_close(files);
     }
     if (err == 0 && access(root, X_OK) != 0)
-        err = -errno; /* a folder that can be opened and not entered would give nothing but refusals */
+        /* a folder that can be opened and not entered would give nothing but refusals */
+        err = -errno;
     if (err != 0)
         return uvh_serve_site_refuse_folder(option, root, err);
     /* An alias need not have the pages of errors that the folder has. */
@@ -121,10 +124,14 @@ static int listen_and_run(uvhttp_server_t *server, const struct uvh_options *opt
 }
 
 static int serve(uvhttp_server_t *server, const struct uvh_options *options,
-                 const struct uvh_serve_site *made, struct uvh_tls *tls, const uvhttp_config_t *config)
+                 const struct uvh_serve_site *made, struct uvh_tls *tls,
+                 const uvhttp_config_t *config)
 {
-    /* The line for a request goes before the question for a password, so that those who were refused have one, too. */
-    int err = options->log_level < UVHTTP_LOG_DEBUG ? 0 : uvhttp_server_use(server, uvh_logger_request, NULL);
+    /* The line for a request goes before the question for a password, so that those who were
+     * refused have one, too. */
+    int err = options->log_level < UVHTTP_LOG_DEBUG
+                  ? 0
+                  : uvhttp_server_use(server, uvh_logger_request, NULL);
     if (err == 0)
         err = uvh_tls_add_hsts(server, &made->tls);
     if (err != 0)
@@ -133,8 +140,8 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options,
     return code == UVH_EXIT_OK ? listen_and_run(server, options, made, tls, config) : code;
 }
 
-/* SIGHUP loads the certificates again, and when the terminal was closed it stops the server: nobody sees
- * what that serves then. */
+/* SIGHUP loads the certificates again, and when the terminal was closed it stops the server: nobody
+ * sees what that serves then. */
 static int serve_with_signal(uvhttp_server_t *server, const struct uvh_options *options,
                              const struct uvh_serve_site *made, struct uvh_tls *tls,
                              const uvhttp_config_t *config)
@@ -173,7 +180,8 @@ static int serve_with(const struct uvh_options *options, const struct uvh_serve_
         return print_error(UVHTTP_ENOMEM);
     int code = serve_with_signal(server, options, made, tls, &config);
     if (code != UVH_EXIT_OK)
-        level = UVHTTP_LOG_ERROR; /* what was wrong was printed; that nothing is left to stop need not be */
+        /* what was wrong was printed; that nothing is left to stop need not be */
+        level = UVHTTP_LOG_ERROR;
     uvhttp_server_free(server);
     return code;
 }

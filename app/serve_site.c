@@ -84,7 +84,8 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     char *name = keep(made, strdup(slash + 1));
     if (name == NULL)
         return no_memory();
-    slash[slash == path] = '\0'; /* of a file in the root of the file system the slash is the folder */
+    /* of a file in the root of the file system the slash is the folder */
+    slash[slash == path] = '\0';
     route->files.file = name;
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
@@ -93,8 +94,10 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     return UVH_EXIT_OK;
 }
 
-/* PATH=FOLDER or PATH=FILE. What flags say of files holds there, too; --prewarm and --more-root are for the first folder. */
-static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *files, const char *given)
+/* PATH=FOLDER or PATH=FILE. What flags say of files holds there, too; --prewarm and --more-root are
+ * for the first folder. */
+static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *files,
+                     const char *given)
 {
     struct uvh_setup_route *route = &made->routes[made->site.route_count++];
     struct stat found;
@@ -103,14 +106,16 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
         return no_memory();
     char *target = strchr(text, '=');
     if (*text != '/' || target == NULL || target[1] == '\0') {
-        fprintf(stderr, "uvhttp: --alias: '%s' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE\n",
+        fprintf(stderr,
+                "uvhttp: --alias: '%s' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE\n",
                 given);
         return UVH_EXIT_USAGE;
     }
     *target++ = '\0';
     char *path = keep(made, realpath(target, NULL));
     if (path == NULL || stat(path, &found) != 0) {
-        fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target, uvhttp_strerror(-errno));
+        fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target,
+                uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
     *route = (struct uvh_setup_route){
@@ -119,8 +124,8 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
         return make_file_route(made, route, path);
     if (target[-2] == '/')
         return UVH_EXIT_OK;
-    fprintf(stderr, "uvhttp: --alias: '%s' is a folder, so the path ends with a slash: '%s/'\n", target,
-            text);
+    fprintf(stderr, "uvhttp: --alias: '%s' is a folder, so the path ends with a slash: '%s/'\n",
+            target, text);
     return UVH_EXIT_USAGE;
 }
 
@@ -129,13 +134,11 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
 {
     char *path = keep(made, realpath(file, NULL));
     if (path == NULL) {
-        fprintf(stderr, "uvhttp: --auth: '%s' cannot be opened: %s\n", file, uvhttp_strerror(-errno));
+        fprintf(stderr, "uvhttp: --auth: '%s' cannot be opened: %s\n", file,
+                uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    made->site.auth = (struct uvh_setup_auth){
-        .mark = {1, 1},
-          .file = {.text = path}
-    };
+    made->site.auth = (struct uvh_setup_auth){.mark = {1, 1}, .file = {.text = path}};
     return UVH_EXIT_OK;
 }
 

@@ -1,4 +1,5 @@
-/* What `uvhttp serve` serves, as the one site that a configuration file would have for it: the folder at "/", and a route for each alias. */
+/* What `uvhttp serve` serves, as the one site that a configuration file would have for it: the
+ * folder at "/", and a route for each alias. */
 #ifndef UVH_APP_SERVE_SITE_H
 #define UVH_APP_SERVE_SITE_H
 
@@ -18,12 +19,13 @@ struct uvh_serve_site {
     size_t text_count;
 };
 
-/* Makes it from the options, which it points into: paths are absolute, and lead to something. UVH_EXIT_OK, or an exit code after a message was printed. To be
- * released, whatever the result. */
+/* Makes it from the options, which it points into: paths are absolute, and lead to something.
+ * UVH_EXIT_OK, or an exit code after a message was printed. To be released, whatever the result. */
 int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options);
 void uvh_serve_site_release(struct uvh_serve_site *made);
 
-/* Says why a folder cannot be served; UVH_EXIT_FAILED. `option` is the flag that named it, or NULL for the folder itself. */
+/* Says why a folder cannot be served; UVH_EXIT_FAILED. `option` is the flag that named it, or NULL
+ * for the folder itself. */
 int uvh_serve_site_refuse_folder(const char *option, const char *folder, int err);
 
 #endif

@@ -1,6 +1,8 @@
-/* What a configuration file asks for: the limits, where to listen, what to log, and the sites with their routes.
+/* What a configuration file asks for: the limits, where to listen, what to log, and the sites with
+ * their routes.
  *
- * Filled by config_file.c, built into a server by site.c, printed by print_config.c. Texts and arrays belong to the file it was read from. */
+ * Filled by config_file.c, built into a server by site.c, printed by print_config.c. Texts and
+ * arrays belong to the file it was read from. */
 #ifndef UVH_APP_SETUP_H
 #define UVH_APP_SETUP_H
 

@@ -13,9 +13,9 @@
 enum { NAME_SIZE = NAME_MAX + 1, MOST_SIZE = 1 << 30 };
 
 const struct uvh_sibling_coding uvh_sibling_codings[UVH_SIBLING_CODINGS] = {
-    {UVHTTP_CODING_BROTLI, "br",   ".br",  11},
-    {UVHTTP_CODING_ZSTD,   "zstd", ".zst", 22},
-    {UVHTTP_CODING_GZIP,   "gzip", ".gz",  9 },
+    {UVHTTP_CODING_BROTLI, "br", ".br", 11},
+    {UVHTTP_CODING_ZSTD, "zstd", ".zst", 22},
+    {UVHTTP_CODING_GZIP, "gzip", ".gz", 9},
 };
 
 /* Where a source and its sibling are. */
@@ -66,8 +66,8 @@ static int find_place(const struct uvh_sibling *sibling, struct place *place)
     char folder[PATH_MAX];
     const char *slash = strrchr(sibling->path, '/');
     place->name = slash == NULL ? sibling->path : slash + 1;
-    int length =
-        snprintf(place->sibling, sizeof(place->sibling), "%s%s", place->name, sibling->coding->suffix);
+    int length = snprintf(place->sibling, sizeof(place->sibling), "%s%s", place->name,
+                          sibling->coding->suffix);
     int folder_length = slash == NULL ? 0 : (int)(slash - sibling->path);
     if (length >= (int)sizeof(place->sibling) || folder_length >= (int)sizeof(folder))
         return ENAMETOOLONG;
@@ -142,13 +142,15 @@ static int fill(int file, const void *data, size_t size, const struct stat *sour
 }
 
 /* A hidden file that becomes the sibling. 0, or an errno, and then nothing has changed. */
-static int publish(const struct place *place, const void *data, size_t size, const struct stat *source)
+static int publish(const struct place *place, const void *data, size_t size,
+                   const struct stat *source)
 {
     char hidden[64];
     int file = -1;
     for (unsigned number = 0; file < 0; number++) {
         snprintf(hidden, sizeof(hidden), ".uvhttp-%ld-%u.part", (long)getpid(), number);
-        file = openat(place->folder, hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        file = openat(place->folder, hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      0600);
         if (file < 0 && errno != EEXIST)
             return errno;
     }
@@ -164,7 +166,8 @@ static int publish(const struct place *place, const void *data, size_t size, con
 
 /* What is there would be sent instead of its source, and is of no use. */
 static enum uvh_sibling_outcome drop(struct uvh_sibling *sibling, const struct place *place,
-                                     enum uvh_sibling_outcome absent, enum uvh_sibling_outcome removed)
+                                     enum uvh_sibling_outcome absent,
+                                     enum uvh_sibling_outcome removed)
 {
     struct stat facts;
     if (fstatat(place->folder, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) != 0)
@@ -179,12 +182,14 @@ static enum uvh_sibling_outcome drop(struct uvh_sibling *sibling, const struct p
 static bool has_changed(int file, const struct stat *before, size_t size)
 {
     struct stat now;
-    return fstat(file, &now) != 0 || (uint64_t)before->st_size != size || now.st_size != before->st_size ||
-           is_before(before->st_mtim, now.st_mtim) || is_before(now.st_mtim, before->st_mtim);
+    return fstat(file, &now) != 0 || (uint64_t)before->st_size != size ||
+           now.st_size != before->st_size || is_before(before->st_mtim, now.st_mtim) ||
+           is_before(now.st_mtim, before->st_mtim);
 }
 
-static enum uvh_sibling_outcome compress_file(struct uvh_sibling *sibling, const struct place *place,
-                                              int file, const struct stat *source)
+static enum uvh_sibling_outcome compress_file(struct uvh_sibling *sibling,
+                                              const struct place *place, int file,
+                                              const struct stat *source)
 {
     size_t size = (size_t)source->st_size;
     char *data = read_all(file, &size);
@@ -212,7 +217,8 @@ static enum uvh_sibling_outcome compress_file(struct uvh_sibling *sibling, const
     return outcome;
 }
 
-static enum uvh_sibling_outcome make_from(struct uvh_sibling *sibling, const struct place *place, int file)
+static enum uvh_sibling_outcome make_from(struct uvh_sibling *sibling, const struct place *place,
+                                          int file)
 {
     struct stat source;
     if (fstat(file, &source) != 0)
@@ -247,7 +253,8 @@ enum uvh_sibling_outcome uvh_sibling_remove(struct uvh_sibling *sibling)
     int err = find_place(sibling, &place);
     if (err != 0)
         return fail_with(sibling, err);
-    enum uvh_sibling_outcome outcome = drop(sibling, &place, UVH_SIBLING_ABSENT, UVH_SIBLING_REMOVED);
+    enum uvh_sibling_outcome outcome =
+        drop(sibling, &place, UVH_SIBLING_ABSENT, UVH_SIBLING_REMOVED);
     close(place.folder);
     return outcome;
 }

@@ -1,8 +1,10 @@
-/* Coded siblings of files: "style.css.br" beside "style.css". One that is at least as new as its source counts, so each gets its source's time
- * of modification: a change of the source, however soon, makes it old.
+/* Coded siblings of files: "style.css.br" beside "style.css". One that is at least as new as its
+ * source counts, so each gets its source's time of modification: a change of the source, however
+ * soon, makes it old.
  *
- * All names are paths below an open folder, and none is reached through a symbolic link. A sibling appears in one step under its name, with its
- * source's permissions. Called by the command precompress, on several threads at a time. */
+ * All names are paths below an open folder, and none is reached through a symbolic link. A sibling
+ * appears in one step under its name, with its source's permissions. Called by the command
+ * precompress, on several threads at a time. */
 #ifndef UVH_APP_SIBLING_H
 #define UVH_APP_SIBLING_H
 
@@ -47,7 +49,8 @@ enum uvh_sibling_outcome uvh_sibling_make(struct uvh_sibling *sibling);
 /* Removes one. */
 enum uvh_sibling_outcome uvh_sibling_remove(struct uvh_sibling *sibling);
 
-/* Opens a folder below another, "" for itself, following no symbolic link: a descriptor, or -1 with errno. */
+/* Opens a folder below another, "" for itself, following no symbolic link: a descriptor, or -1 with
+ * errno. */
 int uvh_sibling_open_folder(int root, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
-/* Builds the sites of a setup into a server. Guarantees that everything that cannot be is noted with its place in the file: folders that are
- * missing, patterns that are none, routes that exist already with the line of the other. Called by run.c. */
+/* Builds the sites of a setup into a server. Guarantees that everything that cannot be is noted
+ * with its place in the file: folders that are missing, patterns that are none, routes that exist
+ * already with the line of the other. Called by run.c. */
 #include "site.h"
 
 #include <errno.h>
@@ -36,22 +37,28 @@ void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg)
 static const char *star_of(const struct uvh_setup_route *route)
 {
     size_t length = strlen(route->path.text);
-    return route->kind == UVH_ROUTE_STATIC && length > 0 && route->path.text[length - 1] == '/' ? "*" : "";
+    return route->kind == UVH_ROUTE_STATIC && length > 0 && route->path.text[length - 1] == '/'
+               ? "*"
+               : "";
 }
 
-/* Where the route stands that is there already: of the site, before `route`. The library's message ends with its host and pattern. */
-static const struct uvh_mark *find_other(const struct builder *builder, const struct uvh_setup_site *site,
+/* Where the route stands that is there already: of the site, before `route`. The library's message
+ * ends with its host and pattern. */
+static const struct uvh_mark *find_other(const struct builder *builder,
+                                         const struct uvh_setup_site *site,
                                          const struct uvh_setup_route *route)
 {
     const char *taken = strstr(builder->log->kept, "refused: ");
     taken = taken == NULL ? NULL : strchr(taken, '/');
-    for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route; other++) {
+    for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route;
+         other++) {
         char end[sizeof(builder->log->kept)];
         snprintf(end, sizeof(end), "%s%s\" is there already", other->path.text, star_of(other));
         if (strcmp(taken, end) == 0)
             return &other->path.mark;
     }
-    if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL && builder->metrics == NULL)
+    if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL &&
+        builder->metrics == NULL)
         return &builder->setup->metrics.path.mark;
     return NULL;
 }
@@ -59,7 +66,8 @@ static const struct uvh_mark *find_other(const struct builder *builder, const st
 static void note_refusal(const struct builder *builder, const struct uvh_setup_site *site,
                          const struct uvh_setup_route *route, int err, const char *method)
 {
-    const struct uvh_mark *other = err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
+    const struct uvh_mark *other =
+        err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
     if (other != NULL)
         uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu", builder->log->kept,
                          other->line);
@@ -106,7 +114,8 @@ static bool check_folder(const struct builder *builder, const struct uvh_text *f
     return err == 0;
 }
 
-/* The folders of a route, in `roots` (room for one more than there are), or false with a problem noted. */
+/* The folders of a route, in `roots` (room for one more than there are), or false with a problem
+ * noted. */
 static bool check_files(const struct builder *builder, const struct uvh_setup_route *route,
                         uvhttp_static_config_t *files, const char **roots)
 {
@@ -136,17 +145,19 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
         good = false;
     }
     if (!uvh_named_files_check_path(route)) {
-        uvh_problems_add(builder->problems, route->path.mark,
-                         "there is no '%s' in the folder '%s', so each request would be 404; the folder "
-                         "and all below it is '%s/'",
-                         route->path.text, route->root.text, route->path.text);
+        uvh_problems_add(
+            builder->problems, route->path.mark,
+            "there is no '%s' in the folder '%s', so each request would be 404; the folder "
+            "and all below it is '%s/'",
+            route->path.text, route->root.text, route->path.text);
         good = false;
     }
     return good;
 }
 
 /* The folder of a route, owned by the server; NULL with a problem noted. */
-static uvhttp_static_t *open_folder(const struct builder *builder, const struct uvh_setup_route *route)
+static uvhttp_static_t *open_folder(const struct builder *builder,
+                                    const struct uvh_setup_route *route)
 {
     uvhttp_static_config_t files = route->files;
     uvhttp_static_t *context;
@@ -218,7 +229,8 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
     if (route->headers.count > 0)
-        middleware[middleware_count++] = (uvhttp_middleware_t){uvh_answers_add_fields, &route->headers};
+        middleware[middleware_count++] =
+            (uvhttp_middleware_t){uvh_answers_add_fields, &route->headers};
     if (auth != NULL)
         middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
     uvhttp_route_t given = {
@@ -251,7 +263,8 @@ static void note(const struct builder *builder, struct uvh_mark mark, int err)
 }
 
 /* The routers of a site: of each of its hosts, or the server's own. NULL when memory ran out. */
-static uvhttp_router_t **find_routers(const struct builder *builder, const struct uvh_setup_site *site)
+static uvhttp_router_t **find_routers(const struct builder *builder,
+                                      const struct uvh_setup_site *site)
 {
     uvhttp_router_t *own = uvhttp_server_router(builder->server);
     size_t count = site->hosts.count > 0 ? site->hosts.count : 1;
@@ -317,11 +330,14 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
         add_metrics(builder, builder->server, site_auth);
     for (size_t r = 0; r < site->route_count; r++) {
         struct uvh_setup_route *route = &site->routes[r];
-        /* With each route rather than with the router: that of the other hosts hands its middleware down to all. */
-        uvhttp_auth_t *auth = route->auth.mark.line == 0
-                                  ? site_auth
-                                  : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
-        uvhttp_static_t *context = route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
+        /* With each route rather than with the router: that of the other hosts hands its middleware
+         * down to all. */
+        uvhttp_auth_t *auth =
+            route->auth.mark.line == 0
+                ? site_auth
+                : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
+        uvhttp_static_t *context =
+            route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
         if (route->kind == UVH_ROUTE_STATIC && context == NULL)
             continue;
         /* What one host refuses, all of them would. */
@@ -404,10 +420,10 @@ static void check_access_log(const struct builder *builder)
     uvhttp_access_log_t *log;
     check.path = "/dev/null";
     if (uvhttp_access_log_open(&log, &check) == UVHTTP_EINVAL)
-        uvh_problems_add(
-            builder->problems, path->mark,
-            "the pattern of the access log has an unknown name or an open brace, or is too long; {{ is "
-            "a brace");
+        uvh_problems_add(builder->problems, path->mark,
+                         "the pattern of the access log has an unknown name or an open brace, or "
+                         "is too long; {{ is "
+                         "a brace");
     uvhttp_access_log_close(log);
     if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
         return;
@@ -416,18 +432,20 @@ static void check_access_log(const struct builder *builder)
     snprintf(folder, sizeof(folder), "%s", path->text);
     if (err == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
         return;
-    uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s", path->text,
-                     uvhttp_strerror(-err));
+    uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
+                     path->text, uvhttp_strerror(-err));
 }
 
-bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics, const struct uvh_setup *setup,
-                    struct uvh_site_log *log, struct uvh_problems *problems)
+bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
+                    const struct uvh_setup *setup, struct uvh_site_log *log,
+                    struct uvh_problems *problems)
 {
     size_t before = problems->count;
     const struct builder builder = {server, metrics, setup, log, problems};
     log->keep = true;
     if (log->level >= UVHTTP_LOG_DEBUG)
-        note(&builder, (struct uvh_mark){0, 0}, uvhttp_server_use(server, uvh_logger_request, NULL));
+        note(&builder, (struct uvh_mark){0, 0},
+             uvhttp_server_use(server, uvh_logger_request, NULL));
     /* The site of all other hosts adds them with its own rules, if there is one. */
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);

@@ -14,11 +14,12 @@ static void free_auth(void *auth)
     uvhttp_auth_free(auth);
 }
 
-int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted, uvhttp_auth_t **auth,
-                       char *message, size_t size)
+int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
+                       uvhttp_auth_t **auth, char *message, size_t size)
 {
     uvhttp_passwords_t *passwords;
-    const uvhttp_passwords_config_t config = {.users = wanted->user_count > 0 ? wanted->users : NULL,
+    const uvhttp_passwords_config_t config = {.users =
+                                                  wanted->user_count > 0 ? wanted->users : NULL,
                                               .user_count = wanted->user_count,
                                               .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &config, message, size);
@@ -106,11 +107,11 @@ static void check_folder(const struct folder *folder, const struct folder *all, 
     for (size_t i = 0; i < count; i++) {
         if (all[i].is_protected || !lies_in(folder->path, all[i].path))
             continue;
-        uvh_problems_add(
-            problems, folder->named->mark,
-            "the folder '%s' is behind a password here, and lies in '%s', which the route in line %zu "
-            "serves without one; move it out of there",
-            folder->named->text, all[i].named->text, all[i].route->path.mark.line);
+        uvh_problems_add(problems, folder->named->mark,
+                         "the folder '%s' is behind a password here, and lies in '%s', which the "
+                         "route in line %zu "
+                         "serves without one; move it out of there",
+                         folder->named->text, all[i].named->text, all[i].route->path.mark.line);
         return;
     }
 }

@@ -56,8 +56,8 @@ static bool walk_folder(struct walk *walk, int descriptor, size_t length);
 static bool look_at(struct walk *walk, int folder, const char *name, size_t length)
 {
     struct stat facts;
-    int added =
-        snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s", length > 0 ? "/" : "", name);
+    int added = snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s",
+                         length > 0 ? "/" : "", name);
     if ((size_t)added >= sizeof(walk->path) - length) {
         errno = ENAMETOOLONG;
         walk->path[length] = '\0';

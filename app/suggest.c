@@ -1,5 +1,5 @@
-/* Finds the name nearest to a misspelt one, by the number of letters to insert, remove, replace or exchange with their neighbour. Called for
- * keys that do not exist. */
+/* Finds the name nearest to a misspelt one, by the number of letters to insert, remove, replace or
+ * exchange with their neighbour. Called for keys that do not exist. */
 #include "suggest.h"
 
 #include <string.h>

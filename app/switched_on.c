@@ -1,4 +1,5 @@
-/* See switched_on.h. Goes through the table of options, so that a new one is told without being named here. Called by banner.c. */
+/* See switched_on.h. Goes through the table of options, so that a new one is told without being
+ * named here. Called by banner.c. */
 #include "switched_on.h"
 
 #include <stdio.h>
@@ -28,7 +29,8 @@ static bool is_on(const struct uvh_options *options, const struct uvh_option *op
     const void *field = field_of(options, option);
     switch (option->kind) {
     case UVH_OPTION_SWITCH:
-        return *(const bool *)field && field != &options->files.listing && field != &options->tls.watch;
+        return *(const bool *)field && field != &options->files.listing &&
+               field != &options->tls.watch;
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_SIZE:
         return *(const size_t *)field != 0;
@@ -87,8 +89,8 @@ static bool is_local(const struct uvh_address *addresses, size_t count)
     return true;
 }
 
-static void put_value(struct writer *to, const struct uvh_options *options, const struct uvh_option *option,
-                      bool local)
+static void put_value(struct writer *to, const struct uvh_options *options,
+                      const struct uvh_option *option, bool local)
 {
     const void *field = field_of(options, option);
     if (field == &options->files.uploads)

@@ -63,7 +63,8 @@ static void write_name(const X509_NAME *name, char text[NAME_SIZE])
 static STACK_OF(X509_INFO) * read_infos(const char *path)
 {
     FILE *file = path == NULL ? NULL : fopen(path, "re");
-    STACK_OF(X509_INFO) *infos = file == NULL ? NULL : PEM_X509_INFO_read(file, NULL, no_passphrase, NULL);
+    STACK_OF(X509_INFO) *infos =
+        file == NULL ? NULL : PEM_X509_INFO_read(file, NULL, no_passphrase, NULL);
     if (file != NULL)
         fclose(file);
     ERR_clear_error();
@@ -90,7 +91,8 @@ static void look_at_authorities(const struct adviser *adviser, STACK_OF(X509_INF
             continue;
         write_name(X509_get_subject_name(one), name);
         advise(adviser,
-               "the authority '%s' in '%s' has no revocation list in '%s', so the certificates that it has "
+               "the authority '%s' in '%s' has no revocation list in '%s', so the certificates "
+               "that it has "
                "issued are refused",
                name, adviser->config->client_ca_file, adviser->config->client_crl_file);
     }
@@ -110,12 +112,13 @@ static void look_at_date(const struct adviser *adviser, const X509_CRL *list)
     uvh_utc_format(expires, until);
     if (left < 0)
         advise(adviser,
-               "the revocation list of '%s' in '%s' has expired, on %s: certificates of that authority are "
+               "the revocation list of '%s' in '%s' has expired, on %s: certificates of that "
+               "authority are "
                "refused",
                name, adviser->config->client_crl_file, until);
     else
-        advise(adviser, "the revocation list of '%s' in '%s' expires in %" PRId64 " days, on %s", name,
-               adviser->config->client_crl_file, (left + DAY - 1) / DAY, until);
+        advise(adviser, "the revocation list of '%s' in '%s' expires in %" PRId64 " days, on %s",
+               name, adviser->config->client_crl_file, (left + DAY - 1) / DAY, until);
 }
 
 static void look_at_lists(const struct adviser *adviser, bool dates)
@@ -155,7 +158,8 @@ static bool add_name(struct names *names, const ASN1_STRING *text, int key_type,
         names->items = items;
         names->capacity = capacity;
     }
-    char *copy = strndup((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text));
+    char *copy =
+        strndup((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text));
     if (copy == NULL)
         return false;
     names->items[names->count++] = (struct name){copy, key_type, certificate};
@@ -171,8 +175,8 @@ static bool add_names(struct names *names, X509 *leaf, size_t certificate)
     if (found == NULL) {
         X509_NAME *subject = X509_get_subject_name(leaf);
         int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-        return at < 0 || add_name(names, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)), key_type,
-                                  certificate);
+        return at < 0 || add_name(names, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)),
+                                  key_type, certificate);
     }
     for (int i = 0; i < sk_GENERAL_NAME_num(found) && added; i++) {
         const GENERAL_NAME *one = sk_GENERAL_NAME_value(found, i);
@@ -194,7 +198,8 @@ static int compare_names(const void *one, const void *other)
     return a->certificate < b->certificate ? -1 : a->certificate > b->certificate;
 }
 
-/* A certificate all of whose names an earlier one serves, with a key of the same type, is never chosen. */
+/* A certificate all of whose names an earlier one serves, with a key of the same type, is never
+ * chosen. */
 static void look_at_names(const struct adviser *adviser, struct names *names)
 {
     const uvhttp_tls_certificate_t *all = adviser->config->certificates;
@@ -216,9 +221,11 @@ static void look_at_names(const struct adviser *adviser, struct names *names)
     for (size_t i = 1; i < count && before != NULL && used != NULL; i++) {
         if (!used[i] && before[i] != NULL)
             advise(adviser,
-                   "the certificate '%s' is never used: '%s' comes before it, has the same name (%s) and "
+                   "the certificate '%s' is never used: '%s' comes before it, has the same name "
+                   "(%s) and "
                    "the same type of key",
-                   all[i].certificate_file, all[before[i]->certificate].certificate_file, before[i]->text);
+                   all[i].certificate_file, all[before[i]->certificate].certificate_file,
+                   before[i]->text);
     }
     free(before);
     free(used);
@@ -229,11 +236,13 @@ static void look_at_names(const struct adviser *adviser, struct names *names)
 static void look_at_leaf(const struct adviser *adviser, X509 *leaf, const char *path)
 {
     if (X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1) < 0)
-        advise(adviser, "the certificate '%s' has no names (subjectAltName), so clients refuse it", path);
+        advise(adviser, "the certificate '%s' has no names (subjectAltName), so clients refuse it",
+               path);
     if ((X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 &&
         (X509_get_extended_key_usage(leaf) & (XKU_SSL_SERVER | XKU_ANYEKU)) == 0)
         advise(adviser,
-               "the certificate '%s' is not for servers (its extendedKeyUsage has no serverAuth), so clients "
+               "the certificate '%s' is not for servers (its extendedKeyUsage has no serverAuth), "
+               "so clients "
                "refuse it",
                path);
 }
@@ -254,7 +263,8 @@ static void look_at_certificate(const struct adviser *adviser, size_t index, str
             add_names(names, one, index);
         } else if (!told && !uvh_certificate_is_issued_by(before, one)) {
             advise(adviser,
-                   "the chain in '%s' is not in order: certificate %d is not issued by certificate %d, so "
+                   "the chain in '%s' is not in order: certificate %d is not issued by certificate "
+                   "%d, so "
                    "some clients refuse it",
                    path, number, number + 1);
             told = true;

@@ -1,5 +1,5 @@
-/* See tls_options.h. Symbolic links are not resolved: tools that renew certificates point them to the new
- * file, and a resolved path would keep the old one. Called by serve_site.c. */
+/* See tls_options.h. Symbolic links are not resolved: tools that renew certificates point them to
+ * the new file, and a resolved path would keep the old one. Called by serve_site.c. */
 #include "tls_options.h"
 
 #include <errno.h>
@@ -35,7 +35,8 @@ static int add_path(struct uvh_tls_files *made, const char *option, const char *
     else
         made->paths[made->path_count++] = whole;
     if (whole == NULL || (read && access(whole, R_OK) != 0)) {
-        fprintf(stderr, "uvhttp: --%s: '%s' cannot be read: %s\n", option, file, uvhttp_strerror(-errno));
+        fprintf(stderr, "uvhttp: --%s: '%s' cannot be read: %s\n", option, file,
+                uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
     *path = whole;
@@ -54,21 +55,22 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
 {
     int code = UVH_EXIT_OK;
     if (given->keys.count > given->certificates.count) {
-        fprintf(stderr, "uvhttp: --tls-key: there are %zu keys and %zu certificates\n", given->keys.count,
-                given->certificates.count);
+        fprintf(stderr, "uvhttp: --tls-key: there are %zu keys and %zu certificates\n",
+                given->keys.count, given->certificates.count);
         return UVH_EXIT_USAGE;
     }
     for (size_t i = 0; i < given->certificates.count && code == UVH_EXIT_OK; i++) {
         uvhttp_tls_certificate_t *one = &made->certificates[i];
         const char *key =
             i < given->keys.count && *given->keys.items[i] != '\0' ? given->keys.items[i] : NULL;
-        code = add_path(made, "tls-cert", given->certificates.items[i], true, &one->certificate_file);
+        code =
+            add_path(made, "tls-cert", given->certificates.items[i], true, &one->certificate_file);
         if (code == UVH_EXIT_OK)
             code = add_path_if(made, "tls-key", key, true, &one->key_file);
         one->passphrase_file = i == 0 ? NULL : made->certificates[0].passphrase_file;
         if (code == UVH_EXIT_OK && i == 0)
-            code =
-                add_path_if(made, "tls-passphrase-file", given->passphrase_file, true, &one->passphrase_file);
+            code = add_path_if(made, "tls-passphrase-file", given->passphrase_file, true,
+                               &one->passphrase_file);
     }
     config->certificates = made->certificates;
     config->certificate_count = given->certificates.count;
@@ -82,18 +84,18 @@ static const char *find_idle(const struct uvh_tls_options *given)
         const char *option;
         bool given;
     } idle[] = {
-        {"tls-key",              given->keys.count > 0                    },
-        {"tls-passphrase-file",  given->passphrase_file != NULL           },
-        {"tls-profile",          given->profile != UVHTTP_TLS_INTERMEDIATE},
-        {"tls-client-auth",      given->client_auth != 0                  },
-        {"tls-client-ca",        given->client_ca != NULL                 },
-        {"tls-client-crl",       given->client_crl != NULL                },
-        {"tls-key-log",          given->key_log != NULL                   },
-        {"tls-one-time-tickets", given->one_time_tickets                  },
-        {"tls-early-data",       given->early_data != 0                   },
-        {"tls-ktls",             given->ktls                              },
-        {"redirect-http",        given->redirect_http != UVH_OPTION_OFF   },
-        {"hsts",                 given->hsts != UVH_OPTION_OFF            },
+        {"tls-key", given->keys.count > 0},
+        {"tls-passphrase-file", given->passphrase_file != NULL},
+        {"tls-profile", given->profile != UVHTTP_TLS_INTERMEDIATE},
+        {"tls-client-auth", given->client_auth != 0},
+        {"tls-client-ca", given->client_ca != NULL},
+        {"tls-client-crl", given->client_crl != NULL},
+        {"tls-key-log", given->key_log != NULL},
+        {"tls-one-time-tickets", given->one_time_tickets},
+        {"tls-early-data", given->early_data != 0},
+        {"tls-ktls", given->ktls},
+        {"redirect-http", given->redirect_http != UVH_OPTION_OFF},
+        {"hsts", given->hsts != UVH_OPTION_OFF},
     };
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
         if (idle[i].given)
@@ -107,7 +109,8 @@ static int check(const struct uvh_tls_options *given, bool wanted)
 {
     const char *idle = wanted ? NULL : find_idle(given);
     if (idle != NULL) {
-        fprintf(stderr, "uvhttp: --%s: there is no TLS without --tls-cert or --tls-self-signed\n", idle);
+        fprintf(stderr, "uvhttp: --%s: there is no TLS without --tls-cert or --tls-self-signed\n",
+                idle);
         return UVH_EXIT_USAGE;
     }
     if (given->self_signed && given->certificates.count > 0) {
@@ -115,9 +118,10 @@ static int check(const struct uvh_tls_options *given, bool wanted)
         return UVH_EXIT_USAGE;
     }
     if (given->client_auth != 0 && given->client_ca == NULL) {
-        fputs("uvhttp: --tls-client-auth: certificates of clients need their authority; give it with "
-              "--tls-client-ca\n",
-              stderr);
+        fputs(
+            "uvhttp: --tls-client-auth: certificates of clients need their authority; give it with "
+            "--tls-client-ca\n",
+            stderr);
         return UVH_EXIT_USAGE;
     }
     return UVH_EXIT_OK;
@@ -145,7 +149,8 @@ int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_option
     if (code == UVH_EXIT_OK)
         code = add_path_if(made, "tls-client-ca", given->client_ca, true, &config->client_ca_file);
     if (code == UVH_EXIT_OK)
-        code = add_path_if(made, "tls-client-crl", given->client_crl, true, &config->client_crl_file);
+        code =
+            add_path_if(made, "tls-client-crl", given->client_crl, true, &config->client_crl_file);
     if (code == UVH_EXIT_OK)
         code = add_path_if(made, "tls-key-log", given->key_log, false, &config->key_log_file);
     return code;

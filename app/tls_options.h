@@ -11,8 +11,10 @@ struct uvh_tls_files {
     size_t path_count;
 };
 
-/* Fills `tls`, which points to `made` and the options. Paths are absolute, and the files can be read.
- * Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in either case. */
+/* Fills `tls`, which points to `made` and the options. Paths are absolute, and the files can be
+ * read.
+ * Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in either
+ * case. */
 int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_options *given,
                          struct uvh_setup_tls *tls);
 void uvh_tls_options_release(struct uvh_tls_files *made);

@@ -47,19 +47,17 @@ static const char *reason_of(int err, const char *message)
     return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
 }
 
-/* Replaces the field names of uvhttp_tls_config_t in a message of the library by the keys of the file.
- * Quoted text stays. No key is longer than its field. */
+/* Replaces the field names of uvhttp_tls_config_t in a message of the library by the keys of the
+ * file. Quoted text stays. No key is longer than its field. */
 static const char *name_keys(char *message)
 {
-    static const char *const fields[][2] = {
-        {"certificate_file", "certificate"},
-        {"key_file",         "key"        },
-        {"ocsp_file",        "ocsp"       },
-        {"client_ca_file",   "client_ca"  },
-        {"client_crl_file",  "client_crl" },
-        {"key_log_file",     "key_log"    },
-        {"ticket_key_files", "ticket_keys"}
-    };
+    static const char *const fields[][2] = {{"certificate_file", "certificate"},
+                                            {"key_file", "key"},
+                                            {"ocsp_file", "ocsp"},
+                                            {"client_ca_file", "client_ca"},
+                                            {"client_crl_file", "client_crl"},
+                                            {"key_log_file", "key_log"},
+                                            {"ticket_key_files", "ticket_keys"}};
     char quote = '\0';
     for (char *at = message; *at != '\0'; at++) {
         if (*at == '\'' || *at == '"')
@@ -80,7 +78,8 @@ static const char *name_keys(char *message)
 }
 
 /* Loads each certificate alone: notes those that cannot be loaded, and when the others expire. */
-static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, struct uvh_problems *problems)
+static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config,
+                      struct uvh_problems *problems)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
         char message[UVH_TLS_MESSAGE_SIZE] = "";
@@ -91,14 +90,16 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config, st
         int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
         const char *reason = reason_of(err, name_keys(message));
         if (err != 0)
-            uvh_problems_add(problems, mark_of_certificate(tls->setup, i, message), "tls: %s", reason);
+            uvh_problems_add(problems, mark_of_certificate(tls->setup, i, message), "tls: %s",
+                             reason);
         else if (tls->expires != NULL)
             tls->expires[i] = uvhttp_tls_expires(loaded);
         uvhttp_tls_free(loaded);
     }
 }
 
-/* Notes an error of the rest of the configuration. The message begins with the name of the field. */
+/* Notes an error of the rest of the configuration. The message begins with the name of the
+ * field. */
 static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_problems *problems)
 {
     char key[UVH_OPTIONS_VARIABLE_SIZE];
@@ -144,8 +145,10 @@ static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh
     return error == 0;
 }
 
-/* The addresses that the start output has as URLs: the self-signed certificate has to be for them. */
-static void collect_addresses(const struct uvh_options *options, struct uvh_machine_addresses *found)
+/* The addresses that the start output has as URLs: the self-signed certificate has to be for
+ * them. */
+static void collect_addresses(const struct uvh_options *options,
+                              struct uvh_machine_addresses *found)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count = uvh_listen_order(options, true, addresses);
@@ -160,8 +163,8 @@ static void collect_addresses(const struct uvh_options *options, struct uvh_mach
     }
 }
 
-bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const struct uvh_options *options,
-                  bool only_check, struct uvh_problems *problems)
+bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
+                  const struct uvh_options *options, bool only_check, struct uvh_problems *problems)
 {
     *tls = (struct uvh_tls){.setup = setup, .log_level = options->log_level};
     if (!setup->wanted)
@@ -171,7 +174,8 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const 
         char message[UVH_TLS_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
         struct uvh_machine_addresses addresses = {.count = 0};
         collect_addresses(options, &addresses);
-        if (!uvh_self_signed_open(&tls->self_signed, &addresses, !only_check, message, sizeof(message))) {
+        if (!uvh_self_signed_open(&tls->self_signed, &addresses, !only_check, message,
+                                  sizeof(message))) {
             uvh_problems_add(problems, uvh_tls_mark(setup, "self_signed"), "%s", message);
             return false;
         }
@@ -182,7 +186,8 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup, const 
         config.certificate_count = 1;
     }
     config.watch = config.watch && !only_check;
-    config.log = only_check ? NULL : uvhttp_log_to_stderr; /* what expires is told by uvh_tls_print */
+    /* what expires is told by uvh_tls_print */
+    config.log = only_check ? NULL : uvhttp_log_to_stderr;
     config.log_arg = &tls->log_level;
     bool writable = check_key_log(tls, only_check, problems);
     return load(tls, &config, only_check, problems) && writable;
@@ -199,16 +204,18 @@ bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh
     }
     if (count == 0)
         return true;
-    uvh_problems_add(problems, setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark,
-                     "no address has TLS: one with http:// is plain, and so is a unix socket; give an "
-                     "address without http://, or leave %s out",
-                     setup->node != NULL  ? "'tls'"
-                     : setup->self_signed ? "--tls-self-signed"
-                                          : "--tls-cert");
+    uvh_problems_add(
+        problems, setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark,
+        "no address has TLS: one with http:// is plain, and so is a unix socket; give an "
+        "address without http://, or leave %s out",
+        setup->node != NULL  ? "'tls'"
+        : setup->self_signed ? "--tls-self-signed"
+                             : "--tls-cert");
     return false;
 }
 
-static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *text, const char *reason)
+static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *text,
+                     const char *reason)
 {
     char line[UVH_TLS_MESSAGE_SIZE + 80];
     snprintf(line, sizeof(line), "%s%s", text, reason);
@@ -242,7 +249,8 @@ void uvh_tls_reload(struct uvh_tls *tls)
     int err = uv_thread_create(&tls->reloader, reload, tls);
     tls->has_reloader = err == 0;
     if (err != 0)
-        log_line(tls, UVHTTP_LOG_ERROR, "the certificates stay as they are: ", uvhttp_strerror(err));
+        log_line(tls, UVHTTP_LOG_ERROR,
+                 "the certificates stay as they are: ", uvhttp_strerror(err));
 }
 
 void uvh_tls_close(struct uvh_tls *tls)
@@ -254,19 +262,21 @@ void uvh_tls_close(struct uvh_tls *tls)
 
 static void print_one(const struct uvh_tls *tls, size_t index, const char *file, FILE *out)
 {
-    const char *name = tls->setup->self_signed ? tls->self_signed.path
-                                               : tls->setup->config.certificates[index].certificate_file;
+    const char *name = tls->setup->self_signed
+                           ? tls->self_signed.path
+                           : tls->setup->config.certificates[index].certificate_file;
     int64_t left = tls->expires[index] - (int64_t)time(NULL);
     char until[UVH_UTC_SIZE];
     uvh_utc_format(tls->expires[index], until);
     if (left < 0)
-        fprintf(stderr, "%s: warning: the certificate '%s' has expired, on %s\n", file, name, until);
+        fprintf(stderr, "%s: warning: the certificate '%s' has expired, on %s\n", file, name,
+                until);
     else if (left < WARN_DAYS * DAY)
         fprintf(stderr, "%s: warning: the certificate '%s' expires in %d days, on %s\n", file, name,
                 (int)((left + DAY - 1) / DAY), until);
     else
-        fprintf(out, "%s: the certificate '%s' is valid until %s (%" PRId64 " days)\n", file, name, until,
-                (left + DAY - 1) / DAY);
+        fprintf(out, "%s: the certificate '%s' is valid until %s (%" PRId64 " days)\n", file, name,
+                until, (left + DAY - 1) / DAY);
 }
 
 struct printer {
@@ -289,7 +299,8 @@ void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)
 {
     size_t count = tls->setup->self_signed ? 1 : tls->setup->config.certificate_count;
     if (tls->setup->self_signed && tls->self_signed.fingerprint[0] == '\0')
-        fprintf(out, "%s: a self-signed certificate will be made: '%s'\n", file, tls->self_signed.path);
+        fprintf(out, "%s: a self-signed certificate will be made: '%s'\n", file,
+                tls->self_signed.path);
     for (size_t i = 0; i < count && tls->expires != NULL; i++)
         print_one(tls, i, file, out);
     if (tls->tls != NULL)
@@ -304,9 +315,10 @@ void uvh_tls_warn(struct uvh_tls *tls)
     uvh_tls_advise(&tls->setup->config, false, log_advice, tls);
     if (tls->setup->config.key_log_file == NULL)
         return;
-    snprintf(message, sizeof(message),
-             "the secrets of all TLS sessions are written to '%s'; whoever has that file can read them",
-             tls->setup->config.key_log_file);
+    snprintf(
+        message, sizeof(message),
+        "the secrets of all TLS sessions are written to '%s'; whoever has that file can read them",
+        tls->setup->config.key_log_file);
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, message, &tls->log_level);
 }
 
@@ -336,5 +348,6 @@ int uvh_tls_add_hsts(uvhttp_server_t *server, const struct uvh_setup_tls *setup)
     err = uvhttp_server_own(server, free_headers, headers);
     if (err != 0)
         uvhttp_security_headers_free(headers);
-    return err != 0 ? err : uvhttp_server_use(server, uvhttp_security_headers_handle_request, headers);
+    return err != 0 ? err
+                    : uvhttp_server_use(server, uvhttp_security_headers_handle_request, headers);
 }

@@ -1,5 +1,6 @@
-/* Builds the tree of a YAML document from libyaml's events. Guarantees an end for every input: its size, its depth and the keys of a map are
- * limited, and nothing in it can refer to something else. Called by config_file.c. */
+/* Builds the tree of a YAML document from libyaml's events. Guarantees an end for every input: its
+ * size, its depth and the keys of a map are limited, and nothing in it can refer to something else.
+ * Called by config_file.c. */
 #include "yaml_reader.h"
 
 #include <stdint.h>
@@ -25,12 +26,14 @@ struct reader {
     struct uvh_problems *problems;
     struct level levels[UVH_YAML_DEPTH_MAX];
     size_t depth;
-    bool over; /* nothing more is read: the document has ended, or cannot be understood from here on */
+    /* nothing more is read: the document has ended, or cannot be understood from here on */
+    bool over;
 };
 
 void *uvh_yaml_allocate(struct uvh_yaml *yaml, size_t size)
 {
-    struct block *block = size > SIZE_MAX - sizeof(*block) ? NULL : calloc(1, sizeof(*block) + size);
+    struct block *block =
+        size > SIZE_MAX - sizeof(*block) ? NULL : calloc(1, sizeof(*block) + size);
     if (block == NULL)
         return NULL;
     block->next = yaml->blocks;
@@ -83,7 +86,8 @@ static bool place(struct reader *reader, struct uvh_yaml_node *node)
     return true;
 }
 
-static void check_key(struct reader *reader, const yaml_event_t *event, const struct uvh_yaml_node *key)
+static void check_key(struct reader *reader, const yaml_event_t *event,
+                      const struct uvh_yaml_node *key)
 {
     const struct uvh_yaml_node *map = reader->levels[reader->depth - 1].node;
     if (key->kind != UVH_YAML_SCALAR) {
@@ -96,8 +100,9 @@ static void check_key(struct reader *reader, const yaml_event_t *event, const st
     }
     for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
         if (strcmp(value->key->text, key->text) == 0) {
-            uvh_problems_add(reader->problems, key->mark, "'%s' stands here twice; the first is in line %zu",
-                             key->text, value->key->mark.line);
+            uvh_problems_add(reader->problems, key->mark,
+                             "'%s' stands here twice; the first is in line %zu", key->text,
+                             value->key->mark.line);
             return;
         }
     }
@@ -194,7 +199,8 @@ static void take(struct reader *reader, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (reader->yaml->root != NULL)
-            refuse(reader, &event->start_mark, "a second document begins here; a configuration is one");
+            refuse(reader, &event->start_mark,
+                   "a second document begins here; a configuration is one");
         break;
     case YAML_SCALAR_EVENT:
         add_scalar(reader, event);
@@ -225,8 +231,9 @@ static void note_error(struct uvh_problems *problems, const yaml_parser_t *parse
     if (parser->error == YAML_MEMORY_ERROR)
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
     else if (parser->error == YAML_READER_ERROR)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "this is no text in UTF-8: %s at byte %zu",
-                         problem, parser->problem_offset);
+        uvh_problems_add(problems, (struct uvh_mark){0, 0},
+                         "this is no text in UTF-8: %s at byte %zu", problem,
+                         parser->problem_offset);
     else if (strstr(problem, "cannot start any token") != NULL)
         uvh_problems_add(problems, mark,
                          "this is no YAML: a character that no value can begin with; a tab, '@' or "
@@ -237,7 +244,8 @@ static void note_error(struct uvh_problems *problems, const yaml_parser_t *parse
         uvh_problems_add(problems, mark, "this is no YAML: %s", problem);
 }
 
-bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct uvh_problems *problems)
+bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
+                   struct uvh_problems *problems)
 {
     *yaml = (struct uvh_yaml){.root = NULL};
     size_t before = problems->count;
@@ -269,7 +277,8 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct
     return problems->count == before;
 }
 
-struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key, struct uvh_mark otherwise)
+struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key,
+                                 struct uvh_mark otherwise)
 {
     for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
         if (strcmp(value->key->text, key) == 0)

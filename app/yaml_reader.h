@@ -1,8 +1,9 @@
 /* A YAML document as a tree whose nodes know their lines.
  *
- * The part of YAML that a configuration needs, and that means the same to everybody: one document of maps, lists and scalars.
- * Anchors, aliases and tags are refused, so is a key that stands twice in a map, and every scalar is text: what it means is
- * for the reader of the tree to say ("no" is a country here, if that is what is asked for). */
+ * The part of YAML that a configuration needs, and that means the same to everybody: one document
+ * of maps, lists and scalars. Anchors, aliases and tags are refused, so is a key that stands twice
+ * in a map, and every scalar is text: what it means is for the reader of the tree to say ("no" is a
+ * country here, if that is what is asked for). */
 #ifndef UVH_APP_YAML_READER_H
 #define UVH_APP_YAML_READER_H
 
@@ -30,12 +31,15 @@ struct uvh_yaml {
     void *blocks; /* all memory of the tree */
 };
 
-/* Reads a document. False, with at least one problem noted, when it is not as above or memory ran out. Release it either way. */
-bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size, struct uvh_problems *problems);
+/* Reads a document. False, with at least one problem noted, when it is not as above or memory ran
+ * out. Release it either way. */
+bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
+                   struct uvh_problems *problems);
 void uvh_yaml_release(struct uvh_yaml *yaml);
 
 /* The place of the value that a key of a map has; `otherwise` when there is none. */
-struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key, struct uvh_mark otherwise);
+struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key,
+                                 struct uvh_mark otherwise);
 
 /* Zeroed memory that lives as long as the tree; NULL when memory ran out. */
 void *uvh_yaml_allocate(struct uvh_yaml *yaml, size_t size);

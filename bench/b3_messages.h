@@ -1,4 +1,5 @@
-/* The messages of B3-HttpParser, each built to have exactly the size that is stated beside it; a wrong size ends the program. */
+/* The messages of B3-HttpParser, each built to have exactly the size that is stated beside it; a
+ * wrong size ends the program. */
 #ifndef UVH_BENCH_B3_MESSAGES_H
 #define UVH_BENCH_B3_MESSAGES_H
 
@@ -36,7 +37,8 @@ static void *allocate(size_t size)
     return memory;
 }
 
-/* A head with as many digits behind it; the result has `size` bytes, or something is wrong with this program. */
+/* A head with as many digits behind it; the result has `size` bytes, or something is wrong with
+ * this program. */
 static struct message make_message(const char *head, size_t body_size, size_t size)
 {
     struct message message = {
@@ -56,9 +58,9 @@ static struct message make_message(const char *head, size_t body_size, size_t si
 static struct message make_upload(size_t body_size)
 {
     char head[128];
-    int size =
-        snprintf(head, sizeof(head),
-                 "POST /upload HTTP/1.1\r\nHost: example.com\r\nContent-Length: %zu\r\n\r\n", body_size);
+    int size = snprintf(head, sizeof(head),
+                        "POST /upload HTTP/1.1\r\nHost: example.com\r\nContent-Length: %zu\r\n\r\n",
+                        body_size);
     return make_message(head, body_size, (size_t)size + body_size);
 }
 

@@ -1,5 +1,6 @@
-/* benchmark_unified [--workers N] [PORT]: one server for every kind of answer (default port 18081, 0 takes a free one). `./dev bench http` measures
- * it, and its 1,000 further routes make the router work as it does in a real program.
+/* benchmark_unified [--workers N] [PORT]: one server for every kind of answer (default port 18081,
+ * 0 takes a free one). `./dev bench http` measures it, and its 1,000 further routes make the router
+ * work as it does in a real program.
  *
  *     GET  /               13 bytes from memory
  *     GET  /json           an object, written anew for each request
@@ -8,7 +9,8 @@
  *     GET  /large          100 KB from memory
  *     POST /post           the body that came, up to 1 MB
  *     GET  /users/:id      the id
- *     GET  /stream         1 MB from a descriptor, sent as fast as the client takes it and never whole in memory of this program
+ *     GET  /stream         1 MB from a descriptor, sent as fast as the client takes it and never
+ *          whole in memory of this program
  *     GET  /api/vA/rB, /api/vA/rB/:id, /api/vA/rB/:id/history, /api/vA/rB/search
  *                          A from 0 to 9, B from 0 to 24: 1,000 routes, answered as "/" */
 #include <sys/mman.h>
@@ -62,8 +64,8 @@ static int answer_post(uvhttp_request_t *request, uvhttp_response_t *response, v
 {
     (void)arg;
     uvhttp_slice_t body = uvhttp_request_body(request);
-    return uvhttp_response_send_borrowed(response, 200, "application/octet-stream", body.base, body.length,
-                                         release_nothing, NULL);
+    return uvhttp_response_send_borrowed(response, 200, "application/octet-stream", body.base,
+                                         body.length, release_nothing, NULL);
 }
 
 static int answer_user(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -76,8 +78,8 @@ static int answer_stream(uvhttp_request_t *request, uvhttp_response_t *response,
 {
     (void)request;
     const int *descriptor = arg;
-    return uvhttp_response_send_descriptor(response, 200, "application/octet-stream", *descriptor, 0,
-                                           STREAM_SIZE, release_nothing, NULL);
+    return uvhttp_response_send_descriptor(response, 200, "application/octet-stream", *descriptor,
+                                           0, STREAM_SIZE, release_nothing, NULL);
 }
 
 /* A file without a name that holds the bytes; -1 with errno. */
@@ -99,14 +101,14 @@ static int add_named_routes(uvhttp_server_t *server, int *descriptor)
         uvhttp_handler_cb handler;
         void *arg;
     } routes[] = {
-        {"GET",  "/",          answer_text,   NULL      },
-        {"GET",  "/json",      answer_json,   NULL      },
-        {"GET",  "/small",     answer_bytes,  &sizes[0] },
-        {"GET",  "/medium",    answer_bytes,  &sizes[1] },
-        {"GET",  "/large",     answer_bytes,  &sizes[2] },
-        {"POST", "/post",      answer_post,   NULL      },
-        {"GET",  "/users/:id", answer_user,   NULL      },
-        {"GET",  "/stream",    answer_stream, descriptor},
+        {"GET", "/", answer_text, NULL},
+        {"GET", "/json", answer_json, NULL},
+        {"GET", "/small", answer_bytes, &sizes[0]},
+        {"GET", "/medium", answer_bytes, &sizes[1]},
+        {"GET", "/large", answer_bytes, &sizes[2]},
+        {"POST", "/post", answer_post, NULL},
+        {"GET", "/users/:id", answer_user, NULL},
+        {"GET", "/stream", answer_stream, descriptor},
     };
     int err = 0;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
@@ -135,9 +137,10 @@ int main(int argc, char **argv)
     int port = argc > 1 ? parse_port(argv[1]) : 18081;
     if (port < 0 || workers < 0 || argc > 2) {
         fprintf(stderr, "benchmark_unified: %s\nusage: benchmark_unified [--workers N] [PORT]\n",
-                argc > 2      ? "too many arguments"
-                : workers < 0 ? "the number of workers is from 1 to 1024, or 0 or auto for one for each core"
-                              : "the port is a number from 0 to 65535");
+                argc > 2 ? "too many arguments"
+                : workers < 0
+                    ? "the number of workers is from 1 to 1024, or 0 or auto for one for each core"
+                    : "the port is a number from 0 to 65535");
         return 2;
     }
     print_build("benchmark_unified");

@@ -1,4 +1,5 @@
-/* benchmark_websocket [--workers N] [PORT]: the server of `./dev bench ws`, with the defaults of the library but for what dedicated windows may take.
+/* benchmark_websocket [--workers N] [PORT]: the server of `./dev bench ws`, with the defaults of
+ * the library but for what dedicated windows may take.
  *
  *     /echo             sends each message back
  *     /echo-deflate     the same, compressing with the worker's shared compressor
@@ -10,14 +11,15 @@
 #include "start_line.h"
 
 #define MAX_CONNECTIONS 100000
-/* What the windows of many connections may take: with the defaults some connections had them and some had none, and an average of both would say nothing. */
+/* What the windows of many connections may take: with the defaults some connections had them and
+ * some had none, and an average of both would say nothing. */
 #define WINDOW_MEMORY  ((size_t)4 << 30)
 #define DEDICATED_EACH ((size_t)512 << 10)
 
 static const char topic[] = "news";
 
-static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                 void *arg)
+static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                 size_t size, void *arg)
 {
     (void)arg;
     uvhttp_websocket_send(ws, kind, data, size);
@@ -29,8 +31,8 @@ static void subscribe(uvhttp_websocket_t *ws, void *arg)
         uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_INTERNAL_ERROR, NULL);
 }
 
-static void publish(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                    void *arg)
+static void publish(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                    size_t size, void *arg)
 {
     uvhttp_websocket_publish(ws, arg, topic, kind, data, size);
 }
@@ -44,9 +46,7 @@ static int add_routes(uvhttp_server_t *server)
                                             .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
                                             .memory_per_connection = DEDICATED_EACH,
                                             .memory = WINDOW_MEMORY};
-    uvhttp_websocket_options_t many = {
-        .events = {.open = subscribe, .message = publish}
-    };
+    uvhttp_websocket_options_t many = {.events = {.open = subscribe, .message = publish}};
     uvhttp_topics_t *topics;
     int err = uvhttp_topics_new(&topics, server, NULL);
     many.arg = topics;

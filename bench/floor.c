@@ -1,15 +1,18 @@
-/* The floor: what the kernel costs, whoever calls it. A raw epoll server that understands nothing but the end of a request
- * head and writes an answer that was ready before, so no HTTP server on the same system calls can be cheaper. The benchmarks give
- * their figures as multiples of it. Not a server for anything else: it believes every byte.
+/* The floor: what the kernel costs, whoever calls it. A raw epoll server that understands nothing
+ * but the end of a request head and writes an answer that was ready before, so no HTTP server on
+ * the same system calls can be cheaper. The benchmarks give their figures as multiples of it. Not a
+ * server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES]
- *           [--close] [PORT]
+ *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --memfd BYTES | --mix FOLDER]
+ *           [--memory BYTES] [--gzip] [--post BYTES] [--close] [PORT]
  *
- * --body (default 13), --text and --read answer from memory, all requests of one read with one write; --file by the header and sendfile, --memfd
- * the same from memory that is made a file, and sealed.
- * --mix: the files 0000.txt, 0001.txt and so on of a folder, the first number in a request says which one; up to --memory (default 8192) bytes from
- * memory, longer ones by sendfile. One request is answered for each read.
- * --gzip: the answer is told to be gzip. --post: that many bytes follow each head and are thrown away. --close: a connection ends after its answer. */
+ * --body (default 13), --text and --read answer from memory, all requests of one read with one
+ * write; --file by the header and sendfile, --memfd the same from memory that is made a file, and
+ * sealed.
+ * --mix: the files 0000.txt, 0001.txt and so on of a folder, the first number in a request says
+ * which one; up to --memory (default 8192) bytes from memory, longer ones by sendfile. One request
+ * is answered for each read. --gzip: the answer is told to be gzip. --post: that many bytes follow
+ * each head and are thrown away. --close: a connection ends after its answer. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -168,16 +171,18 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Adds the answer whose body is sent from `file`, which is its own from then on, or stands in memory if there is none: the caller writes it there. */
+/* Adds the answer whose body is sent from `file`, which is its own from then on, or stands in
+ * memory if there is none: the caller writes it there. */
 static struct answer *add_answer(int file, size_t body_size, size_t copies)
 {
     char head[256];
     struct answer *answer = &answers[answer_count++];
-    answer->head_size = (size_t)snprintf(head, sizeof(head),
-                                         "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
-                                         "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s%s\r\n",
-                                         body_size, gzip ? "Content-Encoding: gzip\r\n" : "",
-                                         close_after ? "Connection: close\r\n" : "");
+    answer->head_size =
+        (size_t)snprintf(head, sizeof(head),
+                         "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+                         "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s%s\r\n",
+                         body_size, gzip ? "Content-Encoding: gzip\r\n" : "",
+                         close_after ? "Connection: close\r\n" : "");
     answer->size = answer->head_size + body_size;
     answer->copies = copies;
     answer->file = file;
@@ -271,19 +276,17 @@ static size_t number(const char *text)
 /* Returns the port, with the answers made. */
 static unsigned long read_options(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"body",   required_argument, NULL, 'b'},
-        {"text",   required_argument, NULL, 't'},
-        {"file",   required_argument, NULL, 'f'},
-        {"read",   required_argument, NULL, 'r'},
-        {"memfd",  required_argument, NULL, 'd'},
-        {"mix",    required_argument, NULL, 'x'},
-        {"memory", required_argument, NULL, 'm'},
-        {"post",   required_argument, NULL, 'p'},
-        {"gzip",   no_argument,       NULL, 'z'},
-        {"close",  no_argument,       NULL, 'c'},
-        {NULL,     0,                 NULL, 0  }
-    };
+    static const struct option options[] = {{"body", required_argument, NULL, 'b'},
+                                            {"text", required_argument, NULL, 't'},
+                                            {"file", required_argument, NULL, 'f'},
+                                            {"read", required_argument, NULL, 'r'},
+                                            {"memfd", required_argument, NULL, 'd'},
+                                            {"mix", required_argument, NULL, 'x'},
+                                            {"memory", required_argument, NULL, 'm'},
+                                            {"post", required_argument, NULL, 'p'},
+                                            {"gzip", no_argument, NULL, 'z'},
+                                            {"close", no_argument, NULL, 'c'},
+                                            {NULL, 0, NULL, 0}};
     const char *text = "Hello, world\n", *what = "13";
     size_t memory_max = 8192;
     int kind = 'b', option;
@@ -303,11 +306,12 @@ static unsigned long read_options(int argc, char **argv)
             close_after = true;
             break;
         case '?':
-            fprintf(
-                stderr,
-                "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | --read PATH | "
-                "--memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES] [--close] [PORT]\n",
-                argv[optind - 1]);
+            fprintf(stderr,
+                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | "
+                    "--read PATH | "
+                    "--memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES] "
+                    "[--close] [PORT]\n",
+                    argv[optind - 1]);
             exit(2);
         default:
             kind = option;

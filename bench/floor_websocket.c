@@ -1,10 +1,12 @@
-/* The floor of WebSocket: what the kernel costs, whoever calls it. A raw epoll server that answers the handshake, and from then on reads, unmasks and
- * writes back: one read and one write for each event, no queue, no limit. No WebSocket server on the same system calls can be cheaper. Not a
+/* The floor of WebSocket: what the kernel costs, whoever calls it. A raw epoll server that answers
+ * the handshake, and from then on reads, unmasks and writes back: one read and one write for each
+ * event, no queue, no limit. No WebSocket server on the same system calls can be cheaper. Not a
  * server for anything else: it believes every byte.
  *
  *     floor_websocket [PORT]
  *
- * What is sent to /topic is written to all others that are connected to /topic instead, one write each. */
+ * What is sent to /topic is written to all others that are connected to /topic instead, one write
+ * each. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -46,7 +48,8 @@ static void drop(int fd)
     close(fd);
 }
 
-/* As much as the socket takes at once: a client that does not read loses its connection. False when it has. */
+/* As much as the socket takes at once: a client that does not read loses its connection. False when
+ * it has. */
 static bool put(int fd, const void *bytes, size_t size)
 {
     return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
@@ -89,7 +92,8 @@ static void unmask(struct client *client, unsigned char *bytes, size_t size)
     client->phase = (client->phase + size) & 3;
 }
 
-/* Turns what was read into what is written, in place: a head loses the mask, of which it takes the room. Returns where that begins; `*last` is behind it. */
+/* Turns what was read into what is written, in place: a head loses the mask, of which it takes the
+ * room. Returns where that begins; `*last` is behind it. */
 static unsigned char *translate(struct client *client, unsigned char *from, unsigned char *end,
                                 unsigned char **last)
 {
@@ -115,7 +119,8 @@ static unsigned char *translate(struct client *client, unsigned char *from, unsi
             memmove(to, client->head, size);
             to += size;
         }
-        size_t here = (size_t)(end - from) < client->to_come ? (size_t)(end - from) : client->to_come;
+        size_t here =
+            (size_t)(end - from) < client->to_come ? (size_t)(end - from) : client->to_come;
         if (begin == NULL)
             begin = to = from;
         unmask(client, from, here);
@@ -145,10 +150,11 @@ static bool shake_hands(int fd, char *request)
     if (key == NULL || end == NULL || end - key < (ptrdiff_t)sizeof(name) - 1 + KEY_SIZE)
         return false;
     websocket_accept(key + sizeof(name) - 1, accept);
-    int size = snprintf(answer, sizeof(answer),
-                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                        "Sec-WebSocket-Accept: %s\r\n\r\n",
-                        accept);
+    int size =
+        snprintf(answer, sizeof(answer),
+                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Accept: %s\r\n\r\n",
+                 accept);
     clients[fd].open = true;
     clients[fd].topic = strncmp(request, "GET /topic ", 11) == 0;
     if (clients[fd].topic)

@@ -1,5 +1,6 @@
-/* Counts the instructions that something executes, by single steps of a child process: exact, the same in every run, and for every
- * instruction that the processor has. (Valgrind knows neither AVX-512 nor the string comparison that picohttpparser is built on.) */
+/* Counts the instructions that something executes, by single steps of a child process: exact, the
+ * same in every run, and for every instruction that the processor has. (Valgrind knows neither
+ * AVX-512 nor the string comparison that picohttpparser is built on.) */
 #ifndef UVH_BENCH_INSTRUCTION_COUNT_H
 #define UVH_BENCH_INSTRUCTION_COUNT_H
 
@@ -12,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Instructions of work(arg) and some constant number around it; 0 when `work` returns false or single steps are not allowed. `work` has run
- * once before, so that what happens only the first time is not in the count. */
+/* Instructions of work(arg) and some constant number around it; 0 when `work` returns false or
+ * single steps are not allowed. `work` has run once before, so that what happens only the first
+ * time is not in the count. */
 static uint64_t count_instructions(bool (*work)(void *arg), void *arg)
 {
     fflush(NULL);

@@ -1,6 +1,8 @@
-/* What the parser's benchmarks share: which build is measured, the clock (CPU time of the thread), and medians of rounds.
+/* What the parser's benchmarks share: which build is measured, the clock (CPU time of the thread),
+ * and medians of rounds.
  *
- * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come from CMake. */
+ * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come
+ * from CMake. */
 #ifndef UVH_BENCH_MEASURING_H
 #define UVH_BENCH_MEASURING_H
 
@@ -67,7 +69,8 @@ static inline bool is_release(const char *program)
     if (strcmp(UVH_BUILD_TYPE, "Release") == 0)
         return true;
     fprintf(stderr,
-            "%s: refused: this is not a Release build (" BUILD "), so its figures would mean nothing\n",
+            "%s: refused: this is not a Release build (" BUILD
+            "), so its figures would mean nothing\n",
             program);
     return false;
 }

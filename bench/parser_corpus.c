@@ -1,14 +1,17 @@
-/* parser_corpus [OPTION...] FILE...: times this parser, on each back end the processor has, and others beside it, over whole messages.
+/* parser_corpus [OPTION...] FILE...: times this parser, on each back end the processor has, and
+ * others beside it, over whole messages.
  *
  *     --rounds N           how often each is timed (default 15)
  *     --milliseconds N     how long each is timed in a round (default 5)
- *     --peers LABEL=FILE   a shared library of other parsers (bench/parser_peers.h), shown with that label; several are allowed
+ *     --peers LABEL=FILE   a shared library of other parsers (bench/parser_peers.h), shown with
+ *     that label; several are allowed
  *     --instructions       also counts the instructions of each
  *     --once NAME N        no clock: only parses with one parser so many times (for profilers)
  *
- * All run in one process, in turn within each round, and get the same bytes: a complete message in one call. An operation of this parser is
- * uvhttp_head_init, the head with its known fields, and the framing. What each parser makes of a message is compared
- * with a slow reading of it first; a wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
+ * All run in one process, in turn within each round, and get the same bytes: a complete message in
+ * one call. An operation of this parser is uvhttp_head_init, the head with its known fields, and
+ * the framing. What each parser makes of a message is compared with a slow reading of it first; a
+ * wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
  * Called by tools/bench_parser.py. */
 #include "instruction_count.h"
 #include "measuring.h"
@@ -20,7 +23,8 @@
 
 enum { MOST_PARSERS = 32, MOST_MESSAGES = 64, MOST_MESSAGE = 1 << 20, MOST_FIELDS = 128 };
 
-static const uvhttp_head_limits_t limits = {.max_size = 65536, .max_target = 8192, .max_fields = MOST_FIELDS};
+static const uvhttp_head_limits_t limits = {
+    .max_size = 65536, .max_target = 8192, .max_fields = MOST_FIELDS};
 
 struct message {
     const char *name; /* of the file, without folder and ending */
@@ -72,7 +76,8 @@ static const char *find_in_line(const char *at, char stop)
     return at;
 }
 
-/* What the message says, read slowly. It ends with a NUL, which no message of ours contains, and every line with CR LF. */
+/* What the message says, read slowly. It ends with a NUL, which no message of ours contains, and
+ * every line with CR LF. */
 static bool read_message(struct message *message)
 {
     const char *at = message->bytes, *end = strstr(at, "\r\n\r\n");
@@ -126,15 +131,16 @@ static struct message *load(const char *path)
     return message;
 }
 
-/* Is the head one that a table of 32 fields does not hold? The server's arena gives it a larger one then. */
+/* Is the head one that a table of 32 fields does not hold? The server's arena gives it a larger one
+ * then. */
 static inline void init_head(uvhttp_head_t *head, bool large)
 {
     static uvhttp_field_t table[MOST_FIELDS];
     uvhttp_head_init(head, large ? table : NULL, large ? MOST_FIELDS : 0);
 }
 
-static inline bool parse(uvhttp_head_t *head, uvhttp_framing_t *framing, const char *data, size_t length,
-                         bool response, bool large)
+static inline bool parse(uvhttp_head_t *head, uvhttp_framing_t *framing, const char *data,
+                         size_t length, bool response, bool large)
 {
     init_head(head, large);
     if (response)
@@ -195,7 +201,8 @@ static inline uint64_t own_loop(const char *data, size_t length, bool response, 
     return sum;
 }
 
-static uint64_t own_run(size_t number, const char *data, size_t length, int response, uint64_t iterations)
+static uint64_t own_run(size_t number, const char *data, size_t length, int response,
+                        uint64_t iterations)
 {
     (void)number;
     bool large = needs_large_table(data, length, response);
@@ -211,8 +218,8 @@ static void add_own(void)
         if (!uvhttp_parser_use_backend(names[i]))
             continue;
         struct parser *parser = &parsers[parser_count++];
-        *parser =
-            (struct parser){.version = BUILD, .backend = names[i], .answer = own_answer, .run = own_run};
+        *parser = (struct parser){
+            .version = BUILD, .backend = names[i], .answer = own_answer, .run = own_run};
         snprintf(parser->name, sizeof(parser->name), "uvhttp %s", names[i]);
     }
 }
@@ -248,7 +255,8 @@ static bool add_peers(char *text)
             return fail("too many parsers", file);
         struct parser *parser = &parsers[parser_count++];
         *parser = (struct parser){.version = version(i), .number = i, .answer = answer, .run = run};
-        snprintf(parser->name, sizeof(parser->name), "%s%s%s", name(i), *text != '\0' ? " " : "", text);
+        snprintf(parser->name, sizeof(parser->name), "%s%s%s", name(i), *text != '\0' ? " " : "",
+                 text);
     }
     return true;
 }
@@ -259,9 +267,11 @@ static void select_backend(const struct parser *parser)
         uvhttp_parser_use_backend(parser->backend);
 }
 
-static uint64_t run_parser(const struct parser *parser, const struct message *message, uint64_t iterations)
+static uint64_t run_parser(const struct parser *parser, const struct message *message,
+                           uint64_t iterations)
 {
-    return parser->run(parser->number, message->bytes, message->size, message->response, iterations);
+    return parser->run(parser->number, message->bytes, message->size, message->response,
+                       iterations);
 }
 
 /* No parser may be quick because it is wrong. Also learns what one iteration adds to the sum. */
@@ -270,7 +280,8 @@ static bool verify(size_t which, struct message *message)
     const struct parser *parser = &parsers[which];
     struct peer_answer got = {0};
     select_backend(parser);
-    if (parser->answer(parser->number, message->bytes, message->size, message->response, &got) != 1) {
+    if (parser->answer(parser->number, message->bytes, message->size, message->response, &got) !=
+        1) {
         fprintf(stderr, "parser_corpus: %s refuses %s\n", parser->name, message->name);
         return false;
     }
@@ -281,8 +292,8 @@ static bool verify(size_t which, struct message *message)
                 "parser_corpus: wrong answer from %s for %s: %" PRIu64 " fields, status %" PRIu64
                 ", head of %" PRIu64 " bytes, hash %016" PRIx64 "; right are %" PRIu64 ", %" PRIu64
                 ", %" PRIu64 ", %016" PRIx64 "\n",
-                parser->name, message->name, got.fields, got.status, got.head_size, got.hash, right->fields,
-                right->status, right->head_size, right->hash);
+                parser->name, message->name, got.fields, got.status, got.head_size, got.hash,
+                right->fields, right->status, right->head_size, right->hash);
         return false;
     }
     message->sum[which] = run_parser(parser, message, 1);
@@ -290,7 +301,8 @@ static bool verify(size_t which, struct message *message)
 }
 
 /* Times one parser on one message; false when it did not do the same each time. */
-static bool time_parser(size_t which, struct message *message, uint64_t iterations, uint64_t *elapsed)
+static bool time_parser(size_t which, struct message *message, uint64_t iterations,
+                        uint64_t *elapsed)
 {
     const struct parser *parser = &parsers[which];
     select_backend(parser);
@@ -388,8 +400,8 @@ static void print_json(bool instructions)
 {
     printf("{\"build\": \"%s\", \"flags\": \"%s\",\n \"parsers\": [", BUILD, UVH_FLAGS);
     for (size_t i = 0; i < parser_count; i++)
-        printf("%s{\"name\": \"%s\", \"version\": \"%s\"}", i > 0 ? ",\n  " : "\n  ", parsers[i].name,
-               parsers[i].version);
+        printf("%s{\"name\": \"%s\", \"version\": \"%s\"}", i > 0 ? ",\n  " : "\n  ",
+               parsers[i].name, parsers[i].version);
     printf("],\n \"messages\": [");
     for (size_t i = 0; i < message_count; i++) {
         printf("%s", i > 0 ? ",\n  " : "\n  ");
@@ -407,7 +419,8 @@ static bool run_once(const char *name, uint64_t iterations)
         for (size_t i = 0; i < message_count; i++) {
             if (!verify(which, messages[i]))
                 return false;
-            if (run_parser(&parsers[which], messages[i], iterations) != iterations * messages[i]->sum[which])
+            if (run_parser(&parsers[which], messages[i], iterations) !=
+                iterations * messages[i]->sum[which])
                 return fail("a parser fails when it is repeated", name);
         }
         return true;
@@ -462,7 +475,8 @@ int main(int argc, char **argv)
     add_own();
     int i = read_options(argc, argv, &options);
     if (i < 0 || i == argc || argc - i > MOST_MESSAGES) {
-        fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peers LABEL=FILE]... [--instructions] "
+        fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peers LABEL=FILE]... "
+              "[--instructions] "
               "[--once NAME N] FILE...\n",
               stderr);
         return 2;
@@ -482,7 +496,8 @@ int main(int argc, char **argv)
         for (size_t m = 0; m < message_count; m++)
             if (!verify(which, messages[m]))
                 return 1;
-    if (!measure(options.rounds, options.milliseconds * 1000000) || (options.instructions && !count_all()))
+    if (!measure(options.rounds, options.milliseconds * 1000000) ||
+        (options.instructions && !count_all()))
         return 1;
     print_json(options.instructions);
     return 0;

@@ -1,5 +1,6 @@
-/* performance_static_server -d DIR [-p PORT] [--workers N]: serves a folder with the defaults of the library (default port 8080, 0 takes a free
- * one). What static files cost a program that embeds uvhttp; `uvhttp serve` is the one for daily use. */
+/* performance_static_server -d DIR [-p PORT] [--workers N]: serves a folder with the defaults of
+ * the library (default port 8080, 0 takes a free one). What static files cost a program that embeds
+ * uvhttp; `uvhttp serve` is the one for daily use. */
 #include <unistd.h>
 
 #include "start_line.h"
@@ -30,7 +31,8 @@ int main(int argc, char **argv)
     if (port < 0)
         return refuse("the port is a number from 0 to 65535");
     if (workers < 0)
-        return refuse("the number of workers is from 1 to 1024, or 0 or auto for one for each core");
+        return refuse(
+            "the number of workers is from 1 to 1024, or 0 or auto for one for each core");
     if (optind < argc)
         return refuse("too many arguments");
     if (config.root == NULL)

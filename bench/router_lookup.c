@@ -1,10 +1,12 @@
-/* router_lookup FILE [--rounds N] [--milliseconds N]: what finding a route costs, alone, in nanoseconds.
+/* router_lookup FILE [--rounds N] [--milliseconds N]: what finding a route costs, alone, in
+ * nanoseconds.
  *
- * FILE names the routes, a pattern a line, then behind an empty line what is asked for: number of the route, number of its parameters, path
- * (tools/bench_router.py writes it, and the programs that are compared with read the same one). Everything is built, and every
- * lookup checked, before the clock starts; it is read before and after whole rounds. Each lookup adds the route and the length of its
- * parameters to a checksum that is known beforehand; a wrong one ends the program with 1. Builds other than Release are refused. Writes
- * JSON. */
+ * FILE names the routes, a pattern a line, then behind an empty line what is asked for: number of
+ * the route, number of its parameters, path (tools/bench_router.py writes it, and the programs that
+ * are compared with read the same one). Everything is built, and every lookup checked, before the
+ * clock starts; it is read before and after whole rounds. Each lookup adds the route and the length
+ * of its parameters to a checksum that is known beforehand; a wrong one ends the program with 1.
+ * Builds other than Release are refused. Writes JSON. */
 #include "measuring.h"
 
 #include "base/alloc.h"
@@ -37,8 +39,10 @@ static void complain(const char *message, void *arg)
 
 static bool add_route(const char *pattern)
 {
-    uvhttp_route_t route = {
-        .method = "GET", .pattern = pattern, .handler = handler, .arg = (void *)(uintptr_t)++route_count};
+    uvhttp_route_t route = {.method = "GET",
+                            .pattern = pattern,
+                            .handler = handler,
+                            .arg = (void *)(uintptr_t)++route_count};
     return route_count <= MOST_ROUTES && uvhttp_router_add(router, &route) == 0;
 }
 
@@ -93,7 +97,8 @@ static uint64_t check(struct uvh_match *match)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < lookup_count; i++) {
-        uvh_router_match(uvh_router_site(router, no_host), UVHTTP_METHOD_GET, get, lookups[i].path, match);
+        uvh_router_match(uvh_router_site(router, no_host), UVHTTP_METHOD_GET, get, lookups[i].path,
+                         match);
         if (match->route == NULL || (uintptr_t)match->route->arg != lookups[i].route ||
             match->param_count != lookups[i].params) {
             fprintf(stderr, "router_lookup: %s finds another route\n", lookups[i].path.base);
@@ -104,7 +109,8 @@ static uint64_t check(struct uvh_match *match)
     return sum;
 }
 
-static bool run_round(struct rounds *rounds, uint64_t least, uint64_t known, struct uvh_match *match)
+static bool run_round(struct rounds *rounds, uint64_t least, uint64_t known,
+                      struct uvh_match *match)
 {
     uint64_t sum = 0, times = 0, elapsed;
     uint64_t start = now_ns();
@@ -129,8 +135,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--rounds") == 0)
             good = read_number(argv[i + 1], 1, MOST_ROUNDS, &wanted);
         else
-            good =
-                strcmp(argv[i], "--milliseconds") == 0 && read_number(argv[i + 1], 1, 10000, &milliseconds);
+            good = strcmp(argv[i], "--milliseconds") == 0 &&
+                   read_number(argv[i + 1], 1, 10000, &milliseconds);
     }
     if (!good) {
         fprintf(stderr, "usage: router_lookup FILE [--rounds N] [--milliseconds N]\n");
@@ -151,10 +157,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "router_lookup: a lookup went wrong\n");
         return 1;
     }
-    printf(
-        "{\"version\": \"%s\", \"flags\": \"%s\", \"routes\": %zu, \"lookups\": %zu, \"checksum\": %" PRIu64
-        ", \"rounds\": ",
-        BUILD, UVH_FLAGS, route_count, lookup_count, known);
+    printf("{\"version\": \"%s\", \"flags\": \"%s\", \"routes\": %zu, \"lookups\": %zu, "
+           "\"checksum\": %" PRIu64 ", \"rounds\": ",
+           BUILD, UVH_FLAGS, route_count, lookup_count, known);
     write_rounds(stdout, &rounds);
     printf("}\n");
     for (size_t i = 0; i < lookup_count; i++)

@@ -1,6 +1,7 @@
-/* scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] [PORT]: the server of `./dev bench scale`, whose size the
- * arguments choose. "/" answers a body from memory (default 13 bytes), and N routes "/routes/NUMBER/:id" answer 13 bytes. Idle
- * connections stay open for a day, so that none goes while others are measured. */
+/* scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] [PORT]: the server
+ * of `./dev bench scale`, whose size the arguments choose. "/" answers a body from memory (default
+ * 13 bytes), and N routes "/routes/NUMBER/:id" answer 13 bytes. Idle connections stay open for a
+ * day, so that none goes while others are measured. */
 #include "start_line.h"
 
 #define DAY_SECONDS 86400
@@ -54,7 +55,8 @@ static size_t *find_option(struct options *options, const char *word)
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
-    *options = (struct options){.body_size = sizeof(text) - 1, .max_connections = 100000, .port = 18082};
+    *options =
+        (struct options){.body_size = sizeof(text) - 1, .max_connections = 100000, .port = 18082};
     options->workers = take_workers(&argc, argv);
     for (int i = 1; i < argc; i++) {
         size_t *number = find_option(options, argv[i]);
@@ -109,7 +111,8 @@ int main(int argc, char **argv)
     struct options options;
     struct body body = {0};
     if (parse_options(argc, argv, &options) != 0) {
-        fputs("usage: scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] [PORT]\n",
+        fputs("usage: scale_server [--routes N] [--body BYTES] [--max-connections N] [--workers N] "
+              "[PORT]\n",
               stderr);
         return 2;
     }

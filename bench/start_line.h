@@ -1,6 +1,6 @@
-/* How a benchmark server starts: says which build it is, warns when figures of it would mean nothing, and listens until it is
- * stopped. Included by each of them once; what is printed first is what the harness reads (tools/benchlib/servers.py). UVH_FLAGS comes
- * from the build. */
+/* How a benchmark server starts: says which build it is, warns when figures of it would mean
+ * nothing, and listens until it is stopped. Included by each of them once; what is printed first is
+ * what the harness reads (tools/benchlib/servers.py). UVH_FLAGS comes from the build. */
 #ifndef UVH_BENCH_START_LINE_H
 #define UVH_BENCH_START_LINE_H
 
@@ -17,10 +17,12 @@ static inline int parse_port(const char *text)
     char *end;
     errno = 0;
     long port = strtol(text, &end, 10);
-    return errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || port > 65535 ? -1 : (int)port;
+    return errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || port > 65535 ? -1
+                                                                                        : (int)port;
 }
 
-/* "NAME: uvhttp VERSION COMPILER BUILD-TYPE ALLOCATOR, flags FLAGS, parser BACKEND", and the warning to standard error. */
+/* "NAME: uvhttp VERSION COMPILER BUILD-TYPE ALLOCATOR, flags FLAGS, parser BACKEND", and the
+ * warning to standard error. */
 static inline void print_build(const char *name)
 {
     const char *build = uvhttp_build_info();
@@ -37,7 +39,8 @@ static inline void print_build(const char *name)
                 name);
 }
 
-/* Takes "--workers N" out of the arguments: the number of workers (0 and "auto": one for each core), 1 without it, -1 when N is none. */
+/* Takes "--workers N" out of the arguments: the number of workers (0 and "auto": one for each
+ * core), 1 without it, -1 when N is none. */
 static inline int take_workers(int *argc, char **argv)
 {
     int kept = 1, workers = 1;
@@ -47,7 +50,8 @@ static inline int take_workers(int *argc, char **argv)
             continue;
         }
         const char *text = ++i < *argc ? argv[i] : "";
-        workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text); /* any number that an int holds */
+        /* any number that an int holds */
+        workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text);
         if (workers == 0)
             workers = (int)uvhttp_core_count();
     }
@@ -79,9 +83,9 @@ static inline int listen_locally(uvhttp_server_t *server, int port)
     const uvhttp_tls_certificate_t certificate = {.certificate_file = tls_file};
     char message[256] = "";
     uvhttp_tls_t *tls;
-    int err =
-        uvhttp_tls_new(&tls, &(uvhttp_tls_config_t){.certificates = &certificate, .certificate_count = 1},
-                       message, sizeof(message));
+    int err = uvhttp_tls_new(
+        &tls, &(uvhttp_tls_config_t){.certificates = &certificate, .certificate_count = 1}, message,
+        sizeof(message));
     if (err != 0) {
         fprintf(stderr, "%s\n", message);
         return err;
@@ -108,13 +112,15 @@ static inline void print_workers(uvhttp_server_t *server)
 {
     uvhttp_stats_t stats;
     size_t count = uvhttp_server_worker_count(server);
-    for (size_t i = 0; count > 1 && i < count && uvhttp_server_worker_stats(server, i, &stats) == 0; i++)
+    for (size_t i = 0; count > 1 && i < count && uvhttp_server_worker_stats(server, i, &stats) == 0;
+         i++)
         printf("worker %zu: %llu connections, %llu requests\n", i,
-               (unsigned long long)stats.total_connections, (unsigned long long)stats.total_requests);
+               (unsigned long long)stats.total_connections,
+               (unsigned long long)stats.total_requests);
 }
 
-/* Listens on the loopback address, prints where, and runs until SIGINT or SIGTERM. `err` is that of the set-up so far; frees the
- * server in every case. Returns the exit code. */
+/* Listens on the loopback address, prints where, and runs until SIGINT or SIGTERM. `err` is that of
+ * the set-up so far; frees the server in every case. Returns the exit code. */
 static inline int run_server(const char *name, uvhttp_server_t *server, int err, int port)
 {
     const char *what = "cannot be set up";

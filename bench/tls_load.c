@@ -49,8 +49,8 @@ static struct {
 } options = {.connections = 50, .seconds = 3};
 
 static struct {
-    uint64_t requests, bytes, connect_errors, read_errors, write_errors, status_errors, timeouts, full,
-        resumed;
+    uint64_t requests, bytes, connect_errors, read_errors, write_errors, status_errors, timeouts,
+        full, resumed;
 } result;
 
 static uint64_t histogram[SLOTS], latency_max, end_at;
@@ -111,7 +111,8 @@ static bool start(struct place *place)
     place->sent = false;
     place->received = 0;
     place->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (place->fd < 0 || connect(place->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+    if (place->fd < 0 ||
+        connect(place->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
         return false;
     fcntl(place->fd, F_SETFL, O_NONBLOCK);
     setsockopt(place->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
@@ -250,7 +251,8 @@ static bool read_options(int argc, char **argv)
         else
             return false;
     }
-    return options.port > 0 && options.port < 65536 && options.connections > 0 && options.seconds > 0;
+    return options.port > 0 && options.port < 65536 && options.connections > 0 &&
+           options.seconds > 0;
 }
 
 /* A client that keeps the sessions it gets, or takes none. */
@@ -267,8 +269,8 @@ static bool prepare(void)
         SSL_CTX_sess_set_new_cb(context, keep_session);
     }
     int length = snprintf(request, sizeof(request),
-                          "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n", options.path,
-                          options.port);
+                          "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n",
+                          options.path, options.port);
     return length > 0 && (size_t)length < sizeof(request);
 }
 

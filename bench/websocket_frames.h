@@ -1,5 +1,6 @@
-/* Messages of the load generator, made before the clock starts: what is sent, as masked frames, and what must come back. Nothing of the library is in
- * here, so that both cannot be wrong in the same way. */
+/* Messages of the load generator, made before the clock starts: what is sent, as masked frames, and
+ * what must come back. Nothing of the library is in here, so that both cannot be wrong in the same
+ * way. */
 #ifndef UVH_BENCH_WEBSOCKET_FRAMES_H
 #define UVH_BENCH_WEBSOCKET_FRAMES_H
 
@@ -16,8 +17,9 @@
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
 #define SAMPLES_LEAST 16 /* different messages, each with a mask of its own */
-/* Bytes of different messages where they are compressed, so that none comes again while one like it stands in the largest window (32 KiB): who keeps it would send nothing but
- * a reference to the whole message, which no program's messages are. */
+/* Bytes of different messages where they are compressed, so that none comes again while one like it
+ * stands in the largest window (32 KiB): who keeps it would send nothing but a reference to the
+ * whole message, which no program's messages are. */
 #define FORGOTTEN  (128 << 10)
 #define FIN        0x80
 #define COMPRESSED 0x40 /* RFC 7692 section 6: the first of the reserved bits */
@@ -74,8 +76,9 @@ static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
         int length = snprintf(
             record, sizeof(record),
             "{\"id\":%u,\"symbol\":\"%c%c%c\",\"price\":%u.%02u,\"volume\":%u,\"side\":\"%s\"},",
-            draw(state) % 1000000, 'A' + draw(state) % 26, 'A' + draw(state) % 26, 'A' + draw(state) % 26,
-            draw(state) % 1000, draw(state) % 100, draw(state) % 100000, draw(state) & 1 ? "buy" : "sell");
+            draw(state) % 1000000, 'A' + draw(state) % 26, 'A' + draw(state) % 26,
+            'A' + draw(state) % 26, draw(state) % 1000, draw(state) % 100, draw(state) % 100000,
+            draw(state) & 1 ? "buy" : "sell");
         size_t here = size - at < (size_t)length ? size - at : (size_t)length;
         memcpy(bytes + at, record, here);
         at += here;
@@ -83,8 +86,10 @@ static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
 }
 
 #ifdef UVH_BENCH_ZLIB
-/* Deflates a message on its own, as RFC 7692 section 7.2.1 wants it, with the smallest window, so that it fits whatever was agreed on. */
-static inline size_t deflate_message(const unsigned char *bytes, size_t size, unsigned char *out, size_t room)
+/* Deflates a message on its own, as RFC 7692 section 7.2.1 wants it, with the smallest window, so
+ * that it fits whatever was agreed on. */
+static inline size_t deflate_message(const unsigned char *bytes, size_t size, unsigned char *out,
+                                     size_t room)
 {
     z_stream stream = {0};
     if (deflateInit2(&stream, 6, Z_DEFLATED, -9, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -102,7 +107,8 @@ static inline size_t deflate_message(const unsigned char *bytes, size_t size, un
 #endif
 
 /* Message `number`: bytes of any kind, or text; with `deflated` it is compressed. */
-static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool text, bool deflated)
+static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool text,
+                               bool deflated)
 {
     uint32_t state = 2654435761u * (number + 1);
     size_t room = size + size / 8 + 256, length = size;

@@ -1,5 +1,6 @@
-/* Sec-WebSocket-Accept (RFC 6455 section 4.2.2) and the SHA-1 it takes (FIPS 180-4), for the load generator and the floor: neither may share code
- * with the library that is measured. Not for anything else: SHA-1 protects nothing. */
+/* Sec-WebSocket-Accept (RFC 6455 section 4.2.2) and the SHA-1 it takes (FIPS 180-4), for the load
+ * generator and the floor: neither may share code with the library that is measured. Not for
+ * anything else: SHA-1 protects nothing. */
 #ifndef UVH_BENCH_WEBSOCKET_KEY_H
 #define UVH_BENCH_WEBSOCKET_KEY_H
 
@@ -36,12 +37,14 @@ static inline void sha1_block(uint32_t state[5], const unsigned char block[64])
 /* `key` has KEY_SIZE bytes. */
 static inline void websocket_accept(const char *key, char accept[ACCEPT_SIZE + 1])
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     uint32_t state[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
     unsigned char blocks[128] = {0}, digest[21] = {0};
     size_t size =
-        KEY_SIZE + sizeof(guid) - 1; /* 60: the end mark fits the first block, the length needs another */
+        /* 60: the end mark fits the first block, the length needs another */
+        KEY_SIZE + sizeof(guid) - 1;
     memcpy(blocks, key, KEY_SIZE);
     memcpy(blocks + KEY_SIZE, guid, sizeof(guid) - 1);
     blocks[size] = 0x80;

@@ -1,19 +1,22 @@
-/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one thread and epoll. Every byte that comes back is
- * compared with what must come back.
+/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one
+ * thread and epoll. Every byte that comes back is compared with what must come back.
  *
- *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES] [--seconds S] [--text] [--deflate]
- *                    [--patience MS] [--commands]
+ *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES]
+ *                    [--seconds S] [--text] [--deflate] [--patience MS] [--commands]
  *
  * echo       each connection sends a message, waits until it has come back, and sends the next.
- * broadcast  N subscribers and one more, which sends a message when all of them have got the one before. Messages are counted where they arrive.
- * idle       each connection has one message echoed, and does nothing any more.
- * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no answer that is not compressed.
+ *            broadcast  N subscribers and one more, which sends a message when all of them have got
+ *            the one before. Messages are counted where they arrive. idle       each connection has
+ *            one message echoed, and does nothing any more. --deflate  offers permessage-deflate as
+ *            browsers do, sends compressed text, and takes no answer that is not compressed.
  *
- * Prints one line of JSON for a run: messages, bytes received, faults and percentiles of the latency. With --commands it prints a line when all connections are
- * open and have been answered once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with its input, and in any case
- * after ten minutes without a command.
+ * Prints one line of JSON for a run: messages, bytes received, faults and percentiles of the
+ * latency. With --commands it prints a line when all connections are open and have been answered
+ * once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with
+ * its input, and in any case after ten minutes without a command.
  *
- * A message that is not answered for --patience (default 5,000 ms) is missing; when the time is up, that long is waited for those under way. */
+ * A message that is not answered for --patience (default 5,000 ms) is missing; when the time is up,
+ * that long is waited for those under way. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -137,8 +140,8 @@ static void watch(struct client *client, int operation, uint32_t events)
 static void send_rest(struct client *client)
 {
     const struct sample *sample = &samples[client->number % sample_count];
-    ssize_t size =
-        send(client->fd, sample->frame + sample->frame_size - client->unsent, client->unsent, MSG_NOSIGNAL);
+    ssize_t size = send(client->fd, sample->frame + sample->frame_size - client->unsent,
+                        client->unsent, MSG_NOSIGNAL);
     if (size < 0 && errno != EAGAIN) {
         give_up(client, &result.closed, "it was closed while we sent");
         return;
@@ -272,7 +275,8 @@ static bool answer_ping(struct client *client)
 {
     unsigned char frame[14 + sizeof(client->control)];
     size_t size = write_frame(frame, FIN | PONG, client->control, client->control_size, 0x12345678);
-    /* In the midst of a frame of ours it would be garbage; depth 1 and a live server make that rare, and then the server asks again. */
+    /* In the midst of a frame of ours it would be garbage; depth 1 and a live server make that
+     * rare, and then the server asks again. */
     return client->unsent > 0 || send(client->fd, frame, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
@@ -369,7 +373,8 @@ static void take(struct client *client, const unsigned char *bytes, size_t size)
             if (!begin_frame(client))
                 return;
         }
-        size_t here = (size_t)(end - bytes) < client->to_come ? (size_t)(end - bytes) : client->to_come;
+        size_t here =
+            (size_t)(end - bytes) < client->to_come ? (size_t)(end - bytes) : client->to_come;
         if (here > 0 && !take_payload(client, bytes, here))
             return;
         bytes += here;
@@ -399,7 +404,8 @@ static void start_connecting(size_t index)
         "GET %s HTTP/1.1\r\nHost: %s:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: load%017zuA==\r\n%s\r\n",
         options.path, options.host, options.port, index,
-        options.deflate ? "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n" : "");
+        options.deflate ? "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
+                        : "");
     if (send(client->fd, request, (size_t)size, MSG_NOSIGNAL) != size)
         fail(index, "cannot send the handshake");
     alive++;
@@ -414,8 +420,9 @@ static void finish_handshake(size_t index)
     answer[0] = '\0';
     errno = 0;
     while (strstr(answer, "\r\n\r\n") == NULL) {
-        ssize_t size =
-            got < sizeof(answer) - 1 ? recv(client->fd, answer + got, sizeof(answer) - 1 - got, 0) : 0;
+        ssize_t size = got < sizeof(answer) - 1
+                           ? recv(client->fd, answer + got, sizeof(answer) - 1 - got, 0)
+                           : 0;
         if (size <= 0)
             fail(index, "the handshake was not answered");
         got += (size_t)size;
@@ -435,7 +442,8 @@ static void finish_handshake(size_t index)
     if (options.deflate != (agreed != NULL && strcasestr(agreed, "permessage-deflate") != NULL))
         fail(index, options.deflate ? "the server did not agree to compression"
                                     : "the server agreed to what was not offered");
-    client->keeps_context = agreed != NULL && strcasestr(agreed, "server_no_context_takeover") == NULL;
+    client->keeps_context =
+        agreed != NULL && strcasestr(agreed, "server_no_context_takeover") == NULL;
 }
 
 /* Waits for what is under way on one connection, which blocks. */
@@ -456,7 +464,8 @@ static void await_one(size_t index)
     }
 }
 
-/* One message, or for subscribers a ping: an answer shows that the server is done with the handshake and what it does then. */
+/* One message, or for subscribers a ping: an answer shows that the server is done with the
+ * handshake and what it does then. */
 static void greet(size_t first, size_t count)
 {
     static const unsigned char word[4] = "ping";
@@ -529,7 +538,8 @@ static void run(double seconds)
             send_next(&clients[i], now_ns());
     if (options.mode == BROADCAST && clients[0].fd >= 0)
         send_next(&clients[0], begin);
-    /* Without something under way there is nothing to wait for, but a fault may have left the sender idle. */
+    /* Without something under way there is nothing to wait for, but a fault may have left the
+     * sender idle. */
     while (waiting > 0 && alive > 0 && now < end_at + options.patience) {
         int count = epoll_wait(epoll, events, 1024, 100);
         for (int i = 0; i < count; i++)
@@ -543,18 +553,20 @@ static void run(double seconds)
         if (clients[i].waiting)
             clients[i].waiting = false;
     waiting = 0;
-    uint64_t errors = result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
-    printf(
-        "{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, \"errors\": "
-        "%llu, \"wrong\": %llu, "
-        "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, \"fault\": \"%s\", "
-        "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
-        (unsigned long long)result.messages, (unsigned long long)result.published,
-        (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
-        (unsigned long long)errors, (unsigned long long)result.wrong, (unsigned long long)result.missing,
-        (unsigned long long)result.closed, (unsigned long long)result.protocol,
-        (unsigned long long)result.uncompressed, last_fault, percentile_us(0.5), percentile_us(0.9),
-        percentile_us(0.99), (double)latency_max / 1000);
+    uint64_t errors =
+        result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
+    printf("{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, "
+           "\"errors\": "
+           "%llu, \"wrong\": %llu, "
+           "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, "
+           "\"fault\": \"%s\", "
+           "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
+           (unsigned long long)result.messages, (unsigned long long)result.published,
+           (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
+           (unsigned long long)errors, (unsigned long long)result.wrong,
+           (unsigned long long)result.missing, (unsigned long long)result.closed,
+           (unsigned long long)result.protocol, (unsigned long long)result.uncompressed, last_fault,
+           percentile_us(0.5), percentile_us(0.9), percentile_us(0.99), (double)latency_max / 1000);
     fflush(stdout);
 }
 
@@ -572,8 +584,8 @@ static size_t count_open(void)
 static void take_commands(void)
 {
     char line[64];
-    printf("{\"ready\": true, \"connections\": %zu, \"frame_size\": %zu, \"fault\": \"\"}\n", client_count,
-           samples[0].frame_size);
+    printf("{\"ready\": true, \"connections\": %zu, \"frame_size\": %zu, \"fault\": \"\"}\n",
+           client_count, samples[0].frame_size);
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {
         alarm(ALARM);
@@ -588,7 +600,8 @@ static void take_commands(void)
 
 static void usage(void)
 {
-    fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size "
+    fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] "
+          "[--size "
           "BYTES] [--seconds S]\n"
           "                      [--text] [--deflate] [--patience MS] [--commands]\n",
           stderr);

@@ -1,10 +1,10 @@
-/* Answering from a thread of your own: the handler keeps the response and the number of its worker; the thread posts the result there, and only on
- * that worker's thread the response is touched. When the client gives up first, the abort callback notes it, on the same thread.
+/* Answering from a thread of your own: the handler keeps the response and the number of its worker;
+ * the thread posts the result there, and only on that worker's thread the response is touched. When
+ * the client gives up first, the abort callback notes it, on the same thread.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
- * Usage: answer_from_thread [PORT]
- */
+ * Usage: answer_from_thread [PORT] */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

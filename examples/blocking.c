@@ -1,11 +1,11 @@
-/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody else meanwhile. Here a slow computation, and a
- * report that is written as fast as its reader takes it.
+/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody
+ * else meanwhile. Here a slow computation, and a report that is written as fast as its reader takes
+ * it.
  *
  *     curl 'http://127.0.0.1:8080/primes?below=2000000'
  *     curl -s 'http://127.0.0.1:8080/report?lines=3'
  *
- * Usage: blocking [PORT]
- */
+ * Usage: blocking [PORT] */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -58,7 +58,8 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_router_add(router, &report);
     if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+        err = uvhttp_server_listen(server, "127.0.0.1",
+                                   argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

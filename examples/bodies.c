@@ -1,12 +1,11 @@
-/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it comes, and both at once. None of them
- * is ever in memory as a whole, however slow the client is.
+/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it
+ * comes, and both at once. None of them is ever in memory as a whole, however slow the client is.
  *
  *     curl "http://127.0.0.1:8080/count?to=5"
  *     curl -T FILE http://127.0.0.1:8080/sum
  *     curl --data-binary hello http://127.0.0.1:8080/upper
  *
- * Usage: bodies [PORT]
- */
+ * Usage: bodies [PORT] */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,8 +33,8 @@ static int count_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (count == NULL)
         return UVHTTP_ENOMEM;
     *count = (struct count){1, to == NULL ? 10 : strtoul(to, NULL, 10)};
-    return uvhttp_response_send_pulled(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, more_lines, NULL,
-                                       count);
+    return uvhttp_response_send_pulled(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, more_lines,
+                                       NULL, count);
 }
 
 /* ---- up: pieces come as they arrive; a size of 0 is the end ---- */
@@ -44,7 +43,8 @@ struct sum {
     uint64_t bytes, total;
 };
 
-static int add(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int add(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+               void *arg)
 {
     struct sum *sum = arg;
     char text[64];
@@ -87,7 +87,8 @@ static int send_piece(uvhttp_response_t *res, void *arg)
     return err != 0 || !piece->last ? err : uvhttp_response_end(res);
 }
 
-static int take_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int take_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                      void *arg)
 {
     struct piece *piece = arg;
     piece->last = size == 0;
@@ -126,9 +127,9 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     const uvhttp_route_t routes[] = {
-        {.method = "GET",      .pattern = "/count", .handler = count_up         },
-        { .method = "PUT",   .pattern = "/sum",   .handler = sum_up, .flags = UVHTTP_ROUTE_STREAM},
-        { .method = "POST", .pattern = "/upper",    .handler = upper, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET", .pattern = "/count", .handler = count_up},
+        {.method = "PUT", .pattern = "/sum", .handler = sum_up, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "POST", .pattern = "/upper", .handler = upper, .flags = UVHTTP_ROUTE_STREAM},
     };
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = server == NULL ? UVHTTP_ENOMEM : 0;

@@ -1,11 +1,11 @@
-/* Entity tags for answers that are made anew each time: a client that has the bytes already gets 304 and none of them.
+/* Entity tags for answers that are made anew each time: a client that has the bytes already gets
+ * 304 and none of them.
  *
  *     curl -i http://127.0.0.1:8080/list
  *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
  *     curl -i http://127.0.0.1:8080/private
  *
- * Usage: body_etag [PORT]
- */
+ * Usage: body_etag [PORT] */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -16,9 +16,11 @@ static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char json[512];
     int length = snprintf(json, sizeof json, "[");
     for (int i = 1; i <= 20; i++)
-        length += snprintf(json + length, sizeof json - (size_t)length, "%s{\"id\":%d}", i > 1 ? "," : "", i);
+        length += snprintf(json + length, sizeof json - (size_t)length, "%s{\"id\":%d}",
+                           i > 1 ? "," : "", i);
     snprintf(json + length, sizeof json - (size_t)length, "]\n");
-    int err = uvhttp_response_set_header(res, "Cache-Control", "no-cache"); /* keep it, and ask each time */
+    /* keep it, and ask each time */
+    int err = uvhttp_response_set_header(res, "Cache-Control", "no-cache");
     return err != 0 ? err : uvhttp_response_send_json(res, 200, json);
 }
 

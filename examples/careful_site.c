@@ -1,12 +1,12 @@
-/* A folder of files for browsers, carefully: security headers and a request id on every answer, a page for this machine only, and a log on standard
- * output that has the ids.
+/* A folder of files for browsers, carefully: security headers and a request id on every answer, a
+ * page for this machine only, and a log on standard output that has the ids.
  *
  *     curl -i http://127.0.0.1:8080/style.css
  *     curl -i http://127.0.0.1:8080/nowhere
  *     curl -i http://127.0.0.1:8080/status
  *
- * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default 127.0.0.0/8)
- */
+ * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default
+ * 127.0.0.0/8) */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -55,11 +55,12 @@ static int build(uvhttp_server_t *server, const char *folder)
     if (err == 0)
         err = uvhttp_router_add(
             uvhttp_server_router(server),
-            &(uvhttp_route_t){.method = "GET",
-                              .pattern = "/status",
-                              .handler = status,
-                              .arg = server,
-                              UVHTTP_MIDDLEWARE({uvhttp_address_rules_handle_request, site.rules})});
+            &(uvhttp_route_t){
+                .method = "GET",
+                .pattern = "/status",
+                .handler = status,
+                .arg = server,
+                UVHTTP_MIDDLEWARE({uvhttp_address_rules_handle_request, site.rules})});
     uvhttp_server_on_finished(server, uvhttp_access_log_finished, site.log);
     return err;
 }

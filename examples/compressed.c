@@ -1,11 +1,11 @@
-/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent events, each in the coding the client likes best.
+/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent
+ * events, each in the coding the client likes best.
  *
  *     curl -sS --compressed -D - http://127.0.0.1:8080/items
  *     curl -sS --compressed -H "Accept-Encoding: gzip" http://127.0.0.1:8080/table
  *     curl -sS --compressed -N http://127.0.0.1:8080/numbers
  *
- * Usage: compressed [PORT]
- */
+ * Usage: compressed [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +16,18 @@ static int items(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     static char json[64 * 200];
     size_t length = 0;
     for (int i = 0; i < 200; i++)
-        length += (size_t)snprintf(json + length, sizeof json - length,
-                                   "%s{\"id\": %d, \"name\": \"item %d\"}", i == 0 ? "[" : ",\n ", i, i);
+        length +=
+            (size_t)snprintf(json + length, sizeof json - length,
+                             "%s{\"id\": %d, \"name\": \"item %d\"}", i == 0 ? "[" : ",\n ", i, i);
     length += (size_t)snprintf(json + length, sizeof json - length, "]\n");
     int err = uvhttp_response_set_header(res, "ETag",
-                                         "\"items-1\""); /* leaves as W/"items-1" when it is compressed */
+                                         /* leaves as W/"items-1" when it is compressed */
+                                         "\"items-1\"");
     return err ? err : uvhttp_response_send(res, 200, "application/json", json, length);
 }
 
-/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it calls uvhttp_response_flush. */
+/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it
+ * calls uvhttp_response_flush. */
 static int table(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char line[64];
@@ -43,9 +46,7 @@ static int numbers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int err = uvhttp_response_begin_events(res);
     for (int i = 1; i <= 3 && err == 0; i++) {
         snprintf(text, sizeof text, "number %d", i);
-        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){
-                                                  .data = {text, strlen(text)}
-        });
+        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.data = {text, strlen(text)}});
     }
     return err ? err : uvhttp_response_end(res);
 }
@@ -56,8 +57,8 @@ int main(int argc, char **argv)
     uvhttp_compress_t *compress;
     char message[256] = "";
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        uvhttp_compress_new(&compress, &(uvhttp_compress_config_t){.min_size = 512}, message, sizeof message);
+    int err = uvhttp_compress_new(&compress, &(uvhttp_compress_config_t){.min_size = 512}, message,
+                                  sizeof message);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_compress_handle_request, compress);
     if (err == 0)

@@ -1,13 +1,15 @@
-/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody else's pages see nothing of it.
+/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody
+ * else's pages see nothing of it.
  *
  *     curl -i -H "Origin: https://app.example.com" http://127.0.0.1:8080/api/count
- *     curl -i -X OPTIONS -H "Origin: https://app.example.com" -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
+ *     curl -i -X OPTIONS -H "Origin: https://app.example.com" \
+ *         -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
  *     curl -i -X PUT -d 41 -H "Origin: https://preview.example.org" http://127.0.0.1:8080/api/count
  *     curl -i -H "Origin: https://evil.example.net" http://127.0.0.1:8080/api/count
- *     curl -i -X OPTIONS -H "Origin: https://evil.example.net" -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
+ *     curl -i -X OPTIONS -H "Origin: https://evil.example.net" \
+ *         -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
  *
- * Usage: cors [PORT [ORIGINS]] (ORIGINS: a list)
- */
+ * Usage: cors [PORT [ORIGINS]] (ORIGINS: a list) */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -30,7 +32,8 @@ static int put_count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return get_count(req, res, arg);
 }
 
-/* Only what is below /api; the middleware of the group answers preflights for its routes as well. */
+/* Only what is below /api; the middleware of the group answers preflights for its routes as
+ * well. */
 static int add_routes(uvhttp_server_t *server, uvhttp_cors_t *cors)
 {
     uvhttp_router_t *api;
@@ -49,12 +52,12 @@ static int add_routes(uvhttp_server_t *server, uvhttp_cors_t *cors)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    uvhttp_cors_config_t config = {.origins =
-                                       argc > 2 ? argv[2] : "https://app.example.com https://*.example.org",
-                                   .methods = "GET, PUT",
-                                   .headers = "Content-Type",
-                                   .credentials = true,
-                                   .max_age = 600};
+    uvhttp_cors_config_t config = {
+        .origins = argc > 2 ? argv[2] : "https://app.example.com https://*.example.org",
+        .methods = "GET, PUT",
+        .headers = "Content-Type",
+        .credentials = true,
+        .max_age = 600};
     uvhttp_cors_t *cors;
     char message[256] = "";
     uvhttp_server_t *server = uvhttp_server_new(NULL);

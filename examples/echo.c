@@ -1,11 +1,11 @@
-/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a connection may cost is limited
- * by the configuration.
+/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a
+ * connection may cost is limited by the configuration.
  *
  *     curl -d 'some text' http://127.0.0.1:8080/echo
- *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png http://127.0.0.1:8080/echo
+ *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png \
+ *         http://127.0.0.1:8080/echo
  *
- * Usage: echo [PORT]
- */
+ * Usage: echo [PORT] */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -17,8 +17,8 @@ static int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
     const char *type = uvhttp_request_header(req, "Content-Type");
-    return uvhttp_response_send(res, 200, type == NULL ? "application/octet-stream" : type, body.base,
-                                body.length);
+    return uvhttp_response_send(res, 200, type == NULL ? "application/octet-stream" : type,
+                                body.base, body.length);
 }
 
 static void print_log(uvhttp_log_level_t level, const char *message, void *arg)
@@ -49,10 +49,10 @@ int main(int argc, char **argv)
         fputs("out of memory\n", stderr);
         return 1;
     }
-    int err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "POST",
-                                                                                .pattern = "/echo",
-                                                                                .handler = echo,
-                                                                                .max_body_size = BODY_LIMIT});
+    int err = uvhttp_router_add(
+        uvhttp_server_router(server),
+        &(uvhttp_route_t){
+            .method = "POST", .pattern = "/echo", .handler = echo, .max_body_size = BODY_LIMIT});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

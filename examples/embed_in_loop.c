@@ -1,11 +1,11 @@
-/* A server as a part of a program that has a loop of its own: beside a timer that counts the time and a listener for another protocol, here
- * one that tells everybody who connects how long the program has been running. Nothing of it needs a thread or a lock.
+/* A server as a part of a program that has a loop of its own: beside a timer that counts the time
+ * and a listener for another protocol, here one that tells everybody who connects how long the
+ * program has been running. Nothing of it needs a thread or a lock.
  *
  *     curl http://127.0.0.1:8080/uptime
  *     curl telnet://127.0.0.1:8081 < /dev/null
  *
- * Usage: embed_in_loop [PORT [OTHER_PORT]]
- */
+ * Usage: embed_in_loop [PORT [OTHER_PORT]] */
 #include <stdlib.h>
 
 #include <uv.h>

@@ -1,10 +1,10 @@
-/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub that sends each event to all streams.
+/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub
+ * that sends each event to all streams.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -N --max-time 3 http://127.0.0.1:8080/clock
  *
- * Usage: events [PORT]
- */
+ * Usage: events [PORT] */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +42,8 @@ static void tick(uv_timer_t *handle)
     struct tm utc;
     snprintf(id, sizeof id, "%u", ++number);
     strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&now, &utc));
-    (void)uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
-                                            .id = {id,   strlen(id)  },
-                                              .data = {text, strlen(text)}
-    });
+    (void)uvhttp_event_hub_publish(
+        hub, &(uvhttp_sse_event_t){.id = {id, strlen(id)}, .data = {text, strlen(text)}});
 }
 
 /* A server that stops ends the streams. The hub ends here because its timer does. */

@@ -1,10 +1,10 @@
-/* A page with a form, and the files that are sent with it: small ones in memory, large ones in hidden files until they are kept.
+/* A page with a form, and the files that are sent with it: small ones in memory, large ones in
+ * hidden files until they are kept.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -F "title=A trip" -F "photo=@FILE" http://127.0.0.1:8080/photos
  *
- * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one.
- */
+ * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -12,16 +12,18 @@
 
 static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    return uvhttp_response_send_html(res, 200,
-                                     "<!doctype html><meta charset=utf-8><title>Photos</title>\n"
-                                     "<form action=/photos method=post enctype=multipart/form-data>\n"
-                                     "<p><label>Title <input name=title></label>\n"
-                                     "<p><input type=file name=photo multiple>\n"
-                                     "<p><button>Send</button></form>\n");
+    return uvhttp_response_send_html(
+        res, 200,
+        "<!doctype html><meta charset=utf-8><title>Photos</title>\n"
+        "<form action=/photos method=post enctype=multipart/form-data>\n"
+        "<p><label>Title <input name=title></label>\n"
+        "<p><input type=file name=photo multiple>\n"
+        "<p><button>Send</button></form>\n");
 }
 
 /* All parts are there. What is not kept here is removed when the answer has left. */
-static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form, void *arg)
+static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
+                    void *arg)
 {
     const uvhttp_form_part_t *title = uvhttp_form_data_part(form, "title");
     char path[4096], text[4096];
@@ -32,8 +34,9 @@ static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_
             continue; /* another field, or no file was chosen */
         snprintf(path, sizeof path, "%s/%s", (char *)arg, part->filename);
         int err = uvhttp_form_part_keep(part, path); /* replaces nothing */
-        length += snprintf(text + length, sizeof text - (size_t)length, "%s, %" PRIu64 " bytes: %s\n",
-                           part->filename, part->size, err ? uvhttp_strerror(err) : "kept");
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length, "%s, %" PRIu64 " bytes: %s\n",
+                     part->filename, part->size, err ? uvhttp_strerror(err) : "kept");
     }
     return uvhttp_response_send_text(res, 200, text);
 }
@@ -53,12 +56,12 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_route(server, "GET", "/", page, NULL);
     if (err == 0)
-        err =
-            uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "POST",
-                                                                              .pattern = "/photos",
-                                                                              .handler = post,
-                                                                              .arg = folder,
-                                                                              .flags = UVHTTP_ROUTE_STREAM});
+        err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = "POST",
+                                                  .pattern = "/photos",
+                                                  .handler = post,
+                                                  .arg = folder,
+                                                  .flags = UVHTTP_ROUTE_STREAM});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

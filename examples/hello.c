@@ -11,12 +11,14 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(void)
 {
-    uvhttp_server_t *server = uvhttp_server_new(NULL); /* NULL: owns its loop; or pass a uv_loop_t * */
+    /* NULL: owns its loop; or pass a uv_loop_t * */
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", 8080);
     if (err == 0)
-        err = uvhttp_server_run(server); /* until uvhttp_server_stop or a signal it was told to handle */
+        /* until uvhttp_server_stop or a signal it was told to handle */
+        err = uvhttp_server_run(server);
     uvhttp_server_free(server);
     if (err)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));

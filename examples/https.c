@@ -1,11 +1,11 @@
-/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has agreed on.
+/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has
+ * agreed on.
  *
  *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
  *         -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
  *         -keyout key.pem -out certificate.pem
  *     ./https certificate.pem key.pem
- *     curl --cacert certificate.pem https://localhost:8443/
- */
+ *     curl --cacert certificate.pem https://localhost:8443/ */
 #include <uvhttp.h>
 
 #include <stdlib.h>

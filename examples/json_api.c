@@ -1,18 +1,19 @@
-/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian: libcjson-dev); uvhttp itself knows no JSON.
+/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian:
+ * libcjson-dev); uvhttp itself knows no JSON.
  *
  *     curl -H "Content-Type: application/json" -d '{"title":"Milk"}' http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes/1
  *
- * Usage: json_api [PORT]
- */
+ * Usage: json_api [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.h>
 
-static cJSON *notes; /* an array of {"id", "title"}; handlers run on one thread, so it needs no lock */
+/* an array of {"id", "title"}; handlers run on one thread, so it needs no lock */
+static cJSON *notes;
 static int last_id;
 
 static int send_json(uvhttp_response_t *res, int status, const cJSON *value)
@@ -80,7 +81,8 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     notes = cJSON_CreateArray();
-    int err = notes == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", "/notes", list, NULL);
+    int err =
+        notes == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", "/notes", list, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/notes", add, NULL);
     if (err == 0)

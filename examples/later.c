@@ -1,10 +1,10 @@
-/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer answers. Until then the loop
- * serves everybody else, and when the connection breaks first the abort callback cleans up.
+/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer
+ * answers. Until then the loop serves everybody else, and when the connection breaks first the
+ * abort callback cleans up.
  *
  *     curl 'http://127.0.0.1:8080/wait?ms=1500'
  *
- * Usage: later [PORT]
- */
+ * Usage: later [PORT] */
 #include <stdlib.h>
 
 #include <uv.h>

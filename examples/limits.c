@@ -1,12 +1,12 @@
-/* Limits for clients: five requests a minute below /api for each address, or for each API key when one is sent, and a thousand
- * for all together; texts of up to 1,000 bytes, and no answer above 64 KiB.
+/* Limits for clients: five requests a minute below /api for each address, or for each API key when
+ * one is sent, and a thousand for all together; texts of up to 1,000 bytes, and no answer above 64
+ * KiB.
  *
  *     curl -i http://127.0.0.1:8080/api/time
  *     curl -i -H "X-Api-Key: k1" http://127.0.0.1:8080/api/time
  *     curl -i -d "some text" http://127.0.0.1:8080/api/count
  *
- * Usage: limits [PORT]
- */
+ * Usage: limits [PORT] */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,7 +27,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Whoever sends a key is counted by it; the others, for whom nothing is set, by their address. A real server checks the key first. */
+/* Whoever sends a key is counted by it; the others, for whom nothing is set, by their address. A
+ * real server checks the key first. */
 static int key_of(uvhttp_request_t *req, uvhttp_slice_t *key, void *arg)
 {
     const char *sent = uvhttp_request_header(req, "X-Api-Key");
@@ -42,7 +43,8 @@ static uvhttp_size_limit_t *sizes;
 static int make_limits(void)
 {
     char message[256] = "";
-    const uvhttp_rate_limit_config_t for_each = {.requests = 5, .seconds = 60, .name = "each", .key = key_of};
+    const uvhttp_rate_limit_config_t for_each = {
+        .requests = 5, .seconds = 60, .name = "each", .key = key_of};
     const uvhttp_rate_limit_config_t for_all = {
         .requests = 1000, .seconds = 60, .name = "all", .global = true};
     const uvhttp_size_limit_config_t bytes = {.max_request_body = 1000, .max_response_body = 65536};
@@ -71,11 +73,11 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_router_use(api, uvhttp_size_limit_handle_request, sizes);
     if (err == 0)
-        err = uvhttp_router_add(api,
-                                &(uvhttp_route_t){.method = "GET", .pattern = "/time", .handler = tell_time});
+        err = uvhttp_router_add(
+            api, &(uvhttp_route_t){.method = "GET", .pattern = "/time", .handler = tell_time});
     if (err == 0)
-        err = uvhttp_router_add(api,
-                                &(uvhttp_route_t){.method = "POST", .pattern = "/count", .handler = count});
+        err = uvhttp_router_add(
+            api, &(uvhttp_route_t){.method = "POST", .pattern = "/count", .handler = count});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

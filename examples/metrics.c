@@ -1,12 +1,11 @@
-/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP opens again after logrotate
- * has renamed it.
+/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that
+ * SIGHUP opens again after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
  *     curl http://127.0.0.1:8080/metrics
  *
- * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output)
- */
+ * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output) */
 #include <signal.h>
 #include <stdlib.h>
 

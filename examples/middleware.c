@@ -1,13 +1,13 @@
-/* Middleware: before a handler, behind it, and one that takes its time. A token is asked for below /private; every answer says how
- * long it took, errors too; and a slow check lets requests pass after a moment.
+/* Middleware: before a handler, behind it, and one that takes its time. A token is asked for below
+ * /private; every answer says how long it took, errors too; and a slow check lets requests pass
+ * after a moment.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private/
  *     curl -i -H "Authorization: Bearer secret" http://127.0.0.1:8080/private/
  *     curl -i http://127.0.0.1:8080/slow/
  *
- * Usage: middleware [PORT]
- */
+ * Usage: middleware [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,19 +88,22 @@ static int add_routes(uvhttp_server_t *server)
     uvhttp_router_t *root = uvhttp_server_router(server), *below;
     int err = uvhttp_router_use(root, take_time, NULL);
     if (err == 0)
-        err = uvhttp_router_add(root, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = open});
+        err = uvhttp_router_add(root,
+                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = open});
     if (err == 0)
         err = uvhttp_router_group(root, "/private", &below);
     if (err == 0)
         err = uvhttp_router_use(below, ask_for_token, token);
     if (err == 0)
-        err = uvhttp_router_add(below, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = closed});
+        err = uvhttp_router_add(below,
+                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = closed});
     if (err == 0)
         err = uvhttp_router_group(root, "/slow", &below);
     if (err == 0)
         err = uvhttp_router_use(below, wait_a_moment, uvhttp_server_loop(server));
     if (err == 0)
-        err = uvhttp_router_add(below, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = slow});
+        err = uvhttp_router_add(below,
+                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = slow});
     return err;
 }
 

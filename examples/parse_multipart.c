@@ -1,10 +1,15 @@
-/* The parser alone: takes a form with files out of a request, while it is read, and stores its parts. No libuv, no allocation.
+/* The parser alone: takes a form with files out of a request, while it is read, and stores its
+ * parts. No libuv, no allocation.
  *
  *     cc parse_multipart.c -o parse_multipart $(pkg-config --cflags --libs uvhttp_parser)
- *     printf 'POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 84\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\nContent-Disposition: form-data; name="a"; filename="../b.txt"\r\n\r\nhello\r\n--b--\r\n' | ./parse_multipart
+ *     printf %b 'POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 84\r\n' \
+ *         'Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n' \
+ *         'Content-Disposition: form-data; name="a"; filename="../b.txt"\r\n' \
+ *         '\r\nhello\r\n--b--\r\n' | ./parse_multipart
  *
- * Usage: parse_multipart [FILE [FOLDER]]. Parts go to FOLDER under their number, for a client's file name is no path to trust; without a
- * folder they are only counted. Ends with 1 when something is refused. */
+ * Usage: parse_multipart [FILE [FOLDER]]. Parts go to FOLDER under their number, for a client's
+ * file name is no path to trust; without a folder they are only counted. Ends with 1 when something
+ * is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -112,7 +117,8 @@ static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char
 int main(int argc, char **argv)
 {
     static char buffer[16384];
-    const uvhttp_head_limits_t limits = {.max_size = sizeof buffer, .max_target = 8192, .max_fields = 32};
+    const uvhttp_head_limits_t limits = {
+        .max_size = sizeof buffer, .max_target = 8192, .max_fields = 32};
     const uvhttp_multipart_limits_t form_limits = {.max_part_size = 64 * 1024 * 1024};
     uvhttp_head_t head;
     uvhttp_framing_t framing;
@@ -133,12 +139,12 @@ int main(int argc, char **argv)
 
     const uvhttp_field_t *type = uvhttp_head_find(&head, UVHTTP_FIELD_CONTENT_TYPE);
     if (type == NULL ||
-        !uvhttp_multipart_boundary((uvhttp_slice_t){head.base + type->value_offset, type->value_length},
-                                   &boundary)) {
+        !uvhttp_multipart_boundary(
+            (uvhttp_slice_t){head.base + type->value_offset, type->value_length}, &boundary)) {
         puts("no form with files");
         return 0;
     }
     uvhttp_multipart_init(&form, boundary, &form_limits);
-    return read_form(file, (uvhttp_slice_t){buffer + head.size, length - head.size}, framing.content_length,
-                     argc > 2 ? argv[2] : NULL);
+    return read_form(file, (uvhttp_slice_t){buffer + head.size, length - head.size},
+                     framing.content_length, argc > 2 ? argv[2] : NULL);
 }

@@ -1,13 +1,15 @@
-/* The parser alone: what a proxy does with requests. Heads are parsed in a small ring buffer and written anew without the fields that end at a
- * proxy; bodies of any size pass through that ring piece by piece, counted and chunked ones alike, and leave as chunks of our own.
+/* The parser alone: what a proxy does with requests. Heads are parsed in a small ring buffer and
+ * written anew without the fields that end at a proxy; bodies of any size pass through that ring
+ * piece by piece, counted and chunked ones alike, and leave as chunks of our own.
  *
  *     cc parse_proxy.c -o parse_proxy $(pkg-config --cflags --libs uvhttp_parser)
- *     printf 'POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: x\r\nX: 1\r\n\r\nhello' | ./parse_proxy
- *     printf 'PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nSum: 3\r\n\r\n' | ./parse_proxy
+ *     printf %b 'POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n' \
+ *         'Connection: x\r\nX: 1\r\n\r\nhello' | ./parse_proxy
+ *     printf %b 'PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n' \
+ *         '\r\n2\r\nab\r\n1\r\nc\r\n0\r\nSum: 3\r\n\r\n' | ./parse_proxy
  *
- * Usage: parse_proxy [FILE]. Reads requests, writes to standard output what would go to the next server, and ends with 1 when a request is
- * refused or incomplete.
- */
+ * Usage: parse_proxy [FILE]. Reads requests, writes to standard output what would go to the next
+ * server, and ends with 1 when a request is refused or incomplete. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,8 @@ static char out_memory[OUT_MAX];
 static uvhttp_ring_t ring;
 static int input;
 
-static const uvhttp_head_limits_t limits = {.max_size = HEAD_MAX, .max_target = 2048, .max_fields = 32};
+static const uvhttp_head_limits_t limits = {
+    .max_size = HEAD_MAX, .max_target = 2048, .max_fields = 32};
 
 static int fail(const char *text)
 {
@@ -110,8 +113,8 @@ static bool listed(const uvhttp_head_t *head, const uvhttp_field_t *wanted)
     return false;
 }
 
-/* Fields for one connection only, those that say how the body was framed, since it is framed anew, and Host, which the target may overrule
- * (RFC 9112 section 3.2.2). */
+/* Fields for one connection only, those that say how the body was framed, since it is framed anew,
+ * and Host, which the target may overrule (RFC 9112 section 3.2.2). */
 static bool ends_here(const uvhttp_head_t *head, const uvhttp_field_t *field)
 {
     switch (field->id) {
@@ -148,11 +151,13 @@ static int forward_head(const uvhttp_head_t *head, const uvhttp_framing_t *frami
 {
     uvhttp_writer_t writer;
     uvhttp_writer_init(&writer, out_memory, sizeof out_memory);
-    uvhttp_writer_request_line_slice(&writer, (uvhttp_slice_t){head->base + head->start, head->method_length},
-                                     (uvhttp_slice_t){head->base + head->target_offset, head->target_length});
+    uvhttp_writer_request_line_slice(
+        &writer, (uvhttp_slice_t){head->base + head->start, head->method_length},
+        (uvhttp_slice_t){head->base + head->target_offset, head->target_length});
     uvhttp_writer_field_slice(&writer, (uvhttp_slice_t){"host", 4}, framing->authority);
     write_fields(&writer, head);
-    uvhttp_writer_field(&writer, "via", head->minor_version == 1 ? "1.1 parse_proxy" : "1.0 parse_proxy");
+    uvhttp_writer_field(&writer, "via",
+                        head->minor_version == 1 ? "1.1 parse_proxy" : "1.0 parse_proxy");
     if (has_body(framing))
         uvhttp_writer_field(&writer, "transfer-encoding", "chunked");
     else if (framing->body == UVHTTP_BODY_LENGTH)
@@ -161,7 +166,8 @@ static int forward_head(const uvhttp_head_t *head, const uvhttp_framing_t *frami
     return send_written(&writer);
 }
 
-/* One piece of a body as a chunk: only its line and its end are written, the data goes out from where it lies. */
+/* One piece of a body as a chunk: only its line and its end are written, the data goes out from
+ * where it lies. */
 static int forward_piece(uvhttp_slice_t piece)
 {
     uvhttp_writer_t writer;
@@ -202,7 +208,8 @@ static int forward_counted(uint64_t length)
     return forward_end(NULL);
 }
 
-/* The trailer section is small and taken in one piece: what the ring holds is copied until it is complete. */
+/* The trailer section is small and taken in one piece: what the ring holds is copied until it is
+ * complete. */
 static int forward_trailers(void)
 {
     uvhttp_head_t trailers;
@@ -212,7 +219,8 @@ static int forward_trailers(void)
         uvhttp_ring_readable(&ring, pieces);
         for (size_t i = 0, at = 0; i < 2 && pieces[i].length > 0; at += pieces[i++].length)
             memcpy(gathered + at, pieces[i].base, pieces[i].length);
-        uvhttp_parse_result_t result = uvhttp_trailers_parse(&trailers, gathered, ring.length, &limits);
+        uvhttp_parse_result_t result =
+            uvhttp_trailers_parse(&trailers, gathered, ring.length, &limits);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(trailers.reason);
         if (result == UVHTTP_PARSE_DONE)

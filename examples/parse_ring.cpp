@@ -1,13 +1,16 @@
-/* The parser alone, in C++20: requests are received into a small ring buffer, taken from it as they become complete, one or many at a time,
- * and printed. A head may lie across the ring's seam, a body may be larger than the ring.
+/* The parser alone, in C++20: requests are received into a small ring buffer, taken from it as they
+ * become complete, one or many at a time, and printed. A head may lie across the ring's seam, a
+ * body may be larger than the ring.
  *
  *     c++ -std=c++20 parse_ring.cpp -o parse_ring $(pkg-config --cflags --libs uvhttp_parser)
- *     printf 'GET /a?x=1%%2B1 HTTP/1.1\r\nHost: a\r\nCookie: id=7; theme=dark\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n\r\n' | ./parse_ring
- *     printf 'POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n' | ./parse_ring
+ *     printf %b 'GET /a?x=1%2B1 HTTP/1.1\r\nHost: a\r\n' \
+ *         'Cookie: id=7; theme=dark\r\n\r\nGET /b HTTP/1.1\r\nHost: b\r\n' \
+ *         '\r\n' | ./parse_ring
+ *     printf %b 'POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n' \
+ *         '\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n' | ./parse_ring
  *     printf 'GET / HTTP/1.1\r\n\r\n' | ./parse_ring
  *
- * Usage: parse_ring [FILE [RING_SIZE]]. Ends with 1 when a request is refused or incomplete.
- */
+ * Usage: parse_ring [FILE [RING_SIZE]]. Ends with 1 when a request is refused or incomplete. */
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -18,7 +21,8 @@
 
 static void print(const uvhttp::HttpRequest &request)
 {
-    std::cout << request.method() << " " << request.path() << " from " << request.authority() << "\n";
+    std::cout << request.method() << " " << request.path() << " from " << request.authority()
+              << "\n";
     for (auto [name, value] : uvhttp::Form(request.query()))
         std::cout << "  query: " << name << " = " << value << "\n";
     for (auto [name, value] : request.fields())
@@ -33,7 +37,8 @@ static void print(const uvhttp::HttpRequest &request)
 
 static int fail(const uvhttp::Error &error)
 {
-    std::cerr << "byte " << error.offset() << ": " << error.text() << " (status " << error.status() << ")\n";
+    std::cerr << "byte " << error.offset() << ": " << error.text() << " (status " << error.status()
+              << ")\n";
     return 1;
 }
 
@@ -59,7 +64,8 @@ int main(int argc, char **argv)
             auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
             if (error)
                 return fail(error);
-            ring.consume(consumed); /* the bytes stay where they are until the ring is filled again */
+            /* the bytes stay where they are until the ring is filled again */
+            ring.consume(consumed);
             if (!request.isComplete())
                 break;
             print(request);

@@ -1,12 +1,13 @@
-/* The parser alone: takes one whole message apart, a request or a response, and prints what it says. No libuv, no allocation.
+/* The parser alone: takes one whole message apart, a request or a response, and prints what it
+ * says. No libuv, no allocation.
  *
  *     cc parse_whole.c -o parse_whole $(pkg-config --cflags --libs uvhttp_parser)
  *     printf 'GET /find?q=fast+server HTTP/1.1\r\nHost: example.com\r\n\r\n' | ./parse_whole
- *     printf 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n' | ./parse_whole
+ *     printf %b 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n' \
+ *         'hello\r\n0\r\n\r\n' | ./parse_whole
  *     printf 'GET / HTTP/1.1\r\nHost : example.com\r\n\r\n' | ./parse_whole
  *
- * Usage: parse_whole [FILE]. Ends with 1 when the message is refused or incomplete.
- */
+ * Usage: parse_whole [FILE]. Ends with 1 when the message is refused or incomplete. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ static void print_request(const uvhttp_head_t *head, const uvhttp_framing_t *fra
     print("authority", framing->authority.base, framing->authority.length);
     print("path", framing->path.base, framing->path.length);
 
-    /* A query in the format of a form: pairs are divided first and decoded then, so an encoded '&' stays data. */
+    /* A query in the format of a form: pairs are divided first and decoded then, so an encoded '&'
+     * stays data. */
     static char decoded[MESSAGE_MAX];
     uvhttp_slice_t rest = framing->query;
     uvhttp_slice_t name;
@@ -88,7 +90,8 @@ static int print_body(const uvhttp_framing_t *framing, size_t offset, char *body
     size_t consumed;
     size_t size;
     uvhttp_chunked_init(&chunked, 256);
-    uvhttp_parse_result_t result = uvhttp_chunked_decode_in_place(&chunked, body, length, &consumed, &size);
+    uvhttp_parse_result_t result =
+        uvhttp_chunked_decode_in_place(&chunked, body, length, &consumed, &size);
     if (result == UVHTTP_PARSE_BAD)
         return refuse(chunked.reason, offset + consumed);
     if (result == UVHTTP_PARSE_MORE)
@@ -115,8 +118,9 @@ static int parse(char *data, size_t length)
     bool response = length >= 5 && memcmp(data, "HTTP/", 5) == 0;
 
     uvhttp_head_init(&head, NULL, 0);
-    uvhttp_parse_result_t result = response ? uvhttp_response_head_parse(&head, data, length, &limits)
-                                            : uvhttp_request_head_parse(&head, data, length, &limits);
+    uvhttp_parse_result_t result = response
+                                       ? uvhttp_response_head_parse(&head, data, length, &limits)
+                                       : uvhttp_request_head_parse(&head, data, length, &limits);
     if (result == UVHTTP_PARSE_BAD)
         return refuse(head.reason, head.reason_offset);
     if (result == UVHTTP_PARSE_MORE)

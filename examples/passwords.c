@@ -1,19 +1,21 @@
-/* Basic authentication: a page for everybody, one for those whose password is known, and a log on standard output that says who it was.
+/* Basic authentication: a page for everybody, one for those whose password is known, and a log on
+ * standard output that says who it was.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private
  *     curl -i -u "ada:engine no. 1" http://127.0.0.1:8080/private
  *     curl -i -u ada:guess http://127.0.0.1:8080/private
  *
- * Usage: passwords [PORT] (open /private in a browser to see it ask)
- */
+ * Usage: passwords [PORT] (open /private in a browser to see it ask) */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a function of its own. */
+/* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a
+ * function of its own. */
 static const uvhttp_auth_config_t staff = {
-    .realm = "the engine room", UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};
+    .realm = "the engine room",
+    UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};
 
 static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -27,11 +29,12 @@ static int add_routes(uvhttp_server_t *server, uvhttp_auth_t *auth)
 {
     int err = uvhttp_server_route(server, "GET", "/", greet, NULL);
     if (err == 0)
-        err = uvhttp_router_add(uvhttp_server_router(server),
-                                &(uvhttp_route_t){.method = "GET",
-                                                  .pattern = "/private",
-                                                  .handler = greet,
-                                                  UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
+        err = uvhttp_router_add(
+            uvhttp_server_router(server),
+            &(uvhttp_route_t){.method = "GET",
+                              .pattern = "/private",
+                              .handler = greet,
+                              UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
     return err;
 }
 
@@ -46,7 +49,8 @@ int main(int argc, char **argv)
     if (err == 0)
         err = add_routes(server, auth);
     if (err == 0)
-        err = uvhttp_access_log_open(&log, &(uvhttp_access_log_config_t){.path = "-", .flush_ms = 100});
+        err = uvhttp_access_log_open(&log,
+                                     &(uvhttp_access_log_config_t){.path = "-", .flush_ms = 100});
     if (err == 0)
         uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
     if (err == 0)

@@ -1,5 +1,5 @@
-/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at the end means, and a list of all
- * routes, which it prints before it serves.
+/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at
+ * the end means, and a list of all routes, which it prints before it serves.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/api/v1/users/ada%2Flovelace
@@ -7,8 +7,7 @@
  *     curl -H 'X-Api-Key: secret' -X DELETE http://127.0.0.1:8080/api/v1/users/ada
  *     curl -H 'Host: docs.example.com' http://127.0.0.1:8080/guide/first
  *
- * Usage: route_table [PORT]
- */
+ * Usage: route_table [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +58,8 @@ static int require_key(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static int print_route(const uvhttp_route_info_t *route, void *arg)
 {
-    printf("%-16s %-6s %s (middleware: %zu)\n", route->host == NULL ? "any other host" : route->host,
+    printf("%-16s %-6s %s (middleware: %zu)\n",
+           route->host == NULL ? "any other host" : route->host,
            route->method == NULL ? "any" : route->method, route->pattern, route->middleware_count);
     return 0;
 }
@@ -71,14 +71,16 @@ static int add_routes(uvhttp_router_t *router)
     uvhttp_router_t *api = NULL, *docs = NULL;
     int err = uvhttp_router_set_slash(router, UVHTTP_SLASH_REDIRECT);
     if (err == 0)
-        err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET", .pattern = "/", .handler = home});
+        err = uvhttp_router_add(
+            router, &(uvhttp_route_t){.method = "GET", .pattern = "/", .handler = home});
     if (err == 0)
         err = uvhttp_router_group(router, "/api/v1", &api);
     if (err == 0)
         err = uvhttp_router_use(api, name_version, version);
     if (err == 0)
         err = uvhttp_router_add(
-            api, &(uvhttp_route_t){.method = "GET", .pattern = "/users/:name", .handler = show_user});
+            api,
+            &(uvhttp_route_t){.method = "GET", .pattern = "/users/:name", .handler = show_user});
     if (err == 0)
         err = uvhttp_router_add(api, &(uvhttp_route_t){.method = "DELETE",
                                                        .pattern = "/users/:name",

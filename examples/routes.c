@@ -1,4 +1,5 @@
-/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware that refuses.
+/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware
+ * that refuses.
  *
  *     curl http://127.0.0.1:8080/users/42
  *     curl -X DELETE http://127.0.0.1:8080/users/42
@@ -6,8 +7,7 @@
  *     curl 'http://127.0.0.1:8080/search?q=fast+server&page=2'
  *     curl -H 'X-Api-Key: secret' http://127.0.0.1:8080/admin/stats
  *
- * Usage: routes [PORT]
- */
+ * Usage: routes [PORT] */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 
 #define TEXT_SIZE 512
 
-/* Runs before every route. Unless it declines, the chain ends here: no handler runs behind a refusal. */
+/* Runs before every route. Unless it declines, the chain ends here: no handler runs behind a
+ * refusal. */
 static int require_key(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *expected = arg;

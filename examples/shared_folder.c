@@ -1,17 +1,18 @@
-/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with a form.
+/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with
+ * a form.
  *
  *     curl -u ann:secret -T FILE http://127.0.0.1:8080/
  *     curl -u ann:secret -F file=@FILE http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/FILE
  *     curl -u ann:secret -T FILE -H 'If-Match: "another state of it"' http://127.0.0.1:8080/FILE
  *
- * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared.
- */
+ * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared. */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* Readers pass. Whatever else is asked for needs the password: a client that has none is refused before it sends its body. */
+/* Readers pass. Whatever else is asked for needs the password: a client that has none is refused
+ * before it sends its body. */
 static int protect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_method_t method = uvhttp_request_method(req);
@@ -32,8 +33,8 @@ int main(int argc, char **argv)
     uvhttp_auth_t *auth = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_auth_new(
-        &auth, &(uvhttp_auth_config_t){.realm = "uploads", UVHTTP_AUTH_USERS({"ann", "secret"})}, message,
-        sizeof message);
+        &auth, &(uvhttp_auth_config_t){.realm = "uploads", UVHTTP_AUTH_USERS({"ann", "secret"})},
+        message, sizeof message);
     if (err == 0)
         err = uvhttp_server_use(server, protect, auth);
     if (err == 0)

@@ -1,12 +1,12 @@
-/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an hour, log out.
+/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an
+ * hour, log out.
  *
  *     curl -i -c jar -d "user=ada" http://127.0.0.1:8080/login
  *     curl -i -b jar http://127.0.0.1:8080/
  *     curl -i -b "user=AAAAAAAAAAA" http://127.0.0.1:8080/
  *     curl -i -b jar -c jar -d "" http://127.0.0.1:8080/logout
  *
- * Usage: signed_cookie [PORT]
- */
+ * Usage: signed_cookie [PORT] */
 #include <stdlib.h>
 
 #include <uv.h>
@@ -27,7 +27,8 @@ static int who(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user, int64_t seconds)
+static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user,
+                    int64_t seconds)
 {
     /* Behind HTTPS, with .secure = true and a name that begins with "__Host-". */
     return uvhttp_response_set_signed_cookie(res, signer,
@@ -62,7 +63,8 @@ int main(int argc, char **argv)
     uvhttp_cookie_signer_t *signer = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err =
-        uv_random(NULL, NULL, key, sizeof key, 0, NULL); /* from a file, where it is to outlive the process */
+        /* from a file, where it is to outlive the process */
+        uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
         err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
     if (err == 0)

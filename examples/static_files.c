@@ -1,11 +1,11 @@
-/* A folder of files beside routes of your own: one mount. Conditional requests, ranges, types and caching come with it.
+/* A folder of files beside routes of your own: one mount. Conditional requests, ranges, types and
+ * caching come with it.
  *
  *     curl -i http://127.0.0.1:8080/files/
  *     curl -i -r 0-99 http://127.0.0.1:8080/files/style.css
  *     curl http://127.0.0.1:8080/hello
  *
- * Usage: static_files [PORT [FOLDER]]
- */
+ * Usage: static_files [PORT [FOLDER]] */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -21,8 +21,8 @@ int main(int argc, char **argv)
     const char *folder = argc > 2 ? argv[2] : "examples/site";
 
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        uvhttp_static_mount(server, "/files/", &(uvhttp_static_config_t){.root = folder, .listing = true});
+    int err = uvhttp_static_mount(server, "/files/",
+                                  &(uvhttp_static_config_t){.root = folder, .listing = true});
     if (err)
         fprintf(stderr, "%s: ", folder);
     if (err == 0)

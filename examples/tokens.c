@@ -1,5 +1,5 @@
-/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes time. Reading asks for any known token,
- * deleting for one that may write.
+/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes
+ * time. Reading asks for any known token, deleting for one that may write.
  *
  *     curl -i http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
@@ -7,8 +7,7 @@
  *     curl -i -X DELETE -H "Authorization: Bearer writer-c2d9" http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer expired" http://127.0.0.1:8080/notes
  *
- * Usage: tokens [PORT]
- */
+ * Usage: tokens [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +26,12 @@ static void look_up(void *arg) /* a database would be asked here; other requests
     static const struct {
         const char *token, *user;
         bool may_write;
-    } known[] = {
-        {"reader-7f3a", "the reader", false},
-        {"writer-c2d9", "the writer", true }
-    };
+    } known[] = {{"reader-7f3a", "the reader", false}, {"writer-c2d9", "the writer", true}};
     struct lookup *lookup = arg;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *token = known[i].token;
-        if (uvhttp_equal_constant_time(lookup->token, strlen(lookup->token), token, strlen(token))) {
+        if (uvhttp_equal_constant_time(lookup->token, strlen(lookup->token), token,
+                                       strlen(token))) {
             lookup->user = known[i].user;
             lookup->may_write = known[i].may_write;
         }
@@ -54,13 +51,14 @@ static int looked_up(uvhttp_response_t *res, void *arg)
     return err != 0 ? err : uvhttp_auth_decide(res, UVHTTP_AUTH_ACCEPT);
 }
 
-static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given, void *arg)
+static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
+                 void *arg)
 {
     struct lookup *lookup = uvhttp_request_allocate(req, sizeof *lookup);
     if (lookup == NULL)
         return UVHTTP_ENOMEM;
-    *lookup =
-        (struct lookup){.token = given->token, .writing = uvhttp_request_method(req) == UVHTTP_METHOD_DELETE};
+    *lookup = (struct lookup){.token = given->token,
+                              .writing = uvhttp_request_method(req) == UVHTTP_METHOD_DELETE};
     int err = uvhttp_response_defer(res, look_up, looked_up, lookup);
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }
@@ -78,8 +76,8 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_auth_t *auth;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        uvhttp_auth_new(&auth, &(uvhttp_auth_config_t){.check_bearer = check, .scope = "write"}, NULL, 0);
+    int err = uvhttp_auth_new(
+        &auth, &(uvhttp_auth_config_t){.check_bearer = check, .scope = "write"}, NULL, 0);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
     if (err == 0)

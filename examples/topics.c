@@ -1,10 +1,10 @@
-/* Rooms: who joins ws://127.0.0.1:8080/rooms/NAME gets what the others there say, and what is posted to it. Works on all processor cores; with uvhttp/redis.h on several machines.
+/* Rooms: who joins ws://127.0.0.1:8080/rooms/NAME gets what the others there say, and what is
+ * posted to it. Works on all processor cores; with uvhttp/redis.h on several machines.
  *
  *     python3 -m websockets ws://127.0.0.1:8080/rooms/kitchen
  *     curl -d 'dinner is ready' http://127.0.0.1:8080/rooms/kitchen
  *
- * Usage: topics [PORT]
- */
+ * Usage: topics [PORT] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ static uvhttp_topics_t *topics;
 
 enum { TOPIC = 255 }; /* max_topic_size of uvhttp_topics_options_t */
 
-/* The topic of a room, to be freed. NULL for names that are too long for one, and for those with a meaning in patterns: "room/#" would be all rooms. */
+/* The topic of a room, to be freed. NULL for names that are too long for one, and for those with a
+ * meaning in patterns: "room/#" would be all rooms. */
 static char *topic_of(uvhttp_request_t *req)
 {
     const char *name = uvhttp_request_param(req, "name");
@@ -76,9 +77,7 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     uvhttp_websocket_options_t options = {
-        .events = {.open = join, .message = say},
-          .admit = admit, .release = free
-    };
+        .events = {.open = join, .message = say}, .admit = admit, .release = free};
     int err = uvhttp_topics_new(&topics, server, NULL);
     if (err == 0)
         err = uvhttp_websocket_route(server, "/rooms/:name", &options);

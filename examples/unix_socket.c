@@ -1,10 +1,10 @@
-/* Serving on a unix socket: for programs on the same machine, with the permissions of a file instead of a port that anybody may connect to.
- * When it is started by systemd with a socket unit, it takes that socket instead. Connections remember how often they were used.
+/* Serving on a unix socket: for programs on the same machine, with the permissions of a file
+ * instead of a port that anybody may connect to. When it is started by systemd with a socket unit,
+ * it takes that socket instead. Connections remember how often they were used.
  *
  *     curl --unix-socket /tmp/uvhttp.sock http://localhost/
  *
- * Usage: unix_socket [PATH]
- */
+ * Usage: unix_socket [PATH] */
 #include <stdlib.h>
 
 #include <uvhttp.h>
@@ -15,7 +15,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     unsigned *requests = uvhttp_request_connection_data(req);
     if (requests == NULL) {
         requests = calloc(1, sizeof(*requests));
-        int err = requests == NULL ? UVHTTP_ENOMEM : uvhttp_request_set_connection_data(req, requests, free);
+        int err = requests == NULL ? UVHTTP_ENOMEM
+                                   : uvhttp_request_set_connection_data(req, requests, free);
         if (err != 0) {
             free(requests);
             return err; /* the client gets 503 */
@@ -23,8 +24,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     }
     char text[128];
     snprintf(text, sizeof(text), "Hello, %s connection %llu, request %u\n",
-             uvhttp_request_client_address(req), (unsigned long long)uvhttp_request_connection_id(req),
-             ++*requests);
+             uvhttp_request_client_address(req),
+             (unsigned long long)uvhttp_request_connection_id(req), ++*requests);
     return uvhttp_response_send_text(res, 200, text);
 }
 

@@ -1,12 +1,14 @@
-/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in capitals.
+/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in
+ * capitals.
  *
  *     curl -sS -i http://127.0.0.1:8080/shout
- *     printf 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
+ *     printf %b 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n' \
+ *         'Upgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
  *
- * The first asks without offering the protocol and gets 426. For messages in a browser there is WebSocket.
+ * The first asks without offering the protocol and gets 426. For messages in a browser there is
+ * WebSocket.
  *
- * Usage: upgrade [PORT]
- */
+ * Usage: upgrade [PORT] */
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -54,10 +56,12 @@ static int shout(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    uvhttp_route_t route = {.method = "GET", .pattern = "/shout", .handler = shout, .upgrade = "shout"};
+    uvhttp_route_t route = {
+        .method = "GET", .pattern = "/shout", .handler = shout, .upgrade = "shout"};
     int err = uvhttp_router_add(uvhttp_server_router(server), &route);
     if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
+        err = uvhttp_server_listen(server, "127.0.0.1",
+                                   argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

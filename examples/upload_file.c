@@ -1,17 +1,18 @@
-/* Uploads to files, however large: written while they come, off the loop, and seen under their name only when they are complete.
+/* Uploads to files, however large: written while they come, off the loop, and seen under their name
+ * only when they are complete.
  *
  *     curl -T FILE http://127.0.0.1:8080/files/
  *     curl http://127.0.0.1:8080/files/FILE
  *
- * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one.
- */
+ * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
 /* The file is there; without such a function the client would be answered 201 or 204. */
-static int stored(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload, void *arg)
+static int stored(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
+                  void *arg)
 {
     char text[128];
     snprintf(text, sizeof text, "%" PRIu64 " bytes %s\n", upload->size,
@@ -24,7 +25,8 @@ static int put(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const uvhttp_upload_options_t options = {.max_size = UINT64_C(10) << 30, .sync = true};
     /* A name with a slash in it, or "..", is answered 400. */
-    return uvhttp_upload_to_file(req, arg, uvhttp_request_param(req, "name"), &options, stored, NULL);
+    return uvhttp_upload_to_file(req, arg, uvhttp_request_param(req, "name"), &options, stored,
+                                 NULL);
 }
 
 int main(int argc, char **argv)
@@ -33,12 +35,12 @@ int main(int argc, char **argv)
     char here[] = ".";
     char *folder = argc > 2 ? argv[2] : here;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "PUT",
-                                                                          .pattern = "/files/:name",
-                                                                          .handler = put,
-                                                                          .arg = folder,
-                                                                          .flags = UVHTTP_ROUTE_STREAM});
+    int err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = "PUT",
+                                                  .pattern = "/files/:name",
+                                                  .handler = put,
+                                                  .arg = folder,
+                                                  .flags = UVHTTP_ROUTE_STREAM});
     if (err == 0)
         err = uvhttp_static_mount(server, "/files/", &(uvhttp_static_config_t){.root = folder});
     if (err == 0)

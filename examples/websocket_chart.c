@@ -1,10 +1,10 @@
-/* A live chart: once a second the server looks at itself, and all who watch get the same message, which is framed once. Its page is in examples/site_chart.
+/* A live chart: once a second the server looks at itself, and all who watch get the same message,
+ * which is framed once. Its page is in examples/site_chart.
  *
  *     curl http://127.0.0.1:8080/
  *     python3 -m websockets ws://127.0.0.1:8080/live
  *
- * Usage: websocket_chart [PORT [FOLDER]]
- */
+ * Usage: websocket_chart [PORT [FOLDER]] */
 #include <stdlib.h>
 
 #include <uv.h>
@@ -33,8 +33,8 @@ static void go(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *
             watching[i] = watching[--count];
 }
 
-static void ignore(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                   void *arg)
+static void ignore(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                   size_t size, void *arg)
 {
 }
 
@@ -47,7 +47,8 @@ static void sample(uv_timer_t *handle)
         return;
     double busy = (double)(now.loop_busy_us - last.loop_busy_us);
     int length = snprintf(
-        text, sizeof(text), "{\"requests\":%llu,\"kilobytes\":%.1f,\"busy\":%.3f,\"connections\":%zu}",
+        text, sizeof(text),
+        "{\"requests\":%llu,\"kilobytes\":%.1f,\"busy\":%.3f,\"connections\":%zu}",
         (unsigned long long)(now.total_requests - last.total_requests),
         (double)(now.bytes_sent - last.bytes_sent) / 1000,
         100 * busy / (double)(now.loop_time_us - last.loop_time_us + 1), now.active_connections);
@@ -70,18 +71,19 @@ static void stopped(uvhttp_server_t *server, void *arg)
 
 int main(int argc, char **argv)
 {
-    const char *port = argc > 1 ? argv[1] : "8080", *folder = argc > 2 ? argv[2] : "examples/site_chart";
+    const char *port = argc > 1 ? argv[1] : "8080",
+               *folder = argc > 2 ? argv[2] : "examples/site_chart";
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
         number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    uvhttp_websocket_options_t options = {
-        .events = {.open = come, .message = ignore, .close = go}
-    };
+    uvhttp_websocket_options_t options = {.events = {.open = come, .message = ignore, .close = go}};
     int err = uvhttp_websocket_route(server, "/live", &options);
-    if (err == 0 && (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
-        fprintf(stderr, "%s (start it in another folder, or name that one behind the port): ", folder);
+    if (err == 0 &&
+        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
+        fprintf(stderr,
+                "%s (start it in another folder, or name that one behind the port): ", folder);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)

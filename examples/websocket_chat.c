@@ -1,12 +1,13 @@
-/* A chat with rooms: a room is a topic, so what is said there reaches all who are in it, whichever worker has their connections. Its page is in examples/site_chat.
+/* A chat with rooms: a room is a topic, so what is said there reaches all who are in it, whichever
+ * worker has their connections. Its page is in examples/site_chat.
  *
  *     curl http://127.0.0.1:8080/
  *     python3 examples/clients/chat.py ws://127.0.0.1:8080/chat/kitchen ada
  *
- * A client sends what it has to say. All in the room get "said NICK TEXT", and when somebody comes or goes "joined NICK NUMBER" or "left NICK NUMBER", with how many are there now.
+ * A client sends what it has to say. All in the room get "said NICK TEXT", and when somebody comes
+ * or goes "joined NICK NUMBER" or "left NICK NUMBER", with how many are there now.
  *
- * Usage: websocket_chat [PORT [FOLDER]]
- */
+ * Usage: websocket_chat [PORT [FOLDER]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ struct guest {
 
 static uvhttp_topics_t *topics;
 
-/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a nick, and control characters would show it as something else. */
+/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a
+ * nick, and control characters would show it as something else. */
 static bool is_name(const char *name)
 {
     if (name == NULL || *name == '\0' || strlen(name) > NAME)
@@ -52,7 +54,8 @@ static int tell(const struct guest *guest, const char *verb, const char *words, 
     char text[NAME + TEXT + 16];
     int head = snprintf(text, sizeof(text) - TEXT, "%s %s ", verb, guest->nick);
     memcpy(text + head, words, size);
-    return uvhttp_topics_publish(topics, guest->room, UVHTTP_WEBSOCKET_TEXT, text, (size_t)head + size);
+    return uvhttp_topics_publish(topics, guest->room, UVHTTP_WEBSOCKET_TEXT, text,
+                                 (size_t)head + size);
 }
 
 static int tell_count(const struct guest *guest, const char *verb)
@@ -86,18 +89,22 @@ static void leave(uvhttp_websocket_t *ws, unsigned code, const char *reason, voi
 int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    const char *port = argc > 1 ? argv[1] : "8080", *folder = argc > 2 ? argv[2] : "examples/site_chat";
+    const char *port = argc > 1 ? argv[1] : "8080",
+               *folder = argc > 2 ? argv[2] : "examples/site_chat";
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
         number = -1; /* "80a" is no port, and 0 would be any */
-    uvhttp_websocket_options_t options = {.admit = admit, .release = free, .max_message_size = TEXT};
+    uvhttp_websocket_options_t options = {
+        .admit = admit, .release = free, .max_message_size = TEXT};
     options.events = (uvhttp_websocket_events_t){.open = enter, .message = say, .close = leave};
     int err = uvhttp_topics_new(&topics, server, NULL);
     if (err == 0)
         err = uvhttp_websocket_route(server, "/chat/:room", &options);
-    if (err == 0 && (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
-        fprintf(stderr, "%s (start it in another folder, or name that one behind the port): ", folder);
+    if (err == 0 &&
+        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
+        fprintf(stderr,
+                "%s (start it in another folder, or name that one behind the port): ", folder);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)

@@ -19,7 +19,8 @@ static pthread_t reader;
 static bool reading, incomplete;
 static int result = 1;
 
-/* Lines that may be read before the first of them is sent: few enough that they fit into max_queue_size beside what waits already. Once much waits, no more are read until `drain`. */
+/* Lines that may be read before the first of them is sent: few enough that they fit into
+ * max_queue_size beside what waits already. Once much waits, no more are read until `drain`. */
 enum { LINE = 65536, AHEAD = 8 };
 static sem_t may_read;
 static int held_back; /* of AHEAD */
@@ -57,7 +58,8 @@ static void give_up(char *line)
     sem_post(&may_read);
 }
 
-/* Waits for standard input on a thread of its own, since the loop must not wait. Only while it waits it can be cancelled. */
+/* Waits for standard input on a thread of its own, since the loop must not wait. Only while it
+ * waits it can be cancelled. */
 static void *read_lines(void *arg)
 {
     char line[LINE];
@@ -80,8 +82,8 @@ static void opened(uvhttp_websocket_t *ws, void *arg)
     reading = pthread_create(&reader, NULL, read_lines, arg) == 0;
 }
 
-static void print(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                  void *arg)
+static void print(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                  size_t size, void *arg)
 {
     fwrite(data, 1, size, stdout);
     putchar('\n');
@@ -102,8 +104,7 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
         .events = {.open = opened, .message = print, .drain = go_on, .close = closed},
-          .arg = server
-    };
+        .arg = server};
     char message[256] = "";
     uvhttp_websocket_target_t target = {
         .url = "ws://127.0.0.1:8080/echo", .message = message, .message_size = sizeof message};

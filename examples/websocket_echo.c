@@ -9,10 +9,11 @@
 #include <uvhttp.h>
 #include <uvhttp/websocket.h>
 
-static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                 void *arg)
+static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                 size_t size, void *arg)
 {
-    /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it does. */
+    /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it
+     * does. */
     if (uvhttp_websocket_send(ws, kind, data, size) == UVHTTP_EFULL)
         uvhttp_websocket_pause(ws);
 }
@@ -27,7 +28,8 @@ static int begin(uvhttp_server_t *server, int port, char **files)
 {
     if (files == NULL)
         return uvhttp_server_listen(server, "127.0.0.1", port);
-    const uvhttp_tls_certificate_t certificate = {.certificate_file = files[0], .key_file = files[1]};
+    const uvhttp_tls_certificate_t certificate = {.certificate_file = files[0],
+                                                  .key_file = files[1]};
     const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
     uvhttp_tls_t *tls;
     char message[512];

@@ -20,8 +20,8 @@
  *         return err != 0;
  *     }
  *
- * What it does not do: it is no client and no proxy, has no templates and no database, and starts no thread for a
- * connection.
+ * What it does not do: it is no client and no proxy, has no templates and no database, and starts
+ * no thread for a connection.
  *
  * NULL: what a callback hands to you (request, response, stream, WebSocket connection, output of a
  * filter) is never NULL, and must not be NULL where a function takes it, unless the function says
@@ -32,11 +32,13 @@
  * NULL or 0), so that only the last of several calls needs a check. docs/errors.md has the same as
  * a table.
  *
- * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h, config.h (limits), error.h.
- * Bodies: upload.h and form_data.h (files from clients), multipart.h (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders), cookie.h, signed_cookie.h, negotiate.h.
- * WebSocket: websocket.h (connections, either side), topics.h (for all who have subscribed).
- * Middleware: cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h, compress.h.
- * TLS: tls.h, and as a client tls_client.h.
+ * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h,
+ * config.h (limits), error.h. Bodies: upload.h and form_data.h (files from clients), multipart.h
+ * (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders),
+ * cookie.h, signed_cookie.h, negotiate.h. WebSocket: websocket.h (connections, either side),
+ * topics.h (for all who have subscribed). Middleware: cors.h, auth.h, passwords.h, secret.h,
+ * address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h,
+ * compress.h. TLS: tls.h, and as a client tls_client.h.
  * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H

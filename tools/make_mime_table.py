@@ -122,8 +122,9 @@ def read(folder):
 def write(version, types):
     starts, size = [], 0
     lines = [
-        f"/* Made by tools/make_mime_table.py from mime-db {version} (https://github.com/jshttp/mime-db, MIT), which has its facts from",
-        " * IANA, Apache httpd and nginx. Changes belong into that script. Read by mime.c. */",
+        f"/* Made by tools/make_mime_table.py from mime-db {version} (https://github.com/jshttp/mime-db, MIT),",
+        " * which has its facts from IANA, Apache httpd and nginx. Changes belong into that script. Read by",
+        " * mime.c. */",
         "",
         "/* Extension and type, in the order of strcmp. */",
         "static const char pairs[] =",
@@ -134,8 +135,8 @@ def write(version, types):
         size += len(extension) + len(name) + 2
     lines[-1] += ";"
     lines += ["", "/* Where the extensions begin. */", "static const uint16_t starts[] = {"]
-    for at in range(0, len(starts), 16):
-        lines.append("    " + " ".join(f"{start}," for start in starts[at:at + 16]))
+    for at in range(0, len(starts), 12):
+        lines.append("    " + " ".join(f"{start}," for start in starts[at:at + 12]))
     lines.append("};")
     if size > 0xFFFF:
         sys.exit(f"the table has {size} bytes, which is more than 16 bits can count")

@@ -11,7 +11,8 @@ static int search(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char text[300];
     if (words == NULL)
         return uvhttp_response_send_text(res, 400, "ask for something: /search?q=WORDS\n");
-    snprintf(text, sizeof text, "searching for '%.200s', page %.10s\n", words, page != NULL ? page : "1");
+    snprintf(text, sizeof text, "searching for '%.200s', page %.10s\n", words,
+             page != NULL ? page : "1");
     return uvhttp_response_send_text(res, 200, text);
 }
 
@@ -41,7 +42,8 @@ static int add_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
     char text[64];
     if (!good)
-        return uvhttp_response_send_json(res, 422, "{\"error\":\"send {\\\"numbers\\\":[...]}\"}\n");
+        return uvhttp_response_send_json(res, 422,
+                                         "{\"error\":\"send {\\\"numbers\\\":[...]}\"}\n");
     snprintf(text, sizeof text, "{\"sum\":%g}\n", sum);
     return uvhttp_response_send_json(res, 200, text);
 }

@@ -1,4 +1,5 @@
-/* Step 4 of the tutorial: middleware in front of handlers and behind them, and what becomes of errors. */
+/* Step 4 of the tutorial: middleware in front of handlers and behind them, and what becomes of
+ * errors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static int dress_error(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int status = uvhttp_response_status(res);
     if (status < 400)
         return 0;
-    int length =
-        snprintf(page, sizeof page, "<h1>%d</h1><p>%s. Sorry.</p>\n", status, uvhttp_status_text(status));
+    int length = snprintf(page, sizeof page, "<h1>%d</h1><p>%s. Sorry.</p>\n", status,
+                          uvhttp_status_text(status));
     int err = uvhttp_response_replace_body(res, page, (size_t)length);
     return err != 0 ? err : uvhttp_response_set_header(res, "Content-Type", "text/html");
 }
@@ -37,7 +38,8 @@ static int secret(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "the cake is in the cellar\n");
 }
 
-/* What a handler cannot do something about it returns: a line in the log, and 500 for the client. */
+/* What a handler cannot do something about it returns: a line in the log, and 500 for the
+ * client. */
 static int fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return uvhttp_response_set_header(res, "X-Comment", "two\nlines"); /* UVHTTP_EHEADER */

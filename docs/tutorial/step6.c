@@ -21,13 +21,15 @@ static void end_upload(void *data)
     free(upload);
 }
 
-static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                 void *arg)
 {
     struct upload *upload = arg;
     char text[64];
     if (size > 0) {
         upload->size += size;
-        return fwrite(data, 1, size, upload->file) == size ? 0 : uvhttp_response_send_status(res, 507);
+        return fwrite(data, 1, size, upload->file) == size ? 0
+                                                           : uvhttp_response_send_status(res, 507);
     }
     bool complete = fclose(upload->file) == 0 && rename(upload->part, upload->path) == 0;
     upload->file = NULL;
@@ -39,7 +41,8 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
     return uvhttp_response_send_text(res, 201, text);
 }
 
-/* A name that is one file in the folder, and not hidden. Never use what a client says as a path without asking. */
+/* A name that is one file in the folder, and not hidden. Never use what a client says as a path
+ * without asking. */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);

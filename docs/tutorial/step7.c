@@ -69,8 +69,10 @@ static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
 
 static int add_routes(uvhttp_server_t *server)
 {
-    const uvhttp_route_t primes = {
-        .method = "GET", .pattern = "/primes", .handler = count_primes, .flags = UVHTTP_ROUTE_BLOCKING};
+    const uvhttp_route_t primes = {.method = "GET",
+                                   .pattern = "/primes",
+                                   .handler = count_primes,
+                                   .flags = UVHTTP_ROUTE_BLOCKING};
     int err = uvhttp_server_route(server, "GET", "/next", wait_for_next, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/say", say, NULL);

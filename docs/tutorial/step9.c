@@ -1,5 +1,5 @@
-/* Step 9 of the tutorial: a small service. Whoever says who they are may leave files for others and fetch theirs, by a page in the browser or by
- * any other client. Usage: step9 PORT PAGES FILES */
+/* Step 9 of the tutorial: a small service. Whoever says who they are may leave files for others and
+ * fetch theirs, by a page in the browser or by any other client. Usage: step9 PORT PAGES FILES */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,18 @@
 
 static const char user_key; /* its address is the key under which the user travels with a request */
 
-static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user, int64_t seconds)
+static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user,
+                    int64_t seconds)
 {
     /* Behind HTTPS also .secure = true, and a name that begins with "__Host-". */
-    return uvhttp_response_set_signed_cookie(res, signer,
-                                             &(uvhttp_cookie_t){.name = "user",
-                                                                .value = user,
-                                                                .path = "/",
-                                                                .max_age = seconds,
-                                                                .http_only = true,
-                                                                .same_site = UVHTTP_SAME_SITE_STRICT});
+    return uvhttp_response_set_signed_cookie(
+        res, signer,
+        &(uvhttp_cookie_t){.name = "user",
+                           .value = user,
+                           .path = "/",
+                           .max_age = seconds,
+                           .http_only = true,
+                           .same_site = UVHTTP_SAME_SITE_STRICT});
 }
 
 static int login(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
@@ -61,7 +63,8 @@ static int as_download(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-/* ---- the list of files: reading a folder may wait for a disk, so its route is a blocking one ---- */
+/* ---- the list of files: reading a folder may wait for a disk, so its route is a blocking one
+ * ---- */
 
 static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
 {
@@ -81,7 +84,8 @@ static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *folde
     if (dir != NULL)
         closedir(dir);
     char *text = cJSON_PrintUnformatted(answer);
-    int err = text == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(res, "Cache-Control", "no-store");
+    int err =
+        text == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(res, "Cache-Control", "no-store");
     if (err == 0)
         err = uvhttp_response_send_json(res, 200, text);
     cJSON_free(text);
@@ -108,13 +112,15 @@ static void end_upload(void *data)
     free(upload);
 }
 
-static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                 void *arg)
 {
     struct upload *upload = arg;
     char text[64];
     if (size > 0) {
         upload->size += size;
-        return fwrite(data, 1, size, upload->file) == size ? 0 : uvhttp_response_send_status(res, 507);
+        return fwrite(data, 1, size, upload->file) == size ? 0
+                                                           : uvhttp_response_send_status(res, 507);
     }
     bool complete = fclose(upload->file) == 0 && rename(upload->part, upload->path) == 0;
     upload->file = NULL;
@@ -126,7 +132,8 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
     return uvhttp_response_send_text(res, 201, text);
 }
 
-/* A name that is one file in the folder, and not hidden. Never use what a client says as a path without asking. */
+/* A name that is one file in the folder, and not hidden. Never use what a client says as a path
+ * without asking. */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
@@ -169,7 +176,8 @@ static int make_parts(void)
     if (err == 0)
         err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
     if (err == 0)
-        err = uvhttp_rate_limit_new(&logins, &(uvhttp_rate_limit_config_t){.requests = 10, .seconds = 60},
+        err = uvhttp_rate_limit_new(&logins,
+                                    &(uvhttp_rate_limit_config_t){.requests = 10, .seconds = 60},
                                     message, sizeof message);
     if (err == 0)
         err = uvhttp_access_log_open(&access_log, &(uvhttp_access_log_config_t){.path = "-"});
@@ -187,11 +195,11 @@ static int add_login(uvhttp_router_t *router)
                                   .arg = signer,
                                   .max_body_size = 1024,
                                   UVHTTP_MIDDLEWARE({uvhttp_rate_limit_handle_request, logins})});
-    return err != 0
-               ? err
-               : uvhttp_router_add(
-                     router, &(uvhttp_route_t){
-                                 .method = "POST", .pattern = "/logout", .handler = logout, .arg = signer});
+    return err != 0 ? err
+                    : uvhttp_router_add(router, &(uvhttp_route_t){.method = "POST",
+                                                                  .pattern = "/logout",
+                                                                  .handler = logout,
+                                                                  .arg = signer});
 }
 
 static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *stored)
@@ -223,7 +231,8 @@ static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *sto
     return err;
 }
 
-static int run(uvhttp_server_t *server, int port, const char *pages, char *folder, uvhttp_static_t *stored)
+static int run(uvhttp_server_t *server, int port, const char *pages, char *folder,
+               uvhttp_static_t *stored)
 {
     int err = make_parts();
     if (err == 0)

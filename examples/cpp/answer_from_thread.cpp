@@ -1,10 +1,10 @@
-/* Answering from a thread of your own: the handler keeps the response and the number of its worker; the thread posts the result there, and only on
- * that worker's thread the response is touched. When the client gives up first, the abort callback notes it, on the same thread.
+/* Answering from a thread of your own: the handler keeps the response and the number of its worker;
+ * the thread posts the result there, and only on that worker's thread the response is touched. When
+ * the client gives up first, the abort callback notes it, on the same thread.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
- * Usage: answer_from_thread [PORT]
- */
+ * Usage: answer_from_thread [PORT] */
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,8 @@ struct Job {
     void operator()(std::size_t number) const
     {
         if (later)
-            (void)later->sendText(200, std::to_string(sum) + " (worker " + std::to_string(number) + ")\n");
+            (void)later->sendText(200, std::to_string(sum) + " (worker " + std::to_string(number) +
+                                           ")\n");
     }
 };
 
@@ -57,7 +58,8 @@ static void work(const uvhttp::Server &server, Threads &threads, std::unique_ptr
 {
     for (unsigned long long i = 1; i <= job->to; i++)
         job->sum += i;
-    while (server.postTo(job->worker, job) == UVHTTP_ENOMEM) /* there may be memory again in a moment */
+    /* there may be memory again in a moment */
+    while (server.postTo(job->worker, job) == UVHTTP_ENOMEM)
         std::this_thread::yield();
     job.reset(); /* UVHTTP_ESTOPPED: the worker has nothing open any more, and nobody waits */
     threads.count(-1);
@@ -71,7 +73,8 @@ int main(int argc, char **argv)
     Threads threads;
     server.get("/sum", [&server, &threads](Request req, Response res) {
         const std::string to(req.query("to").value_or(""));
-        std::unique_ptr<Job> job(new Job{res.later(), req.worker(), std::strtoull(to.c_str(), nullptr, 10)});
+        std::unique_ptr<Job> job(
+            new Job{res.later(), req.worker(), std::strtoull(to.c_str(), nullptr, 10)});
         if (!job->later)
             return Result(UVHTTP_ENOMEM); /* the client gets 503 */
         std::thread(work, std::cref(server), std::ref(threads), std::move(job)).detach();

@@ -1,13 +1,15 @@
-/* Behind a proxy that speaks TLS: what the proxy says of its clients is believed, because of where it connects from, and what anybody else says of
- * himself is not. The answer is what an application needs to know: who asks, and under which address the site is known outside.
+/* Behind a proxy that speaks TLS: what the proxy says of its clients is believed, because of where
+ * it connects from, and what anybody else says of himself is not. The answer is what an application
+ * needs to know: who asks, and under which address the site is known outside.
  *
- *     curl -H 'X-Forwarded-For: 192.0.2.1' -H 'X-Forwarded-Proto: https' -H 'X-Forwarded-Host: www.example.com' http://127.0.0.1:8080/
+ *     curl -H 'X-Forwarded-For: 192.0.2.1' -H 'X-Forwarded-Proto: https' \
+ *         -H 'X-Forwarded-Host: www.example.com' http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/
  *
- * For nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; and the same for X-Forwarded-Proto $scheme and X-Forwarded-Host $host.
+ * For nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; and the same for
+ * X-Forwarded-Proto $scheme and X-Forwarded-Host $host.
  *
- * Usage: behind_proxy [PORT [PROXY...]]
- */
+ * Usage: behind_proxy [PORT [PROXY...]] */
 #include <cstdio>
 #include <span>
 #include <string>

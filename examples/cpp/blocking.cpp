@@ -1,11 +1,11 @@
-/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody else meanwhile. Here a slow computation, and a
- * report that is written as fast as its reader takes it.
+/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody
+ * else meanwhile. Here a slow computation, and a report that is written as fast as its reader takes
+ * it.
  *
  *     curl 'http://127.0.0.1:8080/primes?below=2000000'
  *     curl -s 'http://127.0.0.1:8080/report?lines=3'
  *
- * Usage: blocking [PORT]
- */
+ * Usage: blocking [PORT] */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,8 @@ static Result count_primes(Request req, Response res)
         if (count % 4096 == 0 && !res.isOpen())
             return UVHTTP_EGONE; /* nobody waits for it any more */
     }
-    return res.sendText(200, std::to_string(count) + " primes below " + std::to_string(below) + "\n");
+    return res.sendText(200,
+                        std::to_string(count) + " primes below " + std::to_string(below) + "\n");
 }
 
 static Result write_report(Request req, Response res)

@@ -1,12 +1,11 @@
-/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it comes, and both at once. None of them
- * is ever in memory as a whole, however slow the client is.
+/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it
+ * comes, and both at once. None of them is ever in memory as a whole, however slow the client is.
  *
  *     curl "http://127.0.0.1:8080/count?to=5"
  *     curl -T FILE http://127.0.0.1:8080/sum
  *     curl --data-binary hello http://127.0.0.1:8080/upper
  *
- * Usage: bodies [PORT]
- */
+ * Usage: bodies [PORT] */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -36,15 +35,16 @@ static Result count_up(Request req, Response res)
 /* Up: pieces come as they arrive, and an empty one at the end. */
 static Result sum_up(Request req, Response)
 {
-    return req.onBody(
-        [bytes = std::uint64_t{0}, total = std::uint64_t{0}](Response res, std::string_view piece) mutable {
-            for (char byte : piece)
-                total += static_cast<unsigned char>(byte);
-            bytes += piece.size();
-            if (!piece.empty())
-                return Result();
-            return res.sendText(200, std::to_string(bytes) + " bytes, sum " + std::to_string(total) + "\n");
-        });
+    return req.onBody([bytes = std::uint64_t{0},
+                       total = std::uint64_t{0}](Response res, std::string_view piece) mutable {
+        for (char byte : piece)
+            total += static_cast<unsigned char>(byte);
+        bytes += piece.size();
+        if (!piece.empty())
+            return Result();
+        return res.sendText(200,
+                            std::to_string(bytes) + " bytes, sum " + std::to_string(total) + "\n");
+    });
 }
 
 /* Both: what does not fit into the response stops the request. */

@@ -1,11 +1,11 @@
-/* Entity tags for answers that are made anew each time: a client that has the bytes already gets 304 and none of them.
+/* Entity tags for answers that are made anew each time: a client that has the bytes already gets
+ * 304 and none of them.
  *
  *     curl -i http://127.0.0.1:8080/list
  *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
  *     curl -i http://127.0.0.1:8080/private
  *
- * Usage: body_etag [PORT]
- */
+ * Usage: body_etag [PORT] */
 #include <cstdio>
 #include <string>
 

@@ -31,7 +31,8 @@ int main(int argc, char **argv)
     server.post("/say", [&listeners, &count](Request req, Response res) {
         const std::string id = std::to_string(++count);
         listeners.remove_if([](auto &listener) { return !listener; }); /* they have left */
-        for (auto &listener : listeners) /* one that does not read gets no more than write_backlog */
+        /* one that does not read gets no more than write_backlog */
+        for (auto &listener : listeners)
             (void)listener->sendEvent({.id = id, .event = "said", .data = req.body()});
         return res.sendText(200, "heard by " + std::to_string(listeners.size()) + "\n");
     });

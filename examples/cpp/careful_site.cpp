@@ -1,12 +1,12 @@
-/* A folder of files for browsers, carefully: security headers and a request id on every answer, a page for this machine only, and a log on standard
- * output that has the ids.
+/* A folder of files for browsers, carefully: security headers and a request id on every answer, a
+ * page for this machine only, and a log on standard output that has the ids.
  *
  *     curl -i http://127.0.0.1:8080/style.css
  *     curl -i http://127.0.0.1:8080/nowhere
  *     curl -i http://127.0.0.1:8080/status
  *
- * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default 127.0.0.0/8)
- */
+ * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default
+ * 127.0.0.0/8) */
 #include <cstdio>
 #include <string>
 
@@ -18,9 +18,7 @@ int main(int argc, char **argv)
 {
     const uvhttp::RequestIds ids;
     const uvhttp::SecurityHeaders headers;
-    const uvhttp::AddressRules local({
-        {argc > 3 ? argv[3] : "127.0.0.0/8", true}
-    });
+    const uvhttp::AddressRules local({{argc > 3 ? argv[3] : "127.0.0.0/8", true}});
     const uvhttp::AccessLog log(
         {.path = "-", .pattern = "{client} {status} {target} {request_id}", .flushMs = 100});
 
@@ -29,8 +27,8 @@ int main(int argc, char **argv)
     server.files("/", {.root = argc > 2 ? argv[2] : "examples/site"});
     server.group("").use(local).get("/status", [&server](Request req, Response res) {
         return res.sendText(200, std::to_string(server.stats().active_connections) +
-                                     " connections, your request is " + std::string(req.id().value_or("")) +
-                                     "\n");
+                                     " connections, your request is " +
+                                     std::string(req.id().value_or("")) + "\n");
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {

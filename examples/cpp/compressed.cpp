@@ -1,11 +1,11 @@
-/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent events, each in the coding the client likes best.
+/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent
+ * events, each in the coding the client likes best.
  *
  *     curl -sS --compressed -D - http://127.0.0.1:8080/items
  *     curl -sS --compressed -H "Accept-Encoding: gzip" http://127.0.0.1:8080/table
  *     curl -sS --compressed -N http://127.0.0.1:8080/numbers
  *
- * Usage: compressed [PORT]
- */
+ * Usage: compressed [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -21,18 +21,23 @@ static Result items(Response res)
         json.append(i == 0 ? "" : ",\n ").append(R"({"id": )").append(id);
         json.append(R"(, "name": "item )").append(id).append("\"}");
     }
-    if (Result error = res.setHeader("ETag", "\"items-1\"")) /* leaves as W/"items-1" when it is compressed */
+    /* leaves as W/"items-1" when it is compressed */
+    if (Result error = res.setHeader("ETag", "\"items-1\""))
         return error;
     return res.sendOwned(200, "application/json", json + "]\n");
 }
 
-/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it calls flush. */
+/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it
+ * calls flush. */
 static Result table(Response res)
 {
     Result error = res.begin(200, "text/csv");
     for (int i = 1; i <= 1000 && !error; i++) {
         std::string line = std::to_string(i);
-        line.append(",").append(std::to_string(i * i)).append(",").append(std::to_string(i * i * i));
+        line.append(",")
+            .append(std::to_string(i * i))
+            .append(",")
+            .append(std::to_string(i * i * i));
         error = res.write(line + "\n");
     }
     return error ? error : res.end();

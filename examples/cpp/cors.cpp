@@ -1,13 +1,15 @@
-/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody else's pages see nothing of it.
+/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody
+ * else's pages see nothing of it.
  *
  *     curl -i -H "Origin: https://app.example.com" http://127.0.0.1:8080/api/count
- *     curl -i -X OPTIONS -H "Origin: https://app.example.com" -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
+ *     curl -i -X OPTIONS -H "Origin: https://app.example.com" \
+ *         -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
  *     curl -i -X PUT -d 41 -H "Origin: https://preview.example.org" http://127.0.0.1:8080/api/count
  *     curl -i -H "Origin: https://evil.example.net" http://127.0.0.1:8080/api/count
- *     curl -i -X OPTIONS -H "Origin: https://evil.example.net" -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
+ *     curl -i -X OPTIONS -H "Origin: https://evil.example.net" \
+ *         -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
  *
- * Usage: cors [PORT [ORIGINS]] (ORIGINS: a list)
- */
+ * Usage: cors [PORT [ORIGINS]] (ORIGINS: a list) */
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -18,15 +20,17 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 int main(int argc, char **argv)
 {
-    const uvhttp::Cors cors({.origins = argc > 2 ? argv[2] : "https://app.example.com https://*.example.org",
-                             .credentials = true,
-                             .methods = "GET, PUT",
-                             .headers = "Content-Type",
-                             .maxAge = 600});
+    const uvhttp::Cors cors(
+        {.origins = argc > 2 ? argv[2] : "https://app.example.com https://*.example.org",
+         .credentials = true,
+         .methods = "GET, PUT",
+         .headers = "Content-Type",
+         .maxAge = 600});
     long count = 0;
     auto tell = [&count](Response res) { return res.sendText(200, std::to_string(count) + "\n"); };
 
-    /* Only what is below /api; the middleware of the group answers preflights for its routes as well. */
+    /* Only what is below /api; the middleware of the group answers preflights for its routes as
+     * well. */
     uvhttp::Server server;
     uvhttp::Router api = server.group("/api").use(cors).get("/count", tell);
     api.put("/count", [&count, tell](Request req, Response res) {

@@ -1,11 +1,11 @@
-/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a connection may cost is limited
- * by the configuration.
+/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a
+ * connection may cost is limited by the configuration.
  *
  *     curl -d 'some text' http://127.0.0.1:8080/echo
- *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png http://127.0.0.1:8080/echo
+ *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png \
+ *         http://127.0.0.1:8080/echo
  *
- * Usage: echo [PORT]
- */
+ * Usage: echo [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -27,7 +27,8 @@ int main(int argc, char **argv)
 
     /* Runs once the whole body is there. */
     auto echo = [](Request req, Response res) {
-        return res.send(200, req.header("Content-Type").value_or("application/octet-stream"), req.body());
+        return res.send(200, req.header("Content-Type").value_or("application/octet-stream"),
+                        req.body());
     };
     server.post("/echo", echo, {.maxBody = 1024 * 1024});
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);

@@ -1,11 +1,11 @@
-/* A server as a part of a program that has a loop of its own: beside a timer that counts the time and a listener for another protocol, here
- * one that tells everybody who connects how long the program has been running. Nothing of it needs a thread or a lock.
+/* A server as a part of a program that has a loop of its own: beside a timer that counts the time
+ * and a listener for another protocol, here one that tells everybody who connects how long the
+ * program has been running. Nothing of it needs a thread or a lock.
  *
  *     curl http://127.0.0.1:8080/uptime
  *     curl telnet://127.0.0.1:8081 < /dev/null
  *
- * Usage: embed_in_loop [PORT [OTHER_PORT]]
- */
+ * Usage: embed_in_loop [PORT [OTHER_PORT]] */
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -57,7 +57,8 @@ static int listen_for_callers(Program &program, int port)
     sockaddr_in address;
     uv_ip4_addr("127.0.0.1", port, &address);
     int err = uv_tcp_bind(&program.teller, reinterpret_cast<sockaddr *>(&address), 0);
-    return err != 0 ? err : uv_listen(reinterpret_cast<uv_stream_t *>(&program.teller), 16, on_caller);
+    return err != 0 ? err
+                    : uv_listen(reinterpret_cast<uv_stream_t *>(&program.teller), 16, on_caller);
 }
 
 int main(int argc, char **argv)

@@ -1,10 +1,10 @@
-/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub that sends each event to all streams.
+/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub
+ * that sends each event to all streams.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -N --max-time 3 http://127.0.0.1:8080/clock
  *
- * Usage: events [PORT]
- */
+ * Usage: events [PORT] */
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -25,8 +25,9 @@ static uv_signal_t interrupted, terminated; /* Ctrl-C, kill */
 static Result page(Response res)
 {
     return res.sendHtml(
-        200, "<!doctype html><meta charset=utf-8><title>Clock</title><h1 id=time>...</h1>\n"
-             "<script>new EventSource('/clock').onmessage = e => time.textContent = e.data</script>\n");
+        200,
+        "<!doctype html><meta charset=utf-8><title>Clock</title><h1 id=time>...</h1>\n"
+        "<script>new EventSource('/clock').onmessage = e => time.textContent = e.data</script>\n");
 }
 
 static Result subscribe(Response res)
@@ -43,9 +44,7 @@ static void tick(uv_timer_t *)
     const std::time_t now = std::time(nullptr);
     std::tm utc;
     const std::size_t length = std::strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&now, &utc));
-    (void)hub.publish({
-        .id = std::to_string(++number), .data = {text, length}
-    });
+    (void)hub.publish({.id = std::to_string(++number), .data = {text, length}});
 }
 
 /* A server that stops ends the streams. The hub ends here because its timer does. */

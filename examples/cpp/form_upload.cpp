@@ -1,10 +1,10 @@
-/* A page with a form, and the files that are sent with it: small ones in memory, large ones in hidden files until they are kept.
+/* A page with a form, and the files that are sent with it: small ones in memory, large ones in
+ * hidden files until they are kept.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -F "title=A trip" -F "photo=@FILE" http://127.0.0.1:8080/photos
  *
- * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one.
- */
+ * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one. */
 #include <cstdio>
 #include <string>
 
@@ -44,7 +44,9 @@ int main(int argc, char **argv)
     auto post = [&folder](Request req) {
         return req.readForm(
             {.folder = folder, .memoryPartSize = 16384, .maxSize = 1 << 30, .maxParts = 20},
-            [&folder](Response res, const uvhttp::FormData &form) { return received(res, form, folder); });
+            [&folder](Response res, const uvhttp::FormData &form) {
+                return received(res, form, folder);
+            });
     };
     uvhttp::Server server;
     server.get("/", page).post("/photos", post, {.stream = true});

@@ -1,11 +1,11 @@
-/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has agreed on.
+/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has
+ * agreed on.
  *
  *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
  *         -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
  *         -keyout key.pem -out certificate.pem
  *     ./https certificate.pem key.pem
- *     curl --cacert certificate.pem https://localhost:8443/
- */
+ *     curl --cacert certificate.pem https://localhost:8443/ */
 #include <uvhttp.hpp>
 
 #include <cstdlib>
@@ -18,8 +18,7 @@ int main(int argc, char **argv)
     }
     const int port = argc > 3 ? static_cast<int>(std::strtol(argv[3], nullptr, 10)) : 8443;
     const uvhttp::TlsCertificate certificates[] = {
-        {.certificateFile = argv[1], .keyFile = argv[2]}
-    };
+        {.certificateFile = argv[1], .keyFile = argv[2]}};
     const uvhttp::Tls tls({
         .certificates = certificates,
         .watch = true, /* a new certificate needs no restart */
@@ -29,7 +28,8 @@ int main(int argc, char **argv)
     server.get("/", [](uvhttp::Request req, uvhttp::Response res) {
         const uvhttp::TlsInfo *info = req.tls(); /* NULL for a request in plain text */
         char text[128];
-        std::snprintf(text, sizeof text, "Hello over %s\n", info == nullptr ? "plain text" : info->version);
+        std::snprintf(text, sizeof text, "Hello over %s\n",
+                      info == nullptr ? "plain text" : info->version);
         return res.sendText(200, text);
     });
     server.listenTls("127.0.0.1", port, tls); /* the server keeps what it needs */

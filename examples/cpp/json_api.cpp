@@ -1,11 +1,11 @@
-/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian: libcjson-dev); uvhttp itself knows no JSON.
+/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian:
+ * libcjson-dev); uvhttp itself knows no JSON.
  *
  *     curl -H "Content-Type: application/json" -d '{"title":"Milk"}' http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes/1
  *
- * Usage: json_api [PORT]
- */
+ * Usage: json_api [PORT] */
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -23,7 +23,8 @@ using Json = std::unique_ptr<cJSON, Delete>;
 
 static Result send_json(Response res, int status, const cJSON *value)
 {
-    const std::unique_ptr<char, decltype(&cJSON_free)> text(cJSON_PrintUnformatted(value), cJSON_free);
+    const std::unique_ptr<char, decltype(&cJSON_free)> text(cJSON_PrintUnformatted(value),
+                                                            cJSON_free);
     return text ? res.sendJson(status, text.get()) : Result(UVHTTP_ENOMEM);
 }
 

@@ -1,10 +1,10 @@
-/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer answers. Until then the loop
- * serves everybody else, and when the connection breaks first the abort callback cleans up.
+/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer
+ * answers. Until then the loop serves everybody else, and when the connection breaks first the
+ * abort callback cleans up.
  *
  *     curl 'http://127.0.0.1:8080/wait?ms=1500'
  *
- * Usage: later [PORT]
- */
+ * Usage: later [PORT] */
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -62,7 +62,8 @@ int main(int argc, char **argv)
         return 1;
     }
     std::optional<uvhttp::Server> server(&loop);
-    server->get("/wait", [&loop](Request req, Response res) { return wait_and_answer(&loop, req, res); });
+    server->get("/wait",
+                [&loop](Request req, Response res) { return wait_and_answer(&loop, req, res); });
     /* The last connection is closed: freeing the server lets the loop run out of work. */
     server->onStopped([&server] { server.reset(); });
     server->stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);

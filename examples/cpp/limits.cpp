@@ -1,12 +1,12 @@
-/* Limits for clients: five requests a minute below /api for each address, or for each API key when one is sent, and a thousand
- * for all together; texts of up to 1,000 bytes, and no answer above 64 KiB.
+/* Limits for clients: five requests a minute below /api for each address, or for each API key when
+ * one is sent, and a thousand for all together; texts of up to 1,000 bytes, and no answer above 64
+ * KiB.
  *
  *     curl -i http://127.0.0.1:8080/api/time
  *     curl -i -H "X-Api-Key: k1" http://127.0.0.1:8080/api/time
  *     curl -i -d "some text" http://127.0.0.1:8080/api/count
  *
- * Usage: limits [PORT]
- */
+ * Usage: limits [PORT] */
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -17,17 +17,20 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 int main(int argc, char **argv)
 {
-    /* Whoever sends a key is counted by it; the others, for whom nothing is said, by their address. A real server checks the key first. */
-    uvhttp::RateLimit each({.requests = 5, .seconds = 60, .name = "each"},
-                           [](Request req) { return req.header("X-Api-Key").value_or(std::string_view()); });
+    /* Whoever sends a key is counted by it; the others, for whom nothing is said, by their address.
+     * A real server checks the key first. */
+    uvhttp::RateLimit each({.requests = 5, .seconds = 60, .name = "each"}, [](Request req) {
+        return req.header("X-Api-Key").value_or(std::string_view());
+    });
     uvhttp::RateLimit all({.requests = 1000, .seconds = 60, .global = true, .name = "all"});
     uvhttp::SizeLimit sizes({.maxRequestBody = 1000, .maxResponseBody = 65536});
 
     uvhttp::Server server;
     uvhttp::Router api = server.group("/api");
     api.use(all).use(each).use(sizes);
-    api.get("/time",
-            [](Response res) { return res.sendText(200, std::to_string(std::time(nullptr)) + "\n"); });
+    api.get("/time", [](Response res) {
+        return res.sendText(200, std::to_string(std::time(nullptr)) + "\n");
+    });
     api.post("/count", [](Request req, Response res) {
         return res.sendText(200, std::to_string(req.body().size()) + " bytes\n");
     });

@@ -1,12 +1,11 @@
-/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP opens again after logrotate
- * has renamed it.
+/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that
+ * SIGHUP opens again after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
  *     curl http://127.0.0.1:8080/metrics
  *
- * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output)
- */
+ * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output) */
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -48,9 +47,11 @@ int main(int argc, char **argv)
     uv_signal_init(server.loop(), &hangup);
     hangup.data = &log;
     uv_signal_start(
-        &hangup, [](uv_signal_t *signal, int) { static_cast<uvhttp::AccessLog *>(signal->data)->reopen(); },
+        &hangup,
+        [](uv_signal_t *signal, int) { static_cast<uvhttp::AccessLog *>(signal->data)->reopen(); },
         SIGHUP);
-    uv_unref(reinterpret_cast<uv_handle_t *>(&hangup)); /* waiting for this one is no reason to go on */
+    /* waiting for this one is no reason to go on */
+    uv_unref(reinterpret_cast<uv_handle_t *>(&hangup));
     std::printf("listening on http://127.0.0.1:%d/\n", server.port());
     std::fflush(stdout);
     const Result error = server.run();

@@ -1,13 +1,13 @@
-/* Middleware: before a handler, behind it, and one that takes its time. A token is asked for below /private; every answer says how
- * long it took, errors too; and a slow check lets requests pass after a moment.
+/* Middleware: before a handler, behind it, and one that takes its time. A token is asked for below
+ * /private; every answer says how long it took, errors too; and a slow check lets requests pass
+ * after a moment.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private/
  *     curl -i -H "Authorization: Bearer secret" http://127.0.0.1:8080/private/
  *     curl -i http://127.0.0.1:8080/slow/
  *
- * Usage: middleware [PORT]
- */
+ * Usage: middleware [PORT] */
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -29,7 +29,8 @@ static Result take_time(Response res)
     return error ? error : uvhttp::next;
 }
 
-/* Later: a middleware that keeps the response has not decided, and lets the request pass from a callback. */
+/* Later: a middleware that keeps the response has not decided, and lets the request pass from a
+ * callback. */
 struct Pause {
     uv_timer_t timer;
     uvhttp::Later later;
@@ -58,7 +59,9 @@ static Result wait_a_moment(uv_loop_t *loop, Response res)
 int main(int argc, char **argv)
 {
     uvhttp::Server server;
-    auto hello = [](std::string text) { return [text](Response res) { return res.sendText(200, text); }; };
+    auto hello = [](std::string text) {
+        return [text](Response res) { return res.sendText(200, text); };
+    };
     server.use(take_time);
     server.any("/", hello("hello, everybody\n"));
 

@@ -1,12 +1,12 @@
-/* Basic authentication: a page for everybody, one for those whose password is known, and a log on standard output that says who it was.
+/* Basic authentication: a page for everybody, one for those whose password is known, and a log on
+ * standard output that says who it was.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private
  *     curl -i -u "ada:engine no. 1" http://127.0.0.1:8080/private
  *     curl -i -u ada:guess http://127.0.0.1:8080/private
  *
- * Usage: passwords [PORT] (open /private in a browser to see it ask)
- */
+ * Usage: passwords [PORT] (open /private in a browser to see it ask) */
 #include <cstdio>
 #include <string>
 
@@ -16,16 +16,16 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 static Result greet(Request req, Response res)
 {
-    return res.sendText(200, "Hello, " + std::string(req.user().value_or("whoever you are")) + "\n");
+    return res.sendText(200,
+                        "Hello, " + std::string(req.user().value_or("whoever you are")) + "\n");
 }
 
 int main(int argc, char **argv)
 {
-    /* In earnest these come from somewhere else; for hashed passwords there is uvhttp::Passwords. */
-    static constexpr uvhttp_auth_user_t users[] = {
-        {"ada",   "engine no. 1"},
-        {"grace", "nanoseconds" }
-    };
+    /* In earnest these come from somewhere else; for hashed passwords there is
+     * uvhttp::Passwords. */
+    static constexpr uvhttp_auth_user_t users[] = {{"ada", "engine no. 1"},
+                                                   {"grace", "nanoseconds"}};
     const uvhttp::Auth auth({.realm = "the engine room", .users = users});
     const uvhttp::AccessLog log({.path = "-", .flushMs = 100});
     uvhttp::Server server;

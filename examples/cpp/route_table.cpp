@@ -1,5 +1,5 @@
-/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at the end means, and a list of all
- * routes, which it prints before it serves.
+/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at
+ * the end means, and a list of all routes, which it prints before it serves.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/api/v1/users/ada%2Flovelace
@@ -7,8 +7,7 @@
  *     curl -H 'X-Api-Key: secret' -X DELETE http://127.0.0.1:8080/api/v1/users/ada
  *     curl -H 'Host: docs.example.com' http://127.0.0.1:8080/guide/first
  *
- * Usage: route_table [PORT]
- */
+ * Usage: route_table [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -18,8 +17,9 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 static void print_route(const uvhttp_route_info_t &route)
 {
-    std::printf("%-16s %-6s %s (middleware: %zu)\n", route.host == nullptr ? "any other host" : route.host,
-                route.method == nullptr ? "any" : route.method, route.pattern, route.middleware_count);
+    std::printf(
+        "%-16s %-6s %s (middleware: %zu)\n", route.host == nullptr ? "any other host" : route.host,
+        route.method == nullptr ? "any" : route.method, route.pattern, route.middleware_count);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware that refuses.
+/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware
+ * that refuses.
  *
  *     curl http://127.0.0.1:8080/users/42
  *     curl -X DELETE http://127.0.0.1:8080/users/42
@@ -6,8 +7,7 @@
  *     curl 'http://127.0.0.1:8080/search?q=fast+server&page=2'
  *     curl -H 'X-Api-Key: secret' http://127.0.0.1:8080/admin/stats
  *
- * Usage: routes [PORT]
- */
+ * Usage: routes [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -20,7 +20,8 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     const std::string key = "secret";
 
-    /* Runs before every route. Unless it says next, the chain ends here: no handler runs behind a refusal. */
+    /* Runs before every route. Unless it says next, the chain ends here: no handler runs behind a
+     * refusal. */
     server.use([&key](Request req, Response res) {
         if (!req.path().starts_with("/admin/") || req.header("X-Api-Key") == key)
             return uvhttp::next;
@@ -44,7 +45,8 @@ int main(int argc, char **argv)
     server.get("/admin/stats", [&server](Response res) {
         const uvhttp::Stats &stats = server.stats();
         return res.sendJson(200, "{\"connections\":" + std::to_string(stats.active_connections) +
-                                     ",\"requests\":" + std::to_string(stats.total_requests) + "}\n");
+                                     ",\"requests\":" + std::to_string(stats.total_requests) +
+                                     "}\n");
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {

@@ -1,12 +1,12 @@
-/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with a form.
+/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with
+ * a form.
  *
  *     curl -u ann:secret -T FILE http://127.0.0.1:8080/
  *     curl -u ann:secret -F file=@FILE http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/FILE
  *     curl -u ann:secret -T FILE -H 'If-Match: "another state of it"' http://127.0.0.1:8080/FILE
  *
- * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared.
- */
+ * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared. */
 #include <cstdio>
 #include <string>
 
@@ -16,12 +16,11 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 int main(int argc, char **argv)
 {
-    static constexpr uvhttp_auth_user_t users[] = {
-        {"ann", "secret"}
-    };
+    static constexpr uvhttp_auth_user_t users[] = {{"ann", "secret"}};
     const uvhttp::Auth auth({.realm = "uploads", .users = users});
     uvhttp::Server server;
-    /* Readers pass. Whatever else is asked for needs the password: a client that has none is refused before it sends its body. */
+    /* Readers pass. Whatever else is asked for needs the password: a client that has none is
+     * refused before it sends its body. */
     server.use([&auth](Request req, Response res) {
         if (req.method() == UVHTTP_METHOD_GET || req.method() == UVHTTP_METHOD_HEAD)
             return uvhttp::next;

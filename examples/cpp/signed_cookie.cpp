@@ -1,12 +1,12 @@
-/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an hour, log out.
+/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an
+ * hour, log out.
  *
  *     curl -i -c jar -d "user=ada" http://127.0.0.1:8080/login
  *     curl -i -b jar http://127.0.0.1:8080/
  *     curl -i -b "user=AAAAAAAAAAA" http://127.0.0.1:8080/
  *     curl -i -b jar -c jar -d "" http://127.0.0.1:8080/logout
  *
- * Usage: signed_cookie [PORT]
- */
+ * Usage: signed_cookie [PORT] */
 #include <cstdio>
 #include <string>
 

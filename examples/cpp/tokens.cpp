@@ -1,5 +1,5 @@
-/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes time. Reading asks for any known token,
- * deleting for one that may write.
+/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes
+ * time. Reading asks for any known token, deleting for one that may write.
  *
  *     curl -i http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
@@ -7,8 +7,7 @@
  *     curl -i -X DELETE -H "Authorization: Bearer writer-c2d9" http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer expired" http://127.0.0.1:8080/notes
  *
- * Usage: tokens [PORT]
- */
+ * Usage: tokens [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -25,20 +24,20 @@ struct Client {
 static const Client *
 find(std::string_view token) /* a database would be asked here; other requests go on meanwhile */
 {
-    static constexpr Client known[] = {
-        {"reader-7f3a", "the reader", false},
-        {"writer-c2d9", "the writer", true }
-    };
+    static constexpr Client known[] = {{"reader-7f3a", "the reader", false},
+                                       {"writer-c2d9", "the writer", true}};
     const Client *found = nullptr;
     for (const Client &client : known)
-        if (uvhttp_equal_constant_time(token.data(), token.size(), client.token.data(), client.token.size()))
+        if (uvhttp_equal_constant_time(token.data(), token.size(), client.token.data(),
+                                       client.token.size()))
             found = &client;
     return found;
 }
 
 static Result check(Response res, std::string_view token)
 {
-    Result error = res.defer([token] { return find(token); }, /* the token lives as long as the request */
+    /* the token lives as long as the request */
+    Result error = res.defer([token] { return find(token); },
                              [](Response later, const Client *client) -> Result {
                                  const Request req = later.request();
                                  if (!later.isOpen()) /* the client did not wait */

@@ -1,10 +1,10 @@
-/* Serving on a unix socket: for programs on the same machine, with the permissions of a file instead of a port that anybody may connect to.
- * When it is started by systemd with a socket unit, it takes that socket instead. Connections remember how often they were used.
+/* Serving on a unix socket: for programs on the same machine, with the permissions of a file
+ * instead of a port that anybody may connect to. When it is started by systemd with a socket unit,
+ * it takes that socket instead. Connections remember how often they were used.
  *
  *     curl --unix-socket /tmp/uvhttp.sock http://localhost/
  *
- * Usage: unix_socket [PATH]
- */
+ * Usage: unix_socket [PATH] */
 #include <cstdio>
 #include <string>
 
@@ -21,8 +21,11 @@ static Result count(Request req, Response res)
     if (requests == nullptr)
         return UVHTTP_ENOMEM; /* the client gets 503 */
     std::string text = "Hello, ";
-    text.append(req.clientAddress()).append(" connection ").append(std::to_string(req.connectionId()));
-    return res.sendText(200, text.append(", request ").append(std::to_string(++*requests)).append("\n"));
+    text.append(req.clientAddress())
+        .append(" connection ")
+        .append(std::to_string(req.connectionId()));
+    return res.sendText(200,
+                        text.append(", request ").append(std::to_string(++*requests)).append("\n"));
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,14 @@
-/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in capitals.
+/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in
+ * capitals.
  *
  *     curl -sS -i http://127.0.0.1:8080/shout
- *     printf 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
+ *     printf %b 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n' \
+ *         'Upgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
  *
- * The first asks without offering the protocol and gets 426. For messages in a browser there is WebSocket.
+ * The first asks without offering the protocol and gets 426. For messages in a browser there is
+ * WebSocket.
  *
- * Usage: upgrade [PORT]
- */
+ * Usage: upgrade [PORT] */
 #include <cstdio>
 #include <string>
 
@@ -14,7 +16,8 @@
 
 using uvhttp::Response, uvhttp::Result, uvhttp::Stream;
 
-/* One for each stream, destroyed when that is over. A function is enough for those who want nothing but the data. */
+/* One for each stream, destroyed when that is over. A function is enough for those who want nothing
+ * but the data. */
 struct Shout {
     void data(Stream stream, std::string_view bytes)
     {
@@ -38,7 +41,8 @@ struct Shout {
 int main(int argc, char **argv)
 {
     uvhttp::Server server;
-    server.get("/shout", [](Response res) { return res.upgrade("shout", Shout()); }, {.upgrade = "shout"});
+    server.get("/shout", [](Response res) { return res.upgrade("shout", Shout()); },
+               {.upgrade = "shout"});
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

@@ -1,10 +1,10 @@
-/* Uploads to files, however large: written while they come, off the loop, and seen under their name only when they are complete.
+/* Uploads to files, however large: written while they come, off the loop, and seen under their name
+ * only when they are complete.
  *
  *     curl -T FILE http://127.0.0.1:8080/files/
  *     curl http://127.0.0.1:8080/files/FILE
  *
- * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one.
- */
+ * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one. */
 #include <cstdio>
 #include <string>
 
@@ -26,8 +26,8 @@ int main(int argc, char **argv)
     const std::string folder = argc > 2 ? argv[2] : ".";
     auto put = [&folder](Request req) {
         /* A name with a slash in it, or "..", is answered 400. */
-        return req.uploadToFile(folder, req.param("name"), {.maxSize = std::size_t{10} << 30, .sync = true},
-                                stored);
+        return req.uploadToFile(folder, req.param("name"),
+                                {.maxSize = std::size_t{10} << 30, .sync = true}, stored);
     };
     uvhttp::Server server;
     server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = folder});

@@ -16,7 +16,8 @@ using uvhttp::Result, uvhttp::WebSocket, uvhttp::WebSocketKind;
 struct Echo {
     void message(WebSocket ws, WebSocketKind kind, std::string_view data)
     {
-        /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it does. */
+        /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it
+         * does. */
         if (ws.send(kind, data) == UVHTTP_EFULL)
             ws.pause();
     }
@@ -38,8 +39,7 @@ int main(int argc, char **argv)
     const bool tls = argc > 3;
     if (tls) {
         const uvhttp::TlsCertificate certificates[] = {
-            {.certificateFile = argv[2], .keyFile = argv[3]}
-        };
+            {.certificateFile = argv[2], .keyFile = argv[3]}};
         server.listenTls("127.0.0.1", port, uvhttp::Tls({.certificates = certificates}));
     } else {
         server.listen("127.0.0.1", port);

@@ -1,8 +1,10 @@
-/* How a function of C++ becomes a callback of C: it is stored once, and a static function calls it through the callback's `arg`. No std::function, no
- * allocation and no virtual call when it runs. Everything here belongs to uvhttp.hpp and is not for its users.
+/* How a function of C++ becomes a callback of C: it is stored once, and a static function calls it
+ * through the callback's `arg`. No std::function, no allocation and no virtual call when it runs.
+ * Everything here belongs to uvhttp.hpp and is not for its users.
  *
- * What is stored lives either as long as the server (handlers, uvhttp_server_own) or as long as the exchange (uvhttp_request_allocate and, where there is
- * something to destroy, uvhttp_request_attach). No exception crosses a frame of C. */
+ * What is stored lives either as long as the server (handlers, uvhttp_server_own) or as long as the
+ * exchange (uvhttp_request_allocate and, where there is something to destroy,
+ * uvhttp_request_attach). No exception crosses a frame of C. */
 #ifndef UVHTTP_CALLBACK_HPP
 #define UVHTTP_CALLBACK_HPP
 
@@ -38,7 +40,8 @@ inline int failed(uvhttp_response_t *response, const char *what) noexcept
     return UVHTTP_EINVAL;
 }
 
-/* The same with exceptions as failures, logged: UVHTTP_ENOMEM for std::bad_alloc, else UVHTTP_EINVAL, so the client gets 503 or 500. */
+/* The same with exceptions as failures, logged: UVHTTP_ENOMEM for std::bad_alloc, else
+ * UVHTTP_EINVAL, so the client gets 503 or 500. */
 template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexcept
 {
 #ifdef __cpp_exceptions
@@ -72,11 +75,14 @@ template <class Call> bool swallow(Call &&call) noexcept
     return true;
 }
 
-/* A callback may take the view (a Response, mostly) in front of its other arguments, or leave it out. */
+/* A callback may take the view (a Response, mostly) in front of its other arguments, or leave it
+ * out. */
 template <class F, class View, class... Rest>
-inline constexpr bool takes = std::is_invocable_v<F &, View, Rest...> || std::is_invocable_v<F &, Rest...>;
+inline constexpr bool takes =
+    std::is_invocable_v<F &, View, Rest...> || std::is_invocable_v<F &, Rest...>;
 
-template <class F, class View, class... Rest> decltype(auto) callWith(F &function, View view, Rest &&...rest)
+template <class F, class View, class... Rest>
+decltype(auto) callWith(F &function, View view, Rest &&...rest)
 {
     if constexpr (std::is_invocable_v<F &, View, Rest...>)
         return function(view, std::forward<Rest>(rest)...);
@@ -92,7 +98,8 @@ template <class T, class... From> T *constructAt(void *memory, From &&...from)
         return ::new (memory) T{std::forward<From>(from)...};
 }
 
-/* A T in the memory of an exchange, found under `key` (NULL: under none of the user's) and destroyed with it. NULL when there is no memory. */
+/* A T in the memory of an exchange, found under `key` (NULL: under none of the user's) and
+ * destroyed with it. NULL when there is no memory. */
 template <class T, class... From>
 T *storeInExchange(uvhttp_request_t *request, const void *key, From &&...from)
 {
@@ -105,13 +112,16 @@ T *storeInExchange(uvhttp_request_t *request, const void *key, From &&...from)
         if (key == nullptr)
             return object;
     }
-    /* Memory of its own is a key that nobody else has. When this fails, the object is destroyed already. */
-    const int error = uvhttp_request_attach(request, key != nullptr ? key : memory, object,
-                                            [](void *data) noexcept { static_cast<T *>(data)->~T(); });
+    /* Memory of its own is a key that nobody else has. When this fails, the object is destroyed
+     * already. */
+    const int error =
+        uvhttp_request_attach(request, key != nullptr ? key : memory, object,
+                              [](void *data) noexcept { static_cast<T *>(data)->~T(); });
     return error == 0 ? object : nullptr;
 }
 
-/* An address for each type, under which an exchange holds an object of it. Not const: equal constants may share an address. */
+/* An address for each type, under which an exchange holds an object of it. Not const: equal
+ * constants may share an address. */
 template <class T> struct KeyOf {
     inline static char address = 0;
 };
@@ -132,7 +142,8 @@ template <class List> auto dataOf(const List &list) noexcept -> decltype(list.da
     return list.empty() ? nullptr : list.data();
 }
 
-/* What a server and its routers share while it is set up: the first failure, after which nothing is added any more. */
+/* What a server and its routers share while it is set up: the first failure, after which nothing is
+ * added any more. */
 class Setup
 {
 public:
@@ -162,14 +173,17 @@ public:
         return false;
     }
 
-    /* A copy of `from` (or what it is moved to) that lives as long as the server; NULL after a failure. */
-    template <class F> std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
+    /* A copy of `from` (or what it is moved to) that lives as long as the server; NULL after a
+     * failure. */
+    template <class F>
+    std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
     {
         using Kept = std::decay_t<F>;
         if (error_)
             return nullptr;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(from)));
-        const int error = kept ? uvhttp_server_own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
+        const int error =
+            kept ? uvhttp_server_own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
         return note(error, what, which) ? kept.release() : nullptr;
     }
 

@@ -41,8 +41,8 @@ enum {
 #undef UVHTTP_ERROR_ENUM
 };
 
-/* The text of a code ("out of memory"). Never NULL, never freed; an unknown code gives "unknown error".
- * Any thread. */
+/* The text of a code ("out of memory"). Never NULL, never freed; an unknown code gives "unknown
+ * error". Any thread. */
 UVHTTP_EXPORT const char *uvhttp_strerror(int code);
 
 /* The name of a code ("UVHTTP_ENOMEM", "EADDRINUSE"). Never NULL, never freed. Any thread. */

@@ -4,8 +4,9 @@
  *     uvhttp::Server server;
  *     server.get("/news", [&hub](uvhttp::Response res) { return hub.subscribe(res); });
  *
- * and anywhere on the loop's thread hub.publish({.data = "hello"}). A hub belongs to one loop, and all of it to that loop's thread. It outlives the server, or ends
- * its streams when it is destroyed before. */
+ * and anywhere on the loop's thread hub.publish({.data = "hello"}). A hub belongs to one loop, and
+ * all of it to that loop's thread. It outlives the server, or ends its streams when it is destroyed
+ * before. */
 #ifndef UVHTTP_EVENT_HUB_HPP
 #define UVHTTP_EVENT_HUB_HPP
 
@@ -27,7 +28,8 @@ public:
         : hub_(uvhttp_event_hub_new(allocator))
     {
     }
-    /* UVHTTP_ENOMEM when there was no memory in the beginning; then subscribing and publishing give it, too. */
+    /* UVHTTP_ENOMEM when there was no memory in the beginning; then subscribing and publishing give
+     * it, too. */
     Result error() const noexcept { return hub_ ? 0 : int{UVHTTP_ENOMEM}; }
     uvhttp_event_hub_t *native() const noexcept { return hub_.get(); }
 

@@ -1,13 +1,16 @@
-/* The middlewares that come along with the server, as objects: limits for clients, who may come in (addresses, passwords, tokens), what browsers are told (CORS,
- * security headers), request ids, compression, entity tags.
+/* The middlewares that come along with the server, as objects: limits for clients, who may come in
+ * (addresses, passwords, tokens), what browsers are told (CORS, security headers), request ids,
+ * compression, entity tags.
  *
  *     const uvhttp::Cors cors({.origins = "https://app.example.com", .credentials = true});
  *     uvhttp::Server server;
  *     server.use(cors);
  *
- * Each is made from a struct of options, in which what is left out has its default; the C header of the same name explains them. Texts and lists of options are
- * read while the object is made, functions are moved into it. An object that could not be made says so itself (error(), and message(), which names the option that
- * is wrong), and to the server it is used with, whose set-up then fails. All have to outlive the servers that use them: declare them first. */
+ * Each is made from a struct of options, in which what is left out has its default; the C header of
+ * the same name explains them. Texts and lists of options are read while the object is made,
+ * functions are moved into it. An object that could not be made says so itself (error(), and
+ * message(), which names the option that is wrong), and to the server it is used with, whose set-up
+ * then fails. All have to outlive the servers that use them: declare them first. */
 #ifndef UVHTTP_MIDDLEWARE_HPP
 #define UVHTTP_MIDDLEWARE_HPP
 
@@ -94,7 +97,8 @@ public:
     operator Native() const && = delete; /* it has to outlive the server */
     operator Native() const &noexcept
     {
-        return {Handle, this->native(), this->error(), this->message()[0] != '\0' ? this->message() : what_};
+        return {Handle, this->native(), this->error(),
+                this->message()[0] != '\0' ? this->message() : what_};
     }
 
 protected:
@@ -121,24 +125,27 @@ struct RateLimitOptions {
     bool silent = false;
 };
 
-class RateLimit
-    : public detail::Middleware<uvhttp_rate_limit_t, uvhttp_rate_limit_free, uvhttp_rate_limit_handle_request>
+class RateLimit : public detail::Middleware<uvhttp_rate_limit_t, uvhttp_rate_limit_free,
+                                            uvhttp_rate_limit_handle_request>
 {
 public:
     explicit RateLimit(const RateLimitOptions &options) noexcept : Middleware("rate limit")
     {
         create(options, nullptr, nullptr);
     }
-    /* `key` gets a Request and returns a std::string_view: whose bucket it is; with data() NULL that of the client's address. */
-    template <class F> RateLimit(const RateLimitOptions &options, F &&key) : Middleware("rate limit")
+    /* `key` gets a Request and returns a std::string_view: whose bucket it is; with data() NULL
+     * that of the client's address. */
+    template <class F>
+    RateLimit(const RateLimitOptions &options, F &&key) : Middleware("rate limit")
     {
         using Kept = std::decay_t<F>;
         if (Kept *kept = keep(std::forward<F>(key)))
             create(
                 options,
                 [](uvhttp_request_t *request, uvhttp_slice_t *to, void *arg) noexcept {
-                    return detail::guard(uvhttp_request_response(request),
-                                         [&] { *to = toSlice(detail::stored<Kept>(arg)(Request(request))); });
+                    return detail::guard(uvhttp_request_response(request), [&] {
+                        *to = toSlice(detail::stored<Kept>(arg)(Request(request)));
+                    });
                 },
                 kept);
     }
@@ -170,8 +177,8 @@ struct SizeLimitOptions {
     std::size_t maxResponseBody = 0;
 };
 
-class SizeLimit
-    : public detail::Middleware<uvhttp_size_limit_t, uvhttp_size_limit_free, uvhttp_size_limit_handle_request>
+class SizeLimit : public detail::Middleware<uvhttp_size_limit_t, uvhttp_size_limit_free,
+                                            uvhttp_size_limit_handle_request>
 {
 public:
     explicit SizeLimit(const SizeLimitOptions &options) noexcept : Middleware("size limit")
@@ -185,12 +192,14 @@ public:
 
 /* ---- who may come in ---- */
 
-/* Rules by address, the first that fits decides (address_rules.h): AddressRules office({{"10.1.0.0/16", false}, {"10.0.0.0/8", true}}). */
+/* Rules by address, the first that fits decides (address_rules.h): AddressRules
+ * office({{"10.1.0.0/16", false}, {"10.0.0.0/8", true}}). */
 class AddressRules : public detail::Middleware<uvhttp_address_rules_t, uvhttp_address_rules_free,
                                                uvhttp_address_rules_handle_request>
 {
 public:
-    explicit AddressRules(std::span<const uvhttp_address_rule_t> rules, bool allowOthers = false) noexcept
+    explicit AddressRules(std::span<const uvhttp_address_rule_t> rules,
+                          bool allowOthers = false) noexcept
         : Middleware("address rules")
     {
         uvhttp_address_rules_config_t raw = {};
@@ -235,9 +244,11 @@ public:
     }
 };
 
-/* Checks of your own, for Auth. That of Basic gets the user and the password, that of Bearer the token, as std::string_views that live as long as the request; a Response
- * in front if they want it. They return a bool (false: 401), a uvhttp_auth_verdict_t, or a Result that is one or a failure. With UVHTTP_AUTH_LATER goes
- * Response::decideAuth, when it is known. Secrets are compared by uvhttp_equal_constant_time (secret.h). */
+/* Checks of your own, for Auth. That of Basic gets the user and the password, that of Bearer the
+ * token, as std::string_views that live as long as the request; a Response in front if they want
+ * it. They return a bool (false: 401), a uvhttp_auth_verdict_t, or a Result that is one or a
+ * failure. With UVHTTP_AUTH_LATER goes Response::decideAuth, when it is known. Secrets are compared
+ * by uvhttp_equal_constant_time (secret.h). */
 template <class F> struct Basic {
     F check;
 };
@@ -248,7 +259,8 @@ template <class F> struct Bearer {
 };
 template <class F> Bearer(F) -> Bearer<F>;
 
-/* Who is asked for what (auth.h). The `users` have their passwords as they are; those of a Passwords and of a Basic come behind them. */
+/* Who is asked for what (auth.h). The `users` have their passwords as they are; those of a
+ * Passwords and of a Basic come behind them. */
 struct AuthOptions {
     std::string_view realm = {};
     std::span<const uvhttp_auth_user_t> users = {};
@@ -282,7 +294,8 @@ public:
             create(options, uvhttp_passwords_check, nullptr, passwords.native());
     }
     template <class F>
-    Auth(const AuthOptions &options, const Passwords &passwords, Bearer<F> bearer) : Middleware("auth")
+    Auth(const AuthOptions &options, const Passwords &passwords, Bearer<F> bearer)
+        : Middleware("auth")
     {
         if (fine(passwords.error(), passwords.message()))
             createWith(options, passwords.native(), std::move(bearer.check));
@@ -322,9 +335,10 @@ private:
         } else if constexpr (std::is_same_v<Given, uvhttp_passwords_t *>) {
             create(
                 options,
-                [](uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_credentials_t *given,
-                   void *arg) noexcept {
-                    return uvhttp_passwords_check(request, response, given, detail::stored<Kept>(arg).basic);
+                [](uvhttp_request_t *request, uvhttp_response_t *response,
+                   const uvhttp_credentials_t *given, void *arg) noexcept {
+                    return uvhttp_passwords_check(request, response, given,
+                                                  detail::stored<Kept>(arg).basic);
                 },
                 checkBearer, kept);
         } else {
@@ -332,8 +346,8 @@ private:
                           "a check of Basic takes user and password as std::string_views");
             create(
                 options,
-                [](uvhttp_request_t *, uvhttp_response_t *response, const uvhttp_credentials_t *given,
-                   void *arg) noexcept {
+                [](uvhttp_request_t *, uvhttp_response_t *response,
+                   const uvhttp_credentials_t *given, void *arg) noexcept {
                     return detail::guard(response, [&] {
                         return detail::callWith(detail::stored<Kept>(arg).basic, Response(response),
                                                 view(given->user), view(given->password));
@@ -378,7 +392,8 @@ public:
     {
         create(options, nullptr, nullptr);
     }
-    /* `allow` gets a std::string_view, the origin, and a Request in front of it if it wants one; it returns a bool. Asked about origins that are not in the list. */
+    /* `allow` gets a std::string_view, the origin, and a Request in front of it if it wants one; it
+     * returns a bool. Asked about origins that are not in the list. */
     template <class F> Cors(const CorsOptions &options, F &&allow) : Middleware("CORS")
     {
         using Kept = std::decay_t<F>;
@@ -401,8 +416,8 @@ public:
 private:
     void create(const CorsOptions &options, uvhttp_cors_origin_cb allow, void *arg) noexcept
     {
-        const detail::Option origins(options.origins), methods(options.methods), headers(options.headers),
-            exposed(options.exposed);
+        const detail::Option origins(options.origins), methods(options.methods),
+            headers(options.headers), exposed(options.exposed);
         uvhttp_cors_config_t raw = {};
         raw.origins = origins.c_str();
         raw.allow = allow;
@@ -417,7 +432,8 @@ private:
     }
 };
 
-/* Fields that tell browsers to be careful (security_headers.h). Left out: the default; "": not sent. */
+/* Fields that tell browsers to be careful (security_headers.h). Left out: the default; "": not
+ * sent. */
 struct SecurityHeadersOptions {
     std::string_view contentSecurityPolicy = {};
     std::string_view contentTypeOptions = {};
@@ -431,8 +447,9 @@ struct SecurityHeadersOptions {
     bool https = false;
 };
 
-class SecurityHeaders : public detail::Middleware<uvhttp_security_headers_t, uvhttp_security_headers_free,
-                                                  uvhttp_security_headers_handle_request>
+class SecurityHeaders
+    : public detail::Middleware<uvhttp_security_headers_t, uvhttp_security_headers_free,
+                                uvhttp_security_headers_handle_request>
 {
 public:
     explicit SecurityHeaders(const SecurityHeadersOptions &options = {}) noexcept
@@ -442,8 +459,8 @@ public:
         const Option content(options.contentSecurityPolicy), type(options.contentTypeOptions),
             frame(options.frameOptions), referrer(options.referrerPolicy),
             permissions(options.permissionsPolicy), opener(options.crossOriginOpenerPolicy),
-            resource(options.crossOriginResourcePolicy), embedder(options.crossOriginEmbedderPolicy),
-            transport(options.strictTransportSecurity);
+            resource(options.crossOriginResourcePolicy),
+            embedder(options.crossOriginEmbedderPolicy), transport(options.strictTransportSecurity);
         uvhttp_security_headers_config_t raw = {};
         raw.content_security_policy = content.c_str();
         raw.content_type_options = type.c_str();
@@ -455,8 +472,8 @@ public:
         raw.cross_origin_embedder_policy = embedder.c_str();
         raw.strict_transport_security = transport.c_str();
         raw.https = options.https;
-        if (fine(detail::errorOf(content, type, frame, referrer, permissions, opener, resource, embedder,
-                                 transport)))
+        if (fine(detail::errorOf(content, type, frame, referrer, permissions, opener, resource,
+                                 embedder, transport)))
             make(uvhttp_security_headers_new, raw);
     }
 };
@@ -497,8 +514,8 @@ struct CompressOptions {
     int zstdLevel = 0;
 };
 
-class Compress
-    : public detail::Middleware<uvhttp_compress_t, uvhttp_compress_free, uvhttp_compress_handle_request>
+class Compress : public detail::Middleware<uvhttp_compress_t, uvhttp_compress_free,
+                                           uvhttp_compress_handle_request>
 {
 public:
     explicit Compress(const CompressOptions &options = {}) noexcept : Middleware("compress")

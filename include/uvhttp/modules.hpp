@@ -1,8 +1,10 @@
-/* What comes along with the server, as objects: files, the access log, signed cookies; the middlewares stand in middleware.hpp.
+/* What comes along with the server, as objects: files, the access log, signed cookies; the
+ * middlewares stand in middleware.hpp.
  *
- * Each is made from a struct of options, in which what is left out has its default; the C header of the same name explains them. An object that could
- * not be made says so itself (error()), and to the server it is used with, whose set-up then fails. All but Server::files have to outlive the servers that
- * use them: declare them first. */
+ * Each is made from a struct of options, in which what is left out has its default; the C header of
+ * the same name explains them. An object that could not be made says so itself (error()), and to
+ * the server it is used with, whose set-up then fails. All but Server::files have to outlive the
+ * servers that use them: declare them first. */
 #ifndef UVHTTP_MODULES_HPP
 #define UVHTTP_MODULES_HPP
 
@@ -141,8 +143,9 @@ struct PrewarmOptions {
     std::size_t mostEntries = 0;
 };
 
-/* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern. server.files(prefix, files) adds the usual routes, and
- * server.files(prefix, options) does without such an object.
+/* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern.
+ * server.files(prefix, files) adds the usual routes, and server.files(prefix, options) does without
+ * such an object.
  * It serves one server: the first that uses it (static.h). */
 class Files
 {
@@ -150,9 +153,9 @@ public:
     explicit Files(const FileOptions &options) noexcept
     {
         uvhttp_static_t *files = nullptr;
-        error_ =
-            options.with([&](const uvhttp_static_config_t &raw) { return uvhttp_static_open(&files, &raw); },
-                         message_, sizeof message_);
+        error_ = options.with(
+            [&](const uvhttp_static_config_t &raw) { return uvhttp_static_open(&files, &raw); },
+            message_, sizeof message_);
         files_.reset(files);
     }
     Result error() const noexcept { return error_; }
@@ -161,7 +164,8 @@ public:
     uvhttp_static_t *native() const noexcept { return files_.get(); }
     operator Native() const && = delete; /* it has to outlive the server */
     operator Native() const &noexcept { return as(uvhttp_static_handle_request); }
-    /* The handler of uploads, for routes with `.stream` and the methods PUT and POST; behind a middleware that asks who it is. */
+    /* The handler of uploads, for routes with `.stream` and the methods PUT and POST; behind a
+     * middleware that asks who it is. */
     Native uploads() const && = delete;
     Native uploads() const &noexcept { return as(uvhttp_static_handle_upload); }
 
@@ -177,7 +181,8 @@ public:
     {
         return prewarmFolder(options, found, nullptr, nullptr);
     }
-    /* `progress` gets a const Prewarmed & and a std::string_view, the path, for each file that was loaded; false ends the loading. */
+    /* `progress` gets a const Prewarmed & and a std::string_view, the path, for each file that was
+     * loaded; false ends the loading. */
     template <class F>
     Result prewarm(const PrewarmOptions &options, Prewarmed *found, F &&progress) const noexcept
     {
@@ -188,7 +193,8 @@ public:
             options, found,
             [](const Prewarmed *soFar, const char *path, void *arg) noexcept {
                 bool goOn = false;
-                return detail::swallow([&] { goOn = detail::stored<decltype(call)>(arg)(*soFar, path); }) &&
+                return detail::swallow(
+                           [&] { goOn = detail::stored<decltype(call)>(arg)(*soFar, path); }) &&
                        goOn;
             },
             &call);
@@ -208,7 +214,8 @@ private:
         return {handler, native(), error_, message_[0] != '\0' ? message_ : "files"};
     }
     Result prewarmFolder(const PrewarmOptions &options, Prewarmed *found,
-                         bool (*progress)(const Prewarmed *, const char *, void *), void *arg) const noexcept
+                         bool (*progress)(const Prewarmed *, const char *, void *),
+                         void *arg) const noexcept
     {
         const detail::Option folder(options.folder);
         if (error_ || folder.error() != 0)
@@ -241,10 +248,15 @@ struct AccessLogOptions {
 class AccessLog
 {
 public:
-    explicit AccessLog(const AccessLogOptions &options) noexcept { open(options, nullptr, nullptr); }
-    /* `trouble` gets a uvhttp_log_level_t and a std::string_view when writing fails or works again, on the log's thread. */
+    explicit AccessLog(const AccessLogOptions &options) noexcept
+    {
+        open(options, nullptr, nullptr);
+    }
+    /* `trouble` gets a uvhttp_log_level_t and a std::string_view when writing fails or works again,
+     * on the log's thread. */
     template <class F>
-    AccessLog(const AccessLogOptions &options, F &&trouble) : told_(nullptr, detail::destroy<std::decay_t<F>>)
+    AccessLog(const AccessLogOptions &options, F &&trouble)
+        : told_(nullptr, detail::destroy<std::decay_t<F>>)
     {
         using Kept = std::decay_t<F>;
         Kept *kept = new (std::nothrow) Kept(std::forward<F>(trouble));
@@ -256,7 +268,8 @@ public:
         open(
             options,
             [](uvhttp_log_level_t level, const char *message, void *arg) noexcept {
-                detail::swallow([&] { detail::stored<Kept>(arg)(level, std::string_view(message)); });
+                detail::swallow(
+                    [&] { detail::stored<Kept>(arg)(level, std::string_view(message)); });
             },
             kept);
     }
@@ -294,7 +307,8 @@ private:
 class CookieSigner : public detail::Made<uvhttp_cookie_signer_t, uvhttp_cookie_signer_free>
 {
 public:
-    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. Without it, signing and verifying give error(). */
+    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. Without it, signing and
+     * verifying give error(). */
     explicit CookieSigner(std::initializer_list<std::string_view> keys) noexcept
     {
         uvhttp_slice_t slices[16];
@@ -313,7 +327,8 @@ public:
     }
 };
 
-inline Result Response::setSignedCookie(const CookieSigner &signer, const Cookie &cookie) const noexcept
+inline Result Response::setSignedCookie(const CookieSigner &signer,
+                                        const Cookie &cookie) const noexcept
 {
     if (signer.error())
         return signer.error();
@@ -322,7 +337,8 @@ inline Result Response::setSignedCookie(const CookieSigner &signer, const Cookie
     });
 }
 
-inline Request::Signed Request::signedCookie(const CookieSigner &signer, const Text &name) const noexcept
+inline Request::Signed Request::signedCookie(const CookieSigner &signer,
+                                             const Text &name) const noexcept
 {
     if (signer.error() || name.error() != 0)
         return {signer.error() ? signer.error() : Result(name.error()), {}};

@@ -1,16 +1,21 @@
-/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv. docs/parser.md is a tour of it.
+/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv.
+ * docs/parser.md is a tour of it.
  *
  * Library target uvhttp_parser. A message is taken apart in three steps:
  *
- *   1. uvhttp_request_head_parse / uvhttp_response_head_parse   the head: start line and fields (RFC 9112 sections 2 to 5)
- *   2. uvhttp_request_framing / uvhttp_response_framing         what the head says of body and connection (sections 6 and 9)
- *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and what follows it (section 7.1)
+ *   1. uvhttp_request_head_parse / uvhttp_response_head_parse   the head: start line and fields
+ *      (RFC 9112 sections 2 to 5)
+ *   2. uvhttp_request_framing / uvhttp_response_framing         what the head says of body and
+ *      connection (sections 6 and 9)
+ *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and what follows it
+ *      (section 7.1)
  *
- * uvhttp/ring.h, a buffer to receive into, and uvhttp/writer.h, which writes messages, belong to it and are included; uvhttp.hpp wraps all
- * three for C++20.
+ * uvhttp/ring.h, a buffer to receive into, and uvhttp/writer.h, which writes messages, belong to it
+ * and are included; uvhttp.hpp wraps all three for C++20.
  *
- * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status code, text and RFC section.
- * All functions are pure: any thread, no hidden state. Offsets are from the first byte handed in.
+ * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status
+ * code, text and RFC section. All functions are pure: any thread, no hidden state. Offsets are from
+ * the first byte handed in.
  *
  * NULL: for `limits` it means the defaults; an out parameter that is NULL is not told. Where
  * something is required (an object, bytes that are to be read, memory to write to) it is refused:
@@ -28,12 +33,13 @@
 extern "C" {
 #endif
 
-/* The back end that parses heads: "avx2", "avx512", "sse42", "neon" or, on every processor, "swar". Chosen when the program starts: the
- * quickest the processor has, or the one that the environment variable UVHTTP_PARSER_BACKEND names. Never NULL. */
+/* The back end that parses heads: "avx2", "avx512", "sse42", "neon" or, on every processor, "swar".
+ * Chosen when the program starts: the quickest the processor has, or the one that the environment
+ * variable UVHTTP_PARSER_BACKEND names. Never NULL. */
 UVHTTP_EXPORT const char *uvhttp_parser_backend(void);
 
-/* Takes another one (NULL: the quickest); false, with nothing changed, when it is unknown or the processor does not have it. For
- * tests and measurements: not while another thread parses. */
+/* Takes another one (NULL: the quickest); false, with nothing changed, when it is unknown or the
+ * processor does not have it. For tests and measurements: not while another thread parses. */
 UVHTTP_EXPORT bool uvhttp_parser_use_backend(const char *name);
 
 /* Result of every parsing function. */
@@ -44,40 +50,45 @@ typedef enum uvhttp_parse_result {
 } uvhttp_parse_result_t;
 
 /* Why a message is refused: name, status to answer with, text, source. */
-#define UVHTTP_REASON_MAP(X)                                                                              \
-    X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                           \
-    X(TARGET, 400, "the request target holds a character that is not allowed", "RFC 9112 3.2")            \
-    X(TARGET_FORM, 400, "the request target is malformed or does not fit the method", "RFC 9112 3.2")     \
-    X(TARGET_ENCODING, 400, "the path has a bad percent-encoding or an encoded NUL", "RFC 3986 2.1")      \
-    X(TARGET_ABOVE_ROOT, 400, "the path leads above the root", "RFC 3986 5.2.4")                          \
-    X(TARGET_TOO_LONG, 414, "the request target is too long", "RFC 9112 3")                               \
-    X(VERSION, 400, "the HTTP version is malformed", "RFC 9112 2.3")                                      \
-    X(VERSION_UNSUPPORTED, 505, "the HTTP version is not supported", "RFC 9110 15.6.6")                   \
-    X(STATUS_LINE, 400, "the status line is malformed", "RFC 9112 4")                                     \
-    X(LINE_END, 400, "a line does not end with CR LF", "RFC 9112 2.2")                                    \
-    X(HEAD_TOO_LARGE, 431, "the header section is too large", "RFC 6585 5")                               \
-    X(TOO_MANY_FIELDS, 431, "there are too many header fields", "RFC 6585 5")                             \
-    X(FIELD_NAME, 400, "a field name is not a token", "RFC 9112 5")                                       \
-    X(FIELD_COLON, 400, "white space stands between a field name and its colon", "RFC 9112 5.1")          \
-    X(FIELD_VALUE, 400, "a field value holds a control character", "RFC 9110 5.5")                        \
-    X(FIELD_FOLDED, 400, "a field is folded over several lines", "RFC 9112 5.2")                          \
-    X(HOST_MISSING, 400, "the Host field is missing", "RFC 9112 3.2")                                     \
-    X(HOST_REPEATED, 400, "there is more than one Host field", "RFC 9112 3.2")                            \
-    X(HOST_INVALID, 400, "the Host field is invalid", "RFC 9112 3.2")                                     \
-    X(LENGTH_INVALID, 400, "Content-Length is not a number", "RFC 9112 6.3")                              \
-    X(LENGTH_CONFLICT, 400, "Content-Length is given with different values", "RFC 9112 6.3")              \
-    X(LENGTH_WITH_CODING, 400, "Content-Length and Transfer-Encoding are given together", "RFC 9112 6.1") \
-    X(CODING_OLD_VERSION, 400, "Transfer-Encoding is given in HTTP/1.0", "RFC 9112 6.1")                  \
-    X(CODING_NOT_FINAL, 400, "chunked is not the final transfer coding, or is repeated", "RFC 9112 6.3")  \
-    X(CODING_INVALID, 400, "Transfer-Encoding is malformed", "RFC 9112 6.1")                              \
-    X(CODING_UNKNOWN, 501, "the transfer coding is not implemented", "RFC 9112 6.1")                      \
-    X(EXPECT_UNKNOWN, 417, "the expectation cannot be met", "RFC 9110 10.1.1")                            \
-    X(CHUNK_SIZE, 400, "a chunk size is malformed", "RFC 9112 7.1")                                       \
-    X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")               \
-    X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                                  \
-    X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                           \
-    X(ARGUMENT, 500, "an argument is NULL: a mistake in the program", "RFC 9110 15.6.1")                  \
-    X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing", "RFC 9110 6.5.1")
+#define UVHTTP_REASON_MAP(X)                                                                     \
+    X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                  \
+    X(TARGET, 400, "the request target holds a character that is not allowed", "RFC 9112 3.2")   \
+    X(TARGET_FORM, 400, "the request target is malformed or does not fit the method",            \
+      "RFC 9112 3.2")                                                                            \
+    X(TARGET_ENCODING, 400, "the path has a bad percent-encoding or an encoded NUL",             \
+      "RFC 3986 2.1")                                                                            \
+    X(TARGET_ABOVE_ROOT, 400, "the path leads above the root", "RFC 3986 5.2.4")                 \
+    X(TARGET_TOO_LONG, 414, "the request target is too long", "RFC 9112 3")                      \
+    X(VERSION, 400, "the HTTP version is malformed", "RFC 9112 2.3")                             \
+    X(VERSION_UNSUPPORTED, 505, "the HTTP version is not supported", "RFC 9110 15.6.6")          \
+    X(STATUS_LINE, 400, "the status line is malformed", "RFC 9112 4")                            \
+    X(LINE_END, 400, "a line does not end with CR LF", "RFC 9112 2.2")                           \
+    X(HEAD_TOO_LARGE, 431, "the header section is too large", "RFC 6585 5")                      \
+    X(TOO_MANY_FIELDS, 431, "there are too many header fields", "RFC 6585 5")                    \
+    X(FIELD_NAME, 400, "a field name is not a token", "RFC 9112 5")                              \
+    X(FIELD_COLON, 400, "white space stands between a field name and its colon", "RFC 9112 5.1") \
+    X(FIELD_VALUE, 400, "a field value holds a control character", "RFC 9110 5.5")               \
+    X(FIELD_FOLDED, 400, "a field is folded over several lines", "RFC 9112 5.2")                 \
+    X(HOST_MISSING, 400, "the Host field is missing", "RFC 9112 3.2")                            \
+    X(HOST_REPEATED, 400, "there is more than one Host field", "RFC 9112 3.2")                   \
+    X(HOST_INVALID, 400, "the Host field is invalid", "RFC 9112 3.2")                            \
+    X(LENGTH_INVALID, 400, "Content-Length is not a number", "RFC 9112 6.3")                     \
+    X(LENGTH_CONFLICT, 400, "Content-Length is given with different values", "RFC 9112 6.3")     \
+    X(LENGTH_WITH_CODING, 400, "Content-Length and Transfer-Encoding are given together",        \
+      "RFC 9112 6.1")                                                                            \
+    X(CODING_OLD_VERSION, 400, "Transfer-Encoding is given in HTTP/1.0", "RFC 9112 6.1")         \
+    X(CODING_NOT_FINAL, 400, "chunked is not the final transfer coding, or is repeated",         \
+      "RFC 9112 6.3")                                                                            \
+    X(CODING_INVALID, 400, "Transfer-Encoding is malformed", "RFC 9112 6.1")                     \
+    X(CODING_UNKNOWN, 501, "the transfer coding is not implemented", "RFC 9112 6.1")             \
+    X(EXPECT_UNKNOWN, 417, "the expectation cannot be met", "RFC 9110 10.1.1")                   \
+    X(CHUNK_SIZE, 400, "a chunk size is malformed", "RFC 9112 7.1")                              \
+    X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")      \
+    X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                         \
+    X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                  \
+    X(ARGUMENT, 500, "an argument is NULL: a mistake in the program", "RFC 9110 15.6.1")         \
+    X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing",         \
+      "RFC 9110 6.5.1")
 
 /* Why a message is refused, as a number. */
 typedef enum uvhttp_reason {
@@ -88,12 +99,14 @@ typedef enum uvhttp_reason {
         UVHTTP_REASON_COUNT
 } uvhttp_reason_t;
 
-UVHTTP_EXPORT int uvhttp_reason_status(uvhttp_reason_t reason);         /* 400, ...; 0 for NONE */
-UVHTTP_EXPORT const char *uvhttp_reason_name(uvhttp_reason_t reason);   /* "HOST_MISSING" */
-UVHTTP_EXPORT const char *uvhttp_reason_text(uvhttp_reason_t reason);   /* "the Host field is missing" */
+UVHTTP_EXPORT int uvhttp_reason_status(uvhttp_reason_t reason);       /* 400, ...; 0 for NONE */
+UVHTTP_EXPORT const char *uvhttp_reason_name(uvhttp_reason_t reason); /* "HOST_MISSING" */
+/* "the Host field is missing" */
+UVHTTP_EXPORT const char *uvhttp_reason_text(uvhttp_reason_t reason);
 UVHTTP_EXPORT const char *uvhttp_reason_source(uvhttp_reason_t reason); /* "RFC 9112 3.2" */
 
-/* One field line, as offsets from the head's base. 16 bytes: sixteen fields fill four cache lines. */
+/* One field line, as offsets from the head's base. 16 bytes: sixteen fields fill four cache
+ * lines. */
 typedef struct uvhttp_field {
     uint32_t name_offset;
     uint32_t value_offset; /* surrounding white space removed */
@@ -105,13 +118,16 @@ typedef struct uvhttp_field {
 
 enum { UVHTTP_HEAD_INLINE_FIELDS = 32 };
 
-/* A parsed head. Filled by the parse functions; `base` is the caller's buffer and may be moved by the caller together with
- * the bytes. Valid after UVHTTP_PARSE_DONE only, but for `scanned`, `reason` and `reason_offset`. */
+/* A parsed head. Filled by the parse functions; `base` is the caller's buffer and may be moved by
+ * the caller together with the bytes. Valid after UVHTTP_PARSE_DONE only, but for `scanned`,
+ * `reason` and `reason_offset`. */
 typedef struct uvhttp_head {
     const char *base;
-    uint32_t size;          /* bytes up to and with the empty line; the body begins there */
-    uint32_t scanned;       /* kept between calls with MORE: bytes that need not be looked at again */
-    uint32_t start;         /* offset of the start line (empty lines before it are skipped, RFC 9112 2.2) */
+    uint32_t size; /* bytes up to and with the empty line; the body begins there */
+    /* kept between calls with MORE: bytes that need not be looked at again */
+    uint32_t scanned;
+    /* offset of the start line (empty lines before it are skipped, RFC 9112 2.2) */
+    uint32_t start;
     uint16_t method_length; /* requests: the method begins at `start` */
     uint8_t method;         /* uvhttp_method_t */
     uint8_t minor_version;  /* 0 or 1 */
@@ -124,12 +140,16 @@ typedef struct uvhttp_head {
     uint32_t reason_phrase_length;
     uint16_t reason; /* uvhttp_reason_t after BAD */
     uint16_t field_capacity;
-    uint32_t reason_offset;    /* after BAD: where */
-    uint16_t host_name_length; /* requests: so many first bytes of Host can stand in a registered name */
-    uint32_t gathered;         /* kept between calls of the functions for pieces: bytes copied so far */
-    uvhttp_field_t *fields;    /* `inline_fields`, or the table given to uvhttp_head_init */
-    uint64_t present; /* bit `id` is set when there is a field of that uvhttp_field_id_t; bit 0 never */
-    uint16_t first[UVHTTP_FIELD_COUNT]; /* where it is set: the index of the first field of that id */
+    uint32_t reason_offset; /* after BAD: where */
+    /* requests: so many first bytes of Host can stand in a registered name */
+    uint16_t host_name_length;
+    /* kept between calls of the functions for pieces: bytes copied so far */
+    uint32_t gathered;
+    uvhttp_field_t *fields; /* `inline_fields`, or the table given to uvhttp_head_init */
+    /* bit `id` is set when there is a field of that uvhttp_field_id_t; bit 0 never */
+    uint64_t present;
+    /* where it is set: the index of the first field of that id */
+    uint16_t first[UVHTTP_FIELD_COUNT];
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
 } uvhttp_head_t;
 
@@ -147,48 +167,53 @@ enum {
     UVHTTP_HEAD_DEFAULT_FIELDS = 100
 };
 
-/* Prepares `head` for a new message. `fields` with `capacity` entries replaces the 32 inline ones; NULL and 0 keep them. Cheap: the
- * inline table is not cleared. */
+/* Prepares `head` for a new message. `fields` with `capacity` entries replaces the 32 inline ones;
+ * NULL and 0 keep them. Cheap: the inline table is not cleared. */
 UVHTTP_EXPORT void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity);
 
-/* Parses a head that begins at `data`; `length` counts all bytes at hand, which may reach into the body. On MORE call again
- * with the same bytes and more behind them (they may have moved) and the same `head`: no byte is searched twice for
- * the end. Nothing past `length` is read. A head that cannot become valid any more is BAD as early as its start line or a limit shows. */
+/* Parses a head that begins at `data`; `length` counts all bytes at hand, which may reach into the
+ * body. On MORE call again with the same bytes and more behind them (they may have moved) and the
+ * same `head`: no byte is searched twice for the end. Nothing past `length` is read. A head that
+ * cannot become valid any more is BAD as early as its start line or a limit shows. */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data,
                                                               size_t length,
                                                               const uvhttp_head_limits_t *limits);
-UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data,
-                                                               size_t length,
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head,
+                                                               const char *data, size_t length,
                                                                const uvhttp_head_limits_t *limits);
 
-/* The same from `count` pieces that stand one behind the other, such as the two halves of a ring buffer; pieces may be empty. Results, reasons
- * and offsets are those of the same bytes in one buffer.
+/* The same from `count` pieces that stand one behind the other, such as the two halves of a ring
+ * buffer; pieces may be empty. Results, reasons and offsets are those of the same bytes in one
+ * buffer.
  *
- * A head that lies in the first piece that is not empty is parsed where it is: head->base is that piece. Only one that goes across a seam is
- * copied, each byte once and none behind its empty line, to `gather`, which has room for
- * limits->max_size bytes (with `limits` NULL: UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's;
- * head->base is then `gather`. Either way head->size bytes of the pieces are used up.
+ * A head that lies in the first piece that is not empty is parsed where it is: head->base is that
+ * piece. Only one that goes across a seam is copied, each byte once and none behind its empty line,
+ * to `gather`, which has room for limits->max_size bytes (with `limits` NULL:
+ * UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's; head->base is then `gather`. Either way
+ * head->size bytes of the pieces are used up.
  *
- * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the same `head`, and the same `gather` with its
- * contents. The first head->gathered bytes are not read from the pieces again; only their number counts. */
-UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_request_head_parse_pieces(uvhttp_head_t *head,
-                                                                     const uvhttp_slice_t *pieces,
-                                                                     size_t count, char *gather,
-                                                                     const uvhttp_head_limits_t *limits);
-UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse_pieces(uvhttp_head_t *head,
-                                                                      const uvhttp_slice_t *pieces,
-                                                                      size_t count, char *gather,
-                                                                      const uvhttp_head_limits_t *limits);
+ * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the
+ * same `head`, and the same `gather` with its contents. The first head->gathered bytes are not read
+ * from the pieces again; only their number counts. */
+UVHTTP_EXPORT uvhttp_parse_result_t
+uvhttp_request_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
+                                 char *gather, const uvhttp_head_limits_t *limits);
+UVHTTP_EXPORT uvhttp_parse_result_t
+uvhttp_response_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
+                                  char *gather, const uvhttp_head_limits_t *limits);
 
-/* Parses a trailer section (field lines up to an empty line) the same way; refuses fields that RFC 9110 6.5.1 forbids
- * there (framing, routing, authentication, content fields): TRAILER_FORBIDDEN. `size` counts the empty line. */
+/* Parses a trailer section (field lines up to an empty line) the same way; refuses fields that RFC
+ * 9110 6.5.1 forbids there (framing, routing, authentication, content fields): TRAILER_FORBIDDEN.
+ * `size` counts the empty line. */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data,
-                                                          size_t length, const uvhttp_head_limits_t *limits);
+                                                          size_t length,
+                                                          const uvhttp_head_limits_t *limits);
 
 /* The first field with that id or name (case-insensitive), NULL when absent. */
-UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_id_t id);
-UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name,
-                                                          size_t length);
+UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head,
+                                                     uvhttp_field_id_t id);
+UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head,
+                                                          const char *name, size_t length);
 
 /* How the body of a message is delimited (RFC 9112 section 6.3). */
 typedef enum uvhttp_body_kind {
@@ -201,15 +226,20 @@ typedef enum uvhttp_body_kind {
 /* What a head says of its message: where the body ends, and what becomes of the connection. */
 typedef struct uvhttp_framing {
     uint64_t content_length;
-    uint8_t body;         /* uvhttp_body_kind_t */
-    bool keep_alive;      /* the connection may be used again (RFC 9112 section 9.3) */
-    bool expect_continue; /* the client waits for 100 (RFC 9110 section 10.1.1); never for HTTP/1.0 */
-    bool upgrade;        /* Connection names "upgrade" and there is an Upgrade field (RFC 9110 section 7.8) */
+    uint8_t body;    /* uvhttp_body_kind_t */
+    bool keep_alive; /* the connection may be used again (RFC 9112 section 9.3) */
+    /* the client waits for 100 (RFC 9110 section 10.1.1); never for HTTP/1.0 */
+    bool expect_continue;
+    /* Connection names "upgrade" and there is an Upgrade field (RFC 9110 section 7.8) */
+    bool upgrade;
     uint8_t target_form; /* uvhttp_target_form_t */
     uvhttp_slice_t
-        authority; /* host[:port] that counts: of the absolute or authority form, else the Host field */
+        /* host[:port] that counts: of the absolute or authority form, else the Host field */
+        authority;
     uvhttp_slice_t
-        path; /* raw path of origin and absolute form ("/" if empty), "*" for asterisk, empty for authority */
+        /* raw path of origin and absolute form ("/" if empty), "*" for asterisk, empty for
+         * authority */
+        path;
     uvhttp_slice_t query; /* behind '?', without it; base NULL when there is no '?' */
 } uvhttp_framing_t;
 
@@ -221,14 +251,18 @@ typedef enum uvhttp_target_form {
     UVHTTP_TARGET_ASTERISK = 3   /* *, OPTIONS only */
 } uvhttp_target_form_t;
 
-/* Applies the rules that decide where the message ends and whether it may be trusted: Host, Content-Length, Transfer-Encoding,
- * Connection, Expect, Upgrade, target form. UVHTTP_REASON_NONE and `framing` filled (slices into the head), or the reason. */
-UVHTTP_EXPORT uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing);
+/* Applies the rules that decide where the message ends and whether it may be trusted: Host,
+ * Content-Length, Transfer-Encoding, Connection, Expect, Upgrade, target form. UVHTTP_REASON_NONE
+ * and `framing` filled (slices into the head), or the reason. */
+UVHTTP_EXPORT uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head,
+                                                     uvhttp_framing_t *framing);
 
-/* The same for a response to a request with `request_method`, which decides too: the answer to HEAD has no body, whatever its fields
- * say, and neither has one with status 1xx, 204 or 304, nor a 2xx to CONNECT (RFC 9112 section 6.3). Transfer codings besides chunked are
- * not refused here, since they do not hide where the body ends; nobody undoes them either: look at Transfer-Encoding if you have asked for
- * any. target_form, authority, path and query stay empty; expect_continue is false; upgrade is set for 101. */
+/* The same for a response to a request with `request_method`, which decides too: the answer to HEAD
+ * has no body, whatever its fields say, and neither has one with status 1xx, 204 or 304, nor a 2xx
+ * to CONNECT (RFC 9112 section 6.3). Transfer codings besides chunked are not refused here, since
+ * they do not hide where the body ends; nobody undoes them either: look at Transfer-Encoding if you
+ * have asked for any. target_form, authority, path and query stay empty; expect_continue is false;
+ * upgrade is set for 101. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head,
                                                       uvhttp_method_t request_method,
                                                       uvhttp_framing_t *framing);
@@ -243,63 +277,78 @@ typedef struct uvhttp_chunked {
     uint16_t reason; /* after BAD */
 } uvhttp_chunked_t;
 
-/* Prepares for a new body; `max_extension` are the bytes that the extensions of one chunk may have. */
+/* Prepares for a new body; `max_extension` are the bytes that the extensions of one chunk may
+ * have. */
 UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension);
 
-/* Takes bytes of a chunked body, in pieces of any size. `*consumed` bytes are used up; `*piece` is body data within `data` (nothing
- * is moved or copied), possibly empty.
+/* Takes bytes of a chunked body, in pieces of any size. `*consumed` bytes are used up; `*piece` is
+ * body data within `data` (nothing is moved or copied), possibly empty.
  *   MORE: go on behind what was consumed: call again while bytes are left, then with new ones
- *   DONE: the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins behind what was consumed
+ *   DONE: the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins behind
+ *   what was consumed
  *   BAD:  decoder->reason */
-UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data,
-                                                          size_t length, size_t *consumed,
-                                                          uvhttp_slice_t *piece);
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder,
+                                                          const char *data, size_t length,
+                                                          size_t *consumed, uvhttp_slice_t *piece);
 
-/* The same, for a body that shall lie in one piece where it was received: the body data of all chunks in `data` is moved together to its
- * front, where it is the first `*body` bytes; what lies between it and `data + *consumed` is undefined. Goes through all that is there:
+/* The same, for a body that shall lie in one piece where it was received: the body data of all
+ * chunks in `data` is moved together to its front, where it is the first `*body` bytes; what lies
+ * between it and `data + *consumed` is undefined. Goes through all that is there:
  *   MORE: all `length` bytes are used up; call again with new ones
  *   DONE: as above; the trailer section begins at `data + *consumed`
  *   BAD:  decoder->reason; `*body` counts what was correct before */
-UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, char *data,
-                                                                   size_t length, size_t *consumed,
-                                                                   size_t *body);
+UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder,
+                                                                   char *data, size_t length,
+                                                                   size_t *consumed, size_t *body);
 
-/* Decodes %XX (and '+' as a space when `plus` is set) from `input` to `output`, which has room for input.length bytes and may be
- * input.base. The decoded length, or -1 for a malformed escape (`output` is undefined then). */
+/* Decodes %XX (and '+' as a space when `plus` is set) from `input` to `output`, which has room for
+ * input.length bytes and may be input.base. The decoded length, or -1 for a malformed escape
+ * (`output` is undefined then). */
 UVHTTP_EXPORT ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus);
 
-/* Decodes without writing, to compare or to copy piece by piece: `*rest` starts as the whole and shrinks, `*piece` is a run of its bytes that
- * stand for themselves, or one decoded byte, which lies in constant memory. 1 for a piece, 0 at the end, -1 for a malformed escape, with
- * which `*rest` begins; with 0 and -1 `*piece` is empty. */
+/* Decodes without writing, to compare or to copy piece by piece: `*rest` starts as the whole and
+ * shrinks, `*piece` is a run of its bytes that stand for themselves, or one decoded byte, which
+ * lies in constant memory. 1 for a piece, 0 at the end, -1 for a malformed escape, with which
+ * `*rest` begins; with 0 and -1 `*piece` is empty. */
 UVHTTP_EXPORT int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece);
 
-/* Walks a query or form: `*rest` starts as the whole and shrinks; name and value are still encoded (decode after splitting, so
- * that an encoded '&' stays data). False at the end. A pair without '=' has value.base NULL. Empty pairs are skipped. */
-UVHTTP_EXPORT bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
+/* Walks a query or form: `*rest` starts as the whole and shrinks; name and value are still encoded
+ * (decode after splitting, so that an encoded '&' stays data). False at the end. A pair without '='
+ * has value.base NULL. Empty pairs are skipped. */
+UVHTTP_EXPORT bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
+                                     uvhttp_slice_t *value);
 
-/* Walks a form (application/x-www-form-urlencoded, URL standard section 5.1) or the query of one, and decodes: `*rest` starts as the whole and
- * shrinks, name and value are written to the beginning of `scratch`, which has room for rest->length bytes. Given (char *)rest->base each
- * time, the form is decoded in place and all pairs stay; given other memory, a pair stays until the next one.
- * A pair without '=' has an empty value, empty pairs are skipped.
+/* Walks a form (application/x-www-form-urlencoded, URL standard section 5.1) or the query of one,
+ * and decodes: `*rest` starts as the whole and shrinks, name and value are written to the beginning
+ * of `scratch`, which has room for rest->length bytes. Given (char *)rest->base each time, the form
+ * is decoded in place and all pairs stay; given other memory, a pair stays until the next one. A
+ * pair without '=' has an empty value, empty pairs are skipped.
  *   1: a pair
  *   0: the end; name and value are empty
- *  -1: a malformed escape; name and value are empty and the pair is passed over, so the next call goes on behind it */
+ *  -1: a malformed escape; name and value are empty and the pair is passed over, so the next call
+ *  goes on behind it */
 UVHTTP_EXPORT int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
                                    uvhttp_slice_t *value);
 
-/* Walks the value of one Cookie field: `*rest` starts as the whole and shrinks; pairs name=value divided by ';' (RFC 6265 section 5.4), also in
- * quotes, as browsers do; white space around name and value removed, double quotes around a value kept. Nothing is decoded or copied.
- * False at the end. Lenient, as cookies are: a pair without '=' has an empty name and is its value (as browsers send it);
- * pairs with neither name nor value are skipped. */
-UVHTTP_EXPORT bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value);
+/* Walks the value of one Cookie field: `*rest` starts as the whole and shrinks; pairs name=value
+ * divided by ';' (RFC 6265 section 5.4), also in quotes, as browsers do; white space around name
+ * and value removed, double quotes around a value kept. Nothing is decoded or copied. False at the
+ * end. Lenient, as cookies are: a pair without '=' has an empty name and is its value (as browsers
+ * send it); pairs with neither name nor value are skipped. */
+UVHTTP_EXPORT bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
+                                      uvhttp_slice_t *value);
 
 /* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once, dot
- * segments removed whether spelled plainly or encoded. An encoded slash stays as it is ("%2F"), so that it divides nothing, and the %25 of a text that
- * decodes to "%2F", "%252F" and so on stays too, so that the two cannot be confused. `output` has room for raw.length bytes. The reason is TARGET_ENCODING for a
- * malformed escape or %00, TARGET_ABOVE_ROOT when ".." leads above "/", else NONE and `*length` is set. */
-UVHTTP_EXPORT uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output, size_t *length);
+ * segments removed whether spelled plainly or encoded. An encoded slash stays as it is ("%2F"), so
+ * that it divides nothing, and the %25 of a text that decodes to "%2F", "%252F" and so on stays
+ * too, so that the two cannot be confused. `output` has room for raw.length bytes. The reason is
+ * TARGET_ENCODING for a malformed escape or %00, TARGET_ABOVE_ROOT when ".." leads above "/", else
+ * NONE and `*length` is set. */
+UVHTTP_EXPORT uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output,
+                                                    size_t *length);
 
-/* True when uvhttp_path_normalize would change nothing (no '%', no dot segment): the common case, found in one pass. */
+/* True when uvhttp_path_normalize would change nothing (no '%', no dot segment): the common case,
+ * found in one pass. */
 UVHTTP_EXPORT bool uvhttp_path_is_normal(uvhttp_slice_t raw);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
-/* The parser for C++20: requests, responses, a ring buffer, a chunked decoder, a writer, and ranges for fields, queries, forms and
- * cookies. Header only, over <uvhttp/parser.h>; link uvhttp_parser. No libuv. Part of uvhttp.hpp.
+/* The parser for C++20: requests, responses, a ring buffer, a chunked decoder, a writer, and ranges
+ * for fields, queries, forms and cookies. Header only, over <uvhttp/parser.h>; link uvhttp_parser.
+ * No libuv. Part of uvhttp.hpp.
  *
  *     uvhttp::RingBuffer ring(16384);
  *     uvhttp::HttpRequest request({.maxHead = 16384});
@@ -18,14 +19,16 @@
  *         }
  *     }
  *
- * Who owns what. Only the bytes of the call that completes a message are ever borrowed: a head or a body that lies in one piece in them is
- * not copied, and its views point there. Whatever came with earlier calls, or lies across a seam, has been copied into the message. So
- * a view stays good until the message is reset, moved to or destroyed, as long as the bytes of that one call stay in place:
- * RingBuffer::consume leaves them, writing to the ring or reading into it does not. detach() copies what is borrowed, and then the
- * caller's bytes do not matter any more.
+ * Who owns what. Only the bytes of the call that completes a message are ever borrowed: a head or a
+ * body that lies in one piece in them is not copied, and its views point there. Whatever came with
+ * earlier calls, or lies across a seam, has been copied into the message. So a view stays good
+ * until the message is reset, moved to or destroyed, as long as the bytes of that one call stay in
+ * place: RingBuffer::consume leaves them, writing to the ring or reading into it does not. detach()
+ * copies what is borrowed, and then the caller's bytes do not matter any more.
  *
- * Errors are values; nothing here throws on its own account but the constructor of RingBuffer (std::bad_alloc). Objects are for one thread
- * at a time, and different objects for different threads. */
+ * Errors are values; nothing here throws on its own account but the constructor of RingBuffer
+ * (std::bad_alloc). Objects are for one thread at a time, and different objects for different
+ * threads. */
 #ifndef UVHTTP_PARSER_HPP
 #define UVHTTP_PARSER_HPP
 
@@ -82,9 +85,13 @@ public:
     };
 
     constexpr Error() noexcept = default;
-    constexpr explicit Error(Kind kind, std::uint64_t offset = 0) noexcept : offset_(offset), kind_(kind) {}
+    constexpr explicit Error(Kind kind, std::uint64_t offset = 0) noexcept
+        : offset_(offset), kind_(kind)
+    {
+    }
     constexpr explicit Error(uvhttp_reason_t reason, std::uint64_t offset = 0) noexcept
-        : offset_(offset), reason_(reason), kind_(reason == UVHTTP_REASON_NONE ? Kind::None : Kind::Refused)
+        : offset_(offset), reason_(reason),
+          kind_(reason == UVHTTP_REASON_NONE ? Kind::None : Kind::Refused)
     {
     }
 
@@ -92,8 +99,8 @@ public:
     constexpr Kind kind() const noexcept { return kind_; }
     /* UVHTTP_REASON_NONE unless the kind is Refused. */
     constexpr uvhttp_reason_t reason() const noexcept { return reason_; }
-    /* The byte that is wrong, counted from the first byte of the message; 0 when the message is refused as a whole, for fields that
-     * do not fit together. */
+    /* The byte that is wrong, counted from the first byte of the message; 0 when the message is
+     * refused as a whole, for fields that do not fit together. */
     constexpr std::uint64_t offset() const noexcept { return offset_; }
     /* The status to answer a request with: 400, 413, 431, ...; 0 without an error. */
     int status() const noexcept
@@ -111,7 +118,8 @@ public:
                                              "the input has ended inside the message",
                                              "a percent-encoding is malformed",
                                              "out of memory"};
-        return kind_ == Kind::Refused ? uvhttp_reason_text(reason_) : texts[static_cast<std::size_t>(kind_)];
+        return kind_ == Kind::Refused ? uvhttp_reason_text(reason_)
+                                      : texts[static_cast<std::size_t>(kind_)];
     }
 
 private:
@@ -128,13 +136,15 @@ struct Limits {
     std::uint32_t maxFields = 100;         /* in the head, and again in the trailer section */
     std::uint32_t maxTrailers = 8192;      /* the trailer section behind a chunked body */
     std::uint32_t maxChunkExtension = 256; /* the extensions of one chunk */
-    std::uint64_t maxBody = 1048576;       /* a body that is kept; one handed to a callback has no limit */
+    /* a body that is kept; one handed to a callback has no limit */
+    std::uint64_t maxBody = 1048576;
 };
 
 /* What a call of fromIOVec did: auto [error, consumed] = ... */
 struct [[nodiscard]] ParseResult {
     Error error;
-    std::size_t consumed = 0; /* bytes that belong to this message and are done with; 0 with an error */
+    /* bytes that belong to this message and are done with; 0 with an error */
+    std::size_t consumed = 0;
 };
 
 /* A field, a pair of a query or form, a cookie. */
@@ -146,7 +156,8 @@ struct NameValue {
 namespace detail
 {
 
-/* Owned bytes that grow. Running out of memory is a false, not an exception; moving leaves an empty one. */
+/* Owned bytes that grow. Running out of memory is a false, not an exception; moving leaves an empty
+ * one. */
 class Bytes
 {
 public:
@@ -178,7 +189,8 @@ public:
     }
     bool append(std::string_view bytes) noexcept
     {
-        if (bytes.size() > capacity_ - size_ && !reserve(std::max(size_ + bytes.size(), 2 * capacity_)))
+        if (bytes.size() > capacity_ - size_ &&
+            !reserve(std::max(size_ + bytes.size(), 2 * capacity_)))
             return false;
         std::copy_n(bytes.data(), bytes.size(), data() + size_);
         size_ += bytes.size();
@@ -195,12 +207,14 @@ private:
     std::size_t capacity_ = 0;
 };
 
-/* A head that can be moved: its field table goes along, whether it stands in the head or beside it. */
+/* A head that can be moved: its field table goes along, whether it stands in the head or beside
+ * it. */
 class Head
 {
 public:
     Head() noexcept { init(); }
-    Head(Head &&other) noexcept : raw(other.raw), table_(std::move(other.table_)), capacity_(other.capacity_)
+    Head(Head &&other) noexcept
+        : raw(other.raw), table_(std::move(other.table_)), capacity_(other.capacity_)
     {
         seat(other);
     }
@@ -214,10 +228,12 @@ public:
     }
 
     void init() noexcept { uvhttp_head_init(&raw, table_.get(), capacity_); }
-    /* Gives an empty head a table for `count` fields, when that is more than it has; false when there was no memory. */
+    /* Gives an empty head a table for `count` fields, when that is more than it has; false when
+     * there was no memory. */
     bool grow(std::uint32_t count) noexcept
     {
-        const auto capacity = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, UINT16_MAX));
+        const auto capacity =
+            static_cast<std::uint16_t>(std::min<std::uint32_t>(count, UINT16_MAX));
         if (capacity > raw.field_capacity) {
             table_.reset(new (std::nothrow) uvhttp_field_t[capacity]);
             capacity_ = table_ ? capacity : std::uint16_t{0};
@@ -342,7 +358,10 @@ public:
     using iterator_concept = std::forward_iterator_tag;
 
     PairIterator() noexcept = default;
-    PairIterator(const Range *range, uvhttp_slice_t rest) noexcept : range_(range), rest_(rest) { ++*this; }
+    PairIterator(const Range *range, uvhttp_slice_t rest) noexcept : range_(range), rest_(rest)
+    {
+        ++*this;
+    }
     NameValue operator*() const noexcept { return pair_; }
     PairIterator &operator++() noexcept
     {
@@ -369,8 +388,9 @@ private:
 
 } // namespace detail
 
-/* The fields of a head or trailer section in the order they came, or only those of one name: for (auto [name, value] : request.fields()).
- * Good as long as the message is neither reset nor moved. */
+/* The fields of a head or trailer section in the order they came, or only those of one name:
+ * for (auto [name, value] : request.fields()). Good as long as the message is neither reset nor
+ * moved. */
 class Fields
 {
 public:
@@ -383,16 +403,15 @@ public:
 
         Iterator() noexcept = default;
         Iterator(const Fields *fields, const uvhttp_field_t *at) noexcept
-            : base_(fields->base_), at_(at), end_(fields->end_), name_(fields->name_), id_(fields->id_)
+            : base_(fields->base_), at_(at), end_(fields->end_), name_(fields->name_),
+              id_(fields->id_)
         {
             skip();
         }
         NameValue operator*() const noexcept
         {
-            return {
-                {base_ + at_->name_offset,  at_->name_length },
-                {base_ + at_->value_offset, at_->value_length}
-            };
+            return {{base_ + at_->name_offset, at_->name_length},
+                    {base_ + at_->value_offset, at_->value_length}};
         }
         Iterator &operator++() noexcept
         {
@@ -406,14 +425,18 @@ public:
             ++*this;
             return before;
         }
-        friend bool operator==(const Iterator &a, const Iterator &b) noexcept { return a.at_ == b.at_; }
+        friend bool operator==(const Iterator &a, const Iterator &b) noexcept
+        {
+            return a.at_ == b.at_;
+        }
 
     private:
         bool wanted() const noexcept
         {
             if (id_ != UVHTTP_FIELD_OTHER)
                 return at_->id == id_;
-            return name_.empty() || (at_->id == UVHTTP_FIELD_OTHER && detail::sameName((**this).name, name_));
+            return name_.empty() ||
+                   (at_->id == UVHTTP_FIELD_OTHER && detail::sameName((**this).name, name_));
         }
         void skip() noexcept
         {
@@ -429,10 +452,12 @@ public:
     };
 
     Fields() noexcept = default;
-    /* Of `head`: those with that id (UVHTTP_FIELD_OTHER: any), and among unknown ones those with that name (empty: any). */
+    /* Of `head`: those with that id (UVHTTP_FIELD_OTHER: any), and among unknown ones those with
+     * that name (empty: any). */
     explicit Fields(const uvhttp_head_t &head, uvhttp_field_id_t id = UVHTTP_FIELD_OTHER,
                     std::string_view name = {}) noexcept
-        : base_(head.base), begin_(head.fields), end_(head.fields + head.field_count), name_(name), id_(id)
+        : base_(head.base), begin_(head.fields), end_(head.fields + head.field_count), name_(name),
+          id_(id)
     {
     }
     Iterator begin() const noexcept { return {this, begin_}; }
@@ -447,8 +472,9 @@ private:
     uvhttp_field_id_t id_ = UVHTTP_FIELD_OTHER;
 };
 
-/* The pairs of a query, still encoded: for (auto [name, value] : Query(request.query())). A pair without '=' has a value whose data() is
- * NULL. Views into `text`. For decoded pairs take Form, whose format a query usually has. */
+/* The pairs of a query, still encoded: for (auto [name, value] : Query(request.query())). A pair
+ * without '=' has a value whose data() is NULL. Views into `text`. For decoded pairs take Form,
+ * whose format a query usually has. */
 class Query
 {
 public:
@@ -469,7 +495,8 @@ private:
     std::string_view text_;
 };
 
-/* The pairs of one Cookie field's value, not decoded: for (auto [name, value] : Cookies(*request.field("cookie"))). Views into `text`. */
+/* The pairs of one Cookie field's value, not decoded: for (auto [name, value] :
+ * Cookies(*request.field("cookie"))). Views into `text`. */
 class Cookies
 {
 public:
@@ -490,13 +517,13 @@ private:
     std::string_view text_;
 };
 
-/* The pairs of a form or of a query, decoded (application/x-www-form-urlencoded). The whole text is checked first: with an error the range
- * is empty, never a part. Views into the Form's own memory, good as long as it lives; `text` has to live as long as pairs are taken.
+/* The pairs of a form or of a query, decoded (application/x-www-form-urlencoded). The whole text is
+ * checked first: with an error the range is empty, never a part. Views into the Form's own memory,
+ * good as long as it lives; `text` has to live as long as pairs are taken.
  *
  *     uvhttp::Form form(request.body());
  *     if (form.error()) ...
- *     for (auto [name, value] : form) ...
- */
+ *     for (auto [name, value] : form) ... */
 class Form
 {
 public:
@@ -542,7 +569,8 @@ private:
     Error error_;
 };
 
-/* What requests and responses share: fed with bytes, piece by piece or whole, it takes exactly one message from them. */
+/* What requests and responses share: fed with bytes, piece by piece or whole, it takes exactly one
+ * message from them. */
 class Message
 {
 public:
@@ -568,21 +596,25 @@ public:
         return *this;
     }
 
-    /* Takes bytes that stand one behind the other: all that have come and were not consumed before. `consumed` of them are done with; the
-     * next call begins behind them. Nothing is consumed while the head is incomplete, so it must fit where the bytes are
-     * collected; then body bytes are consumed as they come and kept, up to Limits::maxBody. Never more than this one
-     * message: what follows belongs to the next one. A complete message takes nothing until reset(); an error stays until then. */
+    /* Takes bytes that stand one behind the other: all that have come and were not consumed before.
+     * `consumed` of them are done with; the next call begins behind them. Nothing is consumed while
+     * the head is incomplete, so it must fit where the bytes are collected; then body bytes are
+     * consumed as they come and kept, up to Limits::maxBody. Never more than this one message: what
+     * follows belongs to the next one. A complete message takes nothing until reset(); an error
+     * stays until then. */
     ParseResult fromIOVec(std::span<const iovec> pieces) noexcept
     {
         detail::Keep keep;
         return take(pieces, keep);
     }
 
-    /* The same, but the body is not kept: `onBody` gets its bytes (std::string_view, never empty, without chunk lines) as they come, good
-     * for the length of that call. Use one of the two for the whole message. When onBody throws, the message can only be reset. */
+    /* The same, but the body is not kept: `onBody` gets its bytes (std::string_view, never empty,
+     * without chunk lines) as they come, good for the length of that call. Use one of the two for
+     * the whole message. When onBody throws, the message can only be reset. */
     template <std::invocable<std::string_view> OnBody>
-    ParseResult fromIOVec(std::span<const iovec> pieces,
-                          OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
+    ParseResult
+    fromIOVec(std::span<const iovec> pieces,
+              OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
     {
         return take(pieces, onBody);
     }
@@ -594,15 +626,16 @@ public:
         return fromIOVec({&piece, 1});
     }
     template <std::invocable<std::string_view> OnBody>
-    ParseResult fromBuffer(std::string_view bytes,
-                           OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
+    ParseResult
+    fromBuffer(std::string_view bytes,
+               OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
     {
         const iovec piece = toIovec(bytes);
         return fromIOVec({&piece, 1}, onBody);
     }
 
-    /* The connection has ended. Completes a response whose body reaches to there; Truncated when a message was left incomplete; no error
-     * when none had begun. */
+    /* The connection has ended. Completes a response whose body reaches to there; Truncated when a
+     * message was left incomplete; no error when none had begun. */
     Error finish() noexcept
     {
         if (state_.error || state_.part == Part::Complete || !state_.begun)
@@ -617,7 +650,8 @@ public:
     /* Head, body and trailer section are there. */
     bool isComplete() const noexcept { return state_.part == Part::Complete; }
 
-    /* The head is there and everything but body() and trailers() can be asked; before that, all answers are empty. */
+    /* The head is there and everything but body() and trailers() can be asked; before that, all
+     * answers are empty. */
     bool isHeadComplete() const noexcept { return state_.part != Part::Head; }
 
     /* Ready for the next message. All views end; memory is kept for it. */
@@ -629,8 +663,9 @@ public:
         trailers_.reset();
     }
 
-    /* Copies what is borrowed from the caller's bytes, so that they may go: from then on all views are good until reset(), a move or the
-     * end of the object. Views taken before are not changed. False when there was no memory. */
+    /* Copies what is borrowed from the caller's bytes, so that they may go: from then on all views
+     * are good until reset(), a move or the end of the object. Views taken before are not changed.
+     * False when there was no memory. */
     [[nodiscard]] bool detach() noexcept
     {
         if (isHeadComplete() && !ownHead())
@@ -651,11 +686,13 @@ public:
         return head_.raw.minor_version == 1 ? "HTTP/1.1" : "HTTP/1.0";
     }
 
-    /* The value of the first field of that name, in any spelling, or of that id (which costs no comparison); nothing when there is none. */
+    /* The value of the first field of that name, in any spelling, or of that id (which costs no
+     * comparison); nothing when there is none. */
     std::optional<std::string_view> field(std::string_view name) const noexcept
     {
-        return isHeadComplete() ? valueOf(uvhttp_head_find_name(&head_.raw, name.data(), name.size()))
-                                : std::nullopt;
+        return isHeadComplete()
+                   ? valueOf(uvhttp_head_find_name(&head_.raw, name.data(), name.size()))
+                   : std::nullopt;
     }
     std::optional<std::string_view> field(uvhttp_field_id_t id) const noexcept
     {
@@ -667,9 +704,11 @@ public:
     Fields fields(std::string_view name) const noexcept
     {
         const uvhttp_field_t *first =
-            isHeadComplete() ? uvhttp_head_find_name(&head_.raw, name.data(), name.size()) : nullptr;
-        return first == nullptr ? Fields()
-                                : Fields(head_.raw, static_cast<uvhttp_field_id_t>(first->id), name);
+            isHeadComplete() ? uvhttp_head_find_name(&head_.raw, name.data(), name.size())
+                             : nullptr;
+        return first == nullptr
+                   ? Fields()
+                   : Fields(head_.raw, static_cast<uvhttp_field_id_t>(first->id), name);
     }
     Fields fields(uvhttp_field_id_t id) const noexcept
     {
@@ -693,16 +732,19 @@ public:
     /* What Content-Length says, when the body is delimited by it. */
     std::optional<std::uint64_t> contentLength() const noexcept
     {
-        return state_.framing.body == UVHTTP_BODY_LENGTH ? std::optional(state_.framing.content_length)
-                                                         : std::nullopt;
+        return state_.framing.body == UVHTTP_BODY_LENGTH
+                   ? std::optional(state_.framing.content_length)
+                   : std::nullopt;
     }
     bool chunked() const noexcept { return state_.framing.body == UVHTTP_BODY_CHUNKED; }
     /* The connection may be used for another message. */
     bool keepAlive() const noexcept { return state_.framing.keep_alive; }
-    /* The other side offers, or with 101 takes, another protocol; its bytes begin behind this message. */
+    /* The other side offers, or with 101 takes, another protocol; its bytes begin behind this
+     * message. */
     bool upgrade() const noexcept { return state_.framing.upgrade; }
 
-    /* The head as parser.h has it, for its functions; nothing but `reason` before isHeadComplete(). */
+    /* The head as parser.h has it, for its functions; nothing but `reason` before
+     * isHeadComplete(). */
     const uvhttp_head_t &head() const noexcept { return head_.raw; }
 
 protected:
@@ -714,7 +756,8 @@ protected:
 
     std::string_view ofHead(std::size_t offset, std::size_t length) const noexcept
     {
-        return isHeadComplete() ? std::string_view(head_.raw.base + offset, length) : std::string_view();
+        return isHeadComplete() ? std::string_view(head_.raw.base + offset, length)
+                                : std::string_view();
     }
     const uvhttp_framing_t &framing() const noexcept { return state_.framing; }
     void setRequestMethod(uvhttp_method_t method) noexcept { requestMethod_ = method; }
@@ -724,7 +767,8 @@ private:
 
     struct State {
         Error error;
-        std::string_view borrowed; /* a body that lies in the caller's bytes; data() is NULL when none does */
+        /* a body that lies in the caller's bytes; data() is NULL when none does */
+        std::string_view borrowed;
         std::uint64_t received = 0; /* bytes of earlier calls */
         std::uint64_t bodySize = 0;
         std::uint64_t remaining = 0; /* Counted: bytes still to come */
@@ -767,7 +811,8 @@ private:
     uvhttp_parse_result_t parseHead(const detail::Slices &slices) noexcept
     {
         const uvhttp_head_limits_t limits = {limits_.maxHead, limits_.maxTarget, limits_.maxFields};
-        const auto parse = response_ ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
+        const auto parse =
+            response_ ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
         return parse(&head_.raw, slices.data(), slices.size(), headBytes_.data(), &limits);
     }
 
@@ -778,11 +823,13 @@ private:
         if (slices.data() == nullptr)
             return Error(Error::Kind::OutOfMemory);
         state_.begun = state_.begun || slices.size() > 0;
-        /* Room for a head across the seam; once there, it holds what was gathered by earlier calls. */
+        /* Room for a head across the seam; once there, it holds what was gathered by earlier
+         * calls. */
         if (slices.size() > 1 && !headBytes_.reserve(limits_.maxHead))
             return Error(Error::Kind::OutOfMemory);
         uvhttp_parse_result_t result = parseHead(slices);
-        /* Few heads have more fields than stand in a head itself: the table comes with the first one, which is parsed again. */
+        /* Few heads have more fields than stand in a head itself: the table comes with the first
+         * one, which is parsed again. */
         if (result == UVHTTP_PARSE_BAD && head_.raw.reason == UVHTTP_REASON_TOO_MANY_FIELDS &&
             limits_.maxFields > head_.raw.field_capacity) {
             if (!head_.grow(limits_.maxFields))
@@ -818,7 +865,10 @@ private:
     }
 
     /* Where the message stands at the cursor. */
-    std::uint64_t position(const detail::Cursor &in) const noexcept { return state_.received + in.taken(); }
+    std::uint64_t position(const detail::Cursor &in) const noexcept
+    {
+        return state_.received + in.taken();
+    }
 
     template <class OnBody> Error give(std::string_view piece, OnBody &onBody)
     {
@@ -850,7 +900,8 @@ private:
         while (state_.remaining > 0 && !in.atEnd()) {
             const std::string_view here = in.front();
             const std::string_view piece = here.substr(
-                0, static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), state_.remaining)));
+                0,
+                static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), state_.remaining)));
             if (Error error = give(piece, onBody))
                 return error;
             state_.remaining -= piece.size();
@@ -879,7 +930,8 @@ private:
             const uvhttp_parse_result_t result =
                 uvhttp_chunked_decode(&state_.chunked, here.data(), here.size(), &consumed, &piece);
             if (result == UVHTTP_PARSE_BAD)
-                return Error(static_cast<uvhttp_reason_t>(state_.chunked.reason), position(in) + consumed);
+                return Error(static_cast<uvhttp_reason_t>(state_.chunked.reason),
+                             position(in) + consumed);
             if (piece.length > 0) {
                 if (Error error = give(toView(piece), onBody))
                     return error;
@@ -891,7 +943,8 @@ private:
         return {};
     }
 
-    /* The section is collected up to its limit and parsed from there, so that it lies in one piece; nearly always it is empty. */
+    /* The section is collected up to its limit and parsed from there, so that it lies in one piece;
+     * nearly always it is empty. */
     Error takeTrailers(detail::Cursor &in) noexcept
     {
         if (!trailers_) {
@@ -908,7 +961,8 @@ private:
         uvhttp_head_t &head = trailers_->head.raw;
         const std::size_t before = bytes.size();
         for (detail::Cursor ahead = in; !ahead.atEnd() && bytes.size() < limits_.maxTrailers;) {
-            const std::string_view piece = ahead.front().substr(0, limits_.maxTrailers - bytes.size());
+            const std::string_view piece =
+                ahead.front().substr(0, limits_.maxTrailers - bytes.size());
             if (!bytes.append(piece))
                 return Error(Error::Kind::OutOfMemory);
             ahead.advance(piece.size());
@@ -925,7 +979,8 @@ private:
         return {};
     }
 
-    template <class OnBody> Error takeParts(std::span<const iovec> pieces, detail::Cursor &in, OnBody &onBody)
+    template <class OnBody>
+    Error takeParts(std::span<const iovec> pieces, detail::Cursor &in, OnBody &onBody)
     {
         Error error;
         if (state_.part == Part::Head)
@@ -966,15 +1021,18 @@ private:
     std::unique_ptr<detail::Trailers> trailers_;
 };
 
-/* One request at a time. About 1 KB; memory for bodies, seams and more than 32 fields is taken when it is needed, and kept.
+/* One request at a time. About 1 KB; memory for bodies, seams and more than 32 fields is taken when
+ * it is needed, and kept.
  *
  *     uvhttp::HttpRequest request;
- *     auto [error, consumed] = request.fromIOVec(iovecs);
- */
+ *     auto [error, consumed] = request.fromIOVec(iovecs); */
 class HttpRequest : public Message
 {
 public:
-    explicit HttpRequest(const Limits &limits = {}) noexcept : Message(limits, false, UVHTTP_METHOD_OTHER) {}
+    explicit HttpRequest(const Limits &limits = {}) noexcept
+        : Message(limits, false, UVHTTP_METHOD_OTHER)
+    {
+    }
 
     /* "GET"; as a number for a switch, UVHTTP_METHOD_OTHER when it is none of the known ones. */
     std::string_view method() const noexcept { return ofHead(head().start, head().method_length); }
@@ -984,27 +1042,34 @@ public:
     }
 
     /* The target as sent: "/search?q=x", "http://host/path", "host:443", "*". */
-    std::string_view target() const noexcept { return ofHead(head().target_offset, head().target_length); }
+    std::string_view target() const noexcept
+    {
+        return ofHead(head().target_offset, head().target_length);
+    }
     uvhttp_target_form_t targetForm() const noexcept
     {
         return static_cast<uvhttp_target_form_t>(framing().target_form);
     }
     /* Host and port that count: of the target when it has them, else of the Host field. */
     std::string_view authority() const noexcept { return toView(framing().authority); }
-    /* The path, still encoded (uvhttp_path_normalize decodes it safely); "/" for an absolute target without one, "*" for that target. */
+    /* The path, still encoded (uvhttp_path_normalize decodes it safely); "/" for an absolute target
+     * without one, "*" for that target. */
     std::string_view path() const noexcept { return toView(framing().path); }
     /* Behind the '?', still encoded; data() is NULL when there is none. */
     std::string_view query() const noexcept { return toView(framing().query); }
 
-    /* The client sends the body after a 100 (Continue): worth answering when isHeadComplete() and not isComplete(). */
+    /* The client sends the body after a 100 (Continue): worth answering when isHeadComplete() and
+     * not isComplete(). */
     bool expectContinue() const noexcept { return framing().expect_continue; }
 };
 
-/* One response at a time. Interim ones (1xx) are messages of their own: look at status(), reset() and go on. */
+/* One response at a time. Interim ones (1xx) are messages of their own: look at status(), reset()
+ * and go on. */
 class HttpResponse : public Message
 {
 public:
-    /* The method of the request decides whether there is a body: the answer to HEAD has none, whatever its fields say. */
+    /* The method of the request decides whether there is a body: the answer to HEAD has none,
+     * whatever its fields say. */
     explicit HttpResponse(const Limits &limits = {},
                           uvhttp_method_t requestMethod = UVHTTP_METHOD_GET) noexcept
         : Message(limits, true, requestMethod)
@@ -1046,8 +1111,9 @@ private:
     std::size_t size_ = 0;
 };
 
-/* A ring buffer with memory of its own: what arrives is written behind, what is used up is consumed in front, nothing is moved. The pieces
- * it gives point into that memory; they go along when the ring is moved, and a ring that was moved from has a capacity of 0. */
+/* A ring buffer with memory of its own: what arrives is written behind, what is used up is consumed
+ * in front, nothing is moved. The pieces it gives point into that memory; they go along when the
+ * ring is moved, and a ring that was moved from has a capacity of 0. */
 class RingBuffer
 {
 public:
@@ -1094,9 +1160,11 @@ public:
             found.add(pieces[i].base, pieces[i].length);
         return found;
     }
-    /* The first `length` bytes of the room have been filled; how many were taken: never more than the room. */
+    /* The first `length` bytes of the room have been filled; how many were taken: never more than
+     * the room. */
     std::size_t commit(std::size_t length) noexcept { return uvhttp_ring_commit(&ring_, length); }
-    /* Drops the first bytes, which stay in memory until the ring is written to; how many: never more than there are. */
+    /* Drops the first bytes, which stay in memory until the ring is written to; how many: never
+     * more than there are. */
     std::size_t consume(std::size_t length) noexcept { return uvhttp_ring_consume(&ring_, length); }
     /* Bytes that are held, and that could be. */
     std::size_t size() const noexcept { return ring_.length; }
@@ -1128,7 +1196,8 @@ public:
         complete_ = false;
     }
 
-    /* Up to the next piece of body data: call again behind what was consumed while bytes are left and isComplete() is false. */
+    /* Up to the next piece of body data: call again behind what was consumed while bytes are left
+     * and isComplete() is false. */
     Step next(std::string_view bytes) noexcept
     {
         std::size_t consumed = 0;
@@ -1138,7 +1207,8 @@ public:
         return finish(result, consumed, toView(piece));
     }
 
-    /* All of `bytes` at once: body data is moved together to its front, and `piece` is all of it. */
+    /* All of `bytes` at once: body data is moved together to its front, and `piece` is all of
+     * it. */
     Step inPlace(std::span<char> bytes) noexcept
     {
         std::size_t consumed = 0;
@@ -1148,7 +1218,8 @@ public:
         return finish(result, consumed, {bytes.data(), body});
     }
 
-    /* The last chunk was read; the trailer section (uvhttp_trailers_parse) begins behind what was consumed. */
+    /* The last chunk was read; the trailer section (uvhttp_trailers_parse) begins behind what was
+     * consumed. */
     bool isComplete() const noexcept { return complete_; }
 
 private:
@@ -1156,7 +1227,8 @@ private:
     {
         complete_ = result == UVHTTP_PARSE_DONE;
         if (result == UVHTTP_PARSE_BAD)
-            return {Error(static_cast<uvhttp_reason_t>(decoder_.reason), consumed), consumed, piece};
+            return {Error(static_cast<uvhttp_reason_t>(decoder_.reason), consumed), consumed,
+                    piece};
         return {{}, consumed, piece};
     }
 
@@ -1165,14 +1237,14 @@ private:
     bool complete_ = false;
 };
 
-/* Writes messages into memory of the caller, which has to live as long as the writer. What a parser would refuse is not written. An error
- * stays: write everything, look once.
+/* Writes messages into memory of the caller, which has to live as long as the writer. What a parser
+ * would refuse is not written. An error stays: write everything, look once.
  *
  *     std::array<char, 512> memory;
  *     uvhttp::MessageWriter writer(memory);
- *     writer.statusLine(200).field("content-type", "text/plain").field("content-length", 5).end().bytes("hello");
- *     if (!writer.error()) send(fd, writer.view().data(), writer.view().size(), 0);
- */
+ *     writer.statusLine(200).field("content-type", "text/plain").field("content-length",
+ *     5).end().bytes("hello");
+ *     if (!writer.error()) send(fd, writer.view().data(), writer.view().size(), 0); */
 class MessageWriter
 {
 public:

@@ -1,7 +1,8 @@
 /* The request, as a view: what request.h has, with std::string_view and ranges.
  *
- * A Request is one pointer, freely copied, and owns nothing. Whatever it gives lives until the exchange ends. Absent values are std::nullopt, or, where
- * absence is a mistake of the program, empty with data() NULL. */
+ * A Request is one pointer, freely copied, and owns nothing. Whatever it gives lives until the
+ * exchange ends. Absent values are std::nullopt, or, where absence is a mistake of the program,
+ * empty with data() NULL. */
 #ifndef UVHTTP_REQUEST_HPP
 #define UVHTTP_REQUEST_HPP
 
@@ -56,7 +57,10 @@ public:
             return *this;
         }
         Iterator operator++(int) noexcept { return {request_, at_++}; }
-        friend bool operator==(const Iterator &a, const Iterator &b) noexcept { return a.at_ == b.at_; }
+        friend bool operator==(const Iterator &a, const Iterator &b) noexcept
+        {
+            return a.at_ == b.at_;
+        }
 
     private:
         uvhttp_request_t *request_ = nullptr;
@@ -72,15 +76,18 @@ private:
     uvhttp_request_t *request_;
 };
 
-/* A part of a form with files. Nothing in it can be trusted: a file name is no path. The views are good until the next part. */
+/* A part of a form with files. Nothing in it can be trusted: a file name is no path. The views are
+ * good until the next part. */
 struct Part {
     std::string_view name;
     std::string_view filename; /* data() is NULL when it is no file */
-    std::string_view type;     /* data() is NULL when the client says none, which means text/plain */
+    /* data() is NULL when the client says none, which means text/plain */
+    std::string_view type;
     std::string_view data;
 };
 
-/* The parts of a form (multipart/form-data) whose body is there as a whole, one after the other, once:
+/* The parts of a form (multipart/form-data) whose body is there as a whole, one after the other,
+ * once:
  *
  *     uvhttp::Multipart form = req.multipart();
  *     for (uvhttp::Part part : form)
@@ -88,7 +95,8 @@ struct Part {
  *     if (form.status() != 0)
  *         return res.sendStatus(form.status());
  *
- * About 5 KB, no allocation. For uploads that do not fit into memory take the body in pieces, and multipart.h. */
+ * About 5 KB, no allocation. For uploads that do not fit into memory take the body in pieces, and
+ * multipart.h. */
 class Multipart
 {
 public:
@@ -135,7 +143,8 @@ public:
     Iterator begin() noexcept { return Iterator(this); }
     std::default_sentinel_t end() const noexcept { return {}; }
 
-    /* After the last part: 0; or what to answer: 400 or 413 as uvhttp_multipart_error_status says, 415 when the body is no such form. */
+    /* After the last part: 0; or what to answer: 400 or 413 as uvhttp_multipart_error_status says,
+     * 415 when the body is no such form. */
     int status() const noexcept { return status_; }
     /* Why, for people; "" without an error. */
     const char *text() const noexcept
@@ -155,8 +164,8 @@ private:
             uvhttp_slice_t piece;
             switch (uvhttp_multipart_next(&parser_, &rest_, &piece)) {
             case UVHTTP_MULTIPART_PART:
-                part_ = {toView(parser_.part.name), toView(parser_.part.filename), toView(parser_.part.type),
-                         std::string_view(rest_.base, 0)};
+                part_ = {toView(parser_.part.name), toView(parser_.part.filename),
+                         toView(parser_.part.type), std::string_view(rest_.base, 0)};
                 continue;
             case UVHTTP_MULTIPART_DATA:
                 part_.data = {part_.data.data(), part_.data.size() + piece.length};
@@ -223,10 +232,17 @@ public:
     std::string_view target() const noexcept { return toView(uvhttp_request_target(request_)); }
     std::string_view path() const noexcept { return toView(uvhttp_request_path_slice(request_)); }
     std::string_view rawPath() const noexcept { return toView(uvhttp_request_raw_path(request_)); }
-    std::string_view queryString() const noexcept { return toView(uvhttp_request_query_string(request_)); }
+    std::string_view queryString() const noexcept
+    {
+        return toView(uvhttp_request_query_string(request_));
+    }
 
-    /* The route's ":name" or "*name", decoded completely; data() is NULL when the route has none of that name. */
-    std::string_view param(const Text &name) const noexcept { return view(name, uvhttp_request_param); }
+    /* The route's ":name" or "*name", decoded completely; data() is NULL when the route has none of
+     * that name. */
+    std::string_view param(const Text &name) const noexcept
+    {
+        return view(name, uvhttp_request_param);
+    }
     /* The same as it stands in path(), for what takes it apart as a path. */
     std::string_view paramPath(const Text &name) const noexcept
     {
@@ -234,7 +250,8 @@ public:
                                  : toView(uvhttp_request_param_path(request_, name.c_str()));
     }
 
-    /* The first parameter of the query, field of a form in the body, cookie, or header field of that name. */
+    /* The first parameter of the query, field of a form in the body, cookie, or header field of
+     * that name. */
     std::optional<std::string_view> query(const Text &name) const noexcept
     {
         return find(name, uvhttp_request_query);
@@ -261,7 +278,8 @@ public:
         return find(name, uvhttp_request_trailer);
     }
 
-    /* All of them, in order. queryPairs and formFields are decoded, with one allocation, and have an error() (parser.hpp, Form). */
+    /* All of them, in order. queryPairs and formFields are decoded, with one allocation, and have
+     * an error() (parser.hpp, Form). */
     Headers headers() const noexcept { return Headers(request_); }
     Form queryPairs() const noexcept { return Form(queryString()); }
     Form formFields() const noexcept { return Form(body()); }
@@ -273,17 +291,25 @@ public:
     /* The whole body; not for middleware, and not for routes that take it in pieces. */
     std::string_view body() const noexcept { return toView(uvhttp_request_body(request_)); }
 
-    /* Takes the body in pieces (RouteOptions::stream): `take` gets a std::string_view, in front of it a Response if it wants one, and in the end an
-     * empty one. What it returns is treated as a handler's result. It is moved into the exchange's memory. */
+    /* Takes the body in pieces (RouteOptions::stream): `take` gets a std::string_view, in front of
+     * it a Response if it wants one, and in the end an empty one. What it returns is treated as a
+     * handler's result. It is moved into the exchange's memory. */
     template <class F> Result onBody(F &&take) const;
     void pauseBody() const noexcept { uvhttp_request_pause_body(request_); }
     void resumeBody() const noexcept { uvhttp_request_resume_body(request_); }
     /* From middleware. */
-    Result limitBody(std::uint64_t most) const noexcept { return uvhttp_request_limit_body(request_, most); }
+    Result limitBody(std::uint64_t most) const noexcept
+    {
+        return uvhttp_request_limit_body(request_, most);
+    }
 
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
-    std::string_view clientAddress() const noexcept { return uvhttp_request_client_address(request_); }
-    /* Who is at the other end of the connection; "http" or "https"; the host that was asked for: with proxies in front (Server::trustProxies). */
+    std::string_view clientAddress() const noexcept
+    {
+        return uvhttp_request_client_address(request_);
+    }
+    /* Who is at the other end of the connection; "http" or "https"; the host that was asked for:
+     * with proxies in front (Server::trustProxies). */
     std::string_view peerAddress() const noexcept { return uvhttp_request_peer_address(request_); }
     std::string_view scheme() const noexcept { return uvhttp_request_scheme(request_); }
     std::string_view host() const noexcept { return uvhttp_request_host(request_); }
@@ -297,13 +323,19 @@ public:
     }
 
     /* Who it is, behind Auth; and for checks of Bearer tokens to say so. */
-    std::optional<std::string_view> user() const noexcept { return optional(uvhttp_auth_user(request_)); }
+    std::optional<std::string_view> user() const noexcept
+    {
+        return optional(uvhttp_auth_user(request_));
+    }
     Result setUser(const Text &name) const noexcept
     {
         return name.error() != 0 ? name.error() : uvhttp_auth_set_user(request_, name.c_str());
     }
     /* Its name, behind RequestIds. */
-    std::optional<std::string_view> id() const noexcept { return optional(uvhttp_request_id(request_)); }
+    std::optional<std::string_view> id() const noexcept
+    {
+        return optional(uvhttp_request_id(request_));
+    }
 
     /* The number of its worker, for Server::postTo; and that worker's loop, for timers. */
     std::size_t worker() const noexcept { return uvhttp_request_worker(request_); }
@@ -313,30 +345,36 @@ public:
     /* Counts a look into a cache of yours in Stats. */
     void countCache(bool hit) const noexcept { uvhttp_request_count_cache(request_, hit); }
 
-    /* Takes the body to a file (upload.h), in a route with `.stream`. `done` gets a const Upload &, in front of it a Response if it wants one, and returns what
-     * a handler does; without it the client is answered 201 or 204. A parameter of the route may be the name as it is. */
+    /* Takes the body to a file (upload.h), in a route with `.stream`. `done` gets a const Upload &,
+     * in front of it a Response if it wants one, and returns what a handler does; without it the
+     * client is answered 201 or 204. A parameter of the route may be the name as it is. */
     Result uploadToFile(const Text &folder, const Text &name,
                         const UploadOptions &options = {}) const noexcept
     {
         return upload(folder, name, options, nullptr, nullptr);
     }
     template <class F>
-    Result uploadToFile(const Text &folder, const Text &name, const UploadOptions &options, F &&done) const;
-    /* Takes a form with files (form_data.h), in a route with `.stream`: `done` gets a const FormData &, in front of it a Response if it wants one. */
+    Result uploadToFile(const Text &folder, const Text &name, const UploadOptions &options,
+                        F &&done) const;
+    /* Takes a form with files (form_data.h), in a route with `.stream`: `done` gets a const
+     * FormData &, in front of it a Response if it wants one. */
     template <class F> Result readForm(const FormOptions &options, F &&done) const;
 
-    /* The value of a cookie that was signed: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ... (signed_cookie.h). */
+    /* The value of a cookie that was signed: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ...
+     * (signed_cookie.h). */
     struct Signed {
         Result error;
         std::string_view value;
     };
     Signed signedCookie(const CookieSigner &signer, const Text &name) const noexcept;
 
-    /* A T that lives in the exchange's memory until the exchange ends, made from `from`; a second one of the type replaces the first. NULL when memory
-     * ran out. For what a middleware has found out and handlers want to know: req.attach<User>(id), later req.attached<User>(). */
+    /* A T that lives in the exchange's memory until the exchange ends, made from `from`; a second
+     * one of the type replaces the first. NULL when memory ran out. For what a middleware has found
+     * out and handlers want to know: req.attach<User>(id), later req.attached<User>(). */
     template <class T, class... From> T *attach(From &&...from) const
     {
-        return detail::storeInExchange<T>(request_, &detail::KeyOf<T>::address, std::forward<From>(from)...);
+        return detail::storeInExchange<T>(request_, &detail::KeyOf<T>::address,
+                                          std::forward<From>(from)...);
     }
     /* NULL when there is none. */
     template <class T> T *attached() const noexcept
@@ -344,8 +382,9 @@ public:
         return static_cast<T *>(uvhttp_request_attached(request_, &detail::KeyOf<T>::address));
     }
 
-    /* The same for the connection and the requests that come on it later: one T, destroyed with the connection or when another takes its place; NULL also in
-     * a handler that blocks. Not together with uvhttp_request_set_connection_data. */
+    /* The same for the connection and the requests that come on it later: one T, destroyed with the
+     * connection or when another takes its place; NULL also in a handler that blocks. Not together
+     * with uvhttp_request_set_connection_data. */
     template <class T, class... From> T *attachToConnection(From &&...from) const
     {
         auto *data = new (std::nothrow) detail::ConnectionDataOf<T>(std::forward<From>(from)...);
@@ -353,7 +392,8 @@ public:
             return nullptr;
         const int error = uvhttp_request_set_connection_data(
             request_, static_cast<detail::ConnectionData *>(data), [](void *arg) noexcept {
-                delete static_cast<detail::ConnectionDataOf<T> *>(static_cast<detail::ConnectionData *>(arg));
+                delete static_cast<detail::ConnectionDataOf<T> *>(
+                    static_cast<detail::ConnectionData *>(arg));
             });
         if (error == 0)
             return &data->object;
@@ -362,7 +402,8 @@ public:
     }
     template <class T> T *attachedToConnection() const noexcept
     {
-        auto *data = static_cast<detail::ConnectionData *>(uvhttp_request_connection_data(request_));
+        auto *data =
+            static_cast<detail::ConnectionData *>(uvhttp_request_connection_data(request_));
         return data == nullptr || data->type != &detail::KeyOf<T>::address
                    ? nullptr
                    : &static_cast<detail::ConnectionDataOf<T> *>(data)->object;
@@ -374,8 +415,8 @@ public:
     Response response() const noexcept;
 
 private:
-    Result upload(const Text &folder, const Text &name, const UploadOptions &options, uvhttp_upload_cb done,
-                  void *arg) const noexcept
+    Result upload(const Text &folder, const Text &name, const UploadOptions &options,
+                  uvhttp_upload_cb done, void *arg) const noexcept
     {
         /* A name that is none, as one with a NUL inside, is the client's fault. */
         if (folder.error() != 0 || name.error() == UVHTTP_ENOMEM)
@@ -400,7 +441,8 @@ private:
         const char *found = name.error() != 0 ? nullptr : get(request_, name.c_str());
         return found == nullptr ? std::string_view() : std::string_view(found);
     }
-    template <class Get> std::optional<std::string_view> find(const Text &name, Get get) const noexcept
+    template <class Get>
+    std::optional<std::string_view> find(const Text &name, Get get) const noexcept
     {
         const std::string_view found = view(name, get);
         return found.data() == nullptr ? std::nullopt : std::optional(found);

@@ -1,8 +1,11 @@
-/* The response, as a view: what response.h has, with std::string_view, and functions with captures for what happens later.
+/* The response, as a view: what response.h has, with std::string_view, and functions with captures
+ * for what happens later.
  *
- * A Response is one pointer, freely copied, and owns nothing; it is good until it has been sent or the client has gone. Who answers later keeps a Later, which
- * knows. Functions that are given to a response are moved into the exchange's memory, and destroyed when the exchange ends; so what would be given
- * anew again and again (to a stream of events) is given once. They get the Response in front of their arguments if they want it. */
+ * A Response is one pointer, freely copied, and owns nothing; it is good until it has been sent or
+ * the client has gone. Who answers later keeps a Later, which knows. Functions that are given to a
+ * response are moved into the exchange's memory, and destroyed when the exchange ends; so what
+ * would be given anew again and again (to a stream of events) is given once. They get the Response
+ * in front of their arguments if they want it. */
 #ifndef UVHTTP_RESPONSE_HPP
 #define UVHTTP_RESPONSE_HPP
 
@@ -93,9 +96,11 @@ public:
     Result add(const Text &name, const Text &value) noexcept
     {
         const int error = prepared_ ? detail::errorOf(name, value) : int{UVHTTP_ENOMEM};
-        return error != 0 ? error : uvhttp_prepared_add(prepared_.get(), name.c_str(), value.c_str());
+        return error != 0 ? error
+                          : uvhttp_prepared_add(prepared_.get(), name.c_str(), value.c_str());
     }
-    /* As uvhttp_prepared_set_body: the bytes stay the caller's, live and do not change as long as this object lives. */
+    /* As uvhttp_prepared_set_body: the bytes stay the caller's, live and do not change as long as
+     * this object lives. */
     void setBody(std::string_view body) noexcept
     {
         if (prepared_)
@@ -124,7 +129,10 @@ public:
 
     /* ---- status and fields ---- */
 
-    Result setStatus(int status) const noexcept { return uvhttp_response_set_status(response_, status); }
+    Result setStatus(int status) const noexcept
+    {
+        return uvhttp_response_set_status(response_, status);
+    }
     int status() const noexcept { return uvhttp_response_status(response_); }
     Result setHeader(const Text &name, const Text &value) const noexcept
     {
@@ -165,9 +173,9 @@ public:
     /* Copies the bytes, if they do not leave at once. `type` NULL: as it was set. */
     Result send(int status, const Text &type, std::string_view body) const noexcept
     {
-        return type.error() != 0
-                   ? type.error()
-                   : uvhttp_response_send(response_, status, type.c_str(), body.data(), body.size());
+        return type.error() != 0 ? type.error()
+                                 : uvhttp_response_send(response_, status, type.c_str(),
+                                                        body.data(), body.size());
     }
     /* Takes the bytes over: for large bodies that are there as a string. */
     Result sendOwned(int status, const Text &type, std::string body) const noexcept
@@ -175,34 +183,40 @@ public:
         if (type.error() != 0)
             return type.error();
         auto *kept = lend(std::move(body));
-        return kept == nullptr ? int{UVHTTP_ENOMEM}
-                               : uvhttp_response_send_borrowed(response_, status, type.c_str(), kept->data(),
-                                                               kept->size(), giveBack<std::string>, kept);
+        return kept == nullptr
+                   ? int{UVHTTP_ENOMEM}
+                   : uvhttp_response_send_borrowed(response_, status, type.c_str(), kept->data(),
+                                                   kept->size(), giveBack<std::string>, kept);
     }
-    /* One body made of parts, one behind the other. What they refer to has to stay until they are sent: it outlives the server, or belongs to `keep`, which is moved
-     * into the exchange's memory and destroyed when it is not needed any more (so its bytes must not move with it: a std::vector, a std::unique_ptr). */
+    /* One body made of parts, one behind the other. What they refer to has to stay until they are
+     * sent: it outlives the server, or belongs to `keep`, which is moved into the exchange's memory
+     * and destroyed when it is not needed any more (so its bytes must not move with it: a
+     * std::vector, a std::unique_ptr). */
     Result sendParts(int status, const Text &type, std::span<const BodyPart> parts) const noexcept
     {
-        return type.error() != 0 ? type.error()
-                                 : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
-                                                              parts.size(), nullptr, nullptr);
+        return type.error() != 0
+                   ? type.error()
+                   : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
+                                                parts.size(), nullptr, nullptr);
     }
     template <class Keep>
-    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts, Keep &&keep) const
+    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts,
+                     Keep &&keep) const
     {
         if (type.error() != 0)
             return type.error();
         auto *kept = lend(std::forward<Keep>(keep));
-        return kept == nullptr ? int{UVHTTP_ENOMEM}
-                               : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
-                                                            parts.size(), giveBack<std::decay_t<Keep>>, kept);
+        return kept == nullptr
+                   ? int{UVHTTP_ENOMEM}
+                   : uvhttp_response_send_parts(response_, status, type.c_str(), parts.data(),
+                                                parts.size(), giveBack<std::decay_t<Keep>>, kept);
     }
     /* Refers to the bytes, which must outlive the server: literals, tables. */
     Result sendStatic(int status, const Text &type, std::string_view body) const noexcept
     {
-        return type.error() != 0
-                   ? type.error()
-                   : uvhttp_response_send_static(response_, status, type.c_str(), body.data(), body.size());
+        return type.error() != 0 ? type.error()
+                                 : uvhttp_response_send_static(response_, status, type.c_str(),
+                                                               body.data(), body.size());
     }
     Result sendText(int status, std::string_view text) const noexcept
     {
@@ -216,23 +230,29 @@ public:
     {
         return send(status, "application/json", json);
     }
-    Result sendStatus(int status) const noexcept { return uvhttp_response_send_status(response_, status); }
+    Result sendStatus(int status) const noexcept
+    {
+        return uvhttp_response_send_status(response_, status);
+    }
     /* 425, for an early request (Request::isEarly). */
     Result sendTooEarly() const noexcept { return uvhttp_response_send_too_early(response_); }
     Result redirect(int status, const Text &location) const noexcept
     {
-        return location.error() != 0 ? location.error()
-                                     : uvhttp_response_redirect(response_, status, location.c_str());
+        return location.error() != 0
+                   ? location.error()
+                   : uvhttp_response_redirect(response_, status, location.c_str());
     }
     Result sendFile(int status, const Text &path) const noexcept
     {
-        return path.error() != 0 ? path.error() : uvhttp_response_send_file(response_, status, path.c_str());
+        return path.error() != 0 ? path.error()
+                                 : uvhttp_response_send_file(response_, status, path.c_str());
     }
     Result sendEarlyHints() const noexcept { return uvhttp_response_send_early_hints(response_); }
 
     /* ---- an answer in pieces ---- */
 
-    Result begin(int status, const Text &type, std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
+    Result begin(int status, const Text &type,
+                 std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
     {
         return type.error() != 0 ? type.error()
                                  : uvhttp_response_begin(response_, status, type.c_str(), length);
@@ -253,8 +273,8 @@ public:
     /* The client has ended its side: most have closed the connection then. */
     bool peerEnded() const noexcept { return uvhttp_response_peer_ended(response_); }
 
-    /* Called once when the client has ended its side: most have closed the connection then. It can still be answered;
-     * UVHTTP_EGONE as its result closes the connection. */
+    /* Called once when the client has ended its side: most have closed the connection then. It can
+     * still be answered; UVHTTP_EGONE as its result closes the connection. */
     template <class F> Result onPeerEnd(F &&ended) const
     {
         using Kept = std::decay_t<F>;
@@ -277,7 +297,8 @@ public:
     template <class F> Result onDrain(F &&drain) const
     {
         using Kept = std::decay_t<F>;
-        static_assert(detail::takes<Kept, Response>, "a drain function takes nothing, or a Response");
+        static_assert(detail::takes<Kept, Response>,
+                      "a drain function takes nothing, or a Response");
         Kept *kept = store(std::forward<F>(drain));
         if (kept == nullptr)
             return UVHTTP_ENOMEM;
@@ -292,8 +313,9 @@ public:
         return 0;
     }
 
-    /* Has the server ask for the body: `pull` gets a std::span<char> and returns how many bytes it has put there, 0 at the end, UVHTTP_EFULL when there are none
-     * yet (resumePull asks again), another negative code when it has failed. */
+    /* Has the server ask for the body: `pull` gets a std::span<char> and returns how many bytes it
+     * has put there, 0 at the end, UVHTTP_EFULL when there are none yet (resumePull asks again),
+     * another negative code when it has failed. */
     template <class F>
     Result sendPulled(int status, const Text &type, F &&pull,
                       std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
@@ -305,8 +327,8 @@ public:
             return type.error();
         Kept *kept = store(std::forward<F>(pull));
         return kept == nullptr ? int{UVHTTP_ENOMEM}
-                               : uvhttp_response_send_pulled(response_, status, type.c_str(), length,
-                                                             pullFrom<Kept>, nullptr, kept);
+                               : uvhttp_response_send_pulled(response_, status, type.c_str(),
+                                                             length, pullFrom<Kept>, nullptr, kept);
     }
     void resumePull() const noexcept { uvhttp_response_resume_pull(response_); }
 
@@ -320,13 +342,15 @@ public:
 
     /* ---- later, and elsewhere ---- */
 
-    /* What keeps the response for an answer that is given later, from a callback on this loop; `gone` is called when the client goes, a timeout strikes or
-     * the server stops before that. Empty when memory ran out. Of several the last one counts. */
+    /* What keeps the response for an answer that is given later, from a callback on this loop;
+     * `gone` is called when the client goes, a timeout strikes or the server stops before that.
+     * Empty when memory ran out. Of several the last one counts. */
     template <class F> Later later(F &&gone) const;
     Later later() const;
 
-    /* Runs `work()` on a thread of the quick lane, then `done` with what it returned on the loop, with the Response in front. An exception of `work` becomes a 500
-     * (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the queue is full; returned by a handler, it is a 503. */
+    /* Runs `work()` on a thread of the quick lane, then `done` with what it returned on the loop,
+     * with the Response in front. An exception of `work` becomes a 500 (std::bad_alloc: 503), and
+     * `done` does not run. UVHTTP_EFULL: the queue is full; returned by a handler, it is a 503. */
     template <class Work, class Done> Result defer(Work &&work, Done &&done) const;
 
     /* The same in the heavy lane, for work that takes long. */
@@ -340,7 +364,10 @@ public:
         return uvhttp_auth_decide(response_, verdict);
     }
     /* Answers as if a handler had returned this failure. */
-    Result fail(Result error) const noexcept { return uvhttp_response_fail(response_, error.code()); }
+    Result fail(Result error) const noexcept
+    {
+        return uvhttp_response_fail(response_, error.code());
+    }
 
     /* Goes over to another protocol; stream.hpp says what a handler of streams is. */
     template <class H> Result upgrade(const Text &protocol, H &&handler) const
@@ -349,7 +376,8 @@ public:
         if (protocol.error() != 0)
             return protocol.error();
         std::unique_ptr<Handler> kept(new (std::nothrow) Handler(std::forward<H>(handler)));
-        return kept ? Handler::open(response_, protocol.c_str(), std::move(kept)) : Result(UVHTTP_ENOMEM);
+        return kept ? Handler::open(response_, protocol.c_str(), std::move(kept))
+                    : Result(UVHTTP_ENOMEM);
     }
 
     /* ---- what others see of it ---- */
@@ -366,7 +394,8 @@ public:
                          response_,
                          [](uvhttp_request_t *, uvhttp_response_t *response, void *arg) noexcept {
                              return detail::guard(response, [&] {
-                                 return detail::callWith(detail::stored<Kept>(arg), Response(response));
+                                 return detail::callWith(detail::stored<Kept>(arg),
+                                                         Response(response));
                              });
                          },
                          kept);
@@ -380,20 +409,23 @@ public:
     }
     /* It goes out in pieces: in such a function, and behind it. */
     bool inPieces() const noexcept { return uvhttp_response_in_pieces(response_); }
-    /* Has the pieces pass through a function that gets a uvhttp_filter_event_t, a std::string_view and a FilterOutput, in front a Response if it wants one. What it appends
-     * goes out instead. In a function given to onSend. */
+    /* Has the pieces pass through a function that gets a uvhttp_filter_event_t, a std::string_view
+     * and a FilterOutput, in front a Response if it wants one. What it appends goes out instead. In
+     * a function given to onSend. */
     template <class F> Result filter(F &&filter) const
     {
         using Kept = std::decay_t<F>;
-        static_assert(detail::takes<Kept, Response, uvhttp_filter_event_t, std::string_view, FilterOutput>,
-                      "a filter takes a uvhttp_filter_event_t, a std::string_view and a FilterOutput");
+        static_assert(
+            detail::takes<Kept, Response, uvhttp_filter_event_t, std::string_view, FilterOutput>,
+            "a filter takes a uvhttp_filter_event_t, a std::string_view and a FilterOutput");
         Kept *kept = lend(std::forward<F>(filter));
         return kept == nullptr
                    ? int{UVHTTP_ENOMEM}
                    : uvhttp_response_filter(
                          response_,
-                         [](uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
-                            std::size_t size, uvhttp_filter_output_t *output, void *arg) noexcept {
+                         [](uvhttp_response_t *response, uvhttp_filter_event_t event,
+                            const void *data, std::size_t size, uvhttp_filter_output_t *output,
+                            void *arg) noexcept {
                              return detail::guard(response, [&] {
                                  return detail::callWith(
                                      detail::stored<Kept>(arg), Response(response), event,
@@ -403,7 +435,10 @@ public:
                          },
                          giveBack<Kept>, kept);
     }
-    void limitBody(std::uint64_t most) const noexcept { uvhttp_response_limit_body(response_, most); }
+    void limitBody(std::uint64_t most) const noexcept
+    {
+        uvhttp_response_limit_body(response_, most);
+    }
     /* 0 lifts the limit; see uvhttp_response_limit_rate. */
     Result limitRate(std::uint64_t bytes_per_second, std::uint64_t burst = 0) const noexcept
     {
@@ -423,9 +458,11 @@ public:
 private:
     template <class F> std::decay_t<F> *store(F &&from) const
     {
-        return detail::storeInExchange<std::decay_t<F>>(request().native(), nullptr, std::forward<F>(from));
+        return detail::storeInExchange<std::decay_t<F>>(request().native(), nullptr,
+                                                        std::forward<F>(from));
     }
-    /* Memory of the exchange too, but destroyed by giveBack: for what C says when it does not need it any more. */
+    /* Memory of the exchange too, but destroyed by giveBack: for what C says when it does not need
+     * it any more. */
     template <class F> std::decay_t<F> *lend(F &&from) const
     {
         using Kept = std::decay_t<F>;
@@ -437,14 +474,16 @@ private:
     {
         std::destroy_at(static_cast<Kept *>(arg));
     }
-    template <class Call> Result withTexts(Call call, const Text &name, const Text &value) const noexcept
+    template <class Call>
+    Result withTexts(Call call, const Text &name, const Text &value) const noexcept
     {
         const int error = detail::errorOf(name, value);
         if (error != 0)
             return error == UVHTTP_EINVAL ? UVHTTP_EHEADER : error;
         return call(response_, name.c_str(), value.c_str());
     }
-    /* Calls `call` with the cookie as C has it; its texts are copied on the stack, which they rarely exceed. */
+    /* Calls `call` with the cookie as C has it; its texts are copied on the stack, which they
+     * rarely exceed. */
     template <class Call> static Result withCookie(const Cookie &cookie, Call call) noexcept
     {
         const Text name(cookie.name), value(cookie.value), domain(cookie.domain), path(cookie.path);
@@ -465,12 +504,12 @@ private:
         return call(&raw);
     }
     template <class F>
-    static int pullFrom(uvhttp_response_t *response, char *buffer, std::size_t size, std::size_t *length,
-                        void *arg) noexcept
+    static int pullFrom(uvhttp_response_t *response, char *buffer, std::size_t size,
+                        std::size_t *length, void *arg) noexcept
     {
         return detail::guard(response, [&]() -> int {
-            const auto found = static_cast<std::ptrdiff_t>(
-                detail::callWith(detail::stored<F>(arg), Response(response), std::span<char>(buffer, size)));
+            const auto found = static_cast<std::ptrdiff_t>(detail::callWith(
+                detail::stored<F>(arg), Response(response), std::span<char>(buffer, size)));
             if (found < 0)
                 return static_cast<int>(found);
             if (static_cast<std::size_t>(found) > size)
@@ -486,7 +525,8 @@ private:
 namespace detail
 {
 
-/* What a Later and its exchange know of each other. Lives in the exchange, and when that ends first, tells the Later. */
+/* What a Later and its exchange know of each other. Lives in the exchange, and when that ends
+ * first, tells the Later. */
 struct Waiting {
     explicit Waiting(uvhttp_response_t *of) noexcept : response(of) {}
     Waiting(const Waiting &) = delete;
@@ -574,13 +614,14 @@ private:
 
 } // namespace detail
 
-/* The right, and the duty, to answer later: res.later(), kept until it is time. False in a condition once there is nobody to answer any more, so nothing
- * has to be remembered:
+/* The right, and the duty, to answer later: res.later(), kept until it is time. False in a
+ * condition once there is nobody to answer any more, so nothing has to be remembered:
  *
  *     if (later)
  *         later->sendText(200, "at last\n");
  *
- * One that is destroyed without an answer gives 500; a body that has begun is ended. Moves; for the loop's thread only, as everything of a response. */
+ * One that is destroyed without an answer gives 500; a body that has begun is ended. Moves; for the
+ * loop's thread only, as everything of a response. */
 class Later
 {
 public:
@@ -607,7 +648,8 @@ public:
     const Response *operator->() const noexcept { return &response_; }
     Response operator*() const noexcept { return response_; }
 
-    /* Lets go: nobody is told any more, nothing is done at the end. To be followed by the answer, or by proceed(). */
+    /* Lets go: nobody is told any more, nothing is done at the end. To be followed by the answer,
+     * or by proceed(). */
     Response release() noexcept
     {
         if (waiting_ != nullptr)
@@ -668,7 +710,8 @@ template <class F> Later Response::later(F &&gone) const
 {
     using Kept = detail::WaitingWith<std::decay_t<F>>;
     static_assert(std::is_invocable_v<std::decay_t<F> &>, "it takes nothing: the response is gone");
-    Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, response_, std::forward<F>(gone));
+    Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, response_,
+                                               std::forward<F>(gone));
     if (kept != nullptr)
         uvhttp_response_on_abort(response_, Kept::aborted, kept);
     return Later(kept);
@@ -688,16 +731,18 @@ template <class Work, class Done>
 Result deferBy(DeferFunction defer, Response response, Work &&work, Done &&done)
 {
     using Kept = Deferred<std::decay_t<Work>, std::decay_t<Done>>;
-    Kept *kept = storeInExchange<Kept>(response.request().native(), nullptr, std::forward<Work>(work),
-                                       std::forward<Done>(done));
-    return kept == nullptr ? int{UVHTTP_ENOMEM} : defer(response.native(), Kept::run, Kept::finish, kept);
+    Kept *kept = storeInExchange<Kept>(response.request().native(), nullptr,
+                                       std::forward<Work>(work), std::forward<Done>(done));
+    return kept == nullptr ? int{UVHTTP_ENOMEM}
+                           : defer(response.native(), Kept::run, Kept::finish, kept);
 }
 
 } // namespace detail
 
 template <class Work, class Done> Result Response::defer(Work &&work, Done &&done) const
 {
-    return detail::deferBy(uvhttp_response_defer, *this, std::forward<Work>(work), std::forward<Done>(done));
+    return detail::deferBy(uvhttp_response_defer, *this, std::forward<Work>(work),
+                           std::forward<Done>(done));
 }
 
 template <class Work, class Done> Result Response::deferHeavy(Work &&work, Done &&done) const
@@ -716,8 +761,8 @@ template <class F> Result Request::onBody(F &&take) const
                ? int{UVHTTP_ENOMEM}
                : uvhttp_request_on_body(
                      request_,
-                     [](uvhttp_request_t *, uvhttp_response_t *response, const char *data, std::size_t size,
-                        void *arg) noexcept {
+                     [](uvhttp_request_t *, uvhttp_response_t *response, const char *data,
+                        std::size_t size, void *arg) noexcept {
                          return detail::guard(response, [&] {
                              return detail::callWith(detail::stored<Kept>(arg), Response(response),
                                                      std::string_view(data, size));
@@ -731,7 +776,8 @@ Result Request::uploadToFile(const Text &folder, const Text &name, const UploadO
                              F &&done) const
 {
     using Kept = std::decay_t<F>;
-    static_assert(detail::takes<Kept, Response, const Upload &>, "it takes a const uvhttp::Upload &");
+    static_assert(detail::takes<Kept, Response, const Upload &>,
+                  "it takes a const uvhttp::Upload &");
     Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
     if (kept == nullptr)
         return UVHTTP_ENOMEM;
@@ -750,7 +796,8 @@ Result Request::uploadToFile(const Text &folder, const Text &name, const UploadO
 template <class F> Result Request::readForm(const FormOptions &options, F &&done) const
 {
     using Kept = std::decay_t<F>;
-    static_assert(detail::takes<Kept, Response, const FormData &>, "it takes a const uvhttp::FormData &");
+    static_assert(detail::takes<Kept, Response, const FormData &>,
+                  "it takes a const uvhttp::FormData &");
     const detail::Option folder(options.folder);
     Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
     if (kept == nullptr || folder.error() != 0)
@@ -769,7 +816,8 @@ template <class F> Result Request::readForm(const FormOptions &options, F &&done
         [](uvhttp_request_t *, uvhttp_response_t *response, const uvhttp_form_data_t *form,
            void *arg) noexcept {
             return detail::guard(response, [&] {
-                return detail::callWith(detail::stored<Kept>(arg), Response(response), FormData(form));
+                return detail::callWith(detail::stored<Kept>(arg), Response(response),
+                                        FormData(form));
             });
         },
         kept);

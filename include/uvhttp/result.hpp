@@ -1,8 +1,9 @@
 /* What calls and handlers of uvhttp.hpp give back, and the texts they are given.
  *
- * Errors are values, as in the rest of uvhttp, for three reasons: a program without exceptions uses the same interface; a handler hands on what a
- * call said by returning it; and setting a server up is one chain of calls with one look at the end, since the first failure stays (server.hpp). Whoever
- * prefers exceptions throws where that suits: one that leaves a handler becomes a 500. */
+ * Errors are values, as in the rest of uvhttp, for three reasons: a program without exceptions uses
+ * the same interface; a handler hands on what a call said by returning it; and setting a server up
+ * is one chain of calls with one look at the end, since the first failure stays (server.hpp).
+ * Whoever prefers exceptions throws where that suits: one that leaves a handler becomes a 500. */
 #ifndef UVHTTP_RESULT_HPP
 #define UVHTTP_RESULT_HPP
 
@@ -18,11 +19,11 @@
 namespace uvhttp
 {
 
-/* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition when it is a failure, as std::error_code is:
+/* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition when it is a
+ * failure, as std::error_code is:
  *
  *     if (uvhttp::Result error = res.setHeader("X-Name", name))
- *         return error;
- */
+ *         return error; */
 class [[nodiscard]] Result
 {
 public:
@@ -49,9 +50,10 @@ private:
 /* What a middleware returns to let a request pass, and a handler that leaves it to the next one. */
 inline constexpr Result next(UVHTTP_DECLINED);
 
-/* A text as the C functions take it, with NUL at its end. Made from what is given: a literal, a `const char *` and a std::string are used as they are;
- * a std::string_view, behind which there may be no NUL, is copied, on the stack up to 127 bytes. A text with a NUL inside is an
- * error, never a shorter text. Only for parameters. */
+/* A text as the C functions take it, with NUL at its end. Made from what is given: a literal, a
+ * `const char *` and a std::string are used as they are; a std::string_view, behind which there may
+ * be no NUL, is copied, on the stack up to 127 bytes. A text with a NUL inside is an error, never a
+ * shorter text. Only for parameters. */
 class Text
 {
 public:

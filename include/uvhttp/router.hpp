@@ -1,11 +1,14 @@
 /* Routes, groups, hosts and middleware (router.h), with functions and objects that have captures.
  *
- * A handler gets a Request and a Response, or one of them, and returns nothing, a Result or an int: nothing and 0 say that it has answered or will,
- * uvhttp::next leaves the request to the next one, a failure becomes 500 or 503. A middleware is the same and must say which. Both are moved
- * to the heap once, when they are added, belong to the server, and are destroyed with it. With several workers (config.h), and on threads that block
- * (RouteOptions::blocking), several requests call one handler at the same time: what it has captured needs a lock then.
+ * A handler gets a Request and a Response, or one of them, and returns nothing, a Result or an int:
+ * nothing and 0 say that it has answered or will, uvhttp::next leaves the request to the next one,
+ * a failure becomes 500 or 503. A middleware is the same and must say which. Both are moved to the
+ * heap once, when they are added, belong to the server, and are destroyed with it. With several
+ * workers (config.h), and on threads that block (RouteOptions::blocking), several requests call one
+ * handler at the same time: what it has captured needs a lock then.
  *
- * The first failure stays with the server (Server::error): what is added after it is not, and the functions are destroyed at once. */
+ * The first failure stays with the server (Server::error): what is added after it is not, and the
+ * functions are destroyed at once. */
 #ifndef UVHTTP_ROUTER_HPP
 #define UVHTTP_ROUTER_HPP
 
@@ -26,7 +29,8 @@ namespace uvhttp
 struct WebSocketOptions;
 template <class F> class WebSocketEndpointOf;
 
-/* What a route may be told; see uvhttp_route_t. A middleware for one route alone goes into a group("") of it. */
+/* What a route may be told; see uvhttp_route_t. A middleware for one route alone goes into a
+ * group("") of it. */
 struct RouteOptions {
     bool stream = false;   /* the handler takes the body with Request::onBody */
     bool blocking = false; /* the handler may block: it runs on a thread of its own */
@@ -38,7 +42,8 @@ struct RouteOptions {
     std::string_view upgrade = {}; /* the protocol that its clients must offer to go over to */
 };
 
-/* A handler or middleware of C with its argument; the ready-made ones of modules.hpp are given as such. `error` is one that was made without success. */
+/* A handler or middleware of C with its argument; the ready-made ones of modules.hpp are given as
+ * such. `error` is one that was made without success. */
 struct Native {
     uvhttp_handler_cb handler = nullptr;
     void *arg = nullptr;
@@ -51,7 +56,8 @@ namespace detail
 
 template <class F>
 inline constexpr bool takesBoth = std::is_invocable_v<std::decay_t<F> &, Request, Response>;
-template <class F> inline constexpr bool takesResponse = std::is_invocable_v<std::decay_t<F> &, Response>;
+template <class F>
+inline constexpr bool takesResponse = std::is_invocable_v<std::decay_t<F> &, Response>;
 template <class F>
 inline constexpr bool isHandler =
     takesBoth<F> || takesResponse<F> || std::is_invocable_v<std::decay_t<F> &, Request>;
@@ -66,9 +72,11 @@ template <class F> decltype(auto) callHandler(F &handler, Request request, Respo
         return handler(request);
 }
 
-template <class F> int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg) noexcept
+template <class F>
+int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg) noexcept
 {
-    return guard(response, [&] { return callHandler(stored<F>(arg), Request(request), Response(response)); });
+    return guard(response,
+                 [&] { return callHandler(stored<F>(arg), Request(request), Response(response)); });
 }
 
 /* What a server and its groups have in common. `Self` has setup() and routes(), the router of C. */
@@ -77,7 +85,8 @@ template <class Self> class Routes
 public:
     /* `handler` is a function or a Native. The method "" stands for any. */
     template <class Handler>
-    Self &route(const Text &method, const Text &pattern, Handler &&handler, const RouteOptions &options = {})
+    Self &route(const Text &method, const Text &pattern, Handler &&handler,
+                const RouteOptions &options = {})
     {
         const std::string_view verb = shown(method), path = shown(pattern);
         const Text protocol(options.upgrade);
@@ -137,11 +146,13 @@ public:
     }
 
     /* WebSocket: websocket.hpp says what a handler is, and defines these. */
-    template <class F> Self &webSocket(const Text &pattern, F &&handler, const WebSocketOptions &options);
+    template <class F>
+    Self &webSocket(const Text &pattern, F &&handler, const WebSocketOptions &options);
     template <class F> Self &webSocket(const Text &pattern, F &&handler);
     /* An endpoint without a route: for clients, messages for many, and routes that have options. */
     template <class F>
-    WebSocketEndpointOf<std::decay_t<F>> webSocketEndpoint(F &&handler, const WebSocketOptions &options);
+    WebSocketEndpointOf<std::decay_t<F>> webSocketEndpoint(F &&handler,
+                                                           const WebSocketOptions &options);
 
     /* Adds a middleware: a function, or one of modules.hpp. */
     template <class Middleware> Self &use(Middleware &&middleware)
@@ -152,11 +163,13 @@ public:
             static_assert(
                 !std::is_void_v<decltype(callHandler(std::declval<std::decay_t<Middleware> &>(),
                                                      Request(nullptr), Response(nullptr)))>,
-                "a middleware returns uvhttp::next to let a request pass, or the result of answering");
+                "a middleware returns uvhttp::next to let a request pass, or the result of "
+                "answering");
         }
         const Native native = nativeOf(std::forward<Middleware>(middleware), "middleware", {});
         if (native.handler != nullptr)
-            setup().note(uvhttp_router_use(self().routes(), native.handler, native.arg), "middleware");
+            setup().note(uvhttp_router_use(self().routes(), native.handler, native.arg),
+                         "middleware");
         return self();
     }
 
@@ -174,7 +187,8 @@ public:
         (void)uvhttp_router_each(
             static_cast<const Self *>(this)->routes(),
             [](const uvhttp_route_info_t *route, void *arg) noexcept {
-                return swallow([&] { stored<decltype(call)>(arg)(*route); }) ? 0 : int{UVHTTP_EINVAL};
+                return swallow([&] { stored<decltype(call)>(arg)(*route); }) ? 0
+                                                                             : int{UVHTTP_EINVAL};
             },
             &call);
     }
@@ -189,7 +203,8 @@ private:
     {
         return text.c_str() == nullptr ? std::string_view() : text.c_str();
     }
-    template <class Handler> Native nativeOf(Handler &&handler, std::string_view what, std::string_view which)
+    template <class Handler>
+    Native nativeOf(Handler &&handler, std::string_view what, std::string_view which)
     {
         if constexpr (std::is_convertible_v<Handler &&, Native>) {
             const Native native = std::forward<Handler>(handler);
@@ -197,7 +212,8 @@ private:
                 setup().note(native.error.code(), native.what);
             return setup().error() ? Native{} : native;
         } else {
-            static_assert(isHandler<Handler>, "a handler takes a Request and a Response, or one of them");
+            static_assert(isHandler<Handler>,
+                          "a handler takes a Request and a Response, or one of them");
             auto *kept = setup().keep(std::forward<Handler>(handler), what, which);
             return kept == nullptr ? Native{} : Native{handle<std::decay_t<Handler>>, kept};
         }
@@ -210,7 +226,9 @@ private:
 class Router : public detail::Routes<Router>
 {
 public:
-    Router(detail::Setup &setup, uvhttp_router_t *router) noexcept : setup_(&setup), router_(router) {}
+    Router(detail::Setup &setup, uvhttp_router_t *router) noexcept : setup_(&setup), router_(router)
+    {
+    }
     /* NULL after a failure. */
     uvhttp_router_t *native() const noexcept { return router_; }
 
@@ -219,7 +237,8 @@ public:
     {
         uvhttp_router_t *group = nullptr;
         if (!setup_->error() && setup_->note(prefix.error(), "group"))
-            setup_->note(uvhttp_router_group(router_, prefix.c_str(), &group), "group", prefix.c_str());
+            setup_->note(uvhttp_router_group(router_, prefix.c_str(), &group), "group",
+                         prefix.c_str());
         return Router(*setup_, group);
     }
 

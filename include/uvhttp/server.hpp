@@ -1,8 +1,9 @@
 /* The server (server.h), its configuration, and the end of both.
  *
- * Setting up is a chain of calls that nobody has to check one by one: the first failure stays, what comes after it does nothing, and run() returns it, or
- * error() does before. One thread, that of the loop; stop() may be called from
- * others. With several workers (config.h) handlers run on several threads at once. */
+ * Setting up is a chain of calls that nobody has to check one by one: the first failure stays, what
+ * comes after it does nothing, and run() returns it, or error() does before. One thread, that of
+ * the loop; stop() may be called from others. With several workers (config.h) handlers run on
+ * several threads at once. */
 #ifndef UVHTTP_SERVER_HPP
 #define UVHTTP_SERVER_HPP
 
@@ -36,7 +37,8 @@ struct TopicsOptions;
 using Stats = uvhttp_stats_t;
 using Outcome = uvhttp_outcome_t;
 
-/* A uvhttp_config_t with every default: config->max_connections = 100. Given to one server, which copies it and takes the log function over. */
+/* A uvhttp_config_t with every default: config->max_connections = 100. Given to one server, which
+ * copies it and takes the log function over. */
 class Config
 {
 public:
@@ -52,7 +54,8 @@ public:
     uvhttp_config_t *operator->() noexcept { return &values_; }
     const uvhttp_config_t *operator->() const noexcept { return &values_; }
 
-    /* `log` gets a uvhttp_log_level_t and a std::string_view; from threads of the server, too (config.h). */
+    /* `log` gets a uvhttp_log_level_t and a std::string_view; from threads of the server, too
+     * (config.h). */
     template <class F> Config &onLog(F &&log)
     {
         using Kept = std::decay_t<F>;
@@ -80,8 +83,9 @@ private:
 class Server : public detail::Routes<Server>
 {
 public:
-    /* Without a loop the server has its own, which run() drives; with one, it must outlive the server, whose memory goes when the loop has run the last close
-     * callback. These throw std::bad_alloc, if anything; other failures are error(). */
+    /* Without a loop the server has its own, which run() drives; with one, it must outlive the
+     * server, whose memory goes when the loop has run the last close callback. These throw
+     * std::bad_alloc, if anything; other failures are error(). */
     explicit Server(uv_loop_s *loop = nullptr) : setup_(std::make_unique<detail::Setup>())
     {
         begin(uvhttp_server_new(loop));
@@ -105,10 +109,12 @@ public:
     /* Stops at once what still runs, and destroys handlers and all. Not from inside a handler. */
     ~Server() = default;
 
-    /* NULL when memory ran out, and of a server that was moved from, of which nothing else may be asked. */
+    /* NULL when memory ran out, and of a server that was moved from, of which nothing else may be
+     * asked. */
     uvhttp_server_t *native() const noexcept { return setup_ ? setup_->server() : nullptr; }
 
-    /* The first failure of setting up, and what it was about: a method with its pattern, an address, a folder; good as long as the server. */
+    /* The first failure of setting up, and what it was about: a method with its pattern, an
+     * address, a folder; good as long as the server. */
     Result error() const noexcept { return setup_->error(); }
     const char *where() const noexcept { return setup_->where(); }
 
@@ -143,8 +149,8 @@ public:
         const Native given = files;
         if (!setup_->error() && setup_->note(prefix.error(), "files") &&
             setup_->note(given.error.code(), given.what))
-            setup_->note(uvhttp_static_mount_opened(native(), prefix.c_str(), files.native()), "files",
-                         prefix.c_str());
+            setup_->note(uvhttp_static_mount_opened(native(), prefix.c_str(), files.native()),
+                         "files", prefix.c_str());
         return *this;
     }
     Server &files(const Text &prefix, const Files &&files) = delete;
@@ -158,7 +164,8 @@ public:
     Topics topics() noexcept;
     Topics topics(const TopicsOptions &options) noexcept;
 
-    /* `finished` gets a Request, a Response and a const Outcome & when an exchange is over. At most one. */
+    /* `finished` gets a Request, a Response and a const Outcome & when an exchange is over. At most
+     * one. */
     template <class F> Server &onFinished(F &&finished)
     {
         using Kept = std::decay_t<F>;
@@ -169,8 +176,8 @@ public:
         } else if (Kept *kept = setup_->keep(std::forward<F>(finished), "onFinished")) {
             uvhttp_server_on_finished(
                 native(),
-                [](uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_outcome_t *outcome,
-                   void *arg) noexcept {
+                [](uvhttp_request_t *request, uvhttp_response_t *response,
+                   const uvhttp_outcome_t *outcome, void *arg) noexcept {
                     (void)detail::guard(response, [&] {
                         detail::stored<Kept>(arg)(Request(request), Response(response), *outcome);
                     });
@@ -213,7 +220,8 @@ public:
         return *this;
     }
 
-    /* Has something live as long as the server: what handlers refer to. Its address, NULL after a failure. */
+    /* Has something live as long as the server: what handlers refer to. Its address, NULL after a
+     * failure. */
     template <class T> std::decay_t<T> *own(T &&object)
     {
         return setup_->keep(std::forward<T>(object), "own");
@@ -223,8 +231,8 @@ public:
     Server &listen(const Text &address, int port) noexcept
     {
         char where[96];
-        std::snprintf(where, sizeof where, "%s port %d", address.c_str() == nullptr ? "" : address.c_str(),
-                      port);
+        std::snprintf(where, sizeof where, "%s port %d",
+                      address.c_str() == nullptr ? "" : address.c_str(), port);
         if (!setup_->error() && setup_->note(address.error(), "listen"))
             setup_->note(uvhttp_server_listen(native(), address.c_str(), port), where);
         return *this;
@@ -233,20 +241,23 @@ public:
     Server &listenTls(const Text &address, int port, const Tls &tls) noexcept
     {
         char where[96];
-        std::snprintf(where, sizeof where, "%s port %d", address.c_str() == nullptr ? "" : address.c_str(),
-                      port);
+        std::snprintf(where, sizeof where, "%s port %d",
+                      address.c_str() == nullptr ? "" : address.c_str(), port);
         if (!setup_->error() && setup_->note(address.error(), "listen") && takes(tls))
-            setup_->note(uvhttp_server_listen_tls(native(), address.c_str(), port, tls.native()), where);
+            setup_->note(uvhttp_server_listen_tls(native(), address.c_str(), port, tls.native()),
+                         where);
         return *this;
     }
     /* On a unix socket: the permissions of its file, 0: what the umask leaves (embedding.h). */
     Server &listenUnix(const Text &path, unsigned mode = 0) noexcept
     {
         if (!setup_->error() && setup_->note(path.error(), "listen"))
-            setup_->note(uvhttp_server_listen_unix(native(), path.c_str(), mode), "listen", path.c_str());
+            setup_->note(uvhttp_server_listen_unix(native(), path.c_str(), mode), "listen",
+                         path.c_str());
         return *this;
     }
-    /* On a socket that listens already, which is the server's from then on; after a failure it stays yours. */
+    /* On a socket that listens already, which is the server's from then on; after a failure it
+     * stays yours. */
     Server &listenFd(int descriptor) noexcept
     {
         if (!setup_->error())
@@ -257,7 +268,8 @@ public:
     Server &listenFdTls(int descriptor, const Tls &tls) noexcept
     {
         if (!setup_->error() && takes(tls))
-            setup_->note(uvhttp_server_listen_fd_tls(native(), descriptor, tls.native()), "descriptor");
+            setup_->note(uvhttp_server_listen_fd_tls(native(), descriptor, tls.native()),
+                         "descriptor");
         return *this;
     }
     /* On those the process was started with, by systemd for instance: how many there are. */
@@ -268,13 +280,15 @@ public:
             setup_->note(uvhttp_server_listen_inherited(native(), &count), "inherited sockets");
         return count;
     }
-    /* Believes what these proxies say of their clients: server.trustProxies({"10.0.0.0/8", "unix"}). */
+    /* Believes what these proxies say of their clients: server.trustProxies({"10.0.0.0/8",
+     * "unix"}). */
     Server &trustProxies(std::span<const char *const> prefixes,
                          uvhttp_forwarding_t fields = UVHTTP_FORWARDING_X) noexcept
     {
         if (!setup_->error())
-            setup_->note(uvhttp_server_trust_proxies(native(), prefixes.data(), prefixes.size(), fields),
-                         "proxies");
+            setup_->note(
+                uvhttp_server_trust_proxies(native(), prefixes.data(), prefixes.size(), fields),
+                "proxies");
         return *this;
     }
     Server &trustProxies(std::initializer_list<const char *> prefixes,
@@ -300,18 +314,23 @@ public:
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
 
-    /* Calls `function`, with the number of the worker if it takes one, on the thread of a worker: of Request::worker for an answer from a thread of yours. Any
-     * thread. It is moved to the heap, and destroyed behind the call on the worker's thread; after a failure at once, on this one. */
+    /* Calls `function`, with the number of the worker if it takes one, on the thread of a
+     * worker: of Request::worker for an answer from a thread of yours. Any thread. It is moved
+     * to the heap, and destroyed behind the call on the worker's thread; after a failure at
+     * once, on this one. */
     template <class F> Result postTo(std::size_t worker, F &&function) const
     {
         using Kept = std::decay_t<F>;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
         return kept ? postTo(worker, kept) : Result(UVHTTP_ENOMEM);
     }
-    /* The same with one that lies on the heap already, and stays the caller's after a failure: for what holds a Later, which no other thread may destroy. */
-    template <class F> Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
+    /* The same with one that lies on the heap already, and stays the caller's after a failure: for
+     * what holds a Later, which no other thread may destroy. */
+    template <class F>
+    Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
     {
-        static_assert(detail::takes<F, std::size_t>, "it takes nothing, or the number of the worker");
+        static_assert(detail::takes<F, std::size_t>,
+                      "it takes nothing, or the number of the worker");
         if (!function)
             return UVHTTP_EINVAL;
         F *const given = function.release(); /* it may run, and be gone, before the call returns */
@@ -328,7 +347,8 @@ public:
     }
     std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(native()); }
 
-    /* The port of the first listener, 0 before; the loop; the counters, refreshed, all 0 without a server. */
+    /* The port of the first listener, 0 before; the loop; the counters, refreshed, all 0 without a
+     * server. */
     int port() noexcept { return uvhttp_server_port(native()); }
     uv_loop_s *loop() noexcept { return uvhttp_server_loop(native()); }
     const Stats &stats() noexcept

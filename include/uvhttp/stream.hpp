@@ -1,16 +1,20 @@
-/* Streams, as a view: what a connection becomes behind an upgrade (stream.h). Response::upgrade makes one, and stores what handles it.
+/* Streams, as a view: what a connection becomes behind an upgrade (stream.h). Response::upgrade
+ * makes one, and stores what handles it.
  *
- * A handler of a stream is a function that gets a Stream and a std::string_view, empty when the client has ended its side; or an object with
+ * A handler of a stream is a function that gets a Stream and a std::string_view, empty when the
+ * client has ended its side; or an object with
  *
- *     void data(uvhttp::Stream, std::string_view)     the same; required. Who takes a std::span<char> instead may overwrite it
+ *     void data(uvhttp::Stream, std::string_view)     the same; required. Who takes a
+ *     std::span<char> instead may overwrite it
  *     void opened(uvhttp::Stream)                     behind the 101, before anything comes
  *     void drain(uvhttp::Stream)                      after UVHTTP_EFULL everything has left
  *     void timer(uvhttp::Stream)                      the time of setTimer has passed
  *     void stopping(uvhttp::Stream)                   the server stops: say goodbye
  *     void closed()                                   it is over
  *
- * all but the first of which may be left out. It is moved to the heap once, for each connection that is upgraded, and destroyed when the stream is
- * over, behind `closed`; also when it closes the stream itself, then after its function has returned. An exception closes the stream. */
+ * all but the first of which may be left out. It is moved to the heap once, for each connection
+ * that is upgraded, and destroyed when the stream is over, behind `closed`; also when it closes the
+ * stream itself, then after its function has returned. An exception closes the stream. */
 #ifndef UVHTTP_STREAM_HPP
 #define UVHTTP_STREAM_HPP
 
@@ -51,7 +55,8 @@ public:
     }
     std::size_t pending() const noexcept { return uvhttp_stream_pending(stream_); }
     void setBacklog(std::size_t bytes) const noexcept { uvhttp_stream_set_backlog(stream_, bytes); }
-    /* Has `timer` called once, in place of what was set before; zero takes it back. UVHTTP_EINVAL when the handler has none. */
+    /* Has `timer` called once, in place of what was set before; zero takes it back. UVHTTP_EINVAL
+     * when the handler has none. */
     Result setTimer(std::chrono::milliseconds time) const noexcept
     {
         if (time.count() < 0 || time.count() > std::int64_t{UINT32_MAX})
@@ -72,11 +77,14 @@ private:
 namespace detail
 {
 
-/* The handler of one stream, and the callbacks that know its type. It frees itself when the stream is closed and none of its functions runs. */
+/* The handler of one stream, and the callbacks that know its type. It frees itself when the stream
+ * is closed and none of its functions runs. */
 template <class H> class StreamHandler
 {
 public:
-    template <class From> explicit StreamHandler(From &&from) : handler_(std::forward<From>(from)) {}
+    template <class From> explicit StreamHandler(From &&from) : handler_(std::forward<From>(from))
+    {
+    }
 
     static Result open(uvhttp_response_t *response, const char *protocol,
                        std::unique_ptr<StreamHandler> handler) noexcept

@@ -14,8 +14,9 @@
  * existing ones keep theirs.
  *
  * TLS 1.2 and 1.3 (RFC 5246, RFC 8446). No renegotiation, no compression; early data only where
- * `early_data` allows it. Sessions are resumed by tickets (RFC 5077), whose keys change every `session_lifetime` seconds. A client
- * that offers protocols (ALPN, RFC 7301) has to offer http/1.1.
+ * `early_data` allows it. Sessions are resumed by tickets (RFC 5077), whose keys change every
+ * `session_lifetime` seconds. A client that offers protocols (ALPN, RFC 7301) has to offer
+ * http/1.1.
  *
  * In a build without OpenSSL (-DBUILD_WITH_HTTPS=OFF) uvhttp_tls_new returns UVHTTP_ENOTSUP. */
 #ifndef UVHTTP_TLS_H
@@ -79,43 +80,48 @@ typedef struct uvhttp_tls_config {
     uvhttp_tls_profile_t profile;
     uvhttp_tls_version_t min_version;
     uvhttp_tls_version_t max_version;
-    /* A name that OpenSSL does not know is refused, and so is a list for a version that is not spoken. */
+    /* A name that OpenSSL does not know is refused, and so is a list for a version that is not
+     * spoken. */
     const char *ciphers;       /* for TLS 1.2, as in ciphers(1); NULL: those of the profile */
     const char *cipher_suites; /* for TLS 1.3: "TLS_AES_128_GCM_SHA256:..."; NULL: OpenSSL's */
-    const char *groups;        /* of the key exchange, by preference; NULL: X25519:prime256v1:secp384r1 */
+    /* of the key exchange, by preference; NULL: X25519:prime256v1:secp384r1 */
+    const char *groups;
 
     bool no_tickets;         /* every handshake is a full one */
     size_t session_lifetime; /* seconds a session can be resumed, 1 to 604,800; 0: 7200 */
     /* A ticket of TLS 1.3 resumes a session once (RFC 8446 section 8.1); with each resumption the
-     * client gets a new one. A ticket that comes again, and any ticket while `max_used_tickets` used
-     * ones have not expired, gives a full handshake. All workers share what was used, and loads do
-     * not change it; other processes and machines with the same `ticket_key_files` do not know it, nor
-     * does this one after a restart: each accepts a ticket once. Tickets of TLS 1.2 can be used again
-     * until they expire: its clients do so. */
+     * client gets a new one. A ticket that comes again, and any ticket while `max_used_tickets`
+     * used ones have not expired, gives a full handshake. All workers share what was used, and
+     * loads do not change it; other processes and machines with the same `ticket_key_files` do not
+     * know it, nor does this one after a restart: each accepts a ticket once. Tickets of TLS 1.2
+     * can be used again until they expire: its clients do so. */
     bool one_time_tickets;
     size_t max_used_tickets; /* 1 to 16,777,216, at most 56 bytes each; 0: 131,072 */
-    /* Bytes of early data (RFC 8446 section 2.3) that are accepted from a client that resumes a session
-     * of TLS 1.3: it sends requests along with its first bytes, and has the response one round trip
-     * earlier. 1 to 1,048,576; 0: none. Somebody who records these bytes can send them again. So this
-     * implies `one_time_tickets`, and requests are served before the handshake is over only when their
-     * method is safe (GET, HEAD, OPTIONS, TRACE), without body and upgrade: others get 425 (RFC 8470),
-     * and the client sends them again on the same connection. See uvhttp_request_is_early for handlers
-     * to which a GET is more. Where client certificates are asked for, nothing is accepted early. With
-     * `ticket_key_files` nothing is for 20 seconds after uvhttp_tls_new, since who had the keys before is
-     * not known; each machine that has them may accept the same bytes once. */
+    /* Bytes of early data (RFC 8446 section 2.3) that are accepted from a client that resumes a
+     * session of TLS 1.3: it sends requests along with its first bytes, and has the response one
+     * round trip earlier. 1 to 1,048,576; 0: none. Somebody who records these bytes can send them
+     * again. So this implies `one_time_tickets`, and requests are served before the handshake is
+     * over only when their method is safe (GET, HEAD, OPTIONS, TRACE), without body and upgrade:
+     * others get 425 (RFC 8470), and the client sends them again on the same connection. See
+     * uvhttp_request_is_early for handlers to which a GET is more. Where client certificates are
+     * asked for, nothing is accepted early. With `ticket_key_files` nothing is for 20 seconds after
+     * uvhttp_tls_new, since who had the keys before is not known; each machine that has them may
+     * accept the same bytes once. */
     size_t early_data;
     /* Keys of tickets that several processes or machines share: files of 80 random bytes, as
      * nginx has them. The first one encrypts, all decrypt. NULL: random keys of our own. */
     const char *const *ticket_key_files;
     size_t ticket_key_file_count; /* at most 16 */
 
-    /* Kernel TLS (Linux, module `tls`): after the handshake the kernel encrypts what is sent with
-     * AES-GCM, and files go out by sendfile. Other connections, and all where the kernel has no such
-     * module, are encrypted by OpenSSL. A client that asks for new keys (KeyUpdate) is closed. */
+    /* Kernel TLS (Linux, module `tls`): after the handshake the kernel encrypts what is sent
+     * with AES-GCM, and files go out by sendfile. Other connections, and all where the kernel
+     * has no such module, are encrypted by OpenSSL. A client that asks for new keys (KeyUpdate)
+     * is closed. */
     bool ktls;
 
     uvhttp_tls_client_auth_t client_auth;
-    const char *client_ca_file;  /* PEM: authorities of client certificates; required with client_auth */
+    /* PEM: authorities of client certificates; required with client_auth */
+    const char *client_ca_file;
     const char *client_crl_file; /* PEM: revocation lists, one for each of them; NULL: none */
 
     /* Secrets of all sessions are appended to this file, for debugging with Wireshark, which
@@ -125,9 +131,10 @@ typedef struct uvhttp_tls_config {
     /* Files are looked at twice a second and loaded when one has changed. What cannot be loaded
      * changes nothing but the log, and is tried again within a minute. Starts a thread. */
     bool watch;
-    /* Hears of loads, of failed ones, and once a day of certificates and revocation lists that expire
-     * within 14 days.
-     * Called on the watching thread, which is started for it, too, and within a load. NULL: no one does. */
+    /* Hears of loads, of failed ones, and once a day of certificates and revocation lists that
+     * expire within 14 days.
+     * Called on the watching thread, which is started for it, too, and within a load. NULL: no one
+     * does. */
     uvhttp_log_cb log;
     void *log_arg;
 
@@ -149,11 +156,11 @@ typedef struct uvhttp_tls_config {
  *   UVHTTP_ENOTSUP: a build without OpenSSL;
  *   UVHTTP_ENOMEM;
  *   libuv's, of a thread that cannot be started for `watch` or `log`. */
-UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message,
-                                 size_t size);
+UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config,
+                                 char *message, size_t size);
 
-/* Frees `tls` when the last server that listens with it is freed, or now. Any thread, but not in `log`.
- * NULL is fine. */
+/* Frees `tls` when the last server that listens with it is freed, or now. Any thread, but not in
+ * `log`. NULL is fine. */
 UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
 /* Loads `config` as uvhttp_tls_new does, and serves by it from the next accepted
@@ -162,8 +169,8 @@ UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
  * but not in `log` or a pass phrase callback: loads wait for each other.
  * Returns 0, or with nothing changed:
  *   the errors of uvhttp_tls_new. */
-UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
-                                     size_t size);
+UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config,
+                                     char *message, size_t size);
 
 /* Loads all files again. Threads as uvhttp_tls_replace.
  * Returns 0, or with nothing changed:
@@ -208,16 +215,17 @@ typedef struct uvhttp_tls_info {
 UVHTTP_EXPORT const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t *request);
 
 /* Whether the request is early (RFC 8470): some of it came as early data (`early_data`), and the
- * handshake was not over when its head was complete. Anybody who has seen such a request could have sent
- * it, once and to each machine that shares the keys of tickets. It does not change while the request
- * lasts. False for plain text. The field Early-Data of a proxy is not looked at: behind one that sends it,
- * a handler reads it as any other field. On the loop's thread, or in a handler that blocks. */
+ * handshake was not over when its head was complete. Anybody who has seen such a request could have
+ * sent it, once and to each machine that shares the keys of tickets. It does not change while the
+ * request lasts. False for plain text. The field Early-Data of a proxy is not looked at: behind one
+ * that sends it, a handler reads it as any other field. On the loop's thread, or in a handler that
+ * blocks. */
 UVHTTP_EXPORT bool uvhttp_request_is_early(const uvhttp_request_t *request);
 
 /* A middleware: lets a request pass whose client has shown a certificate, and answers 403 to
  * others. For routes of a server with UVHTTP_TLS_CLIENT_AUTH_OPTIONAL. `arg` is not used. */
-UVHTTP_EXPORT int uvhttp_require_client_certificate(uvhttp_request_t *request, uvhttp_response_t *response,
-                                                    void *arg);
+UVHTTP_EXPORT int uvhttp_require_client_certificate(uvhttp_request_t *request,
+                                                    uvhttp_response_t *response, void *arg);
 
 #ifdef __cplusplus
 }

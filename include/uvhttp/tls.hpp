@@ -1,13 +1,15 @@
-/* TLS as an object: certificates, keys and options (tls.h, which explains them; docs/https.md is a tour).
+/* TLS as an object: certificates, keys and options (tls.h, which explains them; docs/https.md is a
+ * tour).
  *
- *     const uvhttp::TlsCertificate certificates[] = {{.certificateFile = "site.pem", .keyFile = "site.key"}};
+ *     const uvhttp::TlsCertificate certificates[] = {{.certificateFile = "site.pem", .keyFile =
+ *     "site.key"}};
  *     uvhttp::Tls tls({.certificates = certificates});
  *     uvhttp::Server server;
  *     server.listenTls("0.0.0.0", 443, tls);
  *
- * Texts and lists of options are read while the object is made. An object that could not be made says
- * so itself (error(), and message(), which names what is wrong), and to the server that listens with
- * it. It may go before the server, which keeps what it needs. */
+ * Texts and lists of options are read while the object is made. An object that could not be made
+ * says so itself (error(), and message(), which names what is wrong), and to the server that
+ * listens with it. It may go before the server, which keeps what it needs. */
 #ifndef UVHTTP_TLS_HPP
 #define UVHTTP_TLS_HPP
 
@@ -135,7 +137,8 @@ public:
     }
     /* For connections from now on; after an error nothing has changed. Any thread. `message` may be
      * NULL. */
-    Result replace(const TlsOptions &options, char *message = nullptr, std::size_t size = 0) noexcept
+    Result replace(const TlsOptions &options, char *message = nullptr,
+                   std::size_t size = 0) noexcept
     {
         return options.with([&](const uvhttp_tls_config_t &raw) {
             return uvhttp_tls_replace(native(), &raw, message, size);

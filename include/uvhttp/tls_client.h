@@ -4,16 +4,15 @@
  *     char message[256];
  *     uvhttp_tls_client_config_t config = {.ca_file = "ca.pem"};
  *     int err = uvhttp_tls_client_new(&client, &config, message, sizeof(message));
- *     if (err == 0)
- *         err = uvhttp_stream_connect_tls(server, client, "db.example", 5433, 5000, on_connected, &events,
- *                                         NULL, &stream);
+ *     if (err == 0) err = uvhttp_stream_connect_tls(server, client, "db.example", 5433, 5000,
+ *         on_connected, &events, NULL, &stream);
  *
- * A uvhttp_tls_client_t holds the authorities that are trusted, a certificate and options. It serves
- * any number of connections, servers and threads, and is never changed.
+ * A uvhttp_tls_client_t holds the authorities that are trusted, a certificate and options. It
+ * serves any number of connections, servers and threads, and is never changed.
  *
- * The server's certificate is always verified: chain, dates, purpose, and that it is for the host that
- * was asked for (RFC 9525: only subjectAltName counts; a name is compared with DNS names, an address
- * with addresses). Revocation is not checked. TLS 1.2 and 1.3; sessions are not resumed.
+ * The server's certificate is always verified: chain, dates, purpose, and that it is for the host
+ * that was asked for (RFC 9525: only subjectAltName counts; a name is compared with DNS names, an
+ * address with addresses). Revocation is not checked. TLS 1.2 and 1.3; sessions are not resumed.
  *
  * In a build without OpenSSL (-DBUILD_WITH_HTTPS=OFF) these functions return UVHTTP_ENOTSUP. */
 #ifndef UVHTTP_TLS_CLIENT_H
@@ -36,12 +35,14 @@ typedef struct uvhttp_tls_client_config {
      * SSL_CERT_FILE and SSL_CERT_DIR. */
     const char *ca_file;
 
-    const char *certificate_file; /* PEM, for servers that demand one, with intermediates; NULL: none */
-    const char *key_file;         /* PEM; NULL: `certificate_file` holds the key, too */
-    const char *passphrase_file;  /* of the key: the first line; NULL: none */
+    /* PEM, for servers that demand one, with intermediates; NULL: none */
+    const char *certificate_file;
+    const char *key_file;        /* PEM; NULL: `certificate_file` holds the key, too */
+    const char *passphrase_file; /* of the key: the first line; NULL: none */
 
-    /* Instead of the host that is connected to: the name that is sent (SNI), and that the certificate
-     * has to be for. For a server that is reached by another name or an address. NULL: the host. */
+    /* Instead of the host that is connected to: the name that is sent (SNI), and that the
+     * certificate has to be for. For a server that is reached by another name or an address. NULL:
+     * the host. */
     const char *server_name;
     const char *alpn; /* a protocol that is offered (RFC 7301), 1 to 255 bytes; NULL: none */
 
@@ -66,24 +67,27 @@ typedef struct uvhttp_tls_client_config {
  *   UVHTTP_ENOTSUP: a build without OpenSSL;
  *   UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_tls_client_new(uvhttp_tls_client_t **client,
-                                        const uvhttp_tls_client_config_t *config, char *message, size_t size);
+                                        const uvhttp_tls_client_config_t *config, char *message,
+                                        size_t size);
 
 /* Frees `client` when the last connection with it has ended, or now. Any thread. NULL is fine. */
 UVHTTP_EXPORT void uvhttp_tls_client_free(uvhttp_tls_client_t *client);
 
-/* Connects as uvhttp_stream_connect does, and `connected` runs after a TLS handshake: `timeout_ms` is for
- * both, and with 0 the server's handshake_timeout limits each handshake. `client` NULL: one with the
- * system's authorities, which the server makes when it is first needed; that may take some milliseconds of
- * the loop where they are in one file. The stream keeps `client` alive.
+/* Connects as uvhttp_stream_connect does, and `connected` runs after a TLS handshake: `timeout_ms`
+ * is for both, and with 0 the server's handshake_timeout limits each handshake. `client` NULL: one
+ * with the system's authorities, which the server makes when it is first needed; that may take some
+ * milliseconds of the loop where they are in one file. The stream keeps `client` alive.
  *
- * When the handshake fails, or the certificate is not valid, the next address is tried. If that was the
- * last one, `connected` runs with UVHTTP_ETLS, uvhttp_stream_tls_error says why, and so does the log.
+ * When the handshake fails, or the certificate is not valid, the next address is tried. If that was
+ * the last one, `connected` runs with UVHTTP_ETLS, uvhttp_stream_tls_error says why, and so does
+ * the log.
  *
- * The end of the server's side counts only with close_notify (RFC 8446 section 6.1): then `data` runs with
- * size 0. A connection that ends without it has failed: `closed` runs, and `data` does not.
+ * The end of the server's side counts only with close_notify (RFC 8446 section 6.1): then `data`
+ * runs with size 0. A connection that ends without it has failed: `closed` runs, and `data` does
+ * not.
  *
- * With TLS 1.3 a server verifies the client's certificate after the client's handshake is over, so one that
- * is refused ends the stream after `connected` (uvhttp_stream_tls_error tells).
+ * With TLS 1.3 a server verifies the client's certificate after the client's handshake is over, so
+ * one that is refused ends the stream after `connected` (uvhttp_stream_tls_error tells).
  * Returns 0, or with `*stream` NULL and no callback:
  *   UVHTTP_EINVAL: `host` is empty;
  *   UVHTTP_ENOTSUP: a build without OpenSSL;
@@ -94,8 +98,9 @@ UVHTTP_EXPORT int uvhttp_stream_connect_tls(uvhttp_server_t *server, uvhttp_tls_
                                             const uvhttp_stream_events_t *events, void *arg,
                                             uvhttp_stream_t **stream);
 
-/* Why TLS has failed, in words ("the peer's certificate has expired"): in `connected` with UVHTTP_ETLS, and in
- * `closed`. On the stream's thread. Returns a static text, or NULL: it has not. */
+/* Why TLS has failed, in words ("the peer's certificate has expired"): in `connected` with
+ * UVHTTP_ETLS, and in `closed`. On the stream's thread. Returns a static text, or NULL: it has
+ * not. */
 UVHTTP_EXPORT const char *uvhttp_stream_tls_error(const uvhttp_stream_t *stream);
 
 #ifdef __cplusplus

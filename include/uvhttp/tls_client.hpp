@@ -1,10 +1,12 @@
-/* TLS as a client, as an object: who is trusted, a certificate, options (tls_client.h, which explains them).
+/* TLS as a client, as an object: who is trusted, a certificate, options (tls_client.h, which
+ * explains them).
  *
  *     const uvhttp::TlsClient tls({.caFile = "ca.pem"});
  *     endpoint.connect({.url = "wss://chat.example/", .tls = &tls});
  *
- * An object that could not be made says so itself (error(), and message(), which names what is wrong), and
- * connecting with it gives its error. It may go before the connections, which keep what they need. */
+ * An object that could not be made says so itself (error(), and message(), which names what is
+ * wrong), and connecting with it gives its error. It may go before the connections, which keep what
+ * they need. */
 #ifndef UVHTTP_TLS_CLIENT_HPP
 #define UVHTTP_TLS_CLIENT_HPP
 
@@ -41,9 +43,10 @@ public:
         const detail::Option authorities(options.caFile), certificate(options.certificateFile);
         const detail::Option key(options.keyFile), phrase(options.passphraseFile);
         const detail::Option name(options.serverName), protocol(options.alpn);
-        const detail::Option list(options.ciphers), suites(options.cipherSuites), curves(options.groups);
-        if (!fine(
-                detail::errorOf(authorities, certificate, key, phrase, name, protocol, list, suites, curves)))
+        const detail::Option list(options.ciphers), suites(options.cipherSuites),
+            curves(options.groups);
+        if (!fine(detail::errorOf(authorities, certificate, key, phrase, name, protocol, list,
+                                  suites, curves)))
             return;
         uvhttp_tls_client_config_t raw = {};
         raw.ca_file = authorities.c_str();

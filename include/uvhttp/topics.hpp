@@ -1,8 +1,10 @@
 /* Topics (topics.h): who has subscribed gets what is published.
  *
  *     uvhttp::Topics topics = server.topics();
- *     server.webSocket("/news", [topics](uvhttp::WebSocket ws, std::string_view topic) { (void)topics.subscribe(ws, topic); });
- *     (void)topics.publish("weather", "rain");                                 any thread, when the server listens
+ *     server.webSocket("/news", [topics](uvhttp::WebSocket ws, std::string_view topic) {
+ *     (void)topics.subscribe(ws, topic); });
+ *     (void)topics.publish("weather", "rain");                                 any thread, when the
+ *     server listens
  *
  * Topics go with the server; a Topics is a view of them, to be captured and copied. */
 #ifndef UVHTTP_TOPICS_HPP
@@ -32,7 +34,9 @@ struct TopicsOptions {
 class Topics
 {
 public:
-    Topics(detail::Setup &setup, uvhttp_topics_t *topics) noexcept : setup_(&setup), topics_(topics) {}
+    Topics(detail::Setup &setup, uvhttp_topics_t *topics) noexcept : setup_(&setup), topics_(topics)
+    {
+    }
     /* NULL after a failure of setting up; then nothing works, and gives UVHTTP_ENOMEM. */
     uvhttp_topics_t *native() const noexcept { return topics_; }
 
@@ -40,20 +44,23 @@ public:
     Result subscribe(WebSocket ws, const Text &pattern) const noexcept
     {
         const int unfit = check(pattern);
-        return unfit != 0 ? unfit : uvhttp_websocket_subscribe(ws.native(), topics_, pattern.c_str());
+        return unfit != 0 ? unfit
+                          : uvhttp_websocket_subscribe(ws.native(), topics_, pattern.c_str());
     }
     Result unsubscribe(WebSocket ws, const Text &pattern) const noexcept
     {
         const int unfit = check(pattern);
-        return unfit != 0 ? unfit : uvhttp_websocket_unsubscribe(ws.native(), topics_, pattern.c_str());
+        return unfit != 0 ? unfit
+                          : uvhttp_websocket_unsubscribe(ws.native(), topics_, pattern.c_str());
     }
 
     /* To all subscribers. Any thread. */
     Result publish(const Text &topic, WebSocketKind kind, std::string_view data) const noexcept
     {
         const int unfit = check(topic);
-        return unfit != 0 ? unfit
-                          : uvhttp_topics_publish(topics_, topic.c_str(), kind, data.data(), data.size());
+        return unfit != 0
+                   ? unfit
+                   : uvhttp_topics_publish(topics_, topic.c_str(), kind, data.data(), data.size());
     }
     Result publish(const Text &topic, std::string_view text) const noexcept
     {
@@ -65,8 +72,8 @@ public:
     {
         const int unfit = check(topic);
         return unfit != 0 ? unfit
-                          : uvhttp_websocket_publish(ws.native(), topics_, topic.c_str(), kind, data.data(),
-                                                     data.size());
+                          : uvhttp_websocket_publish(ws.native(), topics_, topic.c_str(), kind,
+                                                     data.data(), data.size());
     }
     Result publishFrom(WebSocket ws, const Text &topic, std::string_view text) const noexcept
     {
@@ -76,8 +83,9 @@ public:
     Result deliver(const Text &topic, WebSocketKind kind, std::string_view data) const noexcept
     {
         const int unfit = check(topic);
-        return unfit != 0 ? unfit
-                          : uvhttp_topics_deliver(topics_, topic.c_str(), kind, data.data(), data.size());
+        return unfit != 0
+                   ? unfit
+                   : uvhttp_topics_deliver(topics_, topic.c_str(), kind, data.data(), data.size());
     }
 
     /* Subscribers of exactly this pattern, on this machine. */
@@ -85,7 +93,8 @@ public:
     {
         return check(pattern) != 0 ? 0 : uvhttp_topics_count(topics_, pattern.c_str());
     }
-    /* `told` gets a pattern (std::string_view) and a number of subscribers whenever that changes; with several workers on several threads at once. At most one, before the server listens. */
+    /* `told` gets a pattern (std::string_view) and a number of subscribers whenever that changes;
+     * with several workers on several threads at once. At most one, before the server listens. */
     template <class F> const Topics &onPresence(F &&told) const
     {
         using Kept = std::decay_t<F>;
@@ -94,30 +103,36 @@ public:
             uvhttp_topics_on_presence(
                 topics_,
                 [](uvhttp_topics_t *, const char *pattern, std::size_t count, void *arg) noexcept {
-                    detail::swallow([&] { detail::stored<Kept>(arg)(std::string_view(pattern), count); });
+                    detail::swallow(
+                        [&] { detail::stored<Kept>(arg)(std::string_view(pattern), count); });
                 },
                 kept);
         return *this;
     }
 
-    /* What carries messages to other machines: an object with `int publish(std::string_view topic, uvhttp::WebSocketKind, std::string_view data)` and, if it likes,
-     * `void subscribe(std::string_view pattern)` and `void unsubscribe(std::string_view pattern)`. It is destroyed with the topics. */
-    template <class Adapter> const Topics &setAdapter(std::unique_ptr<Adapter> adapter) const noexcept
+    /* What carries messages to other machines: an object with `int publish(std::string_view topic,
+     * uvhttp::WebSocketKind, std::string_view data)` and, if it likes, `void
+     * subscribe(std::string_view pattern)` and `void unsubscribe(std::string_view pattern)`. It is
+     * destroyed with the topics. */
+    template <class Adapter>
+    const Topics &setAdapter(std::unique_ptr<Adapter> adapter) const noexcept
     {
         uvhttp_topics_adapter_t raw = {};
-        raw.publish = [](void *self, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
-                         std::size_t size) noexcept -> int {
+        raw.publish = [](void *self, const char *topic, uvhttp_websocket_kind_t kind,
+                         const void *data, std::size_t size) noexcept -> int {
             int error = UVHTTP_EINVAL; /* of an exception */
             detail::swallow([&] {
                 error = static_cast<Adapter *>(self)->publish(
-                    std::string_view(topic), kind, std::string_view(static_cast<const char *>(data), size));
+                    std::string_view(topic), kind,
+                    std::string_view(static_cast<const char *>(data), size));
             });
             return error;
         };
         raw.subscribe = nullptr;
         if constexpr (requires(Adapter & a) { a.subscribe(std::string_view()); })
             raw.subscribe = [](void *self, const char *pattern) noexcept {
-                detail::swallow([&] { static_cast<Adapter *>(self)->subscribe(std::string_view(pattern)); });
+                detail::swallow(
+                    [&] { static_cast<Adapter *>(self)->subscribe(std::string_view(pattern)); });
             };
         raw.unsubscribe = nullptr;
         if constexpr (requires(Adapter & a) { a.unsubscribe(std::string_view()); })

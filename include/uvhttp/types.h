@@ -36,11 +36,12 @@ typedef struct uvhttp_slice {
  * ever; so it cannot initialize a static variable of a function. C only: the wrapper for C++ takes
  * lists. */
 #define UVHTTP_ARRAY_MEMBERS(array, count, type, ...) \
-    .array = (type const[]){__VA_ARGS__}, .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
+    .array = (type const[]){__VA_ARGS__},             \
+    .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
 #endif
 
-/* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A method that is a valid token but stands
- * not in this table is UVHTTP_METHOD_OTHER; its name is still available from the request. */
+/* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A method that is a valid token but
+ * stands not in this table is UVHTTP_METHOD_OTHER; its name is still available from the request. */
 #define UVHTTP_METHOD_MAP(X)  \
     X(GET, "GET")             \
     X(HEAD, "HEAD")           \
@@ -68,10 +69,10 @@ typedef enum uvhttp_method {
         UVHTTP_METHOD_COUNT
 } uvhttp_method_t;
 
-/* Where all memory of a server comes from. The three functions follow malloc, realloc and free of C11
- * with `context` added; returning NULL is an ordinary error to uvhttp, never an abort. They are called
- * on the thread of the server's loop, and on a thread-pool thread while that thread works for an exchange,
- * so they must be thread-safe. */
+/* Where all memory of a server comes from. The three functions follow malloc, realloc and free of
+ * C11 with `context` added; returning NULL is an ordinary error to uvhttp, never an abort. They are
+ * called on the thread of the server's loop, and on a thread-pool thread while that thread works
+ * for an exchange, so they must be thread-safe. */
 typedef struct uvhttp_allocator {
     void *(*allocate)(size_t size, void *context);
     void *(*reallocate)(void *memory, size_t size, void *context);
@@ -87,8 +88,8 @@ typedef enum uvhttp_log_level {
     UVHTTP_LOG_DEBUG = 3
 } uvhttp_log_level_t;
 
-/* Receives one line, NUL-terminated, without a line end; control characters of logged values are already
- * escaped. Runs on the thread that has something to say. */
+/* Receives one line, NUL-terminated, without a line end; control characters of logged values are
+ * already escaped. Runs on the thread that has something to say. */
 typedef void (*uvhttp_log_cb)(uvhttp_log_level_t level, const char *message, void *arg);
 
 #ifdef __cplusplus

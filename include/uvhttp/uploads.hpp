@@ -1,5 +1,6 @@
-/* What bodies become that go to files while they come: uploads (upload.h) and forms with files (form_data.h). Request::uploadToFile and Request::readForm take
- * them; here stands what these are told and what they give. */
+/* What bodies become that go to files while they come: uploads (upload.h) and forms with files
+ * (form_data.h). Request::uploadToFile and Request::readForm take them; here stands what these are
+ * told and what they give. */
 #ifndef UVHTTP_UPLOADS_HPP
 #define UVHTTP_UPLOADS_HPP
 
@@ -49,18 +50,22 @@ public:
     const uvhttp_form_part_t *native() const noexcept { return part_; }
 
     std::string_view name() const noexcept { return part_->name; }
-    /* Fit to be a file's name, though still the client's words; "" for a file input without a file, nothing when it is no file. */
+    /* Fit to be a file's name, though still the client's words; "" for a file input without a file,
+     * nothing when it is no file. */
     std::optional<std::string_view> filename() const noexcept { return optional(part_->filename); }
     /* As the client says: never use it as a path. */
-    std::optional<std::string_view> rawFilename() const noexcept { return optional(part_->raw_filename); }
+    std::optional<std::string_view> rawFilename() const noexcept
+    {
+        return optional(part_->raw_filename);
+    }
     std::optional<std::string_view> type() const noexcept { return optional(part_->type); }
     std::uint64_t size() const noexcept { return part_->size; }
     /* Its bytes when they are in memory, else the file that they are in. */
     std::optional<std::string_view> data() const noexcept
     {
-        return part_->data == nullptr
-                   ? std::nullopt
-                   : std::optional(std::string_view(part_->data, static_cast<std::size_t>(part_->size)));
+        return part_->data == nullptr ? std::nullopt
+                                      : std::optional(std::string_view(
+                                            part_->data, static_cast<std::size_t>(part_->size)));
     }
     std::optional<std::string_view> path() const noexcept { return optional(part_->path); }
     /* Gives it to a file of your own; replaces none. Waits for the disk. */
@@ -103,7 +108,10 @@ public:
             ++*this;
             return before;
         }
-        friend bool operator==(const Iterator &a, const Iterator &b) noexcept { return a.part_ == b.part_; }
+        friend bool operator==(const Iterator &a, const Iterator &b) noexcept
+        {
+            return a.part_ == b.part_;
+        }
 
     private:
         const uvhttp_form_part_t *part_ = nullptr;

@@ -1,24 +1,30 @@
 /* WebSocket (websocket.h), with functions and objects that have captures.
  *
- *     server.webSocket("/echo", [](uvhttp::WebSocket ws, uvhttp::WebSocketKind kind, std::string_view data) { (void)ws.send(kind, data); });
+ *     server.webSocket("/echo", [](uvhttp::WebSocket ws, uvhttp::WebSocketKind kind,
+ *     std::string_view data) { (void)ws.send(kind, data); });
  *
  * What handles the connections of an endpoint is one of three:
  *
  * - a function that is called with each message, as above, or without its kind;
  * - an object for all connections, with the functions below;
- * - a function that makes an object for each connection: called with the Request, the Response, both or nothing, it returns the object, a std::optional or a std::unique_ptr of it. One that
- *   is empty refuses: the client gets 403, unless the function has answered. It is found by one pointer of the connection, and destroyed behind its `close`.
+ * - a function that makes an object for each connection: called with the Request, the Response,
+ *   both or nothing, it returns the object, a std::optional or a std::unique_ptr of it. One that
+ *   is empty refuses: the client gets 403, unless the function has answered. It is found by one
+ *   pointer of the connection, and destroyed behind its `close`.
  *
- *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)      or without the kind; required, or instead:
+ *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)      or without the
+ *     kind; required, or instead:
  *     void piece(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view, bool last)
  *     void open(uvhttp::WebSocket)
  *     void drain(uvhttp::WebSocket)
  *     void ping(uvhttp::WebSocket, std::string_view)    and pong
  *     void close(uvhttp::WebSocket, unsigned code, std::string_view reason)
- *     bool admit(uvhttp::Request)                       of an object for all: whether a client may come in; or a Result, as in C
+ *     bool admit(uvhttp::Request)                       of an object for all: whether a client may
+ *     come in; or a Result, as in C
  *
- * An object that ends its connection is destroyed when its function has returned. An exception closes the connection with INTERNAL_ERROR. With several workers an object for all connections, and
- * what functions have captured, is used on several threads at once. */
+ * An object that ends its connection is destroyed when its function has returned. An exception
+ * closes the connection with INTERNAL_ERROR. With several workers an object for all connections,
+ * and what functions have captured, is used on several threads at once. */
 #ifndef UVHTTP_WEBSOCKET_HPP
 #define UVHTTP_WEBSOCKET_HPP
 
@@ -44,7 +50,8 @@ namespace uvhttp
 using WebSocketKind = uvhttp_websocket_kind_t;
 using WebSocketStats = uvhttp_websocket_stats_t;
 
-/* What the connections of an endpoint have in common (uvhttp_websocket_options_t); lists are copied. */
+/* What the connections of an endpoint have in common (uvhttp_websocket_options_t); lists are
+ * copied. */
 struct WebSocketOptions {
     std::span<const char *const> protocols = {}; /* the best first */
     bool protocolRequired = false;
@@ -79,11 +86,13 @@ struct WebSocketTarget {
     const TlsClient *tls = nullptr; /* with wss://; left out: one with the system's authorities */
 };
 
-/* An endpoint, which goes with its server: a view. As a handler it does the handshake: group.get("/chat", endpoint). */
+/* An endpoint, which goes with its server: a view. As a handler it does the handshake:
+ * group.get("/chat", endpoint). */
 class WebSocketEndpoint
 {
 public:
-    explicit WebSocketEndpoint(uvhttp_websocket_endpoint_t *endpoint = nullptr) noexcept : endpoint_(endpoint)
+    explicit WebSocketEndpoint(uvhttp_websocket_endpoint_t *endpoint = nullptr) noexcept
+        : endpoint_(endpoint)
     {
     }
     /* NULL after a failure. */
@@ -105,14 +114,16 @@ private:
     uvhttp_websocket_endpoint_t *endpoint_;
 };
 
-/* A message for many, framed and compressed once; copies are references to the same one, and may be kept for longer than there is a server. Any thread. */
+/* A message for many, framed and compressed once; copies are references to the same one, and may be
+ * kept for longer than there is a server. Any thread. */
 class WebSocketMessage
 {
 public:
     WebSocketMessage(WebSocketEndpoint endpoint, WebSocketKind kind, std::string_view data) noexcept
-        : message_(endpoint.native() == nullptr
-                       ? nullptr
-                       : uvhttp_websocket_message_new(endpoint.native(), kind, data.data(), data.size()))
+        : message_(
+              endpoint.native() == nullptr
+                  ? nullptr
+                  : uvhttp_websocket_message_new(endpoint.native(), kind, data.data(), data.size()))
     {
     }
     WebSocketMessage(WebSocketEndpoint endpoint, std::string_view text) noexcept
@@ -124,7 +135,10 @@ public:
         if (message_ != nullptr)
             uvhttp_websocket_message_ref(message_);
     }
-    WebSocketMessage(WebSocketMessage &&other) noexcept : message_(std::exchange(other.message_, nullptr)) {}
+    WebSocketMessage(WebSocketMessage &&other) noexcept
+        : message_(std::exchange(other.message_, nullptr))
+    {
+    }
     WebSocketMessage &operator=(WebSocketMessage other) noexcept
     {
         std::swap(message_, other.message_);
@@ -135,7 +149,8 @@ public:
         if (message_ != nullptr)
             uvhttp_websocket_message_unref(message_);
     }
-    /* False when memory ran out, a text is no UTF-8, the kind is neither text nor binary, or it was moved from. */
+    /* False when memory ran out, a text is no UTF-8, the kind is neither text nor binary, or it was
+     * moved from. */
     explicit operator bool() const noexcept { return message_ != nullptr; }
     uvhttp_websocket_message_t *native() const noexcept { return message_; }
 
@@ -150,7 +165,8 @@ public:
     explicit WebSocket(uvhttp_websocket_t *ws = nullptr) noexcept : ws_(ws) {}
     uvhttp_websocket_t *native() const noexcept { return ws_; }
 
-    /* UVHTTP_EFULL: much waits, go on at `drain`; it was taken unless WebSocketOptions::slow says otherwise. */
+    /* UVHTTP_EFULL: much waits, go on at `drain`; it was taken unless WebSocketOptions::slow says
+     * otherwise. */
     Result send(WebSocketKind kind, std::string_view data) const noexcept
     {
         return uvhttp_websocket_send(ws_, kind, data.data(), data.size());
@@ -159,8 +175,14 @@ public:
     {
         return message ? uvhttp_websocket_send_message(ws_, message.native()) : int{UVHTTP_ENOMEM};
     }
-    Result sendText(std::string_view text) const noexcept { return send(UVHTTP_WEBSOCKET_TEXT, text); }
-    Result sendBinary(std::string_view data) const noexcept { return send(UVHTTP_WEBSOCKET_BINARY, data); }
+    Result sendText(std::string_view text) const noexcept
+    {
+        return send(UVHTTP_WEBSOCKET_TEXT, text);
+    }
+    Result sendBinary(std::string_view data) const noexcept
+    {
+        return send(UVHTTP_WEBSOCKET_BINARY, data);
+    }
     Result sendBinary(std::span<const std::byte> data) const noexcept
     {
         return uvhttp_websocket_send(ws_, UVHTTP_WEBSOCKET_BINARY, data.data(), data.size());
@@ -175,9 +197,11 @@ public:
         return uvhttp_websocket_ping(ws_, data.data(), data.size());
     }
     /* Sends what waits, then the code (0: none) and the reason. */
-    Result close(unsigned code = UVHTTP_WEBSOCKET_NORMAL, const Text &reason = nullptr) const noexcept
+    Result close(unsigned code = UVHTTP_WEBSOCKET_NORMAL,
+                 const Text &reason = nullptr) const noexcept
     {
-        return reason.error() != 0 ? reason.error() : uvhttp_websocket_close(ws_, code, reason.c_str());
+        return reason.error() != 0 ? reason.error()
+                                   : uvhttp_websocket_close(ws_, code, reason.c_str());
     }
     /* Ends it at once. */
     void abort() const noexcept { uvhttp_websocket_abort(ws_); }
@@ -223,7 +247,8 @@ concept TakesPieces = requires(H &h, WebSocket ws, WebSocketKind kind, std::stri
 template <class H>
 concept WebSocketHandler = TakesMessages<H> || TakesPieces<H>;
 
-template <class H> void giveMessage(H &handler, WebSocket ws, WebSocketKind kind, std::string_view data)
+template <class H>
+void giveMessage(H &handler, WebSocket ws, WebSocketKind kind, std::string_view data)
 {
     if constexpr (std::is_invocable_v<H &, WebSocket, WebSocketKind, std::string_view>)
         handler(ws, kind, data);
@@ -254,7 +279,8 @@ template <class F> decltype(auto) makeWith(F &make, Request request, Response re
         return make();
 }
 
-/* The object of one connection. It frees itself when the connection is over and none of its functions runs. */
+/* The object of one connection. It frees itself when the connection is over and none of its
+ * functions runs. */
 template <class H> class Held
 {
 public:
@@ -281,7 +307,8 @@ private:
     bool over_ = false;
 };
 
-/* Where the callbacks of an endpoint find their handler: with the server, or with the connection. */
+/* Where the callbacks of an endpoint find their handler: with the server, or with the
+ * connection. */
 template <class H> struct ForAll {
     using Handler = H;
     using Kept = H;
@@ -308,16 +335,19 @@ template <class H> struct ForAll {
 
 template <class F> struct ForEach {
     using Kept = F;
-    using Given = std::decay_t<decltype(makeWith(std::declval<F &>(), Request(nullptr), Response(nullptr)))>;
+    using Given =
+        std::decay_t<decltype(makeWith(std::declval<F &>(), Request(nullptr), Response(nullptr)))>;
     using Handler = typename MadeObject<Given>::Object;
-    using Holder = Held<std::conditional_t<std::is_same_v<Given, std::unique_ptr<Handler>>, Given, Handler>>;
+    using Holder =
+        Held<std::conditional_t<std::is_same_v<Given, std::unique_ptr<Handler>>, Given, Handler>>;
     static_assert(WebSocketHandler<Handler>, "it makes an object without message and piece");
 
     template <class Call> static void with(uvhttp_websocket_t *ws, void *, Call call) noexcept
     {
         auto *holder = static_cast<Holder *>(uvhttp_websocket_data(ws));
         holder->enter();
-        if constexpr (std::is_same_v<Given, Handler> || std::is_same_v<Given, std::optional<Handler>>)
+        if constexpr (std::is_same_v<Given, Handler> ||
+                      std::is_same_v<Given, std::optional<Handler>>)
             call(holder->handler);
         else
             call(*holder->handler);
@@ -326,8 +356,8 @@ template <class F> struct ForEach {
     static int admit(uvhttp_request_t *request, void **data, void *arg) noexcept
     {
         return guard(uvhttp_request_response(request), [&]() -> int {
-            Given given =
-                makeWith(stored<F>(arg), Request(request), Response(uvhttp_request_response(request)));
+            Given given = makeWith(stored<F>(arg), Request(request),
+                                   Response(uvhttp_request_response(request)));
             if constexpr (std::is_same_v<Given, std::optional<Handler>>)
                 return given ? hold(std::move(*given), data) : int{UVHTTP_DECLINED};
             else if constexpr (!std::is_same_v<Given, Handler>)
@@ -387,17 +417,22 @@ template <class B> class WebSocketEvents
     {
         run(ws, arg, [](auto &handler, WebSocket socket) { handler.drain(socket); });
     }
-    static void onPing(uvhttp_websocket_t *ws, const char *data, std::size_t size, void *arg) noexcept
+    static void onPing(uvhttp_websocket_t *ws, const char *data, std::size_t size,
+                       void *arg) noexcept
     {
-        run(ws, arg,
-            [&](auto &handler, WebSocket socket) { handler.ping(socket, std::string_view(data, size)); });
+        run(ws, arg, [&](auto &handler, WebSocket socket) {
+            handler.ping(socket, std::string_view(data, size));
+        });
     }
-    static void onPong(uvhttp_websocket_t *ws, const char *data, std::size_t size, void *arg) noexcept
+    static void onPong(uvhttp_websocket_t *ws, const char *data, std::size_t size,
+                       void *arg) noexcept
     {
-        run(ws, arg,
-            [&](auto &handler, WebSocket socket) { handler.pong(socket, std::string_view(data, size)); });
+        run(ws, arg, [&](auto &handler, WebSocket socket) {
+            handler.pong(socket, std::string_view(data, size));
+        });
     }
-    static void onClose(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg) noexcept
+    static void onClose(uvhttp_websocket_t *ws, unsigned code, const char *reason,
+                        void *arg) noexcept
     {
         B::with(ws, arg, [&](H &handler) {
             swallow([&] { handler.close(WebSocket(ws), code, std::string_view(reason)); });
@@ -460,7 +495,8 @@ private:
 
 template <class B>
 uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
-                                         const WebSocketOptions &options, std::string_view what) noexcept
+                                         const WebSocketOptions &options,
+                                         std::string_view what) noexcept
 {
     const OptionList protocols(options.protocols), origins(options.origins);
     if (kept == nullptr || !setup.note(errorOf(protocols, origins), "webSocket", what))
@@ -496,7 +532,8 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     raw.shares_memory_with = options.sharesMemoryWith;
     uvhttp_websocket_endpoint_t *endpoint = nullptr;
     char message[256] = "";
-    const int error = uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, message, sizeof message);
+    const int error =
+        uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, message, sizeof message);
     setup.note(error, message[0] != '\0' ? message : "webSocket", message[0] != '\0' ? "" : what);
     return endpoint;
 }
@@ -511,13 +548,15 @@ template <class F> class WebSocketEndpointOf : public WebSocketEndpoint
 public:
     using WebSocketEndpoint::WebSocketEndpoint;
 
-    /* Connects to a server. `open` tells of success; otherwise `close` is called, and its reason says why. The first worker's thread. */
+    /* Connects to a server. `open` tells of success; otherwise `close` is called, and its reason
+     * says why. The first worker's thread. */
     Result connect(const WebSocketTarget &target, WebSocket *ws = nullptr) const noexcept
         requires(detail::WebSocketHandler<F>)
     {
         return connectWith(target, nullptr, ws);
     }
-    /* The same where each connection has an object: this is the one for it, as the function would have made it. */
+    /* The same where each connection has an object: this is the one for it, as the function would
+     * have made it. */
     template <class From>
     Result connect(const WebSocketTarget &target, From &&object, WebSocket *ws = nullptr) const
         requires(!detail::WebSocketHandler<F>)
@@ -558,17 +597,19 @@ private:
 
 template <class Self>
 template <class F>
-WebSocketEndpointOf<std::decay_t<F>> detail::Routes<Self>::webSocketEndpoint(F &&handler,
-                                                                             const WebSocketOptions &options)
+WebSocketEndpointOf<std::decay_t<F>>
+detail::Routes<Self>::webSocketEndpoint(F &&handler, const WebSocketOptions &options)
 {
     using Kept = std::decay_t<F>;
     Kept *kept = setup().keep(std::forward<F>(handler), "webSocket");
-    return WebSocketEndpointOf<Kept>(newEndpoint<typename BindingOf<Kept>::Type>(setup(), kept, options, ""));
+    return WebSocketEndpointOf<Kept>(
+        newEndpoint<typename BindingOf<Kept>::Type>(setup(), kept, options, ""));
 }
 
 template <class Self>
 template <class F>
-Self &detail::Routes<Self>::webSocket(const Text &pattern, F &&handler, const WebSocketOptions &options)
+Self &detail::Routes<Self>::webSocket(const Text &pattern, F &&handler,
+                                      const WebSocketOptions &options)
 {
     using Kept = std::decay_t<F>;
     const std::string_view path = shown(pattern);

@@ -38,7 +38,8 @@ static void system_release(void *memory, void *context)
 
 const uvhttp_allocator_t *uvh_alloc_default(void)
 {
-    static const uvhttp_allocator_t allocator = {system_allocate, system_reallocate, system_release, NULL};
+    static const uvhttp_allocator_t allocator = {system_allocate, system_reallocate, system_release,
+                                                 NULL};
     return &allocator;
 }
 

@@ -1,6 +1,7 @@
 /* The allocator as an argument: thin calls through uvhttp_allocator_t, and the built-in allocator.
  *
- * Everything that needs memory is handed one of these; nothing below include/ calls malloc itself. */
+ * Everything that needs memory is handed one of these; nothing below include/ calls malloc
+ * itself. */
 #ifndef UVH_BASE_ALLOC_H
 #define UVH_BASE_ALLOC_H
 

@@ -1,4 +1,5 @@
-/* Blocks of one size come from the pool's free list; a request for more than fits gets a block of its own size. */
+/* Blocks of one size come from the pool's free list; a request for more than fits gets a block of
+ * its own size. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -37,8 +38,9 @@ static int add_block(struct uvh_arena *arena, size_t size)
     size_t whole = header_size() + size;
     if (whole < UVH_ARENA_BLOCK_SIZE)
         whole = UVH_ARENA_BLOCK_SIZE;
-    struct uvh_arena_block *block = whole == UVH_ARENA_BLOCK_SIZE ? uvh_arena_take_block(arena->pool)
-                                                                  : uvh_arena_new_block(arena->pool, whole);
+    struct uvh_arena_block *block = whole == UVH_ARENA_BLOCK_SIZE
+                                        ? uvh_arena_take_block(arena->pool)
+                                        : uvh_arena_new_block(arena->pool, whole);
     if (block == NULL)
         return -1;
     block->next = arena->blocks;

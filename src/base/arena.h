@@ -1,7 +1,8 @@
 /* Bump allocation for everything that lives as long as one exchange, from blocks that are recycled.
  *
- * Always true: what an arena handed out stays valid until uvh_arena_release; nothing is freed singly. After warm-up an exchange
- * takes its block from the pool's free list and gives it back: no heap call.
+ * Always true: what an arena handed out stays valid until uvh_arena_release; nothing is freed
+ * singly. After warm-up an exchange takes its block from the pool's free list and gives it back: no
+ * heap call.
  *
  * A pool and its arenas are used on the thread of the pool's owner (base/owner.h); the pool is
  * initialised and released on any, while nobody uses it. */
@@ -57,7 +58,8 @@ void uvh_arena_pool_release(struct uvh_arena_pool *pool);
 struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool, size_t size);
 void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block);
 
-/* A block of the usual size; NULL when memory ran out. These four are inline, since every exchange begins and ends with them. */
+/* A block of the usual size; NULL when memory ran out. These four are inline, since every exchange
+ * begins and ends with them. */
 static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool *pool)
 {
     struct uvh_arena_block *block = pool->free;
@@ -73,7 +75,8 @@ static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool
 static inline void uvh_arena_give_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block)
 {
     uvh_owner_check(&pool->owner);
-    if (UVH_UNLIKELY(block->size != UVH_ARENA_BLOCK_SIZE || pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
+    if (UVH_UNLIKELY(block->size != UVH_ARENA_BLOCK_SIZE ||
+                     pool->free_count >= UVH_ARENA_KEPT_BLOCKS)) {
         uvh_arena_free_block(pool, block);
         return;
     }
@@ -83,9 +86,11 @@ static inline void uvh_arena_give_block(struct uvh_arena_pool *pool, struct uvh_
     UVH_POISON(block, UVH_ARENA_BLOCK_SIZE);
 }
 
-/* Takes the first block and returns `size` bytes at its start, not cleared, for the object that will own the arena (which copies
- * `*arena` into itself); NULL when memory ran out. `size` is at most half a block. */
-static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool, size_t size)
+/* Takes the first block and returns `size` bytes at its start, not cleared, for the object that
+ * will own the arena (which copies `*arena` into itself); NULL when memory ran out. `size` is at
+ * most half a block. */
+static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool,
+                                    size_t size)
 {
     assert(size <= UVH_ARENA_BLOCK_SIZE / 2);
     struct uvh_arena_block *block = uvh_arena_take_block(pool);
@@ -103,7 +108,8 @@ static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_po
 /* Gives all blocks back, the owner's storage from uvh_arena_begin included. */
 static inline void uvh_arena_release(struct uvh_arena *arena)
 {
-    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has gone. */
+    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has
+     * gone. */
     struct uvh_arena_pool *pool = arena->pool;
     struct uvh_arena_block *block = arena->blocks;
     while (block != NULL) {

@@ -1,6 +1,8 @@
-/* A number of bytes that many may share, on several threads: taken before memory is, given back behind it. One may be a part of another.
+/* A number of bytes that many may share, on several threads: taken before memory is, given back
+ * behind it. One may be a part of another.
  *
- * Always true: never more than `limit` are taken, whatever happens at the same time, of a budget and of all that it is a part of. */
+ * Always true: never more than `limit` are taken, whatever happens at the same time, of a budget
+ * and of all that it is a part of. */
 #ifndef UVH_BASE_BUDGET_H
 #define UVH_BASE_BUDGET_H
 

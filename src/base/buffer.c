@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 
 enum {
-    FITTING_PART = 4,  /* from this part of the usual size on, a recycled buffer is the better one */
+    /* from this part of the usual size on, a recycled buffer is the better one */
+    FITTING_PART = 4,
     FITTING_UNIT = 64, /* so that the allocator has fewer sizes to keep apart */
 };
 
-void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity)
+void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator,
+                          size_t capacity)
 {
     *pool = (struct uvh_buffer_pool){.allocator = allocator, .capacity = capacity};
 }

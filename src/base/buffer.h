@@ -1,9 +1,11 @@
 /* Receive and transmit buffers: large, of one size, shared by reference count, recycled.
  *
- * A worker reads into its current buffer behind what is still in use there. Bytes that somebody needs for longer are pinned by
- * a reference on the buffer, so several connections may hold pieces of one buffer, and one that holds nothing costs nothing.
+ * A worker reads into its current buffer behind what is still in use there. Bytes that somebody
+ * needs for longer are pinned by a reference on the buffer, so several connections may hold pieces
+ * of one buffer, and one that holds nothing costs nothing.
  *
- * Always true: used <= capacity; refs > 0 while anybody may touch it; a buffer in the pool has refs 0.
+ * Always true: used <= capacity; refs > 0 while anybody may touch it; a buffer in the pool has refs
+ * 0.
  *
  * Buffers are taken, referred to and given back on the thread of the pool's owner (base/owner.h).
  * The pool is initialised and released on any, while nobody uses it. */
@@ -38,15 +40,16 @@ struct uvh_buffer_pool {
     struct uvh_owner owner;
 };
 
-void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator, size_t capacity);
+void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator,
+                          size_t capacity);
 void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
 
 /* For uvh_buffer_take and uvh_buffer_unref: what they do less often. */
 struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity);
 void uvh_buffer_recycle(struct uvh_buffer *buffer);
 
-/* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or `least` bytes if that is more; such
- * a large one is not recycled. */
+/* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or
+ * `least` bytes if that is more; such a large one is not recycled. */
 static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
 {
     struct uvh_buffer *buffer = pool->free;
@@ -61,7 +64,8 @@ static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, s
     return buffer;
 }
 
-/* The same for bytes that stay for long: when they are few, a buffer that is not much larger, and is not recycled. */
+/* The same for bytes that stay for long: when they are few, a buffer that is not much larger, and
+ * is not recycled. */
 struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least);
 
 static inline void uvh_buffer_ref(struct uvh_buffer *buffer)

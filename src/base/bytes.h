@@ -1,7 +1,9 @@
-/* Bytes that are owned, grow, and cannot exceed a maximum: for texts and bodies that are put together.
+/* Bytes that are owned, grow, and cannot exceed a maximum: for texts and bodies that are put
+ * together.
  *
- * Always true: length <= capacity <= maximum; data is NULL only while capacity is 0. After one failed call `failed` is set and all
- * further appends do nothing, so a sequence needs one check at its end. */
+ * Always true: length <= capacity <= maximum; data is NULL only while capacity is 0. After one
+ * failed call `failed` is set and all further appends do nothing, so a sequence needs one check at
+ * its end. */
 #ifndef UVH_BASE_BYTES_H
 #define UVH_BASE_BYTES_H
 

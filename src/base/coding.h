@@ -1,4 +1,5 @@
-/* The content codings that uvhttp makes, by number: what codec/fields/coding.h names and chooses, and platform/compress.h makes. */
+/* The content codings that uvhttp makes, by number: what codec/fields/coding.h names and chooses,
+ * and platform/compress.h makes. */
 #ifndef UVH_BASE_CODING_H
 #define UVH_BASE_CODING_H
 
@@ -14,7 +15,8 @@ enum uvh_coding {
 #define UVH_CODING_BIT(coding) (1U << (coding))
 
 /* All of them. */
-#define UVH_CODING_ALL \
-    (UVH_CODING_BIT(UVH_CODING_GZIP) | UVH_CODING_BIT(UVH_CODING_BROTLI) | UVH_CODING_BIT(UVH_CODING_ZSTD))
+#define UVH_CODING_ALL                                                     \
+    (UVH_CODING_BIT(UVH_CODING_GZIP) | UVH_CODING_BIT(UVH_CODING_BROTLI) | \
+     UVH_CODING_BIT(UVH_CODING_ZSTD))
 
 #endif

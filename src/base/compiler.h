@@ -1,4 +1,5 @@
-/* What the compilers offer beyond C11, under one name each: branch hints, poisoning of freed memory, container_of. */
+/* What the compilers offer beyond C11, under one name each: branch hints, poisoning of freed
+ * memory, container_of. */
 #ifndef UVH_BASE_COMPILER_H
 #define UVH_BASE_COMPILER_H
 
@@ -13,13 +14,15 @@
 #define UVH_ALWAYS_INLINE inline __attribute__((always_inline))
 #define UVH_NEVER_INLINE  __attribute__((noinline))
 
-/* Of data that other files of the library read: without it the compiler takes their address out of a table at run time, since the data might lie in
- * another library. */
+/* Of data that other files of the library read: without it the compiler takes their address out of
+ * a table at run time, since the data might lie in another library. */
 #define UVH_INTERNAL __attribute__((visibility("hidden")))
 
-#define UVH_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+#define UVH_CONTAINER_OF(pointer, type, member) \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* A pointer of which the compiler knows nothing: it stays in one register, while one into an array is often computed again for each member. */
+/* A pointer of which the compiler knows nothing: it stays in one register, while one into an array
+ * is often computed again for each member. */
 #define UVH_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 #define UVH_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -49,8 +52,9 @@
 #define UVH_UNPOISON(address, size) ((void)(address), (void)(size))
 #endif
 
-/* Zeroes a struct of at least 32 bytes. For sizes between about 100 and some thousand bytes GCC makes `rep stos` of memset, which takes
- * some 40 cycles to start: measured, 10 ns less for each head that is parsed. */
+/* Zeroes a struct of at least 32 bytes. For sizes between about 100 and some thousand bytes GCC
+ * makes `rep stos` of memset, which takes some 40 cycles to start: measured, 10 ns less for each
+ * head that is parsed. */
 static inline void uvh_clear(void *memory, size_t size)
 {
     char *end = (char *)memory + size;

@@ -1,5 +1,6 @@
-/* Counters that one thread writes and any thread may read meanwhile. Adding is a plain load and a plain store, which cost what they
- * cost for a number that nobody else looks at; a reader sees every value at most a moment old. */
+/* Counters that one thread writes and any thread may read meanwhile. Adding is a plain load and a
+ * plain store, which cost what they cost for a number that nobody else looks at; a reader sees
+ * every value at most a moment old. */
 #ifndef UVH_BASE_COUNTER_H
 #define UVH_BASE_COUNTER_H
 

@@ -1,4 +1,5 @@
-/* The one place that sees xxHash. Inlined, because for the short keys here the call is most of the cost. */
+/* The one place that sees xxHash. Inlined, because for the short keys here the call is most of the
+ * cost. */
 #include "base/hash.h"
 
 #include <string.h>

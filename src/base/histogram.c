@@ -64,7 +64,8 @@ uint64_t uvh_histogram_percentile(const struct uvh_histogram *histogram, uint64_
     if (count == 0)
         return 0;
     uint64_t rank = rank_of(count, millionths);
-    /* What lies beyond the last range, and what was recorded since `count` was taken, is the maximum. */
+    /* What lies beyond the last range, and what was recorded since `count` was taken, is the
+     * maximum. */
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE - 1; i++) {
         uint64_t here = uvh_counter_read(&histogram->counts[i]);
         if (here < rank) {

@@ -1,7 +1,7 @@
 /* Intrusive doubly linked ring: members are embedded in what is listed, so linking never allocates.
  *
- * Always true: a head that was initialised and every linked member form a ring (node->next->previous == node); an unlinked
- * member points to itself. All operations are O(1). */
+ * Always true: a head that was initialised and every linked member form a ring
+ * (node->next->previous == node); an unlinked member points to itself. All operations are O(1). */
 #ifndef UVH_BASE_LIST_H
 #define UVH_BASE_LIST_H
 

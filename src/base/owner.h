@@ -1,11 +1,11 @@
-/* Which thread may use an object that has no lock: one at a time, its owner. Checked in debug builds;
- * in others all of this compiles to nothing.
+/* Which thread may use an object that has no lock: one at a time, its owner. Checked in debug
+ * builds; in others all of this compiles to nothing.
  *
- * An object begins without an owner, and the first thread that uses it becomes that; every further use
- * asserts that it is on the same thread. So an object may be made on one thread and used on another.
- * Whoever passes on one that was in use calls uvh_owner_hand_over, when the old thread no longer
- * touches it and before the new one may: in front of a message to the other thread, or behind its
- * join. */
+ * An object begins without an owner, and the first thread that uses it becomes that; every further
+ * use asserts that it is on the same thread. So an object may be made on one thread and used on
+ * another. Whoever passes on one that was in use calls uvh_owner_hand_over, when the old thread no
+ * longer touches it and before the new one may: in front of a message to the other thread, or
+ * behind its join. */
 #ifndef UVH_BASE_OWNER_H
 #define UVH_BASE_OWNER_H
 
@@ -16,7 +16,8 @@
 
 #if defined(UVH_DEBUG_CHECKS)
 
-/* Zeroed: nobody's. The order of memory is relaxed, so that it hides no race from ThreadSanitizer. */
+/* Zeroed: nobody's. The order of memory is relaxed, so that it hides no race from
+ * ThreadSanitizer. */
 struct uvh_owner {
     const void *_Atomic thread;
 };
@@ -29,8 +30,8 @@ static inline bool uvh_owner_is_here(struct uvh_owner *owner)
 {
     const void *thread = NULL;
     const void *here = uvh_owner_this_thread();
-    return atomic_compare_exchange_strong_explicit(&owner->thread, &thread, here, memory_order_relaxed,
-                                                   memory_order_relaxed) ||
+    return atomic_compare_exchange_strong_explicit(&owner->thread, &thread, here,
+                                                   memory_order_relaxed, memory_order_relaxed) ||
            thread == here;
 }
 

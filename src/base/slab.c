@@ -1,4 +1,5 @@
-/* A page is one allocation: a link to the next page, then the objects side by side without a header each. */
+/* A page is one allocation: a link to the next page, then the objects side by side without a header
+ * each. */
 #include "base/slab.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Objects of one size from pages, recycled through a free list: for connections.
  *
- * Always true: a taken object stays at its address until given back; pages go back to the allocator only on release.
+ * Always true: a taken object stays at its address until given back; pages go back to the allocator
+ * only on release.
  *
  * Objects are taken and given back on the owner's thread (base/owner.h). The slab is initialised
  * and released on any, while nobody uses it. */

@@ -1,4 +1,5 @@
-/* The life of a connection: opened, in events, timed, closed. Bytes in are receive.c, bytes out output.c. */
+/* The life of a connection: opened, in events, timed, closed. Bytes in are receive.c, bytes out
+ * output.c. */
 #include "conn/conn.h"
 
 #include <uvhttp/error.h>
@@ -20,8 +21,9 @@ static void count_idle(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
         uvh_counter_subtract(&conn->shared->idle, 1);
 }
 
-/* A connection that is used again and again moves to the end of its list at most a few times a second: moving touches
- * its neighbours there, which with thousands of connections are in no cache. The list's timeout is as much longer. */
+/* A connection that is used again and again moves to the end of its list at most a few times a
+ * second: moving touches its neighbours there, which with thousands of connections are in no cache.
+ * The list's timeout is as much longer. */
 static bool was_armed_lately(const struct uvh_conn *conn, uint64_t now)
 {
     uint64_t deadline = now + conn->shared->timeouts[UVH_CONN_TIMEOUT_IDLE].length_ms;
@@ -34,13 +36,15 @@ static bool has_progress(const struct uvh_conn *conn, enum uvh_conn_timeout time
         return true;
     if (timeout == UVH_CONN_TIMEOUT_WRITE)
         return conn->sent;
-    return timeout == UVH_CONN_TIMEOUT_IDLE && (conn->received || conn->sent) && !was_armed_lately(conn, now);
+    return timeout == UVH_CONN_TIMEOUT_IDLE && (conn->received || conn->sent) &&
+           !was_armed_lately(conn, now);
 }
 
 static struct uvh_timeout_list *timeouts_for(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     if (timeout == UVH_CONN_TIMEOUT_WRITE && conn->write_timeout != 0)
-        return uvh_timeout_lengths_find(&conn->shared->write_timeouts, conn->write_timeout * (uint64_t)1000);
+        return uvh_timeout_lengths_find(&conn->shared->write_timeouts,
+                                        conn->write_timeout * (uint64_t)1000);
     return &conn->shared->timeouts[timeout];
 }
 
@@ -70,7 +74,8 @@ static void settle(struct uvh_conn *conn)
     } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
     } else if (is_early(conn) && timeout != UVH_CONN_TIMEOUT_NONE && !uvh_conn_has_output(conn)) {
-        timeout = UVH_CONN_TIMEOUT_HANDSHAKE; /* that the client began is no reason to wait longer */
+        /* that the client began is no reason to wait longer */
+        timeout = UVH_CONN_TIMEOUT_HANDSHAKE;
         conn->restart_timeout = uvh_list_empty(&conn->timeout.link);
     } else if (uvh_conn_has_output(conn)) {
         if (!conn->socket.writable)
@@ -88,7 +93,8 @@ static bool takes_bytes(const struct uvh_conn *conn)
     return conn->state == UVH_CONN_OPEN && conn->user->wants_bytes(conn);
 }
 
-/* Nothing of the input is wanted any more. It is read all the same: the peer may not take output before it is rid of it. */
+/* Nothing of the input is wanted any more. It is read all the same: the peer may not take output
+ * before it is rid of it. */
 static bool discards(const struct uvh_conn *conn)
 {
     return conn->state == UVH_CONN_LINGERING || conn->discarding;
@@ -108,8 +114,9 @@ static void schedule(struct uvh_conn *conn)
     conn->shared->callbacks->schedule(conn->shared);
 }
 
-/* What can go on without the socket reporting anything goes on in the next loop iteration. Not at once: the event may
- * be a handler's own call, which does not expect other handlers to run in it. */
+/* What can go on without the socket reporting anything goes on in the next loop iteration. Not
+ * at once: the event may be a handler's own call, which does not expect other handlers to run
+ * in it. */
 static bool has_work(const struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_HANDSHAKING)
@@ -120,7 +127,8 @@ static bool has_work(const struct uvh_conn *conn)
         return true;
     if (sees_peer_end(conn))
         return true;
-    bool input = (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
+    bool input =
+        (conn->in.length > 0 && !conn->starved) || (conn->peer_ended && !conn->end_reported);
     bool readable = conn->socket.readable && !conn->peer_ended;
     if (discards(conn))
         return readable;
@@ -133,7 +141,8 @@ static void close_if_done(struct uvh_conn *conn)
 {
     if (conn->state != UVH_CONN_OPEN || uvh_conn_has_output(conn) || !conn->user->is_done(conn))
         return;
-    /* The end can be told (close_notify) only after the handshake; what else comes until then is discarded. */
+    /* The end can be told (close_notify) only after the handshake; what else comes until then is
+     * discarded. */
     if (is_early(conn) && !conn->peer_ended) {
         uvh_receive_forget(conn);
         conn->state = UVH_CONN_HANDSHAKING;
@@ -261,8 +270,8 @@ void uvh_conn_resume(struct uvh_conn *conn)
     uvh_conn_event_end(conn);
 }
 
-/* Only when a read gives nothing does time count: after a pause of the whole process, or of its loop, timers fire before
- * the socket is looked at. */
+/* Only when a read gives nothing does time count: after a pause of the whole process, or of its
+ * loop, timers fire before the socket is looked at. */
 void uvh_conn_try_read(struct uvh_conn *conn)
 {
     if (!takes_bytes(conn) || conn->peer_ended)
@@ -277,7 +286,8 @@ static void end_by(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
     uvh_conn_close(conn);
 }
 
-/* Space in the socket is reported when a third of its buffer is free, so a slow peer may have taken bytes all the time. */
+/* Space in the socket is reported when a third of its buffer is free, so a slow peer may have taken
+ * bytes all the time. */
 static void write_timed_out(struct uvh_conn *conn)
 {
     conn->socket.writable = true;
@@ -356,8 +366,8 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
 
 /* ---- the beginning and the end ---- */
 
-struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket, const struct uvh_conn_user *user,
-                               int *error)
+struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket,
+                               const struct uvh_conn_user *user, int *error)
 {
     struct uvh_conn *conn = uvh_slab_take(&shared->slab);
     *error = conn == NULL ? UVHTTP_ENOMEM : uvh_poller_add(&shared->poller, &conn->socket, socket);

@@ -1,7 +1,7 @@
 /* The system calls on a connection's socket: nothing else reads, writes or shuts it down.
  *
- * Here the transport is chosen. Results are those of platform/socket.h; the readiness bits and the counters of bytes are
- * kept. */
+ * Here the transport is chosen. Results are those of platform/socket.h; the readiness bits and the
+ * counters of bytes are kept. */
 #ifndef UVH_CONN_CONN_IO_H
 #define UVH_CONN_CONN_IO_H
 
@@ -18,7 +18,8 @@ static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, siz
         return uvh_tls_io_receive(conn, data, size);
     ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
     if (UVH_LIKELY(count > 0)) {
-        /* Fewer bytes than asked for are all there are, but for an end or urgent data, which stops a read. */
+        /* Fewer bytes than asked for are all there are, but for an end or urgent data, which stops
+         * a read. */
         if ((size_t)count < size && !conn->socket.peer_ended && !conn->socket.urgent)
             conn->socket.readable = false;
         conn->received = true;
@@ -26,7 +27,8 @@ static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, siz
     } else if (count < 0) {
         conn->socket.readable = false;
     } else {
-        conn->socket.peer_ended = true; /* and readable for good, so that no poller reports it again */
+        /* and readable for good, so that no poller reports it again */
+        conn->socket.peer_ended = true;
     }
     return count;
 }
@@ -38,8 +40,8 @@ static inline void uvh_conn_io_count_sent(struct uvh_conn *conn, size_t count)
 }
 
 /* The socket takes bytes as they are: plain text, or what the kernel encrypts. */
-static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
-                                             size_t size, bool more)
+static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp_slice_t *areas,
+                                             size_t count, size_t size, bool more)
 {
     ssize_t sent = uvh_socket_send(conn->socket.fd, areas, count, more);
     if (UVH_UNLIKELY(sent < (ssize_t)size))
@@ -49,18 +51,18 @@ static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp
     return sent;
 }
 
-/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full, if it is not writable then. `more`: more
- * follows at once. */
-static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
-                                       size_t size, bool more)
+/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full, if it is not
+ * writable then. `more`: more follows at once. */
+static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas,
+                                       size_t count, size_t size, bool more)
 {
     if (UVH_UNLIKELY(conn->tls != NULL))
         return uvh_tls_io_send(conn, areas, count, size, more);
     return uvh_conn_io_send_plain(conn, areas, count, size, more);
 }
 
-static inline ssize_t uvh_conn_io_send_file_plain(struct uvh_conn *conn, int descriptor, uint64_t offset,
-                                                  size_t size)
+static inline ssize_t uvh_conn_io_send_file_plain(struct uvh_conn *conn, int descriptor,
+                                                  uint64_t offset, size_t size)
 {
     ssize_t sent = uvh_socket_send_file(conn->socket.fd, descriptor, offset, size);
     if (UVH_UNLIKELY(sent == -EAGAIN))
@@ -70,8 +72,8 @@ static inline ssize_t uvh_conn_io_send_file_plain(struct uvh_conn *conn, int des
     return sent;
 }
 
-/* Bytes sent of a file; 0: the file ends before; -EAGAIN. Fewer than asked for can have other reasons than a full
- * socket, so only -EAGAIN says that it is. */
+/* Bytes sent of a file; 0: the file ends before; -EAGAIN. Fewer than asked for can have other
+ * reasons than a full socket, so only -EAGAIN says that it is. */
 static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset,
                                             size_t size)
 {
@@ -89,7 +91,8 @@ static inline int uvh_conn_io_flush(struct uvh_conn *conn)
     return UVH_LIKELY(uvh_conn_encrypted(conn) == 0) ? 0 : uvh_tls_io_flush(conn);
 }
 
-/* Tells the peer that nothing more is sent, where the transport has a way to (close_notify). Results as above. */
+/* Tells the peer that nothing more is sent, where the transport has a way to (close_notify).
+ * Results as above. */
 static inline int uvh_conn_io_end(struct uvh_conn *conn)
 {
     return UVH_LIKELY(conn->tls == NULL) ? 0 : uvh_tls_io_end(conn);

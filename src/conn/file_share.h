@@ -1,8 +1,11 @@
-/* How much of a large file is sent before other connections get their turn: little while others ask for small things, much while nobody does.
+/* How much of a large file is sent before other connections get their turn: little while others ask
+ * for small things, much while nobody does.
  *
- * A small request that comes while large files are sent waits for one slice of each of them, so slices are short then. They cost: every slice is a wake-up of both ends, and
- * a byte of a large file in short slices takes half as much CPU time again (docs/performance.md). So where all requests are for large files, slices are long. One for each
- * worker; time is an argument. Called by output.c and h1/. */
+ * A small request that comes while large files are sent waits for one slice of each of them, so
+ * slices are short then. They cost: every slice is a wake-up of both ends, and a byte of a large
+ * file in short slices takes half as much CPU time again (docs/performance.md). So where all
+ * requests are for large files, slices are long. One for each worker; time is an argument. Called
+ * by output.c and h1/. */
 #ifndef UVH_CONN_FILE_SHARE_H
 #define UVH_CONN_FILE_SHARE_H
 

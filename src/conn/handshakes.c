@@ -8,7 +8,8 @@ static bool is_full(const struct uvh_handshakes *handshakes)
     return handshakes->max != 0 && handshakes->begun >= handshakes->max;
 }
 
-/* On a thread the slot is taken with the step (uvh_handshakes_work): there may be nothing to read. */
+/* On a thread the slot is taken with the step (uvh_handshakes_work): there may be nothing to
+ * read. */
 bool uvh_handshakes_take_slot(struct uvh_conn *conn)
 {
     struct uvh_conn_shared *shared = conn->shared;
@@ -68,5 +69,6 @@ void uvh_handshakes_resume(struct uvh_conn_shared *shared)
 bool uvh_handshakes_has_more(const struct uvh_conn_shared *shared)
 {
     const struct uvh_handshakes *handshakes = &shared->handshakes;
-    return !handshakes->on_threads && (handshakes->begun > 0 || !uvh_list_empty(&handshakes->queue));
+    return !handshakes->on_threads &&
+           (handshakes->begun > 0 || !uvh_list_empty(&handshakes->queue));
 }

@@ -1,13 +1,13 @@
 /* The TLS handshakes of one worker that go on at a time: at most `max`, the rest in a queue.
  *
- * The expensive part of a handshake is the step in which the client's hello is processed: keys are exchanged and
- * the server signs. A connection has a slot for this step only. A slot that was kept until the handshake is over
- * would let as many clients as there are slots block all others by a hello and nothing more. On the loop a slot is
- * free again in the next loop iteration, so events of other connections come between; on a thread when the step is
- * done.
+ * The expensive part of a handshake is the step in which the client's hello is processed: keys are
+ * exchanged and the server signs. A connection has a slot for this step only. A slot that was kept
+ * until the handshake is over would let as many clients as there are slots block all others by a
+ * hello and nothing more. On the loop a slot is free again in the next loop iteration, so events of
+ * other connections come between; on a thread when the step is done.
  *
- * Always true: a queued connection has been reported readable, is not read, and is linked by its member `ready`.
- * Used on the worker's thread only. Called by tls_io.c, conn.c and shared.c. */
+ * Always true: a queued connection has been reported readable, is not read, and is linked by its
+ * member `ready`. Used on the worker's thread only. Called by tls_io.c, conn.c and shared.c. */
 #ifndef UVH_CONN_HANDSHAKES_H
 #define UVH_CONN_HANDSHAKES_H
 
@@ -27,7 +27,8 @@ struct uvh_handshakes {
     struct uvh_list queue; /* connections, the oldest first */
 };
 
-/* Takes a slot for a connection that is to be read. False: there is none, and the connection was queued. */
+/* Takes a slot for a connection that is to be read. False: there is none, and the connection was
+ * queued. */
 bool uvh_handshakes_take_slot(struct uvh_conn *conn);
 
 /* Begins a step on another thread. False: memory ran out. */

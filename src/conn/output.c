@@ -1,4 +1,5 @@
-/* See the header. What a flush could not send has made the socket unwritable, or used up what this event may send. */
+/* See the header. What a flush could not send has made the socket unwritable, or used up what this
+ * event may send. */
 #include "conn/output.h"
 
 #include <string.h>
@@ -9,8 +10,9 @@
 #include "conn/pace.h"
 
 enum {
-    FLUSH_MOST = 1 << 20, /* bytes; then no further entry is begun before other connections had their turn */
-    SHRINK_LEAST = 1024,  /* bytes of a buffer; below, a better fit is not worth a copy */
+    /* bytes; then no further entry is begun before other connections had their turn */
+    FLUSH_MOST = 1 << 20,
+    SHRINK_LEAST = 1024, /* bytes of a buffer; below, a better fit is not worth a copy */
 };
 
 uint64_t uvh_output_referenced(const struct uvh_output *out)
@@ -24,7 +26,8 @@ uint64_t uvh_output_referenced(const struct uvh_output *out)
 static uint64_t allowed_by_rate(const struct uvh_conn *conn)
 {
     struct uvh_pace *pace = conn->out.pace;
-    return UVH_LIKELY(pace == NULL) ? UINT64_MAX : uvh_pace_allowed(pace, uv_now(conn->shared->loop));
+    return UVH_LIKELY(pace == NULL) ? UINT64_MAX
+                                    : uvh_pace_allowed(pace, uv_now(conn->shared->loop));
 }
 
 bool uvh_output_is_paced(const struct uvh_conn *conn)
@@ -58,7 +61,8 @@ void uvh_output_release(struct uvh_conn *conn)
 static struct uvh_buffer *take_buffer(struct uvh_conn *conn, size_t least)
 {
     struct uvh_buffer_pool *pool = &conn->shared->buffers;
-    return conn->socket.writable ? uvh_buffer_take(pool, least) : uvh_buffer_take_fitting(pool, least);
+    return conn->socket.writable ? uvh_buffer_take(pool, least)
+                                 : uvh_buffer_take_fitting(pool, least);
 }
 
 /* The collected bytes move to another buffer, which is large enough. */
@@ -86,7 +90,8 @@ static int make_space(struct uvh_conn *conn, size_t size)
         return 0;
     }
     /* Twice what is pending, so that many small writes are not copied again for each. */
-    struct uvh_buffer *buffer = take_buffer(conn, bytes.length + (size > bytes.length ? size : bytes.length));
+    struct uvh_buffer *buffer =
+        take_buffer(conn, bytes.length + (size > bytes.length ? size : bytes.length));
     if (buffer == NULL)
         return UVHTTP_ENOMEM;
     move_collected(out, buffer);
@@ -121,7 +126,8 @@ void uvh_output_shrink(struct uvh_conn *conn)
     if (out->buffer == NULL || out->buffer->capacity <= SHRINK_LEAST ||
         collected(out).length > out->buffer->capacity / 8)
         return;
-    struct uvh_buffer *buffer = uvh_buffer_take_fitting(&conn->shared->buffers, collected(out).length);
+    struct uvh_buffer *buffer =
+        uvh_buffer_take_fitting(&conn->shared->buffers, collected(out).length);
     if (buffer != NULL)
         move_collected(out, buffer);
 }
@@ -178,7 +184,8 @@ static void gather(const struct uvh_output *out, uint64_t allowed, struct batch 
     batch->count = out->buffer != NULL;
     batch->areas[0] = collected(out);
     batch->size = batch->areas[0].length;
-    while (entry != NULL && entry->descriptor < 0 && allowed > 0 && batch->count < UVH_SOCKET_MAX_AREAS) {
+    while (entry != NULL && entry->descriptor < 0 && allowed > 0 &&
+           batch->count < UVH_SOCKET_MAX_AREAS) {
         size_t size = (size_t)(entry->size < allowed ? entry->size : allowed);
         batch->areas[batch->count++] = (uvhttp_slice_t){entry->base, size};
         batch->size += size;
@@ -192,7 +199,8 @@ enum progress { AGAIN, PAUSED, BROKEN };
 
 static enum progress send_memory(struct uvh_conn *conn, const struct batch *batch)
 {
-    ssize_t sent = uvh_conn_io_send(conn, batch->areas, batch->count, batch->size, batch->file_follows);
+    ssize_t sent =
+        uvh_conn_io_send(conn, batch->areas, batch->count, batch->size, batch->file_follows);
     if (sent < 0)
         return sent == -EAGAIN ? PAUSED : BROKEN;
     consume(conn, (uint64_t)sent);
@@ -302,7 +310,8 @@ static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t
     for (size_t i = 0; i < count; i++) {
         if (areas[i].length == 0)
             continue;
-        *entry = (struct uvh_output_entry){.base = areas[i].base, .size = areas[i].length, .descriptor = -1};
+        *entry = (struct uvh_output_entry){
+            .base = areas[i].base, .size = areas[i].length, .descriptor = -1};
         *link = entry;
         link = &entry++->next;
     }

@@ -8,8 +8,8 @@ void uvh_pace_init(struct uvh_pace *pace, uint64_t rate, uint64_t burst)
     uint64_t least = rate / UVH_PACE_BURST_PART + 1;
     if (burst < least)
         burst = least;
-    *pace =
-        (struct uvh_pace){.rate = rate, .balance = (int64_t)(burst < UVH_PACE_MOST ? burst : UVH_PACE_MOST)};
+    *pace = (struct uvh_pace){.rate = rate,
+                              .balance = (int64_t)(burst < UVH_PACE_MOST ? burst : UVH_PACE_MOST)};
 }
 
 void uvh_pace_change(struct uvh_pace *pace, uint64_t rate)

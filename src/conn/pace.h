@@ -1,8 +1,11 @@
-/* How many bytes of a response's body may leave when its rate is limited: an account that fills with time and is emptied by what is sent.
+/* How many bytes of a response's body may leave when its rate is limited: an account that fills
+ * with time and is emptied by what is sent.
  *
- * Always true: in `t` milliseconds from the first look at it on no more than the burst and t * rate / 1000 bytes are allowed, however often it is looked at. What was
- * not used is kept for one second at most. A piece that leaves as a whole may overdraw the account; then nothing is allowed until the
- * debt is paid. Lives in the exchange's arena; time is an argument. Used on the loop's thread. */
+ * Always true: in `t` milliseconds from the first look at it on no more than the burst and t *
+ * rate / 1000 bytes are allowed, however often it is looked at. What was not used is kept for
+ * one second at most. A piece that leaves as a whole may overdraw the account; then nothing is
+ * allowed until the debt is paid. Lives in the exchange's arena; time is an argument. Used on
+ * the loop's thread. */
 #ifndef UVH_CONN_PACE_H
 #define UVH_CONN_PACE_H
 
@@ -20,7 +23,8 @@ struct uvh_pace {
 /* Rates from here on are no limit: an account of so many bytes would not fit its numbers. */
 #define UVH_PACE_MOST ((uint64_t)1 << 50)
 
-/* What is left at least of `burst` in the beginning, so that small answers need not wait for the worker's next tick. */
+/* What is left at least of `burst` in the beginning, so that small answers need not wait for the
+ * worker's next tick. */
 enum { UVH_PACE_BURST_PART = 4 };
 
 void uvh_pace_init(struct uvh_pace *pace, uint64_t rate, uint64_t burst);

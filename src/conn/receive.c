@@ -1,6 +1,8 @@
-/* Bytes in: from the socket into the loop's receive buffer, where the user takes them apart in place.
+/* Bytes in: from the socket into the loop's receive buffer, where the user takes them apart in
+ * place.
  *
- * Only what outlives the event is pinned: bytes that are too few to be used, and what the user refers to. */
+ * Only what outlives the event is pinned: bytes that are too few to be used, and what the user
+ * refers to. */
 #include <string.h>
 
 #include "conn/conn_io.h"
@@ -25,7 +27,8 @@ static struct span take_kept(struct uvh_conn *conn)
     return kept;
 }
 
-/* Keeps the rest of a span for the next event and gives the span's reference back. `pinned`: the user refers to it. */
+/* Keeps the rest of a span for the next event and gives the span's reference back. `pinned`: the
+ * user refers to it. */
 static void keep_rest(struct uvh_conn *conn, struct span span, uint32_t used, bool pinned)
 {
     struct uvh_buffer *buffer = span.buffer;
@@ -46,7 +49,8 @@ static void process(struct uvh_conn *conn, struct span span)
     bool starved = false;
     conn->shared->receiving = span.buffer;
     conn->shared->pinned = false;
-    while (used < span.length && !starved && conn->state == UVH_CONN_OPEN && conn->user->wants_bytes(conn)) {
+    while (used < span.length && !starved && conn->state == UVH_CONN_OPEN &&
+           conn->user->wants_bytes(conn)) {
         size_t taken = conn->user->receive(conn, data + used, span.length - used);
         starved = taken == 0;
         used += (uint32_t)taken;
@@ -70,7 +74,8 @@ struct uvh_buffer *uvh_receive_pin(struct uvh_conn *conn)
     return buffer;
 }
 
-/* A span at the end of the receive buffer that begins with what was kept, if anything, and has space following it. */
+/* A span at the end of the receive buffer that begins with what was kept, if anything, and has
+ * space following it. */
 static struct span make_space(struct uvh_conn *conn)
 {
     struct span kept = take_kept(conn);
@@ -109,7 +114,8 @@ void uvh_receive_readable(struct uvh_conn *conn)
         return;
     }
     struct uvh_buffer *buffer = span.buffer;
-    ssize_t count = uvh_conn_io_receive(conn, buffer->data + buffer->used, buffer->capacity - buffer->used);
+    ssize_t count =
+        uvh_conn_io_receive(conn, buffer->data + buffer->used, buffer->capacity - buffer->used);
     if (UVH_LIKELY(count > 0)) {
         span.length += (uint32_t)count;
         buffer->used += (size_t)count;

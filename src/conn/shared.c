@@ -25,8 +25,9 @@ static const struct uvh_poller_callbacks poller_callbacks = {
     .removed = uvh_conn_removed,
 };
 
-int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop, const uvhttp_allocator_t *allocator,
-                    const struct uvh_conn_callbacks *callbacks, size_t conn_size, size_t buffer_size)
+int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop,
+                    const uvhttp_allocator_t *allocator, const struct uvh_conn_callbacks *callbacks,
+                    size_t conn_size, size_t buffer_size)
 {
     int err = uvh_poller_init(&shared->poller, loop, &poller_callbacks);
     if (err != 0)

@@ -1,4 +1,5 @@
-/* What the connections of one loop share: poller, pools, timeouts, and the connections that have work left.
+/* What the connections of one loop share: poller, pools, timeouts, and the connections that have
+ * work left.
  *
  * Part of a worker, which gives the callbacks. */
 #ifndef UVH_CONN_SHARED_H
@@ -36,16 +37,20 @@ enum { UVH_CONN_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so mu
 
 /* The worker's. */
 struct uvh_conn_callbacks {
-    void (*active)(struct uvh_conn_shared *shared);   /* an event of the loop begins */
-    void (*schedule)(struct uvh_conn_shared *shared); /* uvh_shared_resume is to run in the next iteration */
+    void (*active)(struct uvh_conn_shared *shared); /* an event of the loop begins */
+    /* uvh_shared_resume is to run in the next iteration */
+    void (*schedule)(struct uvh_conn_shared *shared);
     void (*failed)(struct uvh_conn_shared *shared, const char *what, int code); /* for the log */
     void (*closed)(struct uvh_conn *conn);
     void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
-    /* A TLS handshake has failed, of either side; the connection is closed next. `reason` is static. */
+    /* A TLS handshake has failed, of either side; the connection is closed next. `reason` is
+     * static. */
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
-    /* uvh_tls_session_work is to run on another thread, and uvh_conn_worked then. False: memory ran out. */
+    /* uvh_tls_session_work is to run on another thread, and uvh_conn_worked then. False: memory ran
+     * out. */
     bool (*work)(struct uvh_conn *conn);
-    /* The same after the handshake of an accepted connection, when the reason is not the peer's fault. */
+    /* The same after the handshake of an accepted connection, when the reason is not the peer's
+     * fault. */
     void (*tls_failed)(struct uvh_conn *conn, const char *reason);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
@@ -63,14 +68,16 @@ struct uvh_conn_shared {
     bool pinned;                       /* ... and a reference to it was taken */
     struct uvh_timeout_list timeouts[UVH_CONN_TIMEOUTS];
     struct uvh_timeout_lengths write_timeouts; /* the other lengths */
-    struct uvh_timeout_list *timers;           /* of streams, one per step of length; NULL until one is set */
+    /* of streams, one per step of length; NULL until one is set */
+    struct uvh_timeout_list *timers;
     struct uvh_list ready;
     struct uvh_list connecting; /* attempts to connect with a step for the next loop iteration */
     struct uvh_list streams;
     struct uvh_file_share file_share;
     struct uvh_handshakes handshakes; /* of accepted connections */
     size_t count;                     /* connections open, closing or being made */
-    size_t write_backlog;             /* bytes that a stream may have pending, unless it says otherwise */
+    /* bytes that a stream may have pending, unless it says otherwise */
+    size_t write_backlog;
     _Atomic uint64_t open;
     _Atomic uint64_t idle;
     _Atomic uint64_t bytes_received;
@@ -82,16 +89,19 @@ struct uvh_conn_shared {
     _Atomic uint64_t tls_waited; /* handshakes that were queued */
 };
 
-/* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are set by the caller.
+/* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are
+ * set by the caller.
  * Returns 0, or
  *   libuv's code; then nothing is left open. */
-int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop, const uvhttp_allocator_t *allocator,
-                    const struct uvh_conn_callbacks *callbacks, size_t conn_size, size_t buffer_size);
+int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop,
+                    const uvhttp_allocator_t *allocator, const struct uvh_conn_callbacks *callbacks,
+                    size_t conn_size, size_t buffer_size);
 
 /* All connections are gone, and the poller is closed. */
 void uvh_shared_release(struct uvh_conn_shared *shared);
 
-/* The receive buffer with at least `space` free bytes following `used`; NULL when memory ran out. Borrowed. */
+/* The receive buffer with at least `space` free bytes following `used`; NULL when memory ran out.
+ * Borrowed. */
 struct uvh_buffer *uvh_shared_receive_buffer(struct uvh_conn_shared *shared, size_t space);
 
 /* Timers of streams and timeouts of connections that have expired. */
@@ -103,7 +113,8 @@ bool uvh_shared_resume(struct uvh_conn_shared *shared);
 /* Closes all connections. */
 void uvh_shared_close_all(struct uvh_conn_shared *shared);
 
-/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory ran out. */
+/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory
+ * ran out. */
 struct uvh_timeout_list *uvh_shared_timers(struct uvh_conn_shared *shared, uint32_t length_ms);
 
 #endif

@@ -120,8 +120,8 @@ static const struct uvh_conn_user stream_user = {
 
 /* ---- the life of a stream ---- */
 
-struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared, const uvhttp_stream_events_t *events,
-                                     void *arg)
+struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared,
+                                     const uvhttp_stream_events_t *events, void *arg)
 {
     struct uvhttp_stream *stream = uvh_alloc_zero(shared->allocator, sizeof(*stream));
     if (stream == NULL)
@@ -200,7 +200,8 @@ static bool exceeds_backlog(const struct uvhttp_stream *stream)
 }
 
 /* More than nothing, and not too much. */
-static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count, size_t size)
+static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count,
+                       size_t size)
 {
     struct uvh_conn *conn = stream->on.conn;
     int err = 0;
@@ -334,7 +335,8 @@ void uvhttp_stream_end(uvhttp_stream_t *stream)
     uvh_conn_event_begin(conn);
     uvh_timeout_cancel(&stream->timer);
     conn->discarding = true;
-    uvh_conn_close_when_sent(conn, true); /* closing waits for the peer's end, so that it gets everything */
+    /* closing waits for the peer's end, so that it gets everything */
+    uvh_conn_close_when_sent(conn, true);
     uvh_conn_event_end(conn);
 }
 

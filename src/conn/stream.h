@@ -1,8 +1,8 @@
 /* A stream: bytes both ways for a user's own protocol, on a carrier.
  *
- * The carrier is a connection, or, until it is connected, the record of the attempts to connect. A stream of HTTP/2 will
- * be a third kind. Always true: a connection that carries a stream has it as its owner; the stream's memory goes with
- * its `closed` callback. */
+ * The carrier is a connection, or, until it is connected, the record of the attempts to connect. A
+ * stream of HTTP/2 will be a third kind. Always true: a connection that carries a stream has it as
+ * its owner; the stream's memory goes with its `closed` callback. */
 #ifndef UVH_CONN_STREAM_H
 #define UVH_CONN_STREAM_H
 
@@ -39,8 +39,8 @@ struct uvhttp_stream {
 _Static_assert(sizeof(struct uvhttp_stream) <= 104, "it is part of what an idle connection costs");
 
 /* Zeroed but for what is given here; NULL when memory ran out. */
-struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared, const uvhttp_stream_events_t *events,
-                                     void *arg);
+struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared,
+                                     const uvhttp_stream_events_t *events, void *arg);
 
 /* Within an event: the connection carries the stream from now on, instead of its user before. */
 void uvh_stream_begin(struct uvhttp_stream *stream, struct uvh_conn *conn);

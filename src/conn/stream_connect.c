@@ -1,8 +1,10 @@
-/* Connections to another server: a name is looked up, its addresses are tried one after the other, each for its share of
- * the time, with a TLS handshake if one is wanted, and then the connection carries the stream like any other.
+/* Connections to another server: a name is looked up, its addresses are tried one after the other,
+ * each for its share of the time, with a TLS handshake if one is wanted, and then the connection
+ * carries the stream like any other.
  *
- * Always true: until it is connected the stream's carrier is the record of what is being done; each attempt is a
- * connection of its own, in the state UVH_CONN_CONNECTING or UVH_CONN_HANDSHAKING. The stream's timer is the one of connecting meanwhile. */
+ * Always true: until it is connected the stream's carrier is the record of what is being done; each
+ * attempt is a connection of its own, in the state UVH_CONN_CONNECTING or UVH_CONN_HANDSHAKING. The
+ * stream's timer is the one of connecting meanwhile. */
 #include "conn/stream_connect.h"
 
 #include <string.h>
@@ -23,7 +25,8 @@ struct uvh_connecting {
     struct uvhttp_stream *stream; /* NULL: over */
     struct uvh_conn_shared *shared;
     struct uvh_conn *attempt; /* NULL: none */
-    struct uvh_list link;     /* in shared->connecting when a step is left for the next loop iteration */
+    /* in shared->connecting when a step is left for the next loop iteration */
+    struct uvh_list link;
     uvhttp_stream_connected_cb connected;
     struct uvh_lookup *lookup;   /* NULL: none is in progress */
     struct addrinfo *found;      /* to be freed */
@@ -189,7 +192,8 @@ static bool try_address(struct uvh_connecting *connecting, const struct sockaddr
         connecting->status = socket;
         return false;
     }
-    struct uvh_conn *conn = uvh_conn_open(connecting->shared, socket, &connecting_user, &connecting->status);
+    struct uvh_conn *conn =
+        uvh_conn_open(connecting->shared, socket, &connecting_user, &connecting->status);
     if (conn == NULL) {
         uvh_socket_close(socket);
         return false;
@@ -294,12 +298,14 @@ static void on_looked_up(void *arg, int status, struct addrinfo *found)
 
 /* ---- the beginning ---- */
 
-/* Looks the name up, or takes it as the address it is; nothing is reported before the next loop iteration. */
+/* Looks the name up, or takes it as the address it is; nothing is reported before the next loop
+ * iteration. */
 static int find_addresses(struct uvh_connecting *connecting, const char *host, int port)
 {
     struct uvh_conn_shared *shared = connecting->shared;
     if (!uvh_lookup_literal(host, port, &connecting->address))
-        return uvh_lookup_start(&connecting->lookup, shared->loop, host, port, on_looked_up, connecting);
+        return uvh_lookup_start(&connecting->lookup, shared->loop, host, port, on_looked_up,
+                                connecting);
     connecting->literal.ai_addr = &connecting->address.any;
     connecting->next = &connecting->literal;
     uvh_list_append(&shared->connecting, &connecting->link);
@@ -307,11 +313,13 @@ static int find_addresses(struct uvh_connecting *connecting, const char *host, i
     return 0;
 }
 
-static struct uvh_connecting *new_connecting(struct uvhttp_stream *stream, struct uvh_conn_shared *shared,
+static struct uvh_connecting *new_connecting(struct uvhttp_stream *stream,
+                                             struct uvh_conn_shared *shared,
                                              struct uvhttp_tls_client *tls, const char *host)
 {
     size_t size = tls == NULL ? 0 : strlen(host) + 1;
-    struct uvh_connecting *connecting = uvh_alloc_zero(shared->allocator, sizeof(*connecting) + size);
+    struct uvh_connecting *connecting =
+        uvh_alloc_zero(shared->allocator, sizeof(*connecting) + size);
     if (connecting == NULL)
         return NULL;
     connecting->stream = stream;
@@ -326,10 +334,12 @@ static struct uvh_connecting *new_connecting(struct uvhttp_stream *stream, struc
     return connecting;
 }
 
-static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls,
-                 const char *host, int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected)
+static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared,
+                 struct uvhttp_tls_client *tls, const char *host, int port, uint32_t timeout_ms,
+                 uvhttp_stream_connected_cb connected)
 {
-    struct uvh_timeout_list *timers = timeout_ms == 0 ? NULL : uvh_shared_timers(shared, timeout_ms);
+    struct uvh_timeout_list *timers =
+        timeout_ms == 0 ? NULL : uvh_shared_timers(shared, timeout_ms);
     if (timeout_ms != 0 && timers == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_connecting *connecting = new_connecting(stream, shared, tls, host);
@@ -352,8 +362,9 @@ static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared, s
     return 0;
 }
 
-int uvh_stream_connect_start(struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls, const char *host,
-                             int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+int uvh_stream_connect_start(struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls,
+                             const char *host, int port, uint32_t timeout_ms,
+                             uvhttp_stream_connected_cb connected,
                              const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
 {
     struct uvhttp_stream *stream = uvh_stream_new(shared, events, arg);

@@ -11,11 +11,13 @@
 #include "platform/socket_tls.h"
 
 enum {
-    CIPHERTEXT = 32 * 1024,       /* bytes of one read */
-    READS_MOST = 2,               /* in a row that give no plaintext, so that a peer does not hold the loop */
-    FRUITLESS_MOST = 1024 * 1024, /* bytes in a row that give no plaintext; reading costs more than sending */
-    SLICE = 64 * 1024,            /* plaintext that is encrypted before it is sent */
-    ALERT = 2,                    /* bytes of one */
+    CIPHERTEXT = 32 * 1024, /* bytes of one read */
+    /* in a row that give no plaintext, so that a peer does not hold the loop */
+    READS_MOST = 2,
+    /* bytes in a row that give no plaintext; reading costs more than sending */
+    FRUITLESS_MOST = 1024 * 1024,
+    SLICE = 64 * 1024, /* plaintext that is encrypted before it is sent */
+    ALERT = 2,         /* bytes of one */
 };
 
 /* ---- ciphertext ---- */
@@ -31,8 +33,9 @@ static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size
     return count;
 }
 
-/* A server that refuses the client's certificate says so by an alert and closes, maybe before the client's first write
- * (RFC 8446 section 4.4.2.4). When that write fails the alert has come, and says why. */
+/* A server that refuses the client's certificate says so by an alert and closes, maybe before the
+ * client's first write (RFC 8446 section 4.4.2.4). When that write fails the alert has come, and
+ * says why. */
 static void look_for_alert(const struct uvh_conn *conn)
 {
     char ciphertext[CIPHERTEXT], waste[CIPHERTEXT]; /* not cleared */
@@ -126,7 +129,8 @@ static void count_handshake(struct uvh_conn *conn)
         uvh_counter_add(&conn->shared->tls_resumed, 1);
 }
 
-/* After a read of a connection that was open by early data: the handshake may be over, or never will be. */
+/* After a read of a connection that was open by early data: the handshake may be over, or never
+ * will be. */
 static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
 {
     const char *why = result == 0 ? "the client has ended its side" : conn->tls->why;
@@ -134,12 +138,13 @@ static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
         count_handshake(conn);
     } else if (result <= 0 && result != -EAGAIN) {
         uvh_counter_add(&conn->shared->tls_failures, 1);
-        conn->shared->callbacks->handshake_failed(conn, why != NULL ? why : uvhttp_strerror((int)result));
+        conn->shared->callbacks->handshake_failed(conn,
+                                                  why != NULL ? why : uvhttp_strerror((int)result));
     }
 }
 
-/* Kernel TLS, where it was asked for and is there. What the session has encrypted goes first, so it has
- * to be sent: a client that takes its tickets slowly is not worth a second attempt. */
+/* Kernel TLS, where it was asked for and is there. What the session has encrypted goes first, so it
+ * has to be sent: a client that takes its tickets slowly is not worth a second attempt. */
 static void offload(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -167,11 +172,13 @@ static void succeed(struct uvh_conn *conn)
     }
 }
 
-/* More ciphertext for the handshake. False when there is none now, or the connection has changed. */
+/* More ciphertext for the handshake. False when there is none now, or the connection has
+ * changed. */
 static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
-    if (uvh_tls_session_has_input(session)) /* what was kept when the connection was open by early data */
+    /* what was kept when the connection was open by early data */
+    if (uvh_tls_session_has_input(session))
         return true;
     if (!conn->socket.readable)
         return false;
@@ -243,7 +250,8 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
     limited = limited && !conn->outgoing;
     int flushed = uvh_tls_io_flush(conn);
     conn->socket.readable |= conn->socket.failed; /* reading says what has failed */
-    for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext, limited); reads++) {
+    for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext, limited);
+         reads++) {
         if (!step(conn, limited))
             return;
         flushed = 0;
@@ -268,7 +276,8 @@ void uvh_tls_io_drain(struct uvh_conn *conn)
 {
     conn->socket.readable = true;
     uvh_tls_io_handshake(conn, false); /* there may be nothing to read */
-    if (conn->state == UVH_CONN_HANDSHAKING && !conn->queued && !conn->tls->begun && !conn->outgoing)
+    if (conn->state == UVH_CONN_HANDSHAKING && !conn->queued && !conn->tls->begun &&
+        !conn->outgoing)
         uvh_conn_close(conn);
 }
 
@@ -363,13 +372,14 @@ static ssize_t sent_plaintext(struct uvh_conn *conn, size_t count, bool more)
     int flushed = more && !is_full(conn) ? 0 : uvh_tls_io_flush(conn);
     if (flushed != 0 && flushed != -EAGAIN)
         return flushed;
-    /* That bytes were encrypted is no progress of the peer's: uvh_tls_io_flush notes what it takes. */
+    /* That bytes were encrypted is no progress of the peer's: uvh_tls_io_flush notes what it
+     * takes. */
     uvh_counter_add(&conn->shared->bytes_sent, count);
     return (ssize_t)count;
 }
 
-ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size,
-                        bool more)
+ssize_t uvh_tls_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count,
+                        size_t size, bool more)
 {
     if (conn->tls->offloaded)
         return uvh_conn_io_send_plain(conn, areas, count, size, more);
@@ -391,10 +401,12 @@ ssize_t uvh_tls_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t off
     struct uvh_buffer *buffer = uvh_buffer_take(&conn->shared->buffers, SLICE);
     if (buffer == NULL)
         return -ENOMEM;
-    ssize_t count = (ssize_t)uvh_file_read(descriptor, buffer->data, size < SLICE ? size : SLICE, offset);
+    ssize_t count =
+        (ssize_t)uvh_file_read(descriptor, buffer->data, size < SLICE ? size : SLICE, offset);
     if (count > 0) {
         uvhttp_slice_t area = {buffer->data, (size_t)count};
-        int err = uvh_tls_session_write(conn->tls, &area, (size_t)count, uv_now(conn->shared->loop));
+        int err =
+            uvh_tls_session_write(conn->tls, &area, (size_t)count, uv_now(conn->shared->loop));
         if (err != 0)
             count = err;
     }

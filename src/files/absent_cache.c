@@ -7,7 +7,8 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 
-static struct uvh_absent_entry **find_link(struct uvh_absent_cache *cache, uvhttp_slice_t key, uint64_t hash)
+static struct uvh_absent_entry **find_link(struct uvh_absent_cache *cache, uvhttp_slice_t key,
+                                           uint64_t hash)
 {
     struct uvh_absent_entry **link = &cache->buckets[hash & (cache->bucket_count - 1)];
     while (*link != NULL && ((*link)->hash != hash || (*link)->key_length != key.length ||
@@ -44,8 +45,8 @@ static bool open_buckets(struct uvh_absent_cache *cache)
     return cache->buckets != NULL;
 }
 
-void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator, size_t limit,
-                           uint64_t seed)
+void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator,
+                           size_t limit, uint64_t seed)
 {
     *cache = (struct uvh_absent_cache){.allocator = allocator, .limit = limit, .seed = seed};
     uvh_list_init(&cache->recent);
@@ -65,7 +66,8 @@ struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, u
     uvh_owner_check(&cache->owner);
     if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return NULL;
-    struct uvh_absent_entry *entry = *find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
+    struct uvh_absent_entry *entry =
+        *find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
     if (entry != NULL) {
         uvh_list_remove(&entry->recent);
         uvh_list_prepend(&cache->recent, &entry->recent);
@@ -94,7 +96,8 @@ struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uv
         memcpy(entry->key, key.base, key.length);
     uvh_list_init(&entry->recent);
     uvh_list_prepend(&cache->recent, &entry->recent);
-    *find_link(cache, key, entry->hash) = entry; /* it is not there, so this is the end of its chain */
+    *find_link(cache, key, entry->hash) =
+        entry; /* it is not there, so this is the end of its chain */
     cache->count++;
     return entry;
 }
@@ -104,7 +107,8 @@ void uvh_absent_cache_remove(struct uvh_absent_cache *cache, uvhttp_slice_t key)
     uvh_owner_check(&cache->owner);
     if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return;
-    struct uvh_absent_entry **link = find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
+    struct uvh_absent_entry **link =
+        find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
     if (*link != NULL)
         drop(cache, link);
 }

@@ -1,8 +1,11 @@
-/* The paths that lately led to no file, with what was said instead (not there, not allowed, a page for whatever is missing).
+/* The paths that lately led to no file, with what was said instead (not there, not allowed, a page
+ * for whatever is missing).
  *
- * Apart from the files, so that asking for names that do not exist throws out no file however often it is done. Always true: at most as many as allowed,
- * each no longer than UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for least lately goes first. Used
- * by its owner's thread, which is that of a loop. Called by static_fetch.c. */
+ * Apart from the files, so that asking for names that do not exist throws out no file however
+ * often it is done. Always true: at most as many as allowed, each no longer than
+ * UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for
+ * least lately goes first. Used by its owner's thread, which is that of a loop. Called by
+ * static_fetch.c. */
 #ifndef UVH_FILES_ABSENT_CACHE_H
 #define UVH_FILES_ABSENT_CACHE_H
 
@@ -44,14 +47,16 @@ struct uvh_absent_cache {
 };
 
 /* Takes no memory before the first entry. */
-void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator, size_t limit,
-                           uint64_t seed);
+void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator,
+                           size_t limit, uint64_t seed);
 void uvh_absent_cache_release(struct uvh_absent_cache *cache);
 
-/* The entry of that key, now the newest, or NULL. Borrowed until the next call of another function. */
+/* The entry of that key, now the newest, or NULL. Borrowed until the next call of another
+ * function. */
 struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, uvhttp_slice_t key);
 
-/* The entry of that key, a new one if there was none, for the caller to fill in. NULL when it is too long, nothing may be kept, or memory ran out. */
+/* The entry of that key, a new one if there was none, for the caller to fill in. NULL when it is
+ * too long, nothing may be kept, or memory ran out. */
 struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uvhttp_slice_t key);
 
 /* Harmless when there is none. */

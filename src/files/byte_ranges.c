@@ -1,6 +1,7 @@
-/* The boundary is a random number for each answer. It must not stand in what is sent (RFC 2046 section 5.1.1), and a file is too large to be searched
- * for it; and whoever may store files here, or choose what stands in them, could put a boundary into one if it was known before, and
- * so make parts of his own, with a type and a range that the server has never given. See byte_ranges.h. */
+/* The boundary is a random number for each answer. It must not stand in what is sent (RFC 2046
+ * section 5.1.1), and a file is too large to be searched for it; and whoever may store files here,
+ * or choose what stands in them, could put a boundary into one if it was known before, and so make
+ * parts of his own, with a type and a range that the server has never given. See byte_ranges.h. */
 #include "files/byte_ranges.h"
 
 #include <inttypes.h>
@@ -44,7 +45,8 @@ int uvh_byte_ranges_make(uvhttp_request_t *request, const struct uvh_file_entry 
     uint64_t number;
     char boundary[BOUNDARY_SIZE];
     char range[UVH_RANGE_CONTENT_RANGE_SIZE];
-    size_t head_size = sizeof(head_format) + BOUNDARY_SIZE + strlen(entry->type) + sizeof(range) + 2;
+    size_t head_size =
+        sizeof(head_format) + BOUNDARY_SIZE + strlen(entry->type) + sizeof(range) + 2;
     size_t room = head_size * set->count + sizeof(end_format) + BOUNDARY_SIZE;
     int err = uvh_random_number(&number);
     if (err != 0)
@@ -58,9 +60,10 @@ int uvh_byte_ranges_make(uvhttp_request_t *request, const struct uvh_file_entry 
     snprintf(boundary, sizeof(boundary), "%016" PRIx64, number);
     snprintf(made->type, sizeof(made->type), "multipart/byteranges; boundary=%s", boundary);
     for (size_t i = 0; i < set->count; i++) {
-        size_t length = uvh_range_format(range, set->items[i].first, set->items[i].last, entry->size);
-        int written = snprintf(text, head_size, head_format, i == 0 ? "" : "\r\n", boundary, entry->type,
-                               (int)length, range);
+        size_t length =
+            uvh_range_format(range, set->items[i].first, set->items[i].last, entry->size);
+        int written = snprintf(text, head_size, head_format, i == 0 ? "" : "\r\n", boundary,
+                               entry->type, (int)length, range);
         add_text(made, text, (size_t)written);
         add_content(made, entry, &set->items[i]);
         text += written;

@@ -12,14 +12,15 @@
 enum { UVH_BYTE_RANGES_TYPE_SIZE = 64 };
 
 struct uvh_byte_ranges {
-    uvhttp_part_t
-        *parts; /* heads in between lie in the exchange's memory, contents in the entry's body or file */
+    uvhttp_part_t *parts; /* heads in between lie in the exchange's memory, contents in the entry's
+                             body or file */
     size_t count;
     uint64_t size;                        /* bytes of the whole body */
     char type[UVH_BYTE_RANGES_TYPE_SIZE]; /* Content-Type, with the boundary */
 };
 
-/* Describes the body for a satisfiable set. 0, UVHTTP_ENOMEM, or a negative errno without random numbers. */
+/* Describes the body for a satisfiable set. 0, UVHTTP_ENOMEM, or a negative errno without random
+ * numbers. */
 int uvh_byte_ranges_make(uvhttp_request_t *request, const struct uvh_file_entry *entry,
                          const struct uvh_range_set *set, struct uvh_byte_ranges *made);
 

@@ -1,5 +1,6 @@
-/* Names are kept in an arena, so that a hundred thousand of them are some hundred allocations, and never move. As soon as there are more entries than are
- * wanted, those that are kept form a heap with the last one of the order on top, which is what a better one takes the place of. */
+/* Names are kept in an arena, so that a hundred thousand of them are some hundred allocations, and
+ * never move. As soon as there are more entries than are wanted, those that are kept form a heap
+ * with the last one of the order on top, which is what a better one takes the place of. */
 #include "files/dir_entries.h"
 
 #include <limits.h>
@@ -14,7 +15,8 @@
 enum {
     FULL = 1, /* ends the reading of the folder */
     FIRST_CAPACITY = 64,
-    NAME_ROOM = 256, /* bytes: room for any usual name, so that no place is given new memory twice */
+    /* bytes: room for any usual name, so that no place is given new memory twice */
+    NAME_ROOM = 256,
 };
 
 typedef int (*order_fn)(const void *left, const void *right);
@@ -28,7 +30,8 @@ struct reading {
 };
 
 /* What a link leads to, if it may be served. */
-static bool look_behind(const struct uvh_dir_query *query, const char *name, struct uvh_file_facts *facts)
+static bool look_behind(const struct uvh_dir_query *query, const char *name,
+                        struct uvh_file_facts *facts)
 {
     char path[PATH_MAX];
     size_t folder = strlen(query->folder);
@@ -223,7 +226,8 @@ static bool is_before_last(const struct reading *reading, const struct uvh_dir_e
     return reading->order(entry, &reading->entries->items[0]) < 0;
 }
 
-/* The place of an entry is not known before it is looked at; of the order of names only that of a link, which may lead to a folder. */
+/* The place of an entry is not known before it is looked at; of the order of names only that of a
+ * link, which may lead to a folder. */
 static bool is_to_be_looked_at(const struct reading *reading, enum uvh_file_kind kind)
 {
     return reading->query->sort != UVH_DIR_SORT_NAME || !has_place(kind);

@@ -1,10 +1,12 @@
 /* What is in a folder, in order: the names that may be served, with what a listing says of them.
  *
- * Of a folder with more entries than are wanted the first of that order are taken, chosen while it is read: memory is that of the entries that are
- * kept. By name only these are looked at (and links, which may lead to folders); by size or date every one has to be.
+ * Of a folder with more entries than are wanted the first of that order are taken, chosen while it
+ * is read: memory is that of the entries that are kept. By name only these are looked at (and
+ * links, which may lead to folders); by size or date every one has to be.
  *
- * Always true: only files and folders below the root, links resolved; at most as many as were asked for; folders come before files, and the order
- * is the same each time. Reads the disk, so it belongs in a job. Called by dir_listing.c and dir_walk.c. */
+ * Always true: only files and folders below the root, links resolved; at most as many as were asked
+ * for; folders come before files, and the order is the same each time. Reads the disk, so it
+ * belongs in a job. Called by dir_listing.c and dir_walk.c. */
 #ifndef UVH_FILES_DIR_ENTRIES_H
 #define UVH_FILES_DIR_ENTRIES_H
 
@@ -25,7 +27,9 @@ struct uvh_dir_query {
     bool hidden;        /* names that begin with a dot, too */
     size_t most;        /* entries; of a folder with more, the first so many in the order below */
     size_t
-        read; /* entries to choose from, at least `most`: of a folder with more, those that the system names first. 0: end at the first that is too many */
+        /* entries to choose from, at least `most`: of a folder with more, those that the system
+         * names first. 0: end at the first that is too many */
+        read;
     enum uvh_dir_sort sort;
     bool descending; /* folders still come first, and what is equal is in the order of names */
 };
@@ -44,14 +48,16 @@ struct uvh_dir_entries {
     size_t count;
     size_t capacity;
     size_t folders;
-    uint64_t bytes;     /* of all files */
-    bool cut;           /* there are more */
-    size_t chosen_from; /* not 0: those that are left out are not all known; it was chosen from so many */
+    uint64_t bytes; /* of all files */
+    bool cut;       /* there are more */
+    /* not 0: those that are left out are not all known; it was chosen from so many */
+    size_t chosen_from;
     struct uvh_arena_pool pool;
     struct uvh_arena names;
 };
 
-/* Reads and sorts. 0, UVHTTP_ENOMEM, or errno's (negative). To be released, whatever the result; must not be moved. Any thread. */
+/* Reads and sorts. 0, UVHTTP_ENOMEM, or errno's (negative). To be released, whatever the result;
+ * must not be moved. Any thread. */
 int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator_t *allocator,
                          const struct uvh_dir_query *query);
 void uvh_dir_entries_release(struct uvh_dir_entries *entries);

@@ -1,5 +1,6 @@
-/* The path at the top is a link for each of its parts, from the folder that is served down. The title is the path as it was asked for, in which slashes may
- * be repeated; a URL that goes up a level goes up one slash, so slashes are what is counted. */
+/* The path at the top is a link for each of its parts, from the folder that is served down. The
+ * title is the path as it was asked for, in which slashes may be repeated; a URL that goes up a
+ * level goes up one slash, so slashes are what is counted. */
 #include "files/dir_html.h"
 
 #include <inttypes.h>
@@ -11,7 +12,9 @@
 
 enum {
     LINKED_LEVELS = 64
-}; /* of a deeper folder, the parts above are text: a link to one takes three bytes for each level */
+    /* of a deeper folder, the parts above are text: a link to one takes three bytes for each level
+     */
+};
 
 static const char page_begin[] = "<!DOCTYPE html>\n"
                                  "<html lang=\"en\">\n"
@@ -19,19 +22,20 @@ static const char page_begin[] = "<!DOCTYPE html>\n"
                                  "<meta charset=\"utf-8\">\n"
                                  "<title>";
 
-static const char head_end[] = "</title>\n"
-                               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                               "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                               "<link rel=\"stylesheet\" href=\"?format=css&amp;v=";
+static const char head_end[] =
+    "</title>\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<link rel=\"stylesheet\" href=\"?format=css&amp;v=";
 
 static const struct {
     const char *name;
     const char *title;
     bool down_first; /* the first click shows the largest, or newest */
 } columns[] = {
-    [UVH_DIR_SORT_NAME] = {"name", "Name",                        false},
-    [UVH_DIR_SORT_SIZE] = {"size", "Size",                        true },
-    [UVH_DIR_SORT_DATE] = {"date", "Modified<span> (UTC)</span>", true },
+    [UVH_DIR_SORT_NAME] = {"name", "Name", false},
+    [UVH_DIR_SORT_SIZE] = {"size", "Size", true},
+    [UVH_DIR_SORT_DATE] = {"date", "Modified<span> (UTC)</span>", true},
 };
 
 static void append_text(struct uvh_bytes *page, const char *text)
@@ -48,7 +52,8 @@ static void append_query(const struct uvh_dir_listing *listing, struct uvh_bytes
         uvh_bytes_append_text(page, "?format=html");
     if (sorted)
         uvh_bytes_append_format(page, "%ssort=%s&amp;order=%s", order->format_given ? "&amp;" : "?",
-                                columns[order->query.sort].name, order->query.descending ? "desc" : "asc");
+                                columns[order->query.sort].name,
+                                order->query.descending ? "desc" : "asc");
 }
 
 /* ---- the path ---- */
@@ -61,7 +66,8 @@ static size_t count_slashes(const char *text)
     return count;
 }
 
-/* Where in the title the parts of the folder begin: what stands before them is where the root is mounted. */
+/* Where in the title the parts of the folder begin: what stands before them is where the root is
+ * mounted. */
 static const char *find_folder(const struct uvh_dir_listing *listing)
 {
     const char *title = listing->order.title;
@@ -142,8 +148,8 @@ static void append_size(struct uvh_bytes *page, uint64_t size)
         unit++;
     }
     if (tenths < 100)
-        uvh_bytes_append_format(page, "%u.%u %ciB</data>", (unsigned)tenths / 10, (unsigned)tenths % 10,
-                                units[unit]);
+        uvh_bytes_append_format(page, "%u.%u %ciB</data>", (unsigned)tenths / 10,
+                                (unsigned)tenths % 10, units[unit]);
     else
         uvh_bytes_append_format(page, "%u %ciB</data>", (unsigned)tenths / 10, units[unit]);
 }
@@ -173,8 +179,8 @@ static void append_summary(const struct uvh_dir_listing *listing, struct uvh_byt
     const struct uvh_dir_entries *entries = &listing->entries;
     uvh_bytes_append_text(page, "<p>");
     if (entries->cut) {
-        uvh_bytes_append_format(page, "There is more in this folder: the first %zu entries are shown",
-                                entries->count);
+        uvh_bytes_append_format(
+            page, "There is more in this folder: the first %zu entries are shown", entries->count);
         if (entries->chosen_from > 0)
             uvh_bytes_append_format(page, ", of %zu that were read", entries->chosen_from);
         uvh_bytes_append_text(page, ". ");
@@ -204,10 +210,11 @@ static void append_column(const struct uvh_dir_listing *listing, enum uvh_dir_so
     bool down = current ? !query->descending : columns[sort].down_first;
     uvh_bytes_append_text(page, "<th scope=\"col\"");
     if (current)
-        uvh_bytes_append_format(page, " aria-sort=\"%s\"", query->descending ? "descending" : "ascending");
+        uvh_bytes_append_format(page, " aria-sort=\"%s\"",
+                                query->descending ? "descending" : "ascending");
     uvh_bytes_append_format(page, "><a href=\"?%ssort=%s&amp;order=%s\">%s</a></th>",
-                            listing->order.format_given ? "format=html&amp;" : "", columns[sort].name,
-                            down ? "desc" : "asc", columns[sort].title);
+                            listing->order.format_given ? "format=html&amp;" : "",
+                            columns[sort].name, down ? "desc" : "asc", columns[sort].title);
 }
 
 static void append_parent_row(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
@@ -215,7 +222,8 @@ static void append_parent_row(const struct uvh_dir_listing *listing, struct uvh_
     uvh_bytes_append_text(page, "<tr class=\"folder\"><td><a href=\"");
     append_up(page, parent_levels(listing->order.title));
     append_query(listing, page);
-    uvh_bytes_append_text(page, "\" aria-label=\"Parent folder\">../</a></td><td></td><td></td></tr>\n");
+    uvh_bytes_append_text(page,
+                          "\" aria-label=\"Parent folder\">../</a></td><td></td><td></td></tr>\n");
 }
 
 void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
@@ -243,8 +251,8 @@ void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, str
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     /* "./" before it, or a name with a colon would be taken for a URL scheme (RFC 3986 4.2). */
-    uvh_bytes_append_text(page,
-                          entry->folder ? "<tr class=\"folder\"><td><a href=\"./" : "<tr><td><a href=\"./");
+    uvh_bytes_append_text(page, entry->folder ? "<tr class=\"folder\"><td><a href=\"./"
+                                              : "<tr><td><a href=\"./");
     uvh_dir_names_link(page, entry->name, strlen(entry->name));
     if (entry->folder) {
         uvh_bytes_append_text(page, "/");
@@ -260,12 +268,14 @@ void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, str
     uvh_bytes_append_text(page, "</td></tr>\n");
 }
 
-/* The line end behind <pre> is not part of its text (HTML, 13.2.6.4.7), so one at the beginning of the text is kept. */
+/* The line end behind <pre> is not part of its text (HTML, 13.2.6.4.7), so one at the beginning of
+ * the text is kept. */
 static void append_readme(const struct uvh_dir_readme *readme, struct uvh_bytes *page)
 {
-    uvh_bytes_append_format(
-        page, "<section aria-labelledby=\"readme\">\n<h2 id=\"readme\"><a href=\"./%s\">%s</a></h2>\n<pre>\n",
-        readme->name, readme->name);
+    uvh_bytes_append_format(page,
+                            "<section aria-labelledby=\"readme\">\n<h2 id=\"readme\"><a "
+                            "href=\"./%s\">%s</a></h2>\n<pre>\n",
+                            readme->name, readme->name);
     uvh_dir_names_html_lines(page, readme->text.data, readme->text.length);
     uvh_bytes_append_text(page, "</pre>\n");
     if (readme->cut)

@@ -11,7 +11,7 @@ static const struct {
     void (*entry)(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *slice);
     void (*end)(const struct uvh_dir_listing *listing, struct uvh_bytes *slice);
 } formats[] = {
-    [UVH_DIR_HTML] = {uvh_dir_html_begin,       uvh_dir_html_entry,       uvh_dir_html_end      },
+    [UVH_DIR_HTML] = {uvh_dir_html_begin, uvh_dir_html_entry, uvh_dir_html_end},
     [UVH_DIR_JSON] = {uvh_dir_plain_begin_json, uvh_dir_plain_entry_json, uvh_dir_plain_end_json},
     [UVH_DIR_TEXT] = {uvh_dir_plain_begin_text, uvh_dir_plain_entry_text, uvh_dir_plain_end_text},
 };
@@ -42,7 +42,8 @@ int uvh_dir_listing_make(struct uvh_dir_listing *listing, struct uvh_bytes *slic
     if (!listing->begun)
         formats[format].begin(listing, slice);
     listing->begun = true;
-    while (listing->next < listing->entries.count && slice->length < UVH_DIR_LISTING_SLICE && !slice->failed)
+    while (listing->next < listing->entries.count && slice->length < UVH_DIR_LISTING_SLICE &&
+           !slice->failed)
         formats[format].entry(listing, listing->next++, slice);
     bool last = listing->next == listing->entries.count && slice->length < UVH_DIR_LISTING_SLICE;
     if (last)

@@ -12,7 +12,8 @@ static bool is_control(unsigned char byte)
     return byte < 0x20 || byte == 0x7F;
 }
 
-/* What HTML and plain text show for a character that they cannot show as it is: NULL when they can. `size` is 0 for a byte that is no character. */
+/* What HTML and plain text show for a character that they cannot show as it is: NULL when they can.
+ * `size` is 0 for a byte that is no character. */
 static const char *picture_of(const char *text, size_t size, char picture[4])
 {
     unsigned char first = (unsigned char)text[0];
@@ -24,7 +25,9 @@ static const char *picture_of(const char *text, size_t size, char picture[4])
         return picture;
     }
     bool second_control = size == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0;
-    return size == 0 || second_control || uvh_utf8_sequence_is_noncharacter(text, size) ? replacement : NULL;
+    return size == 0 || second_control || uvh_utf8_sequence_is_noncharacter(text, size)
+               ? replacement
+               : NULL;
 }
 
 static const char *entity_of(char character)
@@ -105,8 +108,8 @@ void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length
 
 static bool is_unreserved(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '-' || byte == '.' || byte == '_' || byte == '~';
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
 void uvh_dir_names_link(struct uvh_bytes *page, const char *text, size_t length)

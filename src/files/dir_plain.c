@@ -13,7 +13,8 @@ void uvh_dir_plain_begin_json(const struct uvh_dir_listing *listing, struct uvh_
     uvh_bytes_append_text(slice, "[");
 }
 
-void uvh_dir_plain_entry_json(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *slice)
+void uvh_dir_plain_entry_json(const struct uvh_dir_listing *listing, size_t index,
+                              struct uvh_bytes *slice)
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     size_t length = strlen(entry->name);
@@ -43,7 +44,8 @@ void uvh_dir_plain_begin_text(const struct uvh_dir_listing *listing, struct uvh_
     (void)listing, (void)slice;
 }
 
-void uvh_dir_plain_entry_text(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *slice)
+void uvh_dir_plain_entry_text(const struct uvh_dir_listing *listing, size_t index,
+                              struct uvh_bytes *slice)
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     uvh_dir_names_plain(slice, entry->name, strlen(entry->name));

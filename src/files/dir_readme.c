@@ -1,4 +1,5 @@
-/* A file that cannot be read, or is in another encoding, is not shown; it stands in the table anyway. */
+/* A file that cannot be read, or is in another encoding, is not shown; it stands in the table
+ * anyway. */
 #include "files/dir_readme.h"
 
 #include <limits.h>
@@ -46,8 +47,8 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
 }
 
 /* 0, UVHTTP_ENOMEM, or what keeps it from being shown (negative, or 1). */
-static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root, const char *folder,
-                    const char *name)
+static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root,
+                    const char *folder, const char *name)
 {
     char path[PATH_MAX];
     struct uvh_file_facts facts;

@@ -1,7 +1,9 @@
-/* The README of a folder, for its listing: the beginning of README.md, README.txt or README, if it is text.
+/* The README of a folder, for its listing: the beginning of README.md, README.txt or README, if it
+ * is text.
  *
- * Always true of what is found: at most UVH_DIR_README_MAX bytes, UTF-8, and without a NUL; read from a regular file below the root that could be served. Reads the disk.
- * Called by dir_listing.c. */
+ * Always true of what is found: at most UVH_DIR_README_MAX bytes, UTF-8, and without a NUL;
+ * read from a regular file below the root that could be served. Reads the disk. Called by
+ * dir_listing.c. */
 #ifndef UVH_FILES_DIR_README_H
 #define UVH_FILES_DIR_README_H
 
@@ -16,7 +18,8 @@ struct uvh_dir_readme {
     bool cut; /* the file goes on */
 };
 
-/* 0 (also when there is none) or UVHTTP_ENOMEM. To be released, whatever the result. `folder` as in uvh_dir_query. */
+/* 0 (also when there is none) or UVHTTP_ENOMEM. To be released, whatever the result. `folder` as in
+ * uvh_dir_query. */
 int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
                         const struct uvh_file_root *root, const char *folder);
 void uvh_dir_readme_release(struct uvh_dir_readme *readme);

@@ -1,23 +1,28 @@
-/* Plain CSS: system fonts, nothing loaded. Text reaches a contrast of 4.5 to 1 in both schemes (WCAG 2.2, 1.4.3). */
+/* Plain CSS: system fonts, nothing loaded. Text reaches a contrast of 4.5 to 1 in both schemes
+ * (WCAG 2.2, 1.4.3). */
 #include "files/dir_style.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
 static const char style[] =
-    ":root { color-scheme: light dark; --text: #1d2126; --soft: #59626d; --line: #d9dee4; --link: #0b57a4;\n"
+    ":root { color-scheme: light dark; --text: #1d2126; --soft: #59626d; --line: #d9dee4; --link: "
+    "#0b57a4;\n"
     "  --page: #fff; --band: #f4f6f8; }\n"
     "@media (prefers-color-scheme: dark) {\n"
-    "  :root { --text: #e4e7eb; --soft: #9aa4b0; --line: #343b44; --link: #86bdf5; --page: #15181c; --band: "
+    "  :root { --text: #e4e7eb; --soft: #9aa4b0; --line: #343b44; --link: #86bdf5; --page: "
+    "#15181c; --band: "
     "#1d2127; "
     "}\n"
     "}\n"
     "* { box-sizing: border-box; }\n"
-    "body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; background: var(--page); color: "
+    "body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; background: var(--page); "
+    "color: "
     "var(--text);\n"
     "  font: 1rem/1.5 system-ui, sans-serif; -webkit-text-size-adjust: 100%; }\n"
     "h1 { margin: 0; font-size: 1.35rem; line-height: 1.35; overflow-wrap: anywhere; }\n"
-    "h2 { margin: 0; padding: .5rem 1rem; font-size: 1rem; border-bottom: 1px solid var(--line); background: "
+    "h2 { margin: 0; padding: .5rem 1rem; font-size: 1rem; border-bottom: 1px solid var(--line); "
+    "background: "
     "var(--band); }\n"
     "a { color: var(--link); text-decoration: none; border-radius: 2px; }\n"
     "a:hover { text-decoration: underline; }\n"
@@ -37,9 +42,11 @@ static const char style[] =
     "th[aria-sort=descending] a::after { content: \" \\2193\"; }\n"
     "tbody tr:hover { background: var(--band); }\n"
     ".folder a { font-weight: 600; }\n"
-    "section { margin-top: 2rem; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }\n"
+    "section { margin-top: 2rem; border: 1px solid var(--line); border-radius: 6px; overflow: "
+    "hidden; }\n"
     "section p { margin: 0; padding: 0 1rem 1rem; }\n"
-    "pre { margin: 0; padding: 1rem; font: .9rem/1.5 ui-monospace, monospace; white-space: pre-wrap; "
+    "pre { margin: 0; padding: 1rem; font: .9rem/1.5 ui-monospace, monospace; white-space: "
+    "pre-wrap; "
     "overflow-wrap: "
     "anywhere; }\n"
     "@media (max-width: 36rem) {\n"

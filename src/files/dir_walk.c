@@ -1,4 +1,5 @@
-/* Folders that are being walked form a list from the innermost outwards; each holds its entries until they are through. */
+/* Folders that are being walked form a list from the innermost outwards; each holds its entries
+ * until they are through. */
 #include "files/dir_walk.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static bool is_shortage(int error)
 
 static bool is_walked(const struct uvh_dir_walk *walk, const struct uvh_file_facts *facts)
 {
-    for (const struct uvh_dir_walk_level *level = walk->level; level != NULL; level = level->outer) {
+    for (const struct uvh_dir_walk_level *level = walk->level; level != NULL;
+         level = level->outer) {
         if (level->device == facts->device && level->inode == facts->inode)
             return true;
     }
@@ -68,9 +70,11 @@ static int enter(struct uvh_dir_walk *walk)
 }
 
 int uvh_dir_walk_begin(struct uvh_dir_walk *walk, const uvhttp_allocator_t *allocator,
-                       const struct uvh_file_root *root, const char *folder, bool hidden, size_t most)
+                       const struct uvh_file_root *root, const char *folder, bool hidden,
+                       size_t most)
 {
-    *walk = (struct uvh_dir_walk){.allocator = allocator, .root = root, .hidden = hidden, .left = most};
+    *walk =
+        (struct uvh_dir_walk){.allocator = allocator, .root = root, .hidden = hidden, .left = most};
     walk->prefix = strlen(folder);
     if (walk->prefix >= sizeof(walk->path))
         return -ENAMETOOLONG;

@@ -1,5 +1,5 @@
-/* Chained buckets that double with the number of entries, and one list for each budget, so that it finds its oldest entry at once.
- * Called by static_files.c. */
+/* Chained buckets that double with the number of entries, and one list for each budget, so that it
+ * finds its oldest entry at once. Called by static_files.c. */
 #include "files/file_cache.h"
 
 #include <string.h>
@@ -14,14 +14,17 @@ enum { FIRST_BUCKETS = 256 };
 static struct uvh_file_entry *oldest_in_memory(struct uvh_file_cache *cache)
 {
     struct uvh_list *list = &cache->in_memory;
-    return uvh_list_empty(list) ? NULL : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_memory);
+    return uvh_list_empty(list)
+               ? NULL
+               : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_memory);
 }
 
 static struct uvh_file_entry *oldest_on_disk(struct uvh_file_cache *cache)
 {
     struct uvh_list *list = &cache->on_disk;
-    return uvh_list_empty(list) ? NULL
-                                : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_descriptor);
+    return uvh_list_empty(list)
+               ? NULL
+               : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_descriptor);
 }
 
 /* Of both kinds the one that was not used for longest; NULL when the cache is empty. */
@@ -37,8 +40,8 @@ static struct uvh_file_entry **bucket_of(struct uvh_file_cache *cache, uint64_t 
     return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-/* Twice as many buckets as entries, since each entry that is passed by may be one that no cache of the processor has. Without memory for more the
- * chains just become longer. */
+/* Twice as many buckets as entries, since each entry that is passed by may be one that no cache of
+ * the processor has. Without memory for more the chains just become longer. */
 static void grow(struct uvh_file_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
@@ -65,8 +68,8 @@ static struct uvh_file_entry *look_up(struct uvh_file_cache *cache, const char *
                                       uint64_t hash)
 {
     struct uvh_file_entry *entry = *bucket_of(cache, hash);
-    while (entry != NULL &&
-           (entry->hash != hash || entry->key_length != length || memcmp(entry->key, key, length) != 0))
+    while (entry != NULL && (entry->hash != hash || entry->key_length != length ||
+                             memcmp(entry->key, key, length) != 0))
         entry = entry->next;
     return entry;
 }
@@ -99,7 +102,8 @@ static void evict(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
     uvh_file_cache_remove(cache, entry);
 }
 
-static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors, size_t entries)
+static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors,
+                      size_t entries)
 {
     while (cache->memory + memory > cache->limits.memory)
         evict(cache, oldest_in_memory(cache));
@@ -154,7 +158,8 @@ void uvh_file_cache_release(struct uvh_file_cache *cache)
     cache->buckets = NULL;
 }
 
-struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key, size_t length)
+struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key,
+                                           size_t length)
 {
     uvh_owner_check(&cache->owner);
     struct uvh_file_entry *entry = look_up(cache, key, length, uvh_hash(key, length, cache->seed));
@@ -232,7 +237,8 @@ void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cac
     for (link = from->on_disk.previous; link != &from->on_disk; link = link->previous)
         copy_entry(cache, UVH_CONTAINER_OF(link, struct uvh_file_entry, by_descriptor));
     for (link = from->in_memory.previous; link != &from->in_memory; link = link->previous) {
-        const struct uvh_file_entry *entry = UVH_CONTAINER_OF(link, struct uvh_file_entry, by_memory);
+        const struct uvh_file_entry *entry =
+            UVH_CONTAINER_OF(link, struct uvh_file_entry, by_memory);
         if (uvh_list_empty(&entry->by_descriptor)) /* the others are there already */
             copy_entry(cache, entry);
     }

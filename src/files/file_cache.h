@@ -1,8 +1,11 @@
-/* The files known at the moment: a hash table from path to entry, with budgets; what was not used for longest goes first.
+/* The files known at the moment: a hash table from path to entry, with budgets; what was not used
+ * for longest goes first.
  *
- * Always true: at most limits.entries entries, of which at most limits.descriptors hold a descriptor, and limits.memory bytes of bodies, variants included; every
- * entry is in one bucket and in the lists of what it holds (in that of memory, when it holds nothing), and the cache holds one reference of it. An entry that is thrown out lives
- * on for those who still send it. Used by its owner's thread, which is that of a loop. */
+ * Always true: at most limits.entries entries, of which at most limits.descriptors hold a
+ * descriptor, and limits.memory bytes of bodies, variants included; every entry is in one bucket
+ * and in the lists of what it holds (in that of memory, when it holds nothing), and the cache holds
+ * one reference of it. An entry that is thrown out lives on for those who still send it. Used by
+ * its owner's thread, which is that of a loop. */
 #ifndef UVH_FILES_FILE_CACHE_H
 #define UVH_FILES_FILE_CACHE_H
 
@@ -22,7 +25,8 @@ struct uvh_file_cache_counts {
     _Atomic uint64_t memory;
     _Atomic uint64_t descriptors;
     _Atomic uint64_t
-        evictions; /* entries thrown out to make room, or because the process ran out of descriptors */
+        /* entries thrown out to make room, or because the process ran out of descriptors */
+        evictions;
 };
 
 struct uvh_file_cache {
@@ -37,8 +41,9 @@ struct uvh_file_cache {
     uint64_t finds;
     struct uvh_list in_memory; /* newest first, by_memory */
     struct uvh_list on_disk;   /* newest first, by_descriptor */
-    uint64_t date_read; /* milliseconds of the loop's clock at which `date` was read; static_entity.c */
-    int64_t date;       /* seconds since 1970 */
+    /* milliseconds of the loop's clock at which `date` was read; static_entity.c */
+    uint64_t date_read;
+    int64_t date; /* seconds since 1970 */
     struct uvh_owner owner;
     struct uvh_file_cache_counts counts;
 };
@@ -52,14 +57,16 @@ void uvh_file_cache_release(struct uvh_file_cache *cache);
 void uvh_file_cache_hand_over(struct uvh_file_cache *cache);
 
 /* The entry of that key, now the newest, or NULL. Borrowed: take a reference to keep it. */
-struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key, size_t length);
+struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key,
+                                           size_t length);
 
-/* Takes one more reference of the entry and throws out what does not fit beside it, an older one of its key first. False, and nothing is
- * changed, when the entry cannot fit at all or the cache knows a later state of the file. */
+/* Takes one more reference of the entry and throws out what does not fit beside it, an older one of
+ * its key first. False, and nothing is changed, when the entry cannot fit at all or the cache knows
+ * a later state of the file. */
 bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *entry);
 
-/* Gives an entry another variant and makes room for it, if it is in a cache at all, has none in that coding and the cache is large enough.
- * Takes one more reference of the variant then. */
+/* Gives an entry another variant and makes room for it, if it is in a cache at all, has none in
+ * that coding and the cache is large enough. Takes one more reference of the variant then. */
 void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
                            struct uvh_file_entry *variant);
 

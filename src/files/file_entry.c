@@ -1,5 +1,5 @@
-/* A small file is read in one go between two looks at its facts; when they differ, somebody wrote meanwhile and it is read again. Called
- * by static_load.c in a job. */
+/* A small file is read in one go between two looks at its facts; when they differ, somebody wrote
+ * meanwhile and it is read again. Called by static_load.c in a job. */
 #include "files/file_entry.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 enum {
     READ_TRIES = 4,
-    /* The coarsest clock of a file system in use is FAT's with 2 s. A change within the same tick leaves the same time stamp. */
+    /* The coarsest clock of a file system in use is FAT's with 2 s. A change within the same tick
+     * leaves the same time stamp. */
     SETTLED_MS = 2500,
 };
 
@@ -38,10 +39,10 @@ static struct uvh_file_entry *new_entry(const uvhttp_allocator_t *allocator, uvh
     return entry;
 }
 
-/* Takes the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps changing or is too large. `facts` are
- * the ones just taken and are brought up to date. */
-static int read_body(const struct uvh_file_order *order, int descriptor, struct uvh_file_facts *facts,
-                     struct uvh_file_entry **entry)
+/* Takes the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps
+ * changing or is too large. `facts` are the ones just taken and are brought up to date. */
+static int read_body(const struct uvh_file_order *order, int descriptor,
+                     struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
     *entry = NULL;
     for (int i = 0; i < READ_TRIES && facts->size <= order->memory_file_size; i++) {
@@ -66,13 +67,15 @@ static int read_body(const struct uvh_file_order *order, int descriptor, struct 
     return 0;
 }
 
-size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts, char out[UVH_FILE_ENTRY_ETAG_SIZE])
+size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts,
+                                  char out[UVH_FILE_ENTRY_ETAG_SIZE])
 {
-    uint64_t modified = (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
+    uint64_t modified =
+        (uint64_t)facts->modified_seconds * 1000000000U + facts->modified_nanoseconds;
     uint64_t changed = (uint64_t)facts->changed_seconds * 1000000000U + facts->changed_nanoseconds;
     return (size_t)snprintf(out, UVH_FILE_ENTRY_ETAG_SIZE,
-                            "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", facts->inode, facts->size,
-                            modified, changed);
+                            "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", facts->inode,
+                            facts->size, modified, changed);
 }
 
 /* The strong one of the file with the coding in it: W/"1-2-3-4-gzip". */
@@ -80,8 +83,8 @@ static void write_weak_etag(struct uvh_file_entry *entry, enum uvh_coding coding
 {
     char strong[UVH_FILE_ENTRY_ETAG_SIZE];
     int length = (int)uvh_file_entry_format_etag(&entry->facts, strong);
-    entry->etag_length = (size_t)snprintf(entry->etag, sizeof(entry->etag), "W/%.*s-%s\"", length - 1, strong,
-                                          uvh_coding_name(coding));
+    entry->etag_length = (size_t)snprintf(entry->etag, sizeof(entry->etag), "W/%.*s-%s\"",
+                                          length - 1, strong, uvh_coding_name(coding));
 }
 
 /* With no rules there is nothing to remember. */
@@ -89,12 +92,13 @@ static int remember_rules(struct uvh_file_entry *entry, const struct uvh_static_
                           const char *path)
 {
     entry->rules = rules;
-    entry->ruled_path = rules == NULL ? NULL : uvh_alloc_string(entry->allocator, path, strlen(path));
+    entry->ruled_path =
+        rules == NULL ? NULL : uvh_alloc_string(entry->allocator, path, strlen(path));
     return rules != NULL && entry->ruled_path == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts, const char *path,
-                     int64_t now_ms)
+static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *facts,
+                     const char *path, int64_t now_ms)
 {
     entry->facts = *facts;
     entry->size = facts->size;
@@ -107,7 +111,8 @@ static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *
 }
 
 /* The fields both of an answer with content and of 304 (RFC 9110 section 15.4.5). */
-static int add_validators(const struct uvh_file_entry *entry, bool varies, uvhttp_prepared_t *prepared)
+static int add_validators(const struct uvh_file_entry *entry, bool varies,
+                          uvhttp_prepared_t *prepared)
 {
     char date[UVH_HTTP_DATE_SIZE + 1];
     uvh_http_date_format(entry->modified, date);
@@ -139,7 +144,8 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
     if (err == 0)
         err = add_validators(entry, varies, entry->validators);
     if (err == 0)
-        err = uvh_static_rules_add(entry->rules, entry->ruled_path, entry->fields, entry->validators);
+        err =
+            uvh_static_rules_add(entry->rules, entry->ruled_path, entry->fields, entry->validators);
     if (entry->descriptor < 0)
         uvhttp_prepared_set_body(entry->fields, entry->body, (size_t)entry->size);
     else
@@ -148,8 +154,8 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
 }
 
 /* Takes over the descriptor, whatever the result. */
-static int load_opened(const struct uvh_file_order *order, int descriptor, struct uvh_file_facts *facts,
-                       struct uvh_file_entry **entry)
+static int load_opened(const struct uvh_file_order *order, int descriptor,
+                       struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
     int64_t now_ms = uvh_clock_unix_ms();
     struct uvh_file_entry *made = NULL;
@@ -200,10 +206,11 @@ static void take_over(struct uvh_file_entry *entry, const struct uvh_file_entry 
     entry->modified = from->modified;
 }
 
-struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source, enum uvh_coding coding,
-                                              uvhttp_slice_t body)
+struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source,
+                                              enum uvh_coding coding, uvhttp_slice_t body)
 {
-    struct uvh_file_entry *entry = new_entry(source->allocator, (uvhttp_slice_t){NULL, 0}, body.length);
+    struct uvh_file_entry *entry =
+        new_entry(source->allocator, (uvhttp_slice_t){NULL, 0}, body.length);
     if (entry == NULL)
         return NULL;
     entry->body = entry->key + 1;
@@ -211,7 +218,8 @@ struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *sourc
     memcpy(entry->key + 1, body.base, body.length);
     take_over(entry, source);
     write_weak_etag(entry, coding);
-    if (remember_rules(entry, source->rules, source->ruled_path) != 0 || prepare(entry, coding, true) != 0) {
+    if (remember_rules(entry, source->rules, source->ruled_path) != 0 ||
+        prepare(entry, coding, true) != 0) {
         uvh_file_entry_unref(entry);
         return NULL;
     }
@@ -230,7 +238,8 @@ size_t uvh_file_entry_descriptors(const struct uvh_file_entry *entry)
 {
     size_t descriptors = entry->descriptor < 0 ? 0 : 1;
     for (int i = 0; i < UVH_CODING_COUNT; i++)
-        descriptors += entry->variants[i] != NULL ? uvh_file_entry_descriptors(entry->variants[i]) : 0;
+        descriptors +=
+            entry->variants[i] != NULL ? uvh_file_entry_descriptors(entry->variants[i]) : 0;
     return descriptors;
 }
 
@@ -267,8 +276,10 @@ struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry)
     copy->settled = entry->settled;
     memcpy(copy->etag, entry->etag, sizeof(copy->etag));
     copy->etag_length = entry->etag_length;
-    if ((on_disk && copy->descriptor < 0) || remember_rules(copy, entry->rules, entry->ruled_path) != 0 ||
-        prepare(copy, (enum uvh_coding)entry->coding, entry->varies) != 0 || !copy_variants(copy, entry)) {
+    if ((on_disk && copy->descriptor < 0) ||
+        remember_rules(copy, entry->rules, entry->ruled_path) != 0 ||
+        prepare(copy, (enum uvh_coding)entry->coding, entry->varies) != 0 ||
+        !copy_variants(copy, entry)) {
         uvh_file_entry_unref(copy);
         return NULL;
     }

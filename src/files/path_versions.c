@@ -1,12 +1,13 @@
-/* The number of a path is that of the hash of its stem: without a slash at its end, and without what follows
- * the first dot of its last name. */
+/* The number of a path is that of the hash of its stem: without a slash at its end, and without
+ * what follows the first dot of its last name. */
 #include "files/path_versions.h"
 
 #include <string.h>
 
 #include "base/hash.h"
 
-void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared, _Atomic uint64_t *changed)
+void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared,
+                            _Atomic uint64_t *changed)
 {
     versions->shared = shared;
     versions->changed = changed;
@@ -37,7 +38,8 @@ static uvhttp_slice_t stem_of(uvhttp_slice_t path)
 unsigned uvh_path_versions_index(const struct uvh_path_versions *versions, uvhttp_slice_t path)
 {
     uvhttp_slice_t stem = stem_of(path);
-    return versions->shared ? 0 : (unsigned)(uvh_hash(stem.base, stem.length, 0) % UVH_PATH_VERSIONS);
+    return versions->shared ? 0
+                            : (unsigned)(uvh_hash(stem.base, stem.length, 0) % UVH_PATH_VERSIONS);
 }
 
 static void raise_one(struct uvh_path_versions *versions, uvhttp_slice_t path)

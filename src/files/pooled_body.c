@@ -1,4 +1,5 @@
-/* Two slices change places: the front one is copied to the response, the back one belongs to the job while there is one. */
+/* Two slices change places: the front one is copied to the response, the back one belongs to the
+ * job while there is one. */
 #include "files/pooled_body.h"
 
 #include <string.h>
@@ -78,7 +79,8 @@ static int start(struct pooled_body *body)
     return err;
 }
 
-/* The front slice is through. 0 when there is another one, or no more at all; else an error, or UVHTTP_EFULL as long as it is being made. */
+/* The front slice is through. 0 when there is another one, or no more at all; else an error, or
+ * UVHTTP_EFULL as long as it is being made. */
 static int turn(struct pooled_body *body)
 {
     if (body->busy)
@@ -115,8 +117,9 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return 0;
 }
 
-int uvh_pooled_body_send(uvhttp_response_t *response, const char *content_type, struct uvh_bytes *first,
-                         bool complete, const struct uvh_pooled_source *source)
+int uvh_pooled_body_send(uvhttp_response_t *response, const char *content_type,
+                         struct uvh_bytes *first, bool complete,
+                         const struct uvh_pooled_source *source)
 {
     struct pooled_body *body = uvh_alloc(first->allocator, sizeof(*body));
     if (body == NULL) {
@@ -136,6 +139,6 @@ int uvh_pooled_body_send(uvhttp_response_t *response, const char *content_type, 
     if (complete)
         return uvhttp_response_send_borrowed(response, 200, content_type, body->front.data,
                                              body->front.length, release, body);
-    return uvhttp_response_send_pulled(response, 200, content_type, UVHTTP_LENGTH_UNKNOWN, pull, release,
-                                       body);
+    return uvhttp_response_send_pulled(response, 200, content_type, UVHTTP_LENGTH_UNKNOWN, pull,
+                                       release, body);
 }

@@ -1,7 +1,8 @@
 /* Its parts, one after the other. */
 #include "files/static_cache.h"
 
-int uvh_static_cache_init(struct uvh_static_cache *cache, const struct uvh_static_cache_order *order)
+int uvh_static_cache_init(struct uvh_static_cache *cache,
+                          const struct uvh_static_cache_order *order)
 {
     *cache = (struct uvh_static_cache){.counts = {.hits = 0}};
     uvh_absent_cache_init(&cache->absent, order->allocator, order->absent, order->seed);

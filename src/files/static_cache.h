@@ -1,6 +1,8 @@
-/* All that one worker remembers of a folder: its files, paths that led to none, what is being looked for at the moment, and counts.
+/* All that one worker remembers of a folder: its files, paths that led to none, what is being
+ * looked for at the moment, and counts.
  *
- * Touched by the worker's thread alone, but for `counts`, which every thread may read. Made by static_files.c, filled by static_fetch.c. */
+ * Touched by the worker's thread alone, but for `counts`, which every thread may read. Made by
+ * static_files.c, filled by static_fetch.c. */
 #ifndef UVH_FILES_STATIC_CACHE_H
 #define UVH_FILES_STATIC_CACHE_H
 
@@ -36,7 +38,8 @@ struct uvh_static_cache_order {
 };
 
 /* 0 or UVHTTP_ENOMEM. */
-int uvh_static_cache_init(struct uvh_static_cache *cache, const struct uvh_static_cache_order *order);
+int uvh_static_cache_init(struct uvh_static_cache *cache,
+                          const struct uvh_static_cache_order *order);
 void uvh_static_cache_release(struct uvh_static_cache *cache);
 
 #endif

@@ -1,4 +1,5 @@
-/* Conditions first, in the order of RFC 9110 13.2.2, then ranges. A plain GET passes both by with five looks at the request. */
+/* Conditions first, in the order of RFC 9110 13.2.2, then ranges. A plain GET passes both by with
+ * five looks at the request. */
 #include "files/static_entity.h"
 
 #include <uvhttp/embedding.h>
@@ -16,7 +17,8 @@ static void release_entry(void *entry)
     uvh_file_entry_unref(entry);
 }
 
-/* The next request opens the file anew: after ESTALE, say, the descriptor stays of no use although the file looks the same. */
+/* The next request opens the file anew: after ESTALE, say, the descriptor stays of no use although
+ * the file looks the same. */
 static void distrust_entry(int error, void *arg)
 {
     struct uvh_file_entry *entry = arg;
@@ -78,7 +80,8 @@ static UVH_ALWAYS_INLINE int choose_fields(struct fields *fields, uvhttp_respons
 }
 
 /* Behind sending. An answer that failed may be made again, and must not have the copy then. */
-static UVH_ALWAYS_INLINE int release_fields(struct fields *fields, uvhttp_response_t *response, int err)
+static UVH_ALWAYS_INLINE int release_fields(struct fields *fields, uvhttp_response_t *response,
+                                            int err)
 {
     if (UVH_UNLIKELY(fields->copy != NULL)) {
         if (err != 0)
@@ -90,8 +93,8 @@ static UVH_ALWAYS_INLINE int release_fields(struct fields *fields, uvhttp_respon
 
 /* ---- sending ---- */
 
-static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status, uint64_t offset,
-                     uint64_t size)
+static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, int status,
+                     uint64_t offset, uint64_t size)
 {
     struct fields fields;
     int err = choose_fields(&fields, response, entry, entry->fields);
@@ -100,12 +103,12 @@ static int send_part(uvhttp_response_t *response, struct uvh_file_entry *entry, 
     uvh_file_entry_ref(entry);
     uvhttp_response_use_prepared(response, fields.used);
     if (entry->descriptor < 0) {
-        err = uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset, (size_t)size,
-                                            release_entry, entry);
+        err = uvhttp_response_send_borrowed(response, status, NULL, entry->body + offset,
+                                            (size_t)size, release_entry, entry);
     } else {
         uvhttp_response_on_read_error(response, distrust_entry, entry);
-        err = uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset, size,
-                                              release_entry, entry);
+        err = uvhttp_response_send_descriptor(response, status, NULL, entry->descriptor, offset,
+                                              size, release_entry, entry);
     }
     return release_fields(&fields, response, err);
 }
@@ -137,7 +140,8 @@ static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry,
     return err != 0 ? err : send_part(response, entry, 206, first, last - first + 1);
 }
 
-/* What a 200 would say of the file, but for its type, which each part has (RFC 9110 section 15.3.7). */
+/* What a 200 would say of the file, but for its type, which each part has (RFC 9110 section
+ * 15.3.7). */
 static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
                       const struct uvh_byte_ranges *body)
 {
@@ -146,14 +150,15 @@ static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
     if (err != 0)
         return err;
     uvhttp_prepared_t *fields = uvhttp_prepared_new(entry->allocator);
-    err = fields == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add_all(fields, dated.used, "Content-Type");
+    err = fields == NULL ? UVHTTP_ENOMEM
+                         : uvhttp_prepared_add_all(fields, dated.used, "Content-Type");
     uvhttp_prepared_free(dated.copy);
     if (err == 0) {
         uvh_file_entry_ref(entry);
         uvhttp_response_use_prepared(response, fields);
         uvhttp_response_on_read_error(response, distrust_entry, entry);
-        err = uvhttp_response_send_parts(response, 206, body->type, body->parts, body->count, release_entry,
-                                         entry);
+        err = uvhttp_response_send_parts(response, 206, body->type, body->parts, body->count,
+                                         release_entry, entry);
         if (err != 0) /* it may be answered again, and `fields` go */
             uvhttp_response_use_prepared(response, NULL);
     }
@@ -161,10 +166,10 @@ static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
     return err;
 }
 
-/* Parts that are longer than the file with all that stands around them are not sent: it is shorter, and nobody gets more of the server
- * than by asking for the file (RFC 9110 section 17.15). */
-static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, struct uvh_file_entry *entry,
-                       const struct uvh_range_set *set)
+/* Parts that are longer than the file with all that stands around them are not sent: it is shorter,
+ * and nobody gets more of the server than by asking for the file (RFC 9110 section 17.15). */
+static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response,
+                       struct uvh_file_entry *entry, const struct uvh_range_set *set)
 {
     struct uvh_byte_ranges body;
     if (set->count == 1)
@@ -180,8 +185,9 @@ static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response, s
     return send_parts(response, entry, &body);
 }
 
-/* What the request's Range comes to for this entry: UVH_RANGE_NONE when it has none that counts. Any range of an empty file gets the whole
- * file, since the clients that ask everything by range would take 416 for an error; so does one of what may be made into other bytes the next time. */
+/* What the request's Range comes to for this entry: UVH_RANGE_NONE when it has none that counts.
+ * Any range of an empty file gets the whole file, since the clients that ask everything by range
+ * would take 416 for an error; so does one of what may be made into other bytes the next time. */
 static int read_range(uvhttp_request_t *request, const struct uvh_file_entry *entry,
                       enum uvh_range_kind *kind, struct uvh_range_set *set)
 {
@@ -189,8 +195,8 @@ static int read_range(uvhttp_request_t *request, const struct uvh_file_entry *en
     uvhttp_slice_t range = uvhttp_request_field(request, UVHTTP_FIELD_RANGE);
     uvhttp_slice_t if_range = uvhttp_request_field(request, UVHTTP_FIELD_IF_RANGE);
     *kind = UVH_RANGE_NONE;
-    if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET || entry->size == 0 ||
-        entry->etag[0] == 'W')
+    if (range.base == NULL || uvhttp_request_method(request) != UVHTTP_METHOD_GET ||
+        entry->size == 0 || entry->etag[0] == 'W')
         return 0;
     int err = uvh_field_lines_join(request, UVHTTP_FIELD_RANGE, &range);
     if (err == 0)
@@ -221,8 +227,8 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
     };
     uvhttp_slice_t range = uvhttp_request_field(request, UVHTTP_FIELD_RANGE);
     if (UVH_LIKELY(fields.if_match.base == NULL && fields.if_none_match.base == NULL &&
-                   fields.if_modified_since.base == NULL && fields.if_unmodified_since.base == NULL &&
-                   range.base == NULL))
+                   fields.if_modified_since.base == NULL &&
+                   fields.if_unmodified_since.base == NULL && range.base == NULL))
         return send_part(response, entry, 200, 0, entry->size);
 
     int err = uvh_field_lines_join_conditions(request, &fields);
@@ -253,13 +259,14 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
                                          : send_part(response, entry, 200, 0, entry->size);
 }
 
-int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry, int status)
+int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry,
+                                   int status)
 {
     uvh_file_entry_ref(entry);
     if (entry->descriptor < 0)
-        return uvhttp_response_send_borrowed(response, status, entry->type, entry->body, (size_t)entry->size,
-                                             release_entry, entry);
+        return uvhttp_response_send_borrowed(response, status, entry->type, entry->body,
+                                             (size_t)entry->size, release_entry, entry);
     uvhttp_response_on_read_error(response, distrust_entry, entry);
-    return uvhttp_response_send_descriptor(response, status, entry->type, entry->descriptor, 0, entry->size,
-                                           release_entry, entry);
+    return uvhttp_response_send_descriptor(response, status, entry->type, entry->descriptor, 0,
+                                           entry->size, release_entry, entry);
 }

@@ -1,6 +1,8 @@
-/* The first to ask for a path takes off, and its exchange's memory holds the flight, which outlives its client; the others wait in a list of the
- * flight. The result goes into the cache first, then to the one who took off, then to the others. Who came after a change that the flight may have missed
- * goes on to the next one. A folder is listed by a second job, in the heavy lane, for each request. */
+/* The first to ask for a path takes off, and its exchange's memory holds the flight, which outlives
+ * its client; the others wait in a list of the flight. The result goes into the cache first, then
+ * to the one who took off, then to the others. Who came after a change that the flight may have
+ * missed goes on to the next one. A folder is listed by a second job, in the heavy lane, for each
+ * request. */
 #include "files/static_fetch.h"
 
 #include <errno.h>
@@ -23,7 +25,8 @@ struct wish {
     uvhttp_slice_t path; /* below the root, NUL-terminated; lives as long as the request */
     uvhttp_slice_t key;  /* that the cache knows it by */
     int page;            /* UVH_STATIC_NO_PAGE for a path */
-    int status; /* of the answer with a page: 200 sends it as a file, others as the body of an error */
+    /* of the answer with a page: 200 sends it as a file, others as the body of an error */
+    int status;
 };
 
 /* One job of the quick lane. */
@@ -54,8 +57,8 @@ struct waiter {
 static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_path_state *state,
                          uint64_t *seen)
 {
-    uint64_t changed =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed, memory_order_acquire);
+    uint64_t changed = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed,
+                                            memory_order_acquire);
     if (*seen == changed)
         return true;
     if (uvh_path_versions_read(&context->versions, state->version_index) != state->version ||
@@ -65,7 +68,8 @@ static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_p
     return true;
 }
 
-bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
+bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry,
+                             uint64_t now)
 {
     if (!is_unchanged(context, &entry->state, &entry->seen))
         return false;
@@ -115,12 +119,14 @@ bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_ca
 
 /* ---- what a flight brings into the cache ---- */
 
-/* Whether its path is to be remembered as one without a file: an error of the disk may be gone the next moment. */
+/* Whether its path is to be remembered as one without a file: an error of the disk may be gone the
+ * next moment. */
 static bool leads_to_no_file(const struct uvh_static_load *load)
 {
     if (load->outcome == UVH_STATIC_PAGE)
         return true;
-    if (load->by_request || (load->outcome != UVH_STATIC_FAILED && load->outcome != UVH_STATIC_FALLBACK))
+    if (load->by_request ||
+        (load->outcome != UVH_STATIC_FAILED && load->outcome != UVH_STATIC_FALLBACK))
         return false;
     int status = uvh_static_answer_status(load->error);
     return status == 403 || status == 404;
@@ -173,21 +179,25 @@ static void store(struct flight *flight)
         known->looking = false;
     if (entry != NULL && entry->looked_at <= flight->started) {
         entry->looked_at = flight->started;
-        /* It is looked at again some time before it is too old, so that nobody has to wait for the look. */
-        entry->fresh_until = flight->started - settings->revalidate_ms / 2 +
-                             (flight->state.folder != NULL ? settings->watched_ms : settings->revalidate_ms);
+        /* It is looked at again some time before it is too old, so that nobody has to wait for the
+         * look. */
+        entry->fresh_until =
+            flight->started - settings->revalidate_ms / 2 +
+            (flight->state.folder != NULL ? settings->watched_ms : settings->revalidate_ms);
         entry->seen = flight->seen;
         entry->state = flight->state;
     }
     if (load->outcome == UVH_STATIC_ENTRY && !outdated)
         uvh_file_cache_insert(files, entry);
-    else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL && known->looked_at <= flight->started)
+    else if (load->outcome != UVH_STATIC_UNCHANGED && known != NULL &&
+             known->looked_at <= flight->started)
         uvh_file_cache_remove(files, known);
     shed_descriptors(flight);
     if (flight->wish.page == UVH_STATIC_NO_PAGE && !outdated)
         store_absent(flight);
-    uvh_counter_add(
-        load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads : &flight->cache->counts.looks, 1);
+    uvh_counter_add(load->outcome == UVH_STATIC_ENTRY ? &flight->cache->counts.loads
+                                                      : &flight->cache->counts.looks,
+                    1);
 }
 
 /* ---- answers ---- */
@@ -200,23 +210,28 @@ static int answer_entry(const struct uvhttp_static *context, uvhttp_response_t *
         if (wish->status >= 400)
             return uvh_static_entity_answer_error(response, entry, wish->status);
     }
-    return uvh_static_variants_answer(&context->settings, uvhttp_response_request(response), response, entry);
+    return uvh_static_variants_answer(&context->settings, uvhttp_response_request(response),
+                                      response, entry);
 }
 
-/* A page that could not be had. Without it an error is a line of text; another page is an error that may have one. */
-static int answer_without_page(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
+/* A page that could not be had. Without it an error is a line of text; another page is an error
+ * that may have one. */
+static int answer_without_page(uvhttp_response_t *response, struct flight *flight,
+                               const struct wish *wish)
 {
     const struct uvh_static_map *map = &flight->context->settings.map;
     if (!atomic_exchange(&map->pages[wish->page].missing, true))
-        uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: the page '/%s' cannot be sent: %s",
-                            uvh_static_map_page_path(map, wish->page), uvhttp_strerror(flight->load.error));
+        uvhttp_response_log(
+            response, UVHTTP_LOG_ERROR, "static files: the page '/%s' cannot be sent: %s",
+            uvh_static_map_page_path(map, wish->page), uvhttp_strerror(flight->load.error));
     if (wish->status >= 400)
         return uvhttp_response_send_status(response, wish->status);
     return uvh_static_fetch_status(flight->context, flight->cache, response,
                                    uvh_static_answer_status_of(response, flight->load.error));
 }
 
-/* An archive that would be too large has the page of its status, if there is one; else it says why. */
+/* An archive that would be too large has the page of its status, if there is one; else it says
+ * why. */
 static int answer_listing(uvhttp_response_t *response, struct flight *flight)
 {
     struct uvh_static_listing *listing = flight->load.listing;
@@ -238,7 +253,8 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
     case UVH_STATIC_UNCHANGED:
         return answer_entry(context, response, wish, flight->known);
     case UVH_STATIC_REDIRECT:
-        return uvh_static_answer_redirect(uvhttp_response_request(response), response, load->redirect);
+        return uvh_static_answer_redirect(uvhttp_response_request(response), response,
+                                          load->redirect);
     case UVH_STATIC_LISTING:
         return answer_listing(response, flight);
     case UVH_STATIC_PAGE:
@@ -258,12 +274,13 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
 }
 
 static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
-                    uvhttp_response_t *response, const struct wish *wish, struct uvh_file_entry *known,
-                    bool alone);
-static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uvhttp_response_t *response,
-               const struct wish *wish);
+                    uvhttp_response_t *response, const struct wish *wish,
+                    struct uvh_file_entry *known, bool alone);
+static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache,
+               uvhttp_response_t *response, const struct wish *wish);
 
-/* From the first to the last; answering one may make others leave the list, so each is taken out first. */
+/* From the first to the last; answering one may make others leave the list, so each is taken out
+ * first. */
 static void answer_waiters(struct flight *flight)
 {
     while (!uvh_list_empty(&flight->waiters)) {
@@ -274,7 +291,8 @@ static void answer_waiters(struct flight *flight)
         uvhttp_response_on_abort(response, NULL, NULL);
         if (flight->load.by_request)
             err = take_off(flight->context, flight->cache, response, &waiter->wish, NULL, true);
-        else if (waiter->seen != flight->seen) /* as for a request that has just come, but counted already */
+        /* as for a request that has just come, but counted already */
+        else if (waiter->seen != flight->seen)
             err = ask(flight->context, flight->cache, response, &waiter->wish);
         else
             err = answer(response, flight, &waiter->wish);
@@ -287,10 +305,11 @@ static void answer_waiters(struct flight *flight)
 static void tell_unwatched(struct uvhttp_static *context, uvhttp_response_t *response)
 {
     if (context->watch_error != 0 && !atomic_exchange(&context->watch_told, true))
-        uvhttp_response_log(response, UVHTTP_LOG_WARNING,
-                            "static files: changes cannot be watched: %s; files are looked at every %llu ms",
-                            uvhttp_strerror(context->watch_error),
-                            (unsigned long long)context->settings.revalidate_ms);
+        uvhttp_response_log(
+            response, UVHTTP_LOG_WARNING,
+            "static files: changes cannot be watched: %s; files are looked at every %llu ms",
+            uvhttp_strerror(context->watch_error),
+            (unsigned long long)context->settings.revalidate_ms);
 }
 
 static void run_flight(void *arg)
@@ -298,7 +317,8 @@ static void run_flight(void *arg)
     struct flight *flight = arg;
     struct uvh_folder_watch *folders = flight->context->folders;
     if (folders != NULL && flight->load.settings->watchable)
-        flight->state.folder = uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
+        flight->state.folder =
+            uvh_folder_watch_add(folders, &flight->load.settings->root, flight->load.path);
     if (flight->state.folder != NULL)
         flight->state.folder_changes = uvh_folder_watch_changes(flight->state.folder);
     uvh_static_load_run(&flight->load);
@@ -376,7 +396,8 @@ static void leave(uvhttp_response_t *response, void *arg)
 
 static int join(struct flight *flight, uvhttp_response_t *response, const struct wish *wish)
 {
-    struct waiter *waiter = uvhttp_request_allocate(uvhttp_response_request(response), sizeof(*waiter));
+    struct waiter *waiter =
+        uvhttp_request_allocate(uvhttp_response_request(response), sizeof(*waiter));
     if (waiter == NULL)
         return UVHTTP_ENOMEM;
     *waiter = (struct waiter){
@@ -392,8 +413,8 @@ static int join(struct flight *flight, uvhttp_response_t *response, const struct
 }
 
 static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cache,
-                    uvhttp_response_t *response, const struct wish *wish, struct uvh_file_entry *known,
-                    bool alone)
+                    uvhttp_response_t *response, const struct wish *wish,
+                    struct uvh_file_entry *known, bool alone)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     struct flight *flight = uvhttp_request_allocate(request, sizeof(*flight));
@@ -442,8 +463,8 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
 }
 
 /* From the cache if that can be, else by a trip that is under way or begins now. */
-static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uvhttp_response_t *response,
-               const struct wish *wish)
+static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache,
+               uvhttp_response_t *response, const struct wish *wish)
 {
     uvhttp_slice_t key = wish->key;
     struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, key.base, key.length);
@@ -451,8 +472,9 @@ static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache, uv
         return answer_entry(context, response, wish, known);
     struct flight *flight = find_flight(cache, key, uvh_hash(key.base, key.length, context->seed));
     /* Behind an upload nobody joins what began before it, and need not wait for it either. */
-    return flight != NULL && !is_outdated(flight) ? join(flight, response, wish)
-                                                  : take_off(context, cache, response, wish, known, false);
+    return flight != NULL && !is_outdated(flight)
+               ? join(flight, response, wish)
+               : take_off(context, cache, response, wish, known, false);
 }
 
 int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
@@ -467,7 +489,7 @@ int uvh_static_fetch_page(struct uvhttp_static *context, struct uvh_static_cache
     const struct uvh_static_page *wanted = &context->settings.map.pages[page];
     const struct wish wish = {
         .path = {wanted->key + 1, wanted->key_length - 1},
-        .key = {wanted->key,     wanted->key_length    },
+        .key = {wanted->key, wanted->key_length},
         .page = page,
         .status = status,
     };
@@ -478,6 +500,7 @@ int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cac
                             uvhttp_response_t *response, int status)
 {
     int page = uvh_static_map_error_page(&context->settings.map, status);
-    return page == UVH_STATIC_NO_PAGE ? uvhttp_response_send_status(response, status)
-                                      : uvh_static_fetch_page(context, cache, response, page, status);
+    return page == UVH_STATIC_NO_PAGE
+               ? uvhttp_response_send_status(response, status)
+               : uvh_static_fetch_page(context, cache, response, page, status);
 }

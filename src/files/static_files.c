@@ -1,8 +1,9 @@
 /* Static files over the public API: uvhttp/static.h.
  *
- * A request for a file that was looked at lately is answered from the cache at once: one look into the table, no system call, no
- * allocation. Everything else is fetched (static_fetch.c). Each
- * worker of a server has a cache of its own, made when its first request comes, so that none waits for another. */
+ * A request for a file that was looked at lately is answered from the cache at once: one look into
+ * the table, no system call, no allocation. Everything else is fetched (static_fetch.c). Each
+ * worker of a server has a cache of its own, made when its first request comes, so that none waits
+ * for another. */
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
@@ -23,10 +24,12 @@
 #include "platform/random.h"
 #include "platform/store.h"
 
-enum { MOST_FOLDERS = 4096 }; /* that are watched; what lies in others is looked at again as without */
+/* that are watched; what lies in others is looked at again as without */
+enum { MOST_FOLDERS = 4096 };
 
 /* The entry may be used without looking at the file. */
-static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry, uint64_t now)
+static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry,
+                      uint64_t now)
 {
     if (UVH_LIKELY(now < entry->fresh_until && !uvh_static_files_stirred(context, entry->seen)))
         return true;
@@ -60,10 +63,12 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
         return UVHTTP_ENOMEM;
     uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
-        /* What is asked of a path by its routes, a password for one, is not asked of its other spellings. */
+        /* What is asked of a path by its routes, a password for one, is not asked of its other
+         * spellings. */
         if (has_repeated_slash(request))
             return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
-        struct uvh_file_entry *known = uvh_file_cache_find(&cache->files, normal.base, normal.length);
+        struct uvh_file_entry *known =
+            uvh_file_cache_find(&cache->files, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return answer_from_cache(context, request, response, cache, known);
     }
@@ -96,7 +101,8 @@ static int refuse_method(uvhttp_response_t *response, const char *allowed)
     return err != 0 ? err : uvhttp_response_send_status(response, 405);
 }
 
-/* The path of a request without so many bytes of it. It may be shorter: where slashes are ignored, "/files" gets to the route of "/files/". */
+/* The path of a request without so many bytes of it. It may be shorter: where slashes are ignored,
+ * "/files" gets to the route of "/files/". */
 static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
 {
     uvhttp_slice_t path = uvhttp_request_path_slice(request);
@@ -146,26 +152,30 @@ static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, s
     return cache;
 }
 
-/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there is no other worker. NULL when memory ran out. */
-static struct uvh_static_cache *open_cache(struct uvhttp_static *context, const uvhttp_request_t *request)
+/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there
+ * is no other worker. NULL when memory ran out. */
+static struct uvh_static_cache *open_cache(struct uvhttp_static *context,
+                                           const uvhttp_request_t *request)
 {
     size_t workers = uvhttp_server_worker_count(uvhttp_request_server(request));
-    struct uvh_static_cache *cache = workers == 1 ? &context->prewarmed : new_cache(context, workers);
+    struct uvh_static_cache *cache =
+        workers == 1 ? &context->prewarmed : new_cache(context, workers);
     if (workers == 1)
         uvh_file_cache_hand_over(&cache->files); /* from the thread that has prewarmed it */
-    atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache, memory_order_release);
+    atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache,
+                          memory_order_release);
     return cache;
 }
 
-static int serve(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
-                 uvhttp_slice_t path)
+static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
+                 uvhttp_response_t *response, uvhttp_slice_t path)
 {
     uvhttp_method_t method = uvhttp_request_method(request);
     if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return refuse_method(response, "GET, HEAD");
     if (UVH_UNLIKELY(files->settings.rate_limit != 0)) {
-        int err =
-            uvhttp_response_limit_rate(response, files->settings.rate_limit, files->settings.rate_burst);
+        int err = uvhttp_response_limit_rate(response, files->settings.rate_limit,
+                                             files->settings.rate_burst);
         if (err != 0)
             return err;
     }
@@ -202,7 +212,8 @@ static bool belongs_to(struct uvhttp_static *files, const uvhttp_server_t *serve
 
 /* Whether a handler that a program adds itself may use the context for this request: 0 or
  * UVHTTP_EINVAL. The caches have no locks, and each belongs to one worker's thread. */
-static int check_use(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response)
+static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
+                     uvhttp_response_t *response)
 {
     const uvhttp_server_t *server = uvhttp_request_server(request);
     /* The router refuses a blocking route, but not a blocking handler that calls this one. */
@@ -218,7 +229,8 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request, uvh
     return UVHTTP_EINVAL;
 }
 
-int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                 void *context)
 {
     int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
     return UVH_UNLIKELY(err != 0) ? err : serve(context, request, response, file_path(request));
@@ -236,13 +248,13 @@ static int open_watch(struct uvhttp_static *context)
 {
     if (!context->settings.watch)
         return 0;
-    context->watch_error = uvh_folder_watch_open(&context->folders, context->settings.allocator, MOST_FOLDERS,
-                                                 &context->changed);
+    context->watch_error = uvh_folder_watch_open(&context->folders, context->settings.allocator,
+                                                 MOST_FOLDERS, &context->changed);
     return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 
-static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_response_t *response,
-                 uvhttp_slice_t path)
+static int store(struct uvhttp_static *files, uvhttp_request_t *request,
+                 uvhttp_response_t *response, uvhttp_slice_t path)
 {
     uvhttp_method_t method = uvhttp_request_method(request);
     if (!files->settings.uploads)
@@ -270,7 +282,8 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request, uvhttp_
     return uvh_static_upload_begin(response, &order);
 }
 
-int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response,
+                                void *context)
 {
     int err = context == NULL ? UVHTTP_EINVAL : check_use(context, request, response);
     return UVH_UNLIKELY(err != 0) ? err : store(context, request, response, file_path(request));
@@ -386,7 +399,8 @@ static bool is_prefix(const char *prefix, bool of_one_file)
     return length > 0 && prefix[0] == '/' && (of_one_file || prefix[length - 1] == '/');
 }
 
-int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *context)
+int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
+                               uvhttp_static_t *context)
 {
     if (server == NULL || context == NULL)
         return UVHTTP_ENOMEM;
@@ -417,7 +431,8 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix, uvht
                               .arg = context,
                               .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
-    if (err == 0 && !belongs_to(context, server)) /* used by another one since it was looked at above */
+    /* used by another one since it was looked at above */
+    if (err == 0 && !belongs_to(context, server))
         err = UVHTTP_EINVAL;
     if (err == 0 && fixed)
         context->prefix_length = length;
@@ -429,10 +444,12 @@ static void log_refused_config(uvhttp_server_t *server, const char *prefix,
 {
     char message[256] = "";
     if (uvhttp_static_check(config, message, sizeof(message)) != 0 && message[0] != '\0')
-        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "static files at \"%s\" refused: %s", prefix, message);
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "static files at \"%s\" refused: %s", prefix,
+                          message);
 }
 
-int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix, const uvhttp_static_config_t *config)
+int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
+                        const uvhttp_static_config_t *config)
 {
     uvhttp_static_t *context;
     if (server == NULL)

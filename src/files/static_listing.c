@@ -1,4 +1,5 @@
-/* The first slice is made together with reading the folder, so most listings are sent in one piece, with their length. */
+/* The first slice is made together with reading the folder, so most listings are sent in one piece,
+ * with their length. */
 #include "files/static_listing.h"
 
 #include <errno.h>
@@ -18,7 +19,9 @@
 enum {
     DISPOSITION_MAX = 4096,
     MOST_READ =
-        100000, /* entries that those of a listing are chosen from, so that a request costs at most some tenths of a second of a thread */
+        /* entries that those of a listing are chosen from, so that a request costs at most some
+         * tenths of a second of a thread */
+    100000,
 };
 
 struct uvh_static_listing {
@@ -36,8 +39,10 @@ struct uvh_static_listing {
 };
 
 static const char *const types[] = {
-    [UVH_STATIC_LISTING_HTML] = "text/html; charset=utf-8",  [UVH_STATIC_LISTING_JSON] = "application/json",
-    [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8", [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+    [UVH_STATIC_LISTING_HTML] = "text/html; charset=utf-8",
+    [UVH_STATIC_LISTING_JSON] = "application/json",
+    [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8",
+    [UVH_STATIC_LISTING_TAR] = "application/x-tar",
     [UVH_STATIC_LISTING_STYLE] = "text/css; charset=utf-8",
 };
 
@@ -86,9 +91,10 @@ int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_re
     static const char *const orders[] = {"asc", "desc"};
     *wish = (struct uvh_static_listing_wish){0};
     if (uvhttp_request_query_string(request).length > 0) {
-        int kind =
-            find_word(uvhttp_request_query(request, "format"), kinds, sizeof(kinds) / sizeof(kinds[0]));
-        int sort = find_word(uvhttp_request_query(request, "sort"), sorts, sizeof(sorts) / sizeof(sorts[0]));
+        int kind = find_word(uvhttp_request_query(request, "format"), kinds,
+                             sizeof(kinds) / sizeof(kinds[0]));
+        int sort = find_word(uvhttp_request_query(request, "sort"), sorts,
+                             sizeof(sorts) / sizeof(sorts[0]));
         wish->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
         wish->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
         wish->kind_given = kind >= 0;
@@ -100,7 +106,8 @@ int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_re
 /* ---- reading the folder ---- */
 
 static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
-                     const char *folder, const char *title, const struct uvh_static_listing_wish *wish)
+                     const char *folder, const char *title,
+                     const struct uvh_static_listing_wish *wish)
 {
     static const enum uvh_dir_format formats[] = {
         [UVH_STATIC_LISTING_HTML] = UVH_DIR_HTML,
@@ -131,7 +138,8 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
     return result < 0 ? result : 0;
 }
 
-/* The last part of the path: what the archive and the folder in it are called. 0 or UVHTTP_ENOMEM. */
+/* The last part of the path: what the archive and the folder in it are called. 0 or
+ * UVHTTP_ENOMEM. */
 static int name_archive(struct uvh_static_listing *listing, const char *title)
 {
     size_t end = strlen(title);
@@ -140,8 +148,9 @@ static int name_archive(struct uvh_static_listing *listing, const char *title)
     size_t begin = end;
     while (begin > 0 && title[begin - 1] != '/')
         begin--;
-    listing->name_memory = begin == end ? uvh_alloc_string(listing->allocator, "files", 5)
-                                        : uvh_alloc_string(listing->allocator, title + begin, end - begin);
+    listing->name_memory = begin == end
+                               ? uvh_alloc_string(listing->allocator, "files", 5)
+                               : uvh_alloc_string(listing->allocator, title + begin, end - begin);
     listing->name = listing->name_memory;
     return listing->name == NULL ? UVHTTP_ENOMEM : 0;
 }
@@ -180,8 +189,9 @@ static void free_names(struct uvh_static_listing *listing)
     uvh_free(listing->allocator, listing);
 }
 
-int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder, const char *title,
-                            const struct uvh_static_listing_wish *wish, struct uvh_static_listing **listing)
+int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder,
+                            const char *title, const struct uvh_static_listing_wish *wish,
+                            struct uvh_static_listing **listing)
 {
     const uvhttp_allocator_t *allocator = settings->allocator;
     struct uvh_static_listing *made = uvh_alloc(allocator, sizeof(*made));
@@ -237,7 +247,8 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
     close_listing(listing);
 }
 
-/* attachment, with the name twice (RFC 6266 section 4.3): in ASCII for old programs, and as it is. */
+/* attachment, with the name twice (RFC 6266 section 4.3): in ASCII for old programs, and as it
+ * is. */
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -263,8 +274,9 @@ static int set_disposition(uvhttp_response_t *response, const struct uvh_static_
         uvh_bytes_append_text(&value, ".tar");
     }
     uvh_bytes_append(&value, "", 1);
-    int err = value.failed ? UVHTTP_ENOMEM
-                           : uvhttp_response_set_header(response, "Content-Disposition", value.data);
+    int err = value.failed
+                  ? UVHTTP_ENOMEM
+                  : uvhttp_response_set_header(response, "Content-Disposition", value.data);
     uvh_bytes_release(&value);
     return err;
 }
@@ -273,10 +285,11 @@ static int answer_style(uvhttp_response_t *response)
 {
     size_t length;
     const char *style = uvh_dir_style(&length);
-    int err = uvhttp_response_set_header(response, "Cache-Control", "public, max-age=31536000, immutable");
-    return err != 0
-               ? err
-               : uvhttp_response_send_static(response, 200, types[UVH_STATIC_LISTING_STYLE], style, length);
+    int err = uvhttp_response_set_header(response, "Cache-Control",
+                                         "public, max-age=31536000, immutable");
+    return err != 0 ? err
+                    : uvhttp_response_send_static(response, 200, types[UVH_STATIC_LISTING_STYLE],
+                                                  style, length);
 }
 
 static int set_fields(uvhttp_response_t *response, const struct uvh_static_listing *listing)
@@ -296,8 +309,9 @@ bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing)
     return listing->too_large;
 }
 
-/* 304 or 412 where the conditions of the request ask for it, else 0; negative: UVHTTP_ENOMEM. A listing has neither entity tag nor date, but it is there, which is what "*"
- * asks for (RFC 9110 sections 13.1.1 and 13.1.2). */
+/* 304 or 412 where the conditions of the request ask for it, else 0; negative: UVHTTP_ENOMEM. A
+ * listing has neither entity tag nor date, but it is there, which is what "*" asks for (RFC 9110
+ * sections 13.1.1 and 13.1.2). */
 static int condition_status(uvhttp_request_t *request)
 {
     struct uvh_conditional_fields fields = {
@@ -339,8 +353,8 @@ int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_lis
     if (kind == UVH_STATIC_LISTING_STYLE)
         err = answer_style(response);
     else if (listing->too_large)
-        err = uvhttp_response_send_text(response, 403,
-                                        "403 Forbidden\nThis folder holds more than an archive may.\n");
+        err = uvhttp_response_send_text(
+            response, 403, "403 Forbidden\nThis folder holds more than an archive may.\n");
     else
         err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
     if (err == 0 && status != 0)
@@ -349,7 +363,8 @@ int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_lis
         uvh_static_listing_free(listing);
         return err;
     }
-    struct uvh_pooled_source source = {.make = kind == UVH_STATIC_LISTING_TAR ? make_tar : make_page,
+    struct uvh_pooled_source source = {.make =
+                                           kind == UVH_STATIC_LISTING_TAR ? make_tar : make_page,
                                        .close = close_listing,
                                        .arg = listing};
     struct uvh_bytes first = listing->first;

@@ -1,7 +1,8 @@
 /* A folder without an index file, answered with what is in it: as a page, JSON, text or an archive.
  *
- * The request's query and its Accept field say which (static_fetch.c asks for that on the loop); the folder is read by a job (static_load.c); the answer is sent from
- * the loop, a slice at a time when it is long. */
+ * The request's query and its Accept field say which (static_fetch.c asks for that on the loop);
+ * the folder is read by a job (static_load.c); the answer is sent from the loop, a slice at a time
+ * when it is long. */
 #ifndef UVH_FILES_STATIC_LISTING_H
 #define UVH_FILES_STATIC_LISTING_H
 
@@ -28,14 +29,16 @@ struct uvh_static_listing_wish {
 
 struct uvh_static_listing;
 
-/* On the loop. 0, or UVHTTP_ENOMEM. A query that means nothing here is no error: it may be meant for an index file. */
+/* On the loop. 0, or UVHTTP_ENOMEM. A query that means nothing here is no error: it may be meant
+ * for an index file. */
 int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                            struct uvh_static_listing_wish *wish);
 
-/* In a job. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the listing. 0, UVHTTP_ENOMEM, or errno's (negative: -EACCES for an archive when
- * there are none). */
-int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder, const char *title,
-                            const struct uvh_static_listing_wish *wish, struct uvh_static_listing **listing);
+/* In a job. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the
+ * listing. 0, UVHTTP_ENOMEM, or errno's (negative: -EACCES for an archive when there are none). */
+int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder,
+                            const char *title, const struct uvh_static_listing_wish *wish,
+                            struct uvh_static_listing **listing);
 
 /* The folder holds more than an archive may: the answer is 403. */
 bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing);

@@ -1,4 +1,5 @@
-/* Looks before it opens: a cached file that has not changed is not opened at all, and neither is anything but files and folders. */
+/* Looks before it opens: a cached file that has not changed is not opened at all, and neither is
+ * anything but files and folders. */
 #include "files/static_load.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ static bool is_unchanged(const struct uvh_static_load *load, const char *path,
 }
 
 /* `path` was looked at and is a regular file with these facts. */
-static void load_file(struct uvh_static_load *load, const char *path, const struct uvh_file_facts *facts)
+static void load_file(struct uvh_static_load *load, const char *path,
+                      const struct uvh_file_facts *facts)
 {
     const struct uvh_static_settings *settings = load->settings;
     struct uvh_static_siblings siblings = uvh_static_siblings_look(settings, path, facts);
@@ -51,8 +53,8 @@ static void load_file(struct uvh_static_load *load, const char *path, const stru
 
 void uvh_static_load_listing(struct uvh_static_load *load)
 {
-    load->error =
-        uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish, &load->listing);
+    load->error = uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish,
+                                          &load->listing);
     load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
 }
 

@@ -27,7 +27,9 @@ enum uvh_static_outcome {
 struct uvh_static_load {
     const struct uvh_static_settings *settings;
     uvhttp_slice_t
-        path; /* NUL-terminated; below the root, no slash at its beginning; "" or one at its end means a folder */
+        /* NUL-terminated; below the root, no slash at its beginning; "" or one at its end means a
+         * folder */
+        path;
     uvhttp_slice_t key;                  /* of the entry in the cache */
     bool exact;                          /* that file and no other: nothing is tried */
     const char *title;                   /* of a listing */

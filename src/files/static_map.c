@@ -1,4 +1,5 @@
-/* Everything is read from texts whose words are separated by spaces, once, when the folder is opened. */
+/* Everything is read from texts whose words are separated by spaces, once, when the folder is
+ * opened. */
 #include "files/static_map.h"
 
 #include <stdarg.h>
@@ -26,7 +27,8 @@ struct reader {
 static int refuse(const struct reader *reader, const char *word, size_t length, const char *what)
 {
     if (reader->size > 0)
-        snprintf(reader->message, reader->size, "%s: '%.*s' %s", reader->option, (int)length, word, what);
+        snprintf(reader->message, reader->size, "%s: '%.*s' %s", reader->option, (int)length, word,
+                 what);
     return UVHTTP_ECONFIG;
 }
 
@@ -39,10 +41,12 @@ static const char *next_word(const char *text, size_t *length)
 }
 
 /* Checks the path of a file that is named here. */
-static int check_path(const struct reader *reader, const char *word, size_t length, const char *path)
+static int check_path(const struct reader *reader, const char *word, size_t length,
+                      const char *path)
 {
     if (uvh_static_path_has_dots(path))
-        return refuse(reader, word, length, "has '.' or '..' for a name; write the path it leads to");
+        return refuse(reader, word, length,
+                      "has '.' or '..' for a name; write the path it leads to");
     if (path[0] == '\0' || path[strlen(path) - 1] == '/')
         return refuse(reader, word, length, "is a folder, and a file is needed");
     if (!reader->hidden && uvh_static_path_is_hidden(path))
@@ -144,7 +148,8 @@ static int read_list(const struct reader *reader, const char *text)
 {
     struct uvh_static_map *map = reader->map;
     size_t length;
-    for (const char *word = next_word(text, &length); length > 0; word = next_word(word + length, &length)) {
+    for (const char *word = next_word(text, &length); length > 0;
+         word = next_word(word + length, &length)) {
         if (map->item_count == UVH_STATIC_ITEMS_MAX)
             return refuse(reader, word, length, "is one too many; a list has at most 16");
         if (map->item_count > 0 && map->items[map->item_count - 1].kind == UVH_STATIC_ITEM_STATUS)
@@ -156,7 +161,8 @@ static int read_list(const struct reader *reader, const char *text)
     return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
 }
 
-/* What static_fetch.c can be asked to answer with: what uvh_static_answer_status makes of errors, and the end of the list. Uploads say in a text what is wrong with them. */
+/* What static_fetch.c can be asked to answer with: what uvh_static_answer_status makes of errors,
+ * and the end of the list. Uploads say in a text what is wrong with them. */
 static bool has_pages(const struct uvh_static_map *map, int status)
 {
     const struct uvh_static_item *last = &map->items[map->item_count - 1];
@@ -172,7 +178,8 @@ static bool runs_into_next(const char *path, size_t length)
 }
 
 /* Puts the page of one status, or of all that begin with a digit, in its place. */
-static int set_error_page(const struct reader *reader, const char *code, size_t length, int page, bool exact)
+static int set_error_page(const struct reader *reader, const char *code, size_t length, int page,
+                          bool exact)
 {
     int *pages = reader->map->error_pages;
     int status;
@@ -187,10 +194,10 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
     if (status == 405 || status == 412 || status == 416)
         return refuse(reader, code, length, "is an answer to programs, and has no page");
     if (!has_pages(reader->map, status))
-        return refuse(
-            reader, code, length,
-            "is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx "
-            "and what try_files ends with");
+        return refuse(reader, code, length,
+                      "is no answer of this folder, and has no page; allowed are 403, 404, 500, "
+                      "503, 4xx, 5xx "
+                      "and what try_files ends with");
     if (exact)
         pages[status - FIRST_ERROR] = page;
     return 0;
@@ -200,7 +207,8 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
 static int read_error_pages(const struct reader *reader, const char *text, bool exact)
 {
     size_t length;
-    for (const char *word = next_word(text, &length); length > 0; word = next_word(word + length, &length)) {
+    for (const char *word = next_word(text, &length); length > 0;
+         word = next_word(word + length, &length)) {
         size_t codes = strcspn(word, "=");
         int page = UVH_STATIC_NO_PAGE;
         if (codes >= length)
@@ -228,7 +236,8 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
     reader->option = "try_files";
     if (config->try_files != NULL && other != NULL) {
         if (reader->size > 0)
-            snprintf(reader->message, reader->size, "try_files says it all: it does not go with %s", other);
+            snprintf(reader->message, reader->size, "try_files says it all: it does not go with %s",
+                     other);
         return UVHTTP_ECONFIG;
     }
     reader->option = "file";
@@ -238,8 +247,8 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
         other = "uploads";
     if (config->file != NULL && other != NULL) {
         if (reader->size > 0)
-            snprintf(reader->message, reader->size, "file is served for every path: it does not go with %s",
-                     other);
+            snprintf(reader->message, reader->size,
+                     "file is served for every path: it does not go with %s", other);
         return UVHTTP_ECONFIG;
     }
     return 0;
@@ -262,8 +271,8 @@ static int check_index(struct reader *reader, const uvhttp_static_config_t *conf
 {
     size_t length;
     reader->option = "index";
-    for (const char *name = next_word(config->index == NULL ? "" : config->index, &length); length > 0;
-         name = next_word(name + length, &length)) {
+    for (const char *name = next_word(config->index == NULL ? "" : config->index, &length);
+         length > 0; name = next_word(name + length, &length)) {
         if (memchr(name, '/', length) != NULL)
             return refuse(reader, name, length, "has a slash, and names of files are needed");
         if (length <= 2 && strspn(name, ".") >= length)
@@ -289,7 +298,8 @@ static int read_options(struct reader *reader, const uvhttp_static_config_t *con
                                                       : "{path} {path}/");
     if (err == 0 && (config->spa || config->fallback != NULL))
         err = read_fallback(reader, config);
-    /* These two are named by whoever configures, and no path of a request leads to them: they may lie where nobody can ask for them. */
+    /* These two are named by whoever configures, and no path of a request leads to them: they may
+     * lie where nobody can ask for them. */
     reader->hidden = true;
     reader->option = "file";
     if (err == 0 && config->file != NULL)
@@ -335,7 +345,8 @@ void uvh_static_map_release(struct uvh_static_map *map)
 
 bool uvh_static_map_is_plain(const uvhttp_static_config_t *config)
 {
-    return config->try_files == NULL && config->fallback == NULL && !config->spa && !config->clean_urls;
+    return config->try_files == NULL && config->fallback == NULL && !config->spa &&
+           !config->clean_urls;
 }
 
 const char *uvh_static_map_page_path(const struct uvh_static_map *map, int page)
@@ -349,7 +360,8 @@ int uvh_static_map_error_page(const struct uvh_static_map *map, int status)
                                                          : UVH_STATIC_NO_PAGE;
 }
 
-bool uvh_static_map_expand(const struct uvh_static_item *item, const char *path, char *out, size_t size)
+bool uvh_static_map_expand(const struct uvh_static_item *item, const char *path, char *out,
+                           size_t size)
 {
     size_t length = strlen(path);
     size_t used = 0;

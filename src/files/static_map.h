@@ -1,8 +1,10 @@
-/* How the paths of a folder become files: the list that is tried, the pages that stand for what is missing, and the pages of errors.
+/* How the paths of a folder become files: the list that is tried, the pages that stand for what is
+ * missing, and the pages of errors.
  *
- * Made from uvhttp_static_config_t by static_settings.c, which says what is wrong with it; then frozen, but for the note whether a page was
- * found missing. Read by every worker and by jobs. Always true: the list has at least one item, a STATUS only as its
- * last; every index of a page is below page_count. */
+ * Made from uvhttp_static_config_t by static_settings.c, which says what is wrong with it; then
+ * frozen, but for the note whether a page was found missing. Read by every worker and by jobs.
+ * Always true: the list has at least one item, a STATUS only as its last; every index of a page is
+ * below page_count. */
 #ifndef UVH_FILES_STATIC_MAP_H
 #define UVH_FILES_STATIC_MAP_H
 
@@ -26,8 +28,8 @@ struct uvh_static_item {
     int status;    /* STATUS */
 };
 
-/* A file that the settings name. It is in the cache by a key that no path of a request can have: one that begins with NUL. So it is there once,
- * however many paths are answered with it. */
+/* A file that the settings name. It is in the cache by a key that no path of a request can have:
+ * one that begins with NUL. So it is there once, however many paths are answered with it. */
 struct uvh_static_page {
     char *key; /* NUL, then the path below the root, NUL-terminated */
     size_t key_length;
@@ -46,8 +48,8 @@ struct uvh_static_map {
     bool clean;           /* file.html is asked for as file */
 };
 
-/* What the configuration says about it. 0, UVHTTP_ENOMEM, or UVHTTP_ECONFIG with a sentence in `message` (`size` bytes, may be 0). Then nothing
- * is left to release. */
+/* What the configuration says about it. 0, UVHTTP_ENOMEM, or UVHTTP_ECONFIG with a sentence in
+ * `message` (`size` bytes, may be 0). Then nothing is left to release. */
 int uvh_static_map_open(struct uvh_static_map *map, const uvhttp_allocator_t *allocator,
                         const uvhttp_static_config_t *config, char *message, size_t size);
 void uvh_static_map_release(struct uvh_static_map *map);
@@ -62,6 +64,7 @@ const char *uvh_static_map_page_path(const struct uvh_static_map *map, int page)
 int uvh_static_map_error_page(const struct uvh_static_map *map, int status);
 
 /* Writes the path that a FILE item makes of `path`, normalized. False when it has no room. */
-bool uvh_static_map_expand(const struct uvh_static_item *item, const char *path, char *out, size_t size);
+bool uvh_static_map_expand(const struct uvh_static_item *item, const char *path, char *out,
+                           size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* Text only: nothing here knows what lies on the disk. Called by static_files.c, static_map.c and static_resolve.c. */
+/* Text only: nothing here knows what lies on the disk. Called by static_files.c, static_map.c and
+ * static_resolve.c. */
 #include "files/static_path.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
-/* Files that are loaded before the first request: one by its path, or those of a folder that patterns choose. Folders are listed one at a time from a stack of
- * paths, so that neither descriptors nor the stack of calls grow with the depth of a tree. Called by users and by the program, before the server runs. */
+/* Files that are loaded before the first request: one by its path, or those of a folder that
+ * patterns choose. Folders are listed one at a time from a stack of paths, so that neither
+ * descriptors nor the stack of calls grow with the depth of a tree. Called by users and by the
+ * program, before the server runs. */
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
@@ -26,18 +28,21 @@ struct walk {
     uvhttp_static_prewarmed_t found;
     size_t most_bytes;
     size_t most_entries;
-    struct place *places;  /* the next one first */
-    struct place **behind; /* where those found in the current folder go: before those that waited already */
+    struct place *places; /* the next one first */
+    /* where those found in the current folder go: before those that waited already */
+    struct place **behind;
     const struct place *place; /* that is being listed */
 };
 
 /* ---- one file ---- */
 
 /* `path` is a key. Looks and reads at once. */
-static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const char *title, size_t *bytes)
+static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const char *title,
+                    size_t *bytes)
 {
     const struct uvh_static_map *map = &context->settings.map;
-    struct uvh_static_load load = {.settings = &context->settings, .path = path, .key = path, .title = title};
+    struct uvh_static_load load = {
+        .settings = &context->settings, .path = path, .key = path, .title = title};
     if (map->only != UVH_STATIC_NO_PAGE) {
         const struct uvh_static_page *page = &map->pages[map->only];
         load.key = (uvhttp_slice_t){page->key, page->key_length};
@@ -51,8 +56,8 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
     if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
         load.outcome == UVH_STATIC_STATUS)
         err = -ENOENT;
-    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is still the same, and then
-     * needs not read it. */
+    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is
+     * still the same, and then needs not read it. */
     if (load.outcome == UVH_STATIC_ENTRY) {
         *bytes = load.entry->descriptor < 0 ? (size_t)load.entry->size : 0;
         if (!uvh_file_cache_insert(&context->prewarmed.files, load.entry))
@@ -140,7 +145,8 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
         memcpy(folder, path.base, path.length - strlen(name));
         folder[path.length - strlen(name)] = '\0';
         key = (uvhttp_slice_t){folder, path.length - strlen(name)};
-        /* A second name for the index: the first one that is there has been loaded, whichever of them it is. */
+        /* A second name for the index: the first one that is there has been loaded, whichever of
+         * them it is. */
         if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
             return 0;
     }
@@ -161,7 +167,8 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
     }
     found->loaded++;
     found->bytes += bytes;
-    if (walk->options->progress == NULL || walk->options->progress(found, path.base, walk->options->arg))
+    if (walk->options->progress == NULL ||
+        walk->options->progress(found, path.base, walk->options->arg))
         return 0;
     found->cancelled = true;
     return UVHTTP_DECLINED;
@@ -169,7 +176,8 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
 
 static int add_place(struct walk *walk, uvhttp_slice_t path)
 {
-    struct place *place = uvh_alloc(walk->context->settings.allocator, sizeof(*place) + path.length + 2);
+    struct place *place =
+        uvh_alloc(walk->context->settings.allocator, sizeof(*place) + path.length + 2);
     if (place == NULL)
         return UVHTTP_ENOMEM;
     if (path.length > 0)
@@ -243,7 +251,8 @@ static size_t at_most(size_t wanted, size_t limit)
     return wanted == 0 || wanted > limit ? limit : wanted;
 }
 
-int uvhttp_static_prewarm_folder(uvhttp_static_t *context, const uvhttp_static_prewarm_options_t *options,
+int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
+                                 const uvhttp_static_prewarm_options_t *options,
                                  uvhttp_static_prewarmed_t *found)
 {
     static const uvhttp_static_prewarm_options_t all = {.folder = NULL};

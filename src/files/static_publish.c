@@ -1,6 +1,8 @@
-/* A name is looked at twice: before the body is asked for, so that nobody sends one in vain, and again in front of the rename, under the root's lock, so that of two
- * clients who replace the same state of a file one is refused. Against other programs a file that must be new is safe, since the
- * system itself gives a name only when it is free; against one that replaces a file between that look and the rename, nothing is. */
+/* A name is looked at twice: before the body is asked for, so that nobody sends one in vain, and
+ * again in front of the rename, under the root's lock, so that of two clients who replace the same
+ * state of a file one is refused. Against other programs a file that must be new is safe, since the
+ * system itself gives a name only when it is free; against one that replaces a file between that
+ * look and the rename, nothing is. */
 #include "files/static_publish.h"
 
 #include <errno.h>
@@ -51,14 +53,17 @@ static bool must_be_new(const struct uvh_static_publish *publish)
 }
 
 /* The path of a name below the root; false when that is longer than any may be. */
-static bool write_path(const struct uvh_static_publish *publish, const char *name, char path[PATH_MAX])
+static bool write_path(const struct uvh_static_publish *publish, const char *name,
+                       char path[PATH_MAX])
 {
     const char *slash = publish->folder[0] == '\0' ? "" : "/";
     return snprintf(path, PATH_MAX, "%s%s%s", publish->folder, slash, name) < PATH_MAX;
 }
 
-/* What has the name: in the folder, or in one of more_roots, where clients see it until there is one in the folder. */
-static int look(const struct uvh_static_publish *publish, const char *name, struct uvh_file_facts *facts)
+/* What has the name: in the folder, or in one of more_roots, where clients see it until there is
+ * one in the folder. */
+static int look(const struct uvh_static_publish *publish, const char *name,
+                struct uvh_file_facts *facts)
 {
     const struct uvh_file_root *others = publish->settings->root.next;
     char path[PATH_MAX];
@@ -69,8 +74,9 @@ static int look(const struct uvh_static_publish *publish, const char *name, stru
     return uvh_file_is_missing(error) ? -ENOENT : error;
 }
 
-/* From the facts of a file to those of what a GET with the fields of this request gets, which is what conditions are about (RFC 9110 section 13.1.1): a
- * sibling, perhaps. What is made on the fly has a weak tag, which no If-Match can be met by, so the file stands for it. */
+/* From the facts of a file to those of what a GET with the fields of this request gets, which is
+ * what conditions are about (RFC 9110 section 13.1.1): a sibling, perhaps. What is made on the fly
+ * has a weak tag, which no If-Match can be met by, so the file stands for it. */
 static void select_sent(const struct uvh_static_publish *publish, const char *name,
                         struct uvh_file_facts *facts)
 {
@@ -145,7 +151,8 @@ void uvh_static_publish_prepare(struct uvh_static_publish *publish)
 static bool digests_match(const struct uvh_static_publish *publish)
 {
     for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
-        if (publish->sums[i] != NULL && !uvh_digest_matches(publish->sums[i], publish->digests.value[i]))
+        if (publish->sums[i] != NULL &&
+            !uvh_digest_matches(publish->sums[i], publish->digests.value[i]))
             return false;
     }
     return true;
@@ -161,8 +168,8 @@ static void raise_version(const struct uvh_static_publish *publish, const char *
 static void give_name(struct uvh_static_publish *publish, struct uvh_static_part *part)
 {
     bool keep = !publish->settings->upload_overwrite || must_be_new(publish);
-    int error =
-        uvh_store_publish(publish->store, part->file.name, part->name, keep, false, &part->file.created);
+    int error = uvh_store_publish(publish->store, part->file.name, part->name, keep, false,
+                                  &part->file.created);
     if (error == -EEXIST && must_be_new(publish)) {
         refuse(publish, 412, "there is a file of that name already");
         return;
@@ -184,13 +191,16 @@ void uvh_static_publish_run(struct uvh_static_publish *publish)
         return;
     }
     uvh_lock_acquire(publish->lock);
-    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish); part = part->next)
+    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish);
+         part = part->next)
         check_name(publish, part->name);
-    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish); part = part->next)
+    for (struct uvh_static_part *part = publish->parts; part != NULL && !failed(publish);
+         part = part->next)
         give_name(publish, part);
     uvh_lock_release(publish->lock);
     if (!failed(publish) && publish->settings->upload_sync)
         publish->error = uvh_store_sync(publish->store);
-    if (!failed(publish)) /* nothing is left to be removed: the exchange's end need not wait for a job */
+    /* nothing is left to be removed: the exchange's end need not wait for a job */
+    if (!failed(publish))
         uvh_store_close(publish->store);
 }

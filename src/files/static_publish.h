@@ -1,6 +1,8 @@
-/* The part of an upload that touches names on the disk: which folder it goes to, whether it may have its name, and giving it that name.
+/* The part of an upload that touches names on the disk: which folder it goes to, whether it may
+ * have its name, and giving it that name.
  *
- * static_upload.c has both functions carried out by jobs, in the quick and in the heavy lane, the spool (spool.c) writes the bytes between them. Touched by one thread at a time; refers to nothing
+ * static_upload.c has both functions carried out by jobs, in the quick and in the heavy lane, the
+ * spool (spool.c) writes the bytes between them. Touched by one thread at a time; refers to nothing
  * that changes meanwhile but the file system. */
 #ifndef UVH_FILES_STATIC_PUBLISH_H
 #define UVH_FILES_STATIC_PUBLISH_H
@@ -23,16 +25,19 @@ struct uvh_static_part {
 
 struct uvh_static_publish {
     const struct uvh_static_settings *settings;
-    struct uvh_lock *lock; /* of the root: from the last look at a name to giving it, nobody else publishes */
+    /* of the root: from the last look at a name to giving it, nobody else publishes */
+    struct uvh_lock *lock;
     struct uvh_path_versions *versions; /* of the root */
     struct uvh_store *store;
     const char *folder; /* below the root, without a slash at its ends; "" is the root */
     struct uvh_static_part *parts;
     bool form; /* any number of parts; else one, to which the rest applies */
     struct uvh_conditional_fields conditions;
-    uvhttp_slice_t accepted; /* Accept-Encoding, as one line; base NULL: none, or there are no conditions */
-    struct uvh_digest_field digests;           /* as the client says */
-    struct uvh_digest *sums[UVH_DIGEST_KINDS]; /* of what came; NULL where the client says nothing */
+    /* Accept-Encoding, as one line; base NULL: none, or there are no conditions */
+    uvhttp_slice_t accepted;
+    struct uvh_digest_field digests; /* as the client says */
+    /* of what came; NULL where the client says nothing */
+    struct uvh_digest *sums[UVH_DIGEST_KINDS];
 
     /* What became of it: a status to refuse with and why, or an error, or neither. */
     int status;
@@ -41,7 +46,8 @@ struct uvh_static_publish {
     char etag[UVH_FILE_ENTRY_ETAG_SIZE]; /* of the new file, of a form that of the last */
 };
 
-/* Opens the folder in the store, and when it is no form looks whether the file may have its name, and begins it. */
+/* Opens the folder in the store, and when it is no form looks whether the file may have its name,
+ * and begins it. */
 void uvh_static_publish_prepare(struct uvh_static_publish *publish);
 
 /* All bytes are written: looks again, and gives all files their names. */

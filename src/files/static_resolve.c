@@ -1,5 +1,6 @@
-/* The first item of the list that is there decides, and so does one that is there and may not be seen: who forbids a file does not want
- * another one in its place. A list that is tried anew each time needs no rules for files that appear: what is better is found first. */
+/* The first item of the list that is there decides, and so does one that is there and may not be
+ * seen: who forbids a file does not want another one in its place. A list that is tried anew each
+ * time needs no rules for files that appear: what is better is found first. */
 #include "files/static_resolve.h"
 
 #include <errno.h>
@@ -82,7 +83,8 @@ static bool try_file(struct search *search, const struct uvh_static_item *item)
     return try_found_path(search);
 }
 
-/* The first of the index names that is a regular file in the folder decides; so does one that cannot be seen. */
+/* The first of the index names that is a regular file in the folder decides; so does one that
+ * cannot be seen. */
 static bool try_index(struct search *search)
 {
     struct uvh_static_found *found = search->found;
@@ -131,7 +133,8 @@ static bool try_open_folder(struct search *search)
 static bool try_closed_folder(struct search *search, bool last)
 {
     if (!search->looked)
-        search->look_error = uvh_file_look(&search->settings->root, search->path, &search->look_facts);
+        search->look_error =
+            uvh_file_look(&search->settings->root, search->path, &search->look_facts);
     search->looked = true;
     if (search->look_error != 0 && !uvh_file_is_missing(search->look_error))
         return decide_error(search, search->look_error);
@@ -191,7 +194,8 @@ static bool leads_to(const struct search *search, size_t length, const char *fil
 {
     char path[PATH_MAX];
     struct uvh_static_found found;
-    struct search other = {.settings = search->settings, .path = path, .length = length, .found = &found};
+    struct search other = {
+        .settings = search->settings, .path = path, .length = length, .found = &found};
     if (length >= sizeof(path))
         return false;
     memcpy(path, search->path, length);
@@ -226,7 +230,8 @@ static bool is_index_without_extension(const struct search *search, size_t lengt
            leads_to(search, folder, file);
 }
 
-/* With clean URLs each file has one. Only a URL that leads to the very same file takes the place of the one asked for. */
+/* With clean URLs each file has one. Only a URL that leads to the very same file takes the place of
+ * the one asked for. */
 static bool try_clean_url(struct search *search)
 {
     const char *path = search->path;
@@ -257,8 +262,9 @@ static bool try_without_slash(struct search *search)
     memcpy(file + length, html, HTML_LENGTH + 1);
     if (!leads_to(search, length, file))
         return false;
-    return decide_redirect(search, is_index_without_extension(search, length) ? UVH_STATIC_DROP_NAME
-                                                                              : UVH_STATIC_DROP_SLASH);
+    return decide_redirect(search, is_index_without_extension(search, length)
+                                       ? UVH_STATIC_DROP_NAME
+                                       : UVH_STATIC_DROP_SLASH);
 }
 
 /* The last name of the path has a dot, so it names a file and no place in an application. */
@@ -278,7 +284,8 @@ void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice
                         struct uvh_static_found *found)
 {
     const struct uvh_static_map *map = &settings->map;
-    struct search search = {.settings = settings, .path = path.base, .length = path.length, .found = found};
+    struct search search = {
+        .settings = settings, .path = path.base, .length = path.length, .found = found};
     if (map->clean && try_clean_url(&search))
         return;
     if (try_list(&search) || (map->clean && try_without_slash(&search)))

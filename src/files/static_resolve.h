@@ -1,7 +1,8 @@
-/* Which file, folder, page or redirect a path stands for: the list of static_map.h, tried on the disk.
+/* Which file, folder, page or redirect a path stands for: the list of static_map.h, tried on the
+ * disk.
  *
- * Called by static_load.c in a job. Looks, and opens nothing. What it finds is not hidden unless that is allowed, and inside, as
- * every path is that platform/file.h is given. */
+ * Called by static_load.c in a job. Looks, and opens nothing. What it finds is not hidden unless
+ * that is allowed, and inside, as every path is that platform/file.h is given. */
 #ifndef UVH_FILES_STATIC_RESOLVE_H
 #define UVH_FILES_STATIC_RESOLVE_H
 
@@ -21,10 +22,11 @@ enum uvh_static_found_kind {
 
 /* What becomes of the URL's path. */
 enum uvh_static_redirect {
-    UVH_STATIC_ONE_SLASH,     /* /docs//x         /docs/x */
-    UVH_STATIC_ADD_SLASH,     /* /docs            /docs/ */
-    UVH_STATIC_DROP_SLASH,    /* /about/          /about */
-    UVH_STATIC_DROP_NAME,     /* /docs/index.html /docs/; the same for /docs/index and /docs/index/ */
+    UVH_STATIC_ONE_SLASH,  /* /docs//x         /docs/x */
+    UVH_STATIC_ADD_SLASH,  /* /docs            /docs/ */
+    UVH_STATIC_DROP_SLASH, /* /about/          /about */
+    /* /docs/index.html /docs/; the same for /docs/index and /docs/index/ */
+    UVH_STATIC_DROP_NAME,
     UVH_STATIC_DROP_EXTENSION /* /about.html      /about */
 };
 

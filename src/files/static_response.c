@@ -1,5 +1,6 @@
-/* What an error of the path becomes: missing 404; outside the root, behind a link that leads out, in a loop of links, or unreadable 403; no
- * regular file 403; out of descriptors or memory 503; anything else 500. */
+/* What an error of the path becomes: missing 404; outside the root, behind a link that leads out,
+ * in a loop of links, or unreadable 403; no regular file 403; out of descriptors or memory 503;
+ * anything else 500. */
 #include "files/static_response.h"
 #include "files/static_path.h"
 
@@ -8,10 +9,12 @@
 
 #include <uvhttp/error.h>
 
-/* Characters that may stand in a Location as they are; all others (a backslash, which browsers read as a slash, among them) are encoded. */
+/* Characters that may stand in a Location as they are; all others (a backslash, which browsers read
+ * as a slash, among them) are encoded. */
 static bool is_plain_in_location(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') ||
            (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
 }
 
@@ -123,6 +126,7 @@ int uvh_static_answer_status_of(uvhttp_response_t *response, int error)
     int status = uvh_static_answer_status(error);
     if (status >= 500)
         uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
-                            uvhttp_request_path(uvhttp_response_request(response)), uvhttp_strerror(error));
+                            uvhttp_request_path(uvhttp_response_request(response)),
+                            uvhttp_strerror(error));
     return status;
 }

@@ -1,4 +1,5 @@
-/* Rules are few and asked for when a file is read from the disk, so they are tried one by one. The last that fits has its way. */
+/* Rules are few and asked for when a file is read from the disk, so they are tried one by one. The
+ * last that fits has its way. */
 #include "files/static_rules.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ static bool is_type(const char *text)
     const char *subtype = ++p;
     while (uvh_chars_is(*p, UVH_CHAR_TOKEN))
         p++;
-    if (p == subtype || p[strspn(p, " \t")] != (*p == '\0' ? '\0' : ';') || strlen(text) > MOST_TYPE)
+    if (p == subtype || p[strspn(p, " \t")] != (*p == '\0' ? '\0' : ';') ||
+        strlen(text) > MOST_TYPE)
         return false;
     while (uvh_chars_is(*p, UVH_CHAR_VALUE))
         p++;
@@ -85,11 +87,13 @@ static int check_type(const char *type, const char *name, struct uvh_option_mess
 {
     if (is_type(type))
         return 0;
-    return uvh_option_text_refuse(message, name, type,
-                                  "allowed is a media type, such as text/plain or text/html; charset=utf-8");
+    return uvh_option_text_refuse(
+        message, name, type,
+        "allowed is a media type, such as text/plain or text/html; charset=utf-8");
 }
 
-/* "extension=type"; a dot before the extension may be there. No extension that has a type holds other characters than a token does. */
+/* "extension=type"; a dot before the extension may be there. No extension that has a type holds
+ * other characters than a token does. */
 static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
 {
     if (config->type_count > MOST_TYPES)
@@ -101,13 +105,15 @@ static int check_types(const uvhttp_static_config_t *config, struct uvh_option_m
         while (uvh_chars_is(*equals, UVH_CHAR_TOKEN))
             equals++;
         if (equals == extension || *equals != '=')
-            return uvh_option_text_refuse(message, "types", given,
-                                          "allowed is an extension and its type, such as md=text/markdown");
+            return uvh_option_text_refuse(
+                message, "types", given,
+                "allowed is an extension and its type, such as md=text/markdown");
         int err = check_type(equals + 1, "types", message);
         if (err != 0)
             return err;
     }
-    return config->default_type == NULL ? 0 : check_type(config->default_type, "default_type", message);
+    return config->default_type == NULL ? 0
+                                        : check_type(config->default_type, "default_type", message);
 }
 
 /* What each answer says itself: a second one would be wrong. */
@@ -131,15 +137,17 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
             "for each [");
     int err = uvhttp_prepared_add(trial, field, "x");
     if (is_answers_own(field) || err == UVHTTP_EHEADER)
-        return uvh_option_text_refuse(message, "field", field,
-                                      "allowed is the name of a field that the server does not set itself");
+        return uvh_option_text_refuse(
+            message, "field", field,
+            "allowed is the name of a field that the server does not set itself");
     if (same_name(field, "Content-Type"))
         return rule->value == NULL ? 0 : check_type(value, "value", message);
     if (err == 0)
         err = uvhttp_prepared_add(trial, field, value);
     if (err == UVHTTP_EHEADER || value[0] == '\0')
-        return uvh_option_text_refuse(message, "value", err == 0 ? "" : "(not shown)",
-                                      "allowed is a text that is not empty, without control characters");
+        return uvh_option_text_refuse(
+            message, "value", err == 0 ? "" : "(not shown)",
+            "allowed is a text that is not empty, without control characters");
     return err;
 }
 
@@ -261,7 +269,8 @@ static const char *type_by_extension(const struct uvh_static_rules *rules, uvhtt
         size_t length = type->end.length;
         if (length > name.length || (best != NULL && best->end.length > length))
             continue;
-        if (uvh_field_name_equal((uvhttp_slice_t){name.base + name.length - length, length}, type->end))
+        if (uvh_field_name_equal((uvhttp_slice_t){name.base + name.length - length, length},
+                                 type->end))
             best = type;
     }
     return best == NULL ? NULL : best->type;
@@ -292,8 +301,10 @@ bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const cha
 {
     for (size_t i = rules == NULL ? 0 : rules->rule_count; i > 0; i--) {
         const struct rule *rule = &rules->rules[i - 1];
-        if (same_name(rule->field, "Cache-Control") && uvh_glob_matches(rule->pattern, slice_of(path)))
-            return rule->value != NULL && uvh_field_list_has(slice_of(rule->value), slice_of("no-transform"));
+        if (same_name(rule->field, "Cache-Control") &&
+            uvh_glob_matches(rule->pattern, slice_of(path)))
+            return rule->value != NULL &&
+                   uvh_field_list_has(slice_of(rule->value), slice_of("no-transform"));
     }
     return false;
 }
@@ -348,8 +359,8 @@ static const char *preset(const struct uvh_static_rules *rules, const char *path
     return uvh_hashed_name(slice_of(path)) ? forever : NULL;
 }
 
-int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path, uvhttp_prepared_t *fields,
-                         uvhttp_prepared_t *validators)
+int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path,
+                         uvhttp_prepared_t *fields, uvhttp_prepared_t *validators)
 {
     bool fits[MOST_RULES] = {false};
     bool has_cache_control = false;

@@ -10,8 +10,9 @@
 enum {
     DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
     DEFAULT_CACHE_ENTRIES = 1024,
-    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise (docs/performance.md);
-     * elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is spent only where it surely gains. */
+    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise
+     * (docs/performance.md); elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is
+     * spent only where it surely gains. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
     DEFAULT_COMPRESS_MIN_SIZE = 1024, /* what is smaller fits into one packet as it is */
@@ -19,13 +20,15 @@ enum {
     DEFAULT_COMPRESS_MAX_SIZE = 8 * 1024 * 1024,
     MOST_NEGATIVE_MS = 1000, /* unless asked for */
     DEFAULT_WATCHED_MS = 10000,
-    /* Paths that lead to no file: so many for a file that may be known, and no more than that (about 1.5 MiB of the longest paths). */
+    /* Paths that lead to no file: so many for a file that may be known, and no more than that
+     * (about 1.5 MiB of the longest paths). */
     ABSENT_SHARE = 4,
     ABSENT_MOST = 4096,
     DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
     DEFAULT_LISTING_MAX = 10000,
     DEFAULT_ARCHIVE_ENTRIES = 100000,
-    /* The cache holds at most one in so many of the process's descriptors: the rest is for connections. */
+    /* The cache holds at most one in so many of the process's descriptors: the rest is for
+     * connections. */
     DESCRIPTOR_SHARE = 4,
 };
 
@@ -115,7 +118,8 @@ static int refuse_alone(const char *name, const char *needed, char *message, siz
     return UVHTTP_ECONFIG;
 }
 
-/* What is of use only with another option. One that is alone was meant to do something, so it is refused. */
+/* What is of use only with another option. One that is alone was meant to do something, so it is
+ * refused. */
 static int check_pairs(const uvhttp_static_config_t *config, char *message, size_t size)
 {
     const struct {
@@ -124,20 +128,20 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
         const char *needed;
         bool there;
     } pairs[] = {
-        {"listing_max",       config->listing_max != 0,       "listing",    config->listing        },
-        {"archive",           config->archive,                "listing",    config->listing        },
-        {"archive_entries",   config->archive_entries != 0,   "archive",    config->archive        },
-        {"archive_size",      config->archive_size != 0,      "archive",    config->archive        },
-        {"compress_min_size", config->compress_min_size != 0, "compress",   config->compress       },
-        {"compress_max_size", config->compress_max_size != 0, "compress",   config->compress       },
-        {"gzip_level",        config->gzip_level != 0,        "compress",   config->compress       },
-        {"brotli_level",      config->brotli_level != 0,      "compress",   config->compress       },
-        {"zstd_level",        config->zstd_level != 0,        "compress",   config->compress       },
-        {"rate_burst",        config->rate_burst != 0,        "rate_limit", config->rate_limit != 0},
-        {"upload_max_size",   config->upload_max_size != 0,   "uploads",    config->uploads        },
-        {"upload_overwrite",  config->upload_overwrite,       "uploads",    config->uploads        },
-        {"upload_folders",    config->upload_folders,         "uploads",    config->uploads        },
-        {"upload_sync",       config->upload_sync,            "uploads",    config->uploads        },
+        {"listing_max", config->listing_max != 0, "listing", config->listing},
+        {"archive", config->archive, "listing", config->listing},
+        {"archive_entries", config->archive_entries != 0, "archive", config->archive},
+        {"archive_size", config->archive_size != 0, "archive", config->archive},
+        {"compress_min_size", config->compress_min_size != 0, "compress", config->compress},
+        {"compress_max_size", config->compress_max_size != 0, "compress", config->compress},
+        {"gzip_level", config->gzip_level != 0, "compress", config->compress},
+        {"brotli_level", config->brotli_level != 0, "compress", config->compress},
+        {"zstd_level", config->zstd_level != 0, "compress", config->compress},
+        {"rate_burst", config->rate_burst != 0, "rate_limit", config->rate_limit != 0},
+        {"upload_max_size", config->upload_max_size != 0, "uploads", config->uploads},
+        {"upload_overwrite", config->upload_overwrite, "uploads", config->uploads},
+        {"upload_folders", config->upload_folders, "uploads", config->uploads},
+        {"upload_sync", config->upload_sync, "uploads", config->uploads},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         if (pairs[i].given && !pairs[i].there)
@@ -149,8 +153,10 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
         return 0;
     if (size > 0)
         snprintf(message, size,
-                 "%s: nothing is compressed when files of %zu bytes are the smallest and %zu the largest",
-                 config->compress_min_size != 0 ? "compress_min_size" : "compress_max_size", least, most);
+                 "%s: nothing is compressed when files of %zu bytes are the smallest and %zu the "
+                 "largest",
+                 config->compress_min_size != 0 ? "compress_min_size" : "compress_max_size", least,
+                 most);
     return UVHTTP_ECONFIG;
 }
 
@@ -172,14 +178,16 @@ int uvh_static_settings_check(const uvhttp_static_config_t *config, char *messag
     err = check_pairs(config, message, size);
     if (err != 0)
         return err;
-    err = uvh_static_map_open(&map, config->allocator != NULL ? config->allocator : uvh_alloc_default(),
+    err = uvh_static_map_open(&map,
+                              config->allocator != NULL ? config->allocator : uvh_alloc_default(),
                               config, message, size);
     if (err == 0)
         uvh_static_map_release(&map);
     return err;
 }
 
-int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+int uvh_static_settings_open(struct uvh_static_settings *settings,
+                             const uvhttp_static_config_t *config)
 {
     if (config == NULL || config->root == NULL || !are_levels(config))
         return UVHTTP_EINVAL;
@@ -189,13 +197,13 @@ int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_
         return UVHTTP_ENOTSUP;
     *settings = (struct uvh_static_settings){
         .allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default(),
-        .root = {.descriptor = -1                           },
+        .root = {.descriptor = -1},
         .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
         .compress_min_size = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE),
         .compress_max_size = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE),
-        .levels = { [UVH_CODING_GZIP] = (int)config->gzip_level,
-                 [UVH_CODING_BROTLI] = (int)config->brotli_level,
-                 [UVH_CODING_ZSTD] = (int)config->zstd_level},
+        .levels = {[UVH_CODING_GZIP] = (int)config->gzip_level,
+                   [UVH_CODING_BROTLI] = (int)config->brotli_level,
+                   [UVH_CODING_ZSTD] = (int)config->zstd_level},
         .precompressed = config->precompressed,
         .compress = config->compress,
         .rate_limit = config->rate_limit,

@@ -33,8 +33,9 @@ struct uvh_static_settings {
     uint64_t negative_ms; /* 0: none are kept */
     uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
     bool watch;
-    bool watchable;    /* what a path leads to follows from its folder alone */
-    bool follows_name; /* the file of a path has its name, perhaps with an extension, or is its index */
+    bool watchable; /* what a path leads to follows from its folder alone */
+    /* the file of a path has its name, perhaps with an extension, or is its index */
+    bool follows_name;
     uint64_t rate_limit;
     uint64_t rate_burst;
     bool listing;
@@ -54,7 +55,8 @@ struct uvh_static_settings {
 int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
 /* Opens the root. Errors as for uvhttp_static_open; then nothing is left to release. */
-int uvh_static_settings_open(struct uvh_static_settings *settings, const uvhttp_static_config_t *config);
+int uvh_static_settings_open(struct uvh_static_settings *settings,
+                             const uvhttp_static_config_t *config);
 void uvh_static_settings_release(struct uvh_static_settings *settings);
 
 #endif

@@ -1,5 +1,5 @@
-/* The look costs one call of the system for each coding and is made whenever the source is looked at, so that a sibling that comes, changes or
- * goes is noticed as a change of the source is. */
+/* The look costs one call of the system for each coding and is made whenever the source is looked
+ * at, so that a sibling that comes, changes or goes is noticed as a change of the source is. */
 #include "files/static_siblings.h"
 
 #include <limits.h>
@@ -44,7 +44,8 @@ static uint64_t digest(const struct uvh_file_facts *facts, uint64_t before)
     return uvh_hash(values, sizeof(values), before);
 }
 
-/* The one of the roots that has the source. What lies beside a file of that name in another one was made of that file. */
+/* The one of the roots that has the source. What lies beside a file of that name in another one was
+ * made of that file. */
 static struct uvh_file_root root_of(const struct uvh_static_settings *settings, const char *path)
 {
     struct uvh_file_root root = settings->root;
@@ -60,7 +61,8 @@ static struct uvh_file_root root_of(const struct uvh_static_settings *settings, 
 }
 
 struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_settings *settings,
-                                                    const char *path, const struct uvh_file_facts *source)
+                                                    const char *path,
+                                                    const struct uvh_file_facts *source)
 {
     struct uvh_static_siblings siblings = {0, 0};
     if (!settings->precompressed)
@@ -69,8 +71,9 @@ struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_sett
     for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
         char name[PATH_MAX];
         struct uvh_file_facts facts;
-        if (!write_path(name, path, (enum uvh_coding)coding) || uvh_file_look(&root, name, &facts) != 0 ||
-            facts.kind != UVH_FILE_REGULAR || is_older(&facts, source))
+        if (!write_path(name, path, (enum uvh_coding)coding) ||
+            uvh_file_look(&root, name, &facts) != 0 || facts.kind != UVH_FILE_REGULAR ||
+            is_older(&facts, source))
             continue;
         siblings.found |= UVH_CODING_BIT(coding);
         siblings.digest = digest(&facts, siblings.digest + (uint64_t)coding);
@@ -79,7 +82,8 @@ struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_sett
 }
 
 void uvh_static_siblings_load(const struct uvh_static_settings *settings, const char *path,
-                              const struct uvh_static_siblings *siblings, struct uvh_file_entry *entry)
+                              const struct uvh_static_siblings *siblings,
+                              struct uvh_file_entry *entry)
 {
     entry->siblings_digest = siblings->digest;
     if (siblings->found == 0)
@@ -111,7 +115,8 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
     entry->codings |= entry->siblings;
 }
 
-/* Opens what it chooses as a load does, so that a sibling that cannot be read is left out here, too. */
+/* Opens what it chooses as a load does, so that a sibling that cannot be read is left out here,
+ * too. */
 bool uvh_static_siblings_select(const struct uvh_static_settings *settings, const char *path,
                                 const struct uvh_file_facts *source, uvhttp_slice_t accept_encoding,
                                 struct uvh_file_facts *facts)

@@ -1,5 +1,6 @@
-/* A job before the body (static_publish.c), the body through a spool (spool.c), and one more job to give files their names, which may wait for the disk. The body is
- * asked for behind the first, so a client that waits for "100 Continue" is refused before it sends. */
+/* A job before the body (static_publish.c), the body through a spool (spool.c), and one more job to
+ * give files their names, which may wait for the disk. The body is asked for behind the first, so a
+ * client that waits for "100 Continue" is refused before it sends. */
 #include "files/static_upload.h"
 
 #include <errno.h>
@@ -53,7 +54,8 @@ static int answer_refusal(struct upload *upload)
     return uvh_spool_answer_error(&upload->spool, publish->error);
 }
 
-/* Where the path of the request leads, with a name behind it unless that is NULL; NULL when memory ran out. */
+/* Where the path of the request leads, with a name behind it unless that is NULL; NULL when memory
+ * ran out. */
 static char *location_of(uvhttp_request_t *request, const char *name)
 {
     uvhttp_slice_t path = uvhttp_request_raw_path(request);
@@ -85,7 +87,8 @@ static int answer_put(struct upload *upload)
         err = uvhttp_response_set_header(response, "ETag", upload->publish.etag);
     if (err == 0 && created) {
         const char *location = location_of(upload->spool.request, NULL);
-        err = location == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "Location", location);
+        err = location == NULL ? UVHTTP_ENOMEM
+                               : uvhttp_response_set_header(response, "Location", location);
     }
     return err != 0 ? err : uvhttp_response_send_status(response, created ? 201 : 204);
 }
@@ -98,7 +101,8 @@ static int answer_form(struct upload *upload)
     int status = 200;
     int err = 0;
     uvh_bytes_init(&text, upload->publish.settings->allocator, MOST_ANSWER_SIZE);
-    for (struct uvh_static_part *part = upload->publish.parts; part != NULL && err == 0; part = part->next) {
+    for (struct uvh_static_part *part = upload->publish.parts; part != NULL && err == 0;
+         part = part->next) {
         const char *location = location_of(upload->spool.request, part->name);
         if (location == NULL || uvh_bytes_append_text(&text, location) != 0 ||
             uvh_bytes_append_text(&text, "\n") != 0)
@@ -109,7 +113,8 @@ static int answer_form(struct upload *upload)
             status = 201;
     }
     if (err == 0)
-        err = uvhttp_response_send(response, status, "text/plain; charset=utf-8", text.data, text.length);
+        err = uvhttp_response_send(response, status, "text/plain; charset=utf-8", text.data,
+                                   text.length);
     uvh_bytes_release(&text);
     return err;
 }
@@ -123,7 +128,8 @@ static void run_publish(void *arg)
 
 static int finish_publish(uvhttp_response_t *response, void *arg)
 {
-    struct upload *upload = UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
+    struct upload *upload =
+        UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
     if (!uvhttp_response_open(response)) /* the client has gone; the file stays */
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
@@ -136,7 +142,8 @@ static int written(struct uvh_spool *spool, int err)
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
     if (err != 0)
         return uvh_spool_answer_error(spool, err);
-    return uvhttp_response_defer_heavy(spool->response, run_publish, finish_publish, &upload->publish);
+    return uvhttp_response_defer_heavy(spool->response, run_publish, finish_publish,
+                                       &upload->publish);
 }
 
 static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count)
@@ -181,7 +188,8 @@ static int begin_part(struct upload *upload)
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
         return refuse(upload->spool.response, 400, "a file of the form has no name");
-    for (const struct uvh_static_part *other = upload->publish.parts; other != NULL; other = other->next) {
+    for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
+         other = other->next) {
         if (strcmp(other->name, name) == 0)
             return refuse(upload->spool.response, 400, "two files of the form have one name");
     }
@@ -230,8 +238,8 @@ static int take_form(struct upload *upload, uvhttp_slice_t piece)
     return err;
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                      void *arg)
+static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     struct upload *upload = arg;
     (void)request;
@@ -252,7 +260,8 @@ static void run_prepare(void *arg)
 
 static int finish_prepare(uvhttp_response_t *response, void *arg)
 {
-    struct upload *upload = UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
+    struct upload *upload =
+        UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
     if (!uvhttp_response_open(response))
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
@@ -267,13 +276,11 @@ static void release(void *data)
         uvh_digest_free(upload->publish.sums[i]);
 }
 
-/* The fields that say a digest of the body: its coding is none, so both say the same. False when one is malformed. */
+/* The fields that say a digest of the body: its coding is none, so both say the same. False when
+ * one is malformed. */
 static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *digests)
 {
-    static const uvhttp_slice_t names[] = {
-        {"content-digest", 14},
-        {"repr-digest",    11}
-    };
+    static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
     for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
         uvhttp_slice_t name, value;
         uvhttp_request_header_at(request, i, &name, &value);
@@ -301,7 +308,8 @@ static int begin_sums(struct upload *upload)
     return 0;
 }
 
-/* A browser sends the form of any page without asking first, with the user's credentials, so only pages of this host are believed. */
+/* A browser sends the form of any page without asking first, with the user's credentials, so only
+ * pages of this host are believed. */
 static bool comes_from_elsewhere(uvhttp_request_t *request)
 {
     const char *site = uvhttp_request_header(request, "Sec-Fetch-Site");
@@ -315,7 +323,8 @@ static bool comes_from_elsewhere(uvhttp_request_t *request)
     for (size_t i = 0; i + strlen(divider) <= origin.length; i++) {
         if (memcmp(origin.base + i, divider, strlen(divider)) == 0) {
             size_t skip = i + strlen(divider);
-            return !uvh_field_name_equal((uvhttp_slice_t){origin.base + skip, origin.length - skip}, host);
+            return !uvh_field_name_equal((uvhttp_slice_t){origin.base + skip, origin.length - skip},
+                                         host);
         }
     }
     return true;
@@ -339,7 +348,8 @@ static const char *judge_head(uvhttp_request_t *request, const struct uvh_static
     return NULL;
 }
 
-static struct upload *new_upload(uvhttp_response_t *response, const struct uvh_static_upload_order *order)
+static struct upload *new_upload(uvhttp_response_t *response,
+                                 const struct uvh_static_upload_order *order)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     struct upload *upload = uvhttp_request_allocate(request, sizeof(*upload));
@@ -350,7 +360,7 @@ static struct upload *new_upload(uvhttp_response_t *response, const struct uvh_s
                   .response = response,
                   .sync = order->settings->upload_sync,
                   .told = written},
-        .publish = {.settings = order->settings,                  .lock = order->lock, .versions = order->versions},
+        .publish = {.settings = order->settings, .lock = order->lock, .versions = order->versions},
     };
     upload->publish.store = &upload->spool.store;
     return upload;
@@ -393,7 +403,8 @@ static int read_conditions(struct upload *upload)
         conditions->if_unmodified_since.base == NULL)
         return 0;
     upload->publish.accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);
-    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &upload->publish.accepted);
+    int err =
+        uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &upload->publish.accepted);
     return err != 0 ? err : uvh_field_lines_join_conditions(request, conditions);
 }
 
@@ -424,7 +435,8 @@ static int begin_form(struct upload *upload)
     const uvhttp_multipart_limits_t limits = {.max_parts = MOST_FILES};
     if (comes_from_elsewhere(request))
         return refuse(response, 403, "the form comes from a page of another site");
-    if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE), &boundary))
+    if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE),
+                                   &boundary))
         return refuse(response, 415, "the body is not multipart/form-data");
     upload->parser = uvhttp_request_allocate(request, sizeof(*upload->parser));
     if (upload->parser == NULL)
@@ -433,7 +445,8 @@ static int begin_form(struct upload *upload)
     return 0;
 }
 
-int uvh_static_upload_begin(uvhttp_response_t *response, const struct uvh_static_upload_order *order)
+int uvh_static_upload_begin(uvhttp_response_t *response,
+                            const struct uvh_static_upload_order *order)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     bool form = uvhttp_request_method(request) == UVHTTP_METHOD_POST;

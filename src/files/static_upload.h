@@ -18,6 +18,7 @@ struct uvh_static_upload_order {
 };
 
 /* Method PUT or POST. Results are those of a handler. */
-int uvh_static_upload_begin(uvhttp_response_t *response, const struct uvh_static_upload_order *order);
+int uvh_static_upload_begin(uvhttp_response_t *response,
+                            const struct uvh_static_upload_order *order);
 
 #endif

@@ -1,6 +1,8 @@
-/* A coding is made once for each state of a file and worker: whoever asks while it is made gets the file as it is, and does not wait. A file that does not
- * become smaller is not tried again. Nor does anybody wait for a full queue: the file goes out as it is then, too. What is made on the fly has a weak entity tag, and a request for a range (one that counts) gets none of it, since
- * ranges of what might be made into other bytes the next time do not fit together. */
+/* A coding is made once for each state of a file and worker: whoever asks while it is made gets the
+ * file as it is, and does not wait. A file that does not become smaller is not tried again. Nor
+ * does anybody wait for a full queue: the file goes out as it is then, too. What is made on the fly
+ * has a weak entity tag, and a request for a range (one that counts) gets none of it, since ranges
+ * of what might be made into other bytes the next time do not fit together. */
 #include "files/static_variants.h"
 
 #include <string.h>
@@ -29,21 +31,25 @@ struct job {
 unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings, const char *path,
                                       const char *type, uint64_t size)
 {
-    if (!settings->compress || size < settings->compress_min_size || size > settings->compress_max_size ||
+    if (!settings->compress || size < settings->compress_min_size ||
+        size > settings->compress_max_size ||
         !uvh_compressible_type((uvhttp_slice_t){type, strlen(type)}) ||
         uvh_static_rules_keep_bytes(settings->rules, path))
         return 0;
     return uvh_compress_codings();
 }
 
-/* The bytes of a file that is not in memory. False when they are not what the entry says any more, or memory ran out. */
+/* The bytes of a file that is not in memory. False when they are not what the entry says any more,
+ * or memory ran out. */
 static bool read_source(const struct uvh_file_entry *source, char **bytes)
 {
     struct uvh_file_facts facts;
     *bytes = uvh_alloc(source->allocator, (size_t)source->size);
     return *bytes != NULL &&
-           uvh_file_read(source->descriptor, *bytes, (size_t)source->size, 0) == (int64_t)source->size &&
-           uvh_file_facts_of(source->descriptor, &facts) == 0 && uvh_file_facts_equal(&facts, &source->facts);
+           uvh_file_read(source->descriptor, *bytes, (size_t)source->size, 0) ==
+               (int64_t)source->size &&
+           uvh_file_facts_of(source->descriptor, &facts) == 0 &&
+           uvh_file_facts_equal(&facts, &source->facts);
 }
 
 static void run_compress(void *arg)
@@ -54,11 +60,13 @@ static void run_compress(void *arg)
     char *bytes = NULL;
     uvh_bytes_init(&made, source->allocator, (size_t)source->size / 100 * WORTH_PERCENT);
     if (source->descriptor < 0 || read_source(source, &bytes)) {
-        int err = uvh_compress_bytes(source->allocator, job->coding, job->settings->levels[job->coding],
-                                     bytes != NULL ? bytes : source->body, (size_t)source->size, &made);
+        int err =
+            uvh_compress_bytes(source->allocator, job->coding, job->settings->levels[job->coding],
+                               bytes != NULL ? bytes : source->body, (size_t)source->size, &made);
         job->useless = err == UVHTTP_ETOOLARGE;
         if (err == 0)
-            job->made = uvh_file_entry_encoded(source, job->coding, (uvhttp_slice_t){made.data, made.length});
+            job->made = uvh_file_entry_encoded(source, job->coding,
+                                               (uvhttp_slice_t){made.data, made.length});
     }
     uvh_bytes_release(&made);
     uvh_free(source->allocator, bytes);
@@ -99,27 +107,30 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     return err;
 }
 
-/* A range is one of the file or of a sibling. A Range that is to be ignored, that of a HEAD for one, changes nothing (RFC 9110 section 14.2). */
+/* A range is one of the file or of a sibling. A Range that is to be ignored, that of a HEAD for
+ * one, changes nothing (RFC 9110 section 14.2). */
 static enum uvh_coding choose(uvhttp_request_t *request, const struct uvh_file_entry *entry)
 {
     if (uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL) {
         enum uvh_coding coding = uvh_accepted_coding(request, entry->siblings, NULL);
-        if (uvh_static_entity_ranged(request,
-                                     entry->variants[coding] != NULL ? entry->variants[coding] : entry))
+        if (uvh_static_entity_ranged(
+                request, entry->variants[coding] != NULL ? entry->variants[coding] : entry))
             return coding;
     }
     return uvh_accepted_coding(request, entry->codings, NULL);
 }
 
-int uvh_static_variants_answer(const struct uvh_static_settings *settings, uvhttp_request_t *request,
-                               uvhttp_response_t *response, struct uvh_file_entry *entry)
+int uvh_static_variants_answer(const struct uvh_static_settings *settings,
+                               uvhttp_request_t *request, uvhttp_response_t *response,
+                               struct uvh_file_entry *entry)
 {
     if (entry->codings == 0)
         return uvh_static_entity_answer(request, response, entry);
     enum uvh_coding coding = choose(request, entry);
     struct uvh_file_entry *variant = entry->variants[coding];
     if (variant != NULL && variant->broken) {
-        /* A sibling is opened anew with its source, for the next request; this one has the source. */
+        /* A sibling is opened anew with its source, for the next request; this one has the
+         * source. */
         entry->settled = false;
         entry->fresh_until = 0;
         return uvh_static_entity_answer(request, response, entry);

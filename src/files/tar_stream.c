@@ -54,9 +54,10 @@ void uvh_tar_stream_close(struct uvh_tar_stream *stream)
     uvh_dir_walk_release(&stream->walk);
 }
 
-/* Appends the head of a member called `name` below the archive's folder. False when no head can hold that name. */
-static bool append_head(struct uvh_tar_stream *stream, const char *name, struct uvh_tar_member *member,
-                        struct uvh_bytes *slice)
+/* Appends the head of a member called `name` below the archive's folder. False when no head can
+ * hold that name. */
+static bool append_head(struct uvh_tar_stream *stream, const char *name,
+                        struct uvh_tar_member *member, struct uvh_bytes *slice)
 {
     char path[UVH_TAR_PATH_MAX + 1];
     char head[UVH_TAR_HEAD_MAX];

@@ -1,7 +1,8 @@
 /* A folder and all below it as a tar archive, made a slice at a time.
  *
- * Always true: a member has exactly the bytes that its head announces, or making fails (a file that was shortened meanwhile); what could not be served is not in it. Links
- * are stored as what they lead to. Reads the disk, so it belongs in a job. Called by static_listing.c. */
+ * Always true: a member has exactly the bytes that its head announces, or making fails (a file that
+ * was shortened meanwhile); what could not be served is not in it. Links are stored as what they
+ * lead to. Reads the disk, so it belongs in a job. Called by static_listing.c. */
 #ifndef UVH_FILES_TAR_STREAM_H
 #define UVH_FILES_TAR_STREAM_H
 
@@ -32,13 +33,14 @@ struct uvh_tar_stream {
     bool begun;
 };
 
-/* Looks at everything once, so that what is too large is refused before anything was sent. 0, UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or errno's
- * (negative); then nothing is left to release. */
+/* Looks at everything once, so that what is too large is refused before anything was sent. 0,
+ * UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or errno's (negative); then nothing is left to release. */
 int uvh_tar_stream_open(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator,
                         const struct uvh_tar_stream_order *order);
 void uvh_tar_stream_close(struct uvh_tar_stream *stream);
 
-/* Appends the next slice. 0, 1 with the last one; UVHTTP_ELENGTH (a file has become shorter), UVHTTP_ETOOLARGE (there is more now), UVHTTP_ENOMEM, or errno's. */
+/* Appends the next slice. 0, 1 with the last one; UVHTTP_ELENGTH (a file has become shorter),
+ * UVHTTP_ETOOLARGE (there is more now), UVHTTP_ENOMEM, or errno's. */
 int uvh_tar_stream_make(struct uvh_tar_stream *stream, struct uvh_bytes *slice);
 
 #endif

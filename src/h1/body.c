@@ -1,8 +1,9 @@
-/* Bodies in: from the bytes following a head to what a handler gets, as a whole or in parts, and the trailers.
+/* Bodies in: from the bytes following a head to what a handler gets, as a whole or in parts, and
+ * the trailers.
  *
- * A body that came as a whole with its head is a slice of the receive buffer; one that comes later is collected, or handed
- * on as it comes. Called by receive.c, and through struct uvh_protocol when a middleware has decided late or a handler
- * asks for the body. */
+ * A body that came as a whole with its head is a slice of the receive buffer; one that comes later
+ * is collected, or handed on as it comes. Called by receive.c, and through struct uvh_protocol when
+ * a middleware has decided late or a handler asks for the body. */
 #include "h1/h1.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static void refuse_too_large(struct uvh_h1 *h1)
     uvh_h1_reject(h1, 413, "the body is larger than this resource takes");
 }
 
-/* Asks for the body of a client that waits to be asked; false when memory ran out, and then the request was refused. */
+/* Asks for the body of a client that waits to be asked; false when memory ran out, and then the
+ * request was refused. */
 static bool pay_continue(struct uvh_h1 *h1)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -45,14 +47,16 @@ static void deliver_end(struct uvh_h1_exchange *exchange)
     uvh_exchange_deliver(&exchange->base, "", 0);
 }
 
-/* The body is complete, or will not be read, or the handler takes it in pieces: the handler's turn. */
+/* The body is complete, or will not be read, or the handler takes it in pieces: the handler's
+ * turn. */
 static void run_exchange(struct uvh_h1 *h1)
 {
     h1->state = UVH_H1_WAIT;
     uvh_exchange_run(&uvh_h1_exchange(h1)->base);
 }
 
-/* The middleware has let the request pass; of its body `length` bytes are at hand. Returns how many of them are used. */
+/* The middleware has let the request pass; of its body `length` bytes are at hand. Returns how many
+ * of them are used. */
 size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -64,7 +68,8 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
         return 0;
     }
     if (exchange->base.match.route == NULL) {
-        /* 404 or 405 need no body. One that is here is skipped; otherwise the answer closes the connection. */
+        /* 404 or 405 need no body. One that is here is skipped; otherwise the answer closes the
+         * connection. */
         bool at_hand = framing->body == UVHTTP_BODY_LENGTH && size <= length;
         exchange->request_complete = at_hand;
         run_exchange(h1);
@@ -82,7 +87,8 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
         run_exchange(h1);
         return (size_t)size;
     }
-    uvhttp_chunked_init(&exchange->chunked, (uint32_t)uvh_h1_worker(h1)->server->config.max_chunk_extension);
+    uvhttp_chunked_init(&exchange->chunked,
+                        (uint32_t)uvh_h1_worker(h1)->server->config.max_chunk_extension);
     exchange->body_remaining = size;
     exchange->body_room = limit;
     exchange->continue_owed = framing->expect_continue && length == 0 && h1->conn.in.length == 0;
@@ -145,7 +151,8 @@ static void body_complete(struct uvh_h1 *h1)
     run_exchange(h1);
 }
 
-/* Hands on or stores a part of the body; false when the exchange is over, or the request was refused over it. */
+/* Hands on or stores a part of the body; false when the exchange is over, or the request was
+ * refused over it. */
 static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -156,7 +163,8 @@ static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
     exchange->body_room -= length;
     if (exchange->base.request.on_body != NULL) {
         uvh_exchange_deliver(&exchange->base, data, length);
-        return !uvh_conn_is_closed(&h1->conn) && h1->conn.owner == exchange && h1->state == UVH_H1_BODY;
+        return !uvh_conn_is_closed(&h1->conn) && h1->conn.owner == exchange &&
+               h1->state == UVH_H1_BODY;
     }
     if (uvh_bytes_append(&exchange->body, data, length) == 0)
         return true;
@@ -164,7 +172,8 @@ static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
     return false;
 }
 
-/* The trailer section is taken in one piece, like a head, and copied, because the handler sees it later than these bytes live. */
+/* The trailer section is taken in one piece, like a head, and copied, because the handler sees it
+ * later than these bytes live. */
 static size_t take_trailers(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -207,7 +216,8 @@ static size_t take_chunked(struct uvh_h1 *h1, char *data, size_t length)
         return take_trailers(h1, data, length);
     size_t consumed = 0;
     uvhttp_slice_t piece;
-    uvhttp_parse_result_t result = uvhttp_chunked_decode(&exchange->chunked, data, length, &consumed, &piece);
+    uvhttp_parse_result_t result =
+        uvhttp_chunked_decode(&exchange->chunked, data, length, &consumed, &piece);
     if (result == UVHTTP_PARSE_BAD) {
         uvh_h1_reject_reason(h1, (uvhttp_reason_t)exchange->chunked.reason);
         return length;

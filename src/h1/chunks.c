@@ -1,5 +1,6 @@
-/* Responses whose body is written in parts: each leaves at the end of the event, or at once when it is large; what the
- * socket does not take is queued, up to the limit write_backlog. Called through struct uvh_protocol. */
+/* Responses whose body is written in parts: each leaves at the end of the event, or at once when it
+ * is large; what the socket does not take is queued, up to the limit write_backlog. Called through
+ * struct uvh_protocol. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -47,10 +48,7 @@ static int put_part(struct uvh_h1_exchange *exchange, uvhttp_slice_t part)
 {
     struct uvh_exchange *base = &exchange->base;
     char line[UVH_H1_ENCODE_CHUNK_LINE_SIZE];
-    uvhttp_slice_t areas[] = {
-        {line, 0},
-        part, line_end
-    };
+    uvhttp_slice_t areas[] = {{line, 0}, part, line_end};
     bool chunked = exchange->sends == UVH_H1_SENDS_CHUNKS;
     size_t size = part.length;
     if (chunked) {
@@ -94,7 +92,8 @@ bool uvh_h1_chunks_has_room(const struct uvh_exchange *base)
 
 size_t uvh_h1_chunks_pending(const struct uvh_exchange *base)
 {
-    const struct uvh_h1_exchange *exchange = uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base);
+    const struct uvh_h1_exchange *exchange =
+        uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base);
     return uvh_conn_pending(&exchange->h1->conn);
 }
 
@@ -113,7 +112,8 @@ static int put_last_chunk(struct uvh_h1_exchange *exchange)
     size_t size = LAST_CHUNK_SIZE;
     int err;
     for (uint16_t i = 0; i < trailers->count; i++)
-        size += trailers->items[i].name.length + trailers->items[i].value.length + UVH_H1_ENCODE_FIELD_EXTRA;
+        size += trailers->items[i].name.length + trailers->items[i].value.length +
+                UVH_H1_ENCODE_FIELD_EXTRA;
     char *out = uvh_output_reserve(conn, size, &err);
     if (out == NULL)
         return err;
@@ -121,8 +121,8 @@ static int put_last_chunk(struct uvh_h1_exchange *exchange)
     memcpy(out, "0\r\n", 3);
     out += 3;
     for (uint16_t i = 0; i < trailers->count; i++)
-        out +=
-            uvh_h1_encode_field(out, (size_t)(end - out), trailers->items[i].name, trailers->items[i].value);
+        out += uvh_h1_encode_field(out, (size_t)(end - out), trailers->items[i].name,
+                                   trailers->items[i].value);
     uvh_h1_encode_end(out, (size_t)(end - out));
     uvh_output_commit(conn, size);
     exchange->base.sent += size;
@@ -143,7 +143,8 @@ int uvh_h1_chunks_end(struct uvh_exchange *base)
         uvh_h1_abandon(base);
     } else {
         base->response.state = UVH_RESPONSE_SENT;
-        if (base->response.close_after) /* perhaps only since the head, which has not said so then */
+        /* perhaps only since the head, which has not said so then */
+        if (base->response.close_after)
             uvh_conn_close_when_sent(conn, true);
         uvh_h1_complete(exchange->h1);
     }

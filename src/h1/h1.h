@@ -1,7 +1,8 @@
 /* HTTP/1.1 on a connection: one exchange at a time.
  *
- * Always true: the owner of a connection that speaks HTTP/1.1 is its exchange, which is there from the first byte of a
- * head until it is released; the head's bytes are pinned (`pinned`) once the event that brought them is over. */
+ * Always true: the owner of a connection that speaks HTTP/1.1 is its exchange, which is there from
+ * the first byte of a head until it is released; the head's bytes are pinned (`pinned`) once the
+ * event that brought them is over. */
 #ifndef UVH_H1_H1_H
 #define UVH_H1_H1_H
 
@@ -22,7 +23,8 @@ struct uvh_h1 {
 };
 
 /* 10,000 idle connections are to cost at most 260 bytes each, the allocator's share included. */
-_Static_assert(UVH_POLLER_EPOLL == 0 || sizeof(struct uvh_h1) <= 224, "an idle connection stays small");
+_Static_assert(UVH_POLLER_EPOLL == 0 || sizeof(struct uvh_h1) <= 224,
+               "an idle connection stays small");
 
 /* How a response's body ends (RFC 9112 section 6.3). */
 enum uvh_h1_sends {
@@ -79,17 +81,19 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1);
 
 /* receive.c, all within an event. */
 size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size);
-/* Refuses the request at hand, or the one that has not even begun, and closes after the response. */
+/* Refuses the request at hand, or the one that has not even begun, and closes after the
+ * response. */
 void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail);
 void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason);
 void uvh_h1_out_of_memory(struct uvh_conn *conn);
-/* A head or a trailer section was found bad. True when it had more fields than there was space for, and there is now space
- * for as many as are allowed: it is to be parsed again; false with `*out_of_memory` set when memory ran out. */
-bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head, const uvhttp_head_limits_t *limits,
-                         bool *out_of_memory);
+/* A head or a trailer section was found bad. True when it had more fields than there was space for,
+ * and there is now space for as many as are allowed: it is to be parsed again; false with
+ * `*out_of_memory` set when memory ran out. */
+bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
+                         const uvhttp_head_limits_t *limits, bool *out_of_memory);
 
-/* body.c, within an event. The middleware has let the request pass; of its body `length` bytes are at hand. Both return
- * how many of them are used. */
+/* body.c, within an event. The middleware has let the request pass; of its body `length` bytes are
+ * at hand. Both return how many of them are used. */
 size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length);
 size_t uvh_h1_body_take(struct uvh_h1 *h1, char *data, size_t length);
 /* As struct uvh_protocol says. */
@@ -98,8 +102,8 @@ void uvh_h1_body_pause(struct uvh_exchange *base);
 void uvh_h1_body_read(struct uvh_exchange *base);
 
 /* head.c, within an event. */
-/* Appends the head of the response and reserves space following it; decides whether the connection goes on. Errors as
- * uvh_output_reserve. */
+/* Appends the head of the response and reserves space following it; decides whether the connection
+ * goes on. Errors as uvh_output_reserve. */
 int uvh_h1_head_put(struct uvh_h1 *h1, enum uvh_h1_sends sends, size_t space_after);
 /* The connection goes on after the response, as far as it can be known now. */
 bool uvh_h1_head_keeps_alive(const struct uvh_h1_exchange *exchange);

@@ -1,5 +1,5 @@
-/* Heads out: the response's fields, with those of the server, appended to what is collected; and what the head says of the
- * connection. */
+/* Heads out: the response's fields, with those of the server, appended to what is collected; and
+ * what the head says of the connection. */
 #include "h1/h1.h"
 
 #include <string.h>
@@ -66,7 +66,8 @@ static bool says_upgrade(const struct uvhttp_response *response)
 }
 
 /* Writes the head; the room was reserved. */
-static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends, bool keep_alive)
+static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends,
+                      bool keep_alive)
 {
     struct uvhttp_response *response = &exchange->base.response;
     const char *usual = uvh_worker_head_begin(exchange->base.worker);
@@ -77,15 +78,18 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out = put(out, usual + UVH_OK_LINE_SIZE, UVH_DATE_LINE_SIZE);
     }
     out = put_fields(out, response);
-    /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known here. */
+    /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known
+     * here. */
     if (sends == UVH_H1_SENDS_CHUNKS) {
         out = PUT(out, "Transfer-Encoding: chunked\r\n");
-    } else if (!uvh_response_is_bodiless(response->status) && response->body.size != UVHTTP_LENGTH_UNKNOWN) {
+    } else if (!uvh_response_is_bodiless(response->status) &&
+               response->body.size != UVHTTP_LENGTH_UNKNOWN) {
         out = PUT(out, "Content-Length: ");
         out += uvh_number_write(out, response->body.size);
         out = PUT(out, "\r\n");
     }
-    bool old_client = exchange->base.request.head->minor_version == 0; /* for whom closing is the usual */
+    /* for whom closing is the usual */
+    bool old_client = exchange->base.request.head->minor_version == 0;
     bool upgrade = says_upgrade(response); /* RFC 9110 section 7.8: Connection names it */
     if (upgrade || !keep_alive || old_client)
         out = PUT(out, "Connection: ");
@@ -102,12 +106,14 @@ static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
 {
     const struct uvh_worker *worker = exchange->base.worker;
     size_t most = worker->server->config.max_requests_per_connection;
-    /* Pieces may go out while others come in. Should the answer be over first, the connection ends all the same. */
-    bool both_ways =
-        exchange->base.response.body.source == UVH_BODY_PIECES && uvh_exchange_streams_body(&exchange->base);
+    /* Pieces may go out while others come in. Should the answer be over first, the connection ends
+     * all the same. */
+    bool both_ways = exchange->base.response.body.source == UVH_BODY_PIECES &&
+                     uvh_exchange_streams_body(&exchange->base);
     bool complete = exchange->request_complete || both_ways;
-    return complete && exchange->base.request.framing.keep_alive && !exchange->base.response.close_after &&
-           !worker->draining && (most == 0 || exchange->h1->requests < most);
+    return complete && exchange->base.request.framing.keep_alive &&
+           !exchange->base.response.close_after && !worker->draining &&
+           (most == 0 || exchange->h1->requests < most);
 }
 
 bool uvh_h1_head_keeps_alive(const struct uvh_h1_exchange *exchange)
@@ -121,16 +127,17 @@ int uvh_h1_head_put(struct uvh_h1 *h1, enum uvh_h1_sends sends, size_t space_aft
     const struct uvhttp_response *response = &exchange->base.response;
     const struct uvh_route *route = exchange->base.match.route;
     int err;
-    char *begin = uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(response) + space_after, &err);
+    char *begin =
+        uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(response) + space_after, &err);
     if (begin == NULL)
         return err;
     h1->conn.write_timeout = route == NULL ? 0 : route->write_timeout;
-    bool keep_alive =
-        (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) || response->body.source == UVH_BODY_STREAM;
+    bool keep_alive = (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) ||
+                      response->body.source == UVH_BODY_STREAM;
     /* A client that did not ask to close may be sending its next request just now. */
     if (!keep_alive)
-        uvh_conn_close_when_sent(&h1->conn,
-                                 !exchange->request_complete || exchange->base.request.framing.keep_alive);
+        uvh_conn_close_when_sent(&h1->conn, !exchange->request_complete ||
+                                                exchange->base.request.framing.keep_alive);
     size_t size = (size_t)(put_head(begin, exchange, sends, keep_alive) - begin);
     uvh_output_commit(&h1->conn, size);
     exchange->base.sent += size;
@@ -143,7 +150,8 @@ int uvh_h1_head_interim(struct uvh_h1 *h1, int status)
 {
     struct uvh_exchange *base = &uvh_h1_exchange(h1)->base;
     int err;
-    char *begin = uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(&base->response), &err);
+    char *begin =
+        uvh_output_reserve(&h1->conn, FIXED_HEAD_SIZE + fields_size(&base->response), &err);
     if (begin == NULL)
         return err;
     char *out = begin + uvh_h1_encode_status_line(begin, FIXED_HEAD_SIZE, status, "");
@@ -157,5 +165,6 @@ int uvh_h1_head_interim(struct uvh_h1 *h1, int status)
 bool uvh_h1_head_only(const struct uvh_h1_exchange *exchange)
 {
     int status = exchange->base.response.status;
-    return exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(status) || status == 205;
+    return exchange->head.method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(status) ||
+           status == 205;
 }

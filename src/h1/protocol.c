@@ -1,5 +1,5 @@
-/* A connection of HTTP/1.1 as the user of a connection, and what it does for its exchanges: the two tables, and what is
- * too little for a file of its own. */
+/* A connection of HTTP/1.1 as the user of a connection, and what it does for its exchanges: the two
+ * tables, and what is too little for a file of its own. */
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
@@ -9,13 +9,14 @@
 #include "server/server.h"
 #include "tls/contexts.h"
 
-/* What a client that connects gets when descriptors are scarce: for its first bytes, and for a handshake. */
+/* What a client that connects gets when descriptors are scarce: for its first bytes, and for a
+ * handshake. */
 enum { FIRST_REQUEST_MS = 1000, HANDSHAKE_MS = 3000 };
 
 /* ---- for the connection ---- */
 
-/* While a response does not leave, no request is read: a client that takes nothing cannot make the server store
- * responses. */
+/* While a response does not leave, no request is read: a client that takes nothing cannot make the
+ * server store responses. */
 static bool wants_bytes(const struct uvh_conn *conn)
 {
     const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
@@ -43,7 +44,8 @@ static void peer_ended(struct uvh_conn *conn)
     const struct uvh_h1 *h1 = uvh_h1_of(conn);
     if (h1->state == UVH_H1_WAIT)
         return;
-    if (h1->state == UVH_H1_HEAD && uvh_conn_has_output(conn)) { /* the answer before leaves first */
+    /* the answer before leaves first */
+    if (h1->state == UVH_H1_HEAD && uvh_conn_has_output(conn)) {
         drop_head(conn);
         uvh_conn_close_when_sent(conn, false);
     } else {
@@ -74,7 +76,8 @@ static bool waits_for_room(const struct uvh_conn *conn)
 static bool is_bodiless_stream(const struct uvh_h1_exchange *exchange)
 {
     return exchange != NULL && exchange->base.response.heartbeat &&
-           exchange->base.response.state == UVH_RESPONSE_BEGUN && exchange->sends == UVH_H1_SENDS_NOTHING;
+           exchange->base.response.state == UVH_RESPONSE_BEGUN &&
+           exchange->sends == UVH_H1_SENDS_NOTHING;
 }
 
 static bool wants_drain(const struct uvh_conn *conn)
@@ -93,7 +96,8 @@ static void drain(struct uvh_conn *conn)
         uvh_exchange_drained(&exchange->base);
 }
 
-/* An exchange that was answered may be held for long, by a handler that blocks or a job: the client need not wait. */
+/* An exchange that was answered may be held for long, by a handler that blocks or a job: the client
+ * need not wait. */
 static bool is_done(const struct uvh_conn *conn)
 {
     const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
@@ -141,7 +145,8 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
             set_exchange_timeout(h1, &exchange->base);
         return UVH_CONN_TIMEOUT_NONE;
     }
-    /* From its first byte a head has to be complete within one timeout, whatever progress it makes. */
+    /* From its first byte a head has to be complete within one timeout, whatever progress it
+     * makes. */
     conn->restart_timeout |= !exchange->head_timed;
     exchange->head_timed = true;
     return UVH_CONN_TIMEOUT_HEADER;
@@ -210,17 +215,21 @@ size_t uvh_protocols_conn_size(void)
     return sizeof(struct uvh_h1);
 }
 
-/* The session of a connection that is accepted; `*err` when there is none although there should be. */
-static struct uvh_tls_session *begin_tls(struct uvh_worker *worker, struct uvh_tls_contexts *tls, int *err)
+/* The session of a connection that is accepted; `*err` when there is none although there should
+ * be. */
+static struct uvh_tls_session *begin_tls(struct uvh_worker *worker, struct uvh_tls_contexts *tls,
+                                         int *err)
 {
     if (tls == NULL)
         return NULL;
-    struct uvh_tls_session *session = uvh_tls_contexts_accept(tls, worker->index, &worker->conns.buffers);
+    struct uvh_tls_session *session =
+        uvh_tls_contexts_accept(tls, worker->index, &worker->conns.buffers);
     *err = session == NULL ? UVHTTP_ENOMEM : 0;
     return session;
 }
 
-int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls, bool reject)
+int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls,
+                         bool reject)
 {
     int err = 0;
     struct uvh_conn *conn = NULL;
@@ -228,7 +237,8 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
     if (err == 0)
         conn = uvh_conn_open(&worker->conns, socket, &h1_user, &err);
     if (conn == NULL) {
-        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s", uvhttp_strerror(err));
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s",
+                       uvhttp_strerror(err));
         if (session != NULL)
             uvh_tls_session_free(session);
         return err;
@@ -265,7 +275,8 @@ void uvh_protocols_drain(struct uvh_conn *conn)
 
 bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 {
-    bool young = conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS;
+    bool young =
+        conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS;
     if (young || conn->outgoing)
         return false;
     uvh_conn_ref(conn);
@@ -276,8 +287,8 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
             uvh_conn_close(conn);
     } else if (conn->timeout_class == UVH_CONN_TIMEOUT_HANDSHAKE) { /* open by early data */
         uvh_protocols_drain(conn);
-        if (!uvh_conn_is_closed(conn) && uvh_tls_session_is_early(conn->tls) && idle_ms >= HANDSHAKE_MS &&
-            !conn->received)
+        if (!uvh_conn_is_closed(conn) && uvh_tls_session_is_early(conn->tls) &&
+            idle_ms >= HANDSHAKE_MS && !conn->received)
             uvh_conn_close(conn);
     } else {
         uvh_timeout_cancel(&conn->timeout);
@@ -293,7 +304,8 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
 
 static bool exchange_peer_ended(const struct uvh_exchange *base)
 {
-    const struct uvh_conn *conn = &uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base)->h1->conn;
+    const struct uvh_conn *conn =
+        &uvh_h1_exchange_of((struct uvh_exchange *)(uintptr_t)base)->h1->conn;
     return conn->socket.peer_ended || conn->peer_ended;
 }
 

@@ -1,5 +1,5 @@
-/* Requests out of received bytes: heads here, bodies in body.c. They are taken apart in place, as many as have come; handlers
- * see slices of the receive buffer. */
+/* Requests out of received bytes: heads here, bodies in body.c. They are taken apart in place, as
+ * many as have come; handlers see slices of the receive buffer. */
 #include "h1/h1.h"
 
 #include <uvhttp/error.h>
@@ -9,7 +9,8 @@
 #include "server/server.h"
 #include "tls/info.h"
 
-/* Without memory for an exchange there is still this much to say, unless it would be in the middle of something else. */
+/* Without memory for an exchange there is still this much to say, unless it would be in the middle
+ * of something else. */
 void uvh_h1_out_of_memory(struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
@@ -19,7 +20,8 @@ void uvh_h1_out_of_memory(struct uvh_conn *conn)
     conn->shared->callbacks->failed(conn->shared, "request refused", UVHTTP_ENOMEM);
     /* Responses to earlier requests first. */
     if (open && uvh_output_flush(conn) == 0 && uvh_output_is_empty(&conn->out))
-        uvh_conn_io_send(conn, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, sizeof(answer) - 1, false);
+        uvh_conn_io_send(conn, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, sizeof(answer) - 1,
+                         false);
     uvh_conn_close(conn);
 }
 
@@ -28,8 +30,8 @@ static void log_refusal(const struct uvh_h1 *h1, int status, const char *detail)
     struct uvh_server *server = uvh_h1_worker(h1)->server;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     if (uvh_server_logs(server, UVHTTP_LOG_DEBUG))
-        uvh_server_log(server, UVHTTP_LOG_DEBUG, "%s refused with %d: %s", uvh_conn_peer(&h1->conn, peer),
-                       status, detail);
+        uvh_server_log(server, UVHTTP_LOG_DEBUG, "%s refused with %d: %s",
+                       uvh_conn_peer(&h1->conn, peer), status, detail);
 }
 
 void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
@@ -41,7 +43,8 @@ void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
         uvh_h1_out_of_memory(&h1->conn);
         return;
     }
-    if (exchange->base.began == 0) { /* not even its head was understood; that it was a HEAD still counts */
+    /* not even its head was understood; that it was a HEAD still counts */
+    if (exchange->base.began == 0) {
         uvhttp_head_t *head = &exchange->head;
         uint8_t method = head->method;
         uvhttp_head_init(head, NULL, 0);
@@ -60,8 +63,8 @@ void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
     uvh_h1_reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
 }
 
-/* A connection's handshake may have demanded less of the client than that for the request's host would have: then it is
- * not served here (RFC 9110 section 15.5.20). */
+/* A connection's handshake may have demanded less of the client than that for the request's host
+ * would have: then it is not served here (RFC 9110 section 15.5.20). */
 static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
 {
     uvhttp_slice_t host = {NULL, 0}, port;
@@ -76,7 +79,8 @@ static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
     return false;
 }
 
-/* The request is known, `length` bytes following its head are at hand. Returns how many of them belong to it and are used. */
+/* The request is known, `length` bytes following its head are at hand. Returns how many of them
+ * belong to it and are used. */
 static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -96,8 +100,8 @@ static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
     return undecided || !at_hand ? 0 : (size_t)size;
 }
 
-bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head, const uvhttp_head_limits_t *limits,
-                         bool *out_of_memory)
+bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
+                         const uvhttp_head_limits_t *limits, bool *out_of_memory)
 {
     if (head->reason != UVHTTP_REASON_TOO_MANY_FIELDS || head->field_capacity >= limits->max_fields)
         return false;
@@ -112,7 +116,8 @@ bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head, const uvh
 static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_worker *worker = uvh_h1_worker(h1);
-    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1); /* there already if the head has begun before */
+    /* there already if the head has begun before */
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     if (exchange == NULL && (exchange = uvh_h1_exchange_new(h1)) == NULL) {
         uvh_h1_out_of_memory(&h1->conn);
         return length;
@@ -163,7 +168,8 @@ size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size)
 {
     struct uvh_h1 *h1 = uvh_h1_of(conn);
     const struct uvh_conn_user *user = conn->user;
-    size_t used = h1->state == UVH_H1_HEAD ? take_head(h1, data, size) : uvh_h1_body_take(h1, data, size);
+    size_t used =
+        h1->state == UVH_H1_HEAD ? take_head(h1, data, size) : uvh_h1_body_take(h1, data, size);
     if (conn->user == user) /* not after an upgrade, which has done so */
         pin_head(h1);
     return used;

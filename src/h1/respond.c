@@ -1,5 +1,6 @@
-/* Responses that are complete when they are sent. Short bodies are collected with their heads, so that the responses to
- * pipelined requests leave together; others are queued by reference, and leave with the head by the same call. */
+/* Responses that are complete when they are sent. Short bodies are collected with their heads, so
+ * that the responses to pipelined requests leave together; others are queued by reference, and
+ * leave with the head by the same call. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -38,8 +39,8 @@ void uvh_h1_read_failed(struct uvh_conn *conn, int error)
     struct uvhttp_response *response = &base->response;
     if (error == -EPIPE || error == -ECONNRESET) /* for all one can tell, the socket has ended */
         return;
-    uvh_server_log(base->worker->server, UVHTTP_LOG_ERROR, "%s: %s", uvhttp_request_path(&base->request),
-                   uvhttp_strerror(error));
+    uvh_server_log(base->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
+                   uvhttp_request_path(&base->request), uvhttp_strerror(error));
     if (response->on_read_error != NULL)
         response->on_read_error(error, response->read_error_arg);
 }
@@ -62,7 +63,8 @@ void uvh_h1_abandon(struct uvh_exchange *base)
 
 /* ---- bodies by reference ---- */
 
-/* The sender's memory is gone when its call returns, so what is still queued is copied. 0 or UVHTTP_EGONE. */
+/* The sender's memory is gone when its call returns, so what is still queued is copied. 0 or
+ * UVHTTP_EGONE. */
 static int own_rest(struct uvh_h1_exchange *exchange)
 {
     struct uvh_output_entry *entry = &exchange->entry;
@@ -81,8 +83,10 @@ static int own_rest(struct uvh_h1_exchange *exchange)
 
 static struct uvh_output_entry entry_of(const uvhttp_part_t *part)
 {
-    return (struct uvh_output_entry){
-        .base = part->data, .offset = part->offset, .size = part->size, .descriptor = part->descriptor};
+    return (struct uvh_output_entry){.base = part->data,
+                                     .offset = part->offset,
+                                     .size = part->size,
+                                     .descriptor = part->descriptor};
 }
 
 /* The entries of a body; NULL when memory ran out. */
@@ -91,8 +95,10 @@ static struct uvh_output_entry *make_entries(struct uvh_h1_exchange *exchange)
     const struct uvh_body *body = &exchange->base.response.body;
     if (body->parts == NULL) {
         int descriptor = body->source == UVH_BODY_FILE ? body->descriptor : -1;
-        exchange->entry = (struct uvh_output_entry){
-            .base = body->base, .offset = body->offset, .size = body->size, .descriptor = descriptor};
+        exchange->entry = (struct uvh_output_entry){.base = body->base,
+                                                    .offset = body->offset,
+                                                    .size = body->size,
+                                                    .descriptor = descriptor};
         return &exchange->entry;
     }
     struct uvh_output_entry *entries =
@@ -142,7 +148,8 @@ static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
     if (!usual || worker->response_cache.most == 0)
         return NULL;
     uvh_worker_head_begin(worker); /* so that `date_expires` is that of this second */
-    return uvh_response_cache_lookup(&worker->response_cache, &exchange->base.response, worker->date_expires);
+    return uvh_response_cache_lookup(&worker->response_cache, &exchange->base.response,
+                                     worker->date_expires);
 }
 
 static void count_cached(struct uvh_h1_exchange *exchange, size_t sent)
@@ -158,9 +165,9 @@ static int respond_by_reference(struct uvh_h1_exchange *exchange)
     struct uvh_h1 *h1 = exchange->h1;
     const struct uvh_body *body = &exchange->base.response.body;
     struct uvh_cached_response *cached = look_up(exchange);
-    size_t sent = cached == NULL
-                      ? 0
-                      : uvh_response_cache_send(&exchange->base.worker->response_cache, cached, &h1->conn);
+    size_t sent = cached == NULL ? 0
+                                 : uvh_response_cache_send(&exchange->base.worker->response_cache,
+                                                           cached, &h1->conn);
     if (sent > 0 && sent == cached->size) {
         count_cached(exchange, sent);
         uvh_h1_complete(h1);
@@ -259,7 +266,8 @@ int uvh_h1_upgrade(struct uvh_exchange *base)
     uvh_conn_event_begin(&h1->conn);
     int err = uvh_h1_head_put(h1, UVH_H1_SENDS_NOTHING, 0);
     if (err == 0) {
-        if (exchange->pinned == NULL) /* the connection will not ask any more when the event is over */
+        /* the connection will not ask any more when the event is over */
+        if (exchange->pinned == NULL)
             exchange->pinned = uvh_receive_pin(&h1->conn);
         uvh_stream_begin(base->response.stream, &h1->conn);
         uvh_exchange_finish(base, false);

@@ -1,5 +1,5 @@
-/* Accessors of the request. Strings are terminated in place: the byte behind a name, value or target is a delimiter the
- * parser has done with, so writing a NUL over it costs no copy. */
+/* Accessors of the request. Strings are terminated in place: the byte behind a name, value or
+ * target is a delimiter the parser has done with, so writing a NUL over it costs no copy. */
 #include "http/request.h"
 
 #include <string.h>
@@ -21,13 +21,15 @@ static uvhttp_slice_t terminated(char *bytes, size_t offset, size_t length)
 
 static const char *find_text(const uvhttp_head_t *head, char *bytes, const char *name)
 {
-    const uvhttp_field_t *field = name == NULL ? NULL : uvhttp_head_find_name(head, name, strlen(name));
+    const uvhttp_field_t *field =
+        name == NULL ? NULL : uvhttp_head_find_name(head, name, strlen(name));
     return field == NULL ? NULL : terminated(bytes, field->value_offset, field->value_length).base;
 }
 
-/* The path ends where the target does, so that a NUL can end both, and the head goes on far enough behind it. Only requests without
- * fields, which HTTP/1.0 allows, have less than that. */
-static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t *head, uvhttp_slice_t raw)
+/* The path ends where the target does, so that a NUL can end both, and the head goes on far enough
+ * behind it. Only requests without fields, which HTTP/1.0 allows, have less than that. */
+static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t *head,
+                      uvhttp_slice_t raw)
 {
     const char *target_end = head->base + head->target_offset + head->target_length;
     return request->framing.query.base == NULL && raw.base + raw.length == target_end &&
@@ -35,7 +37,8 @@ static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t 
 }
 
 /* The path as it is understood is another one than was sent: a copy. */
-static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request, bool *out_of_memory)
+static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request,
+                                                       bool *out_of_memory)
 {
     uvhttp_slice_t raw = request->framing.path;
     char *path = uvh_arena_text(request->arena, raw.length + UVH_REQUEST_PATH_SLACK);
@@ -78,7 +81,8 @@ const char *uvhttp_request_method_name(uvhttp_request_t *request)
 
 uvhttp_slice_t uvhttp_request_target(uvhttp_request_t *request)
 {
-    return (uvhttp_slice_t){request->bytes + request->head->target_offset, request->head->target_length};
+    return (uvhttp_slice_t){request->bytes + request->head->target_offset,
+                            request->head->target_length};
 }
 
 const char *uvhttp_request_path(uvhttp_request_t *request)
@@ -131,7 +135,8 @@ static const char *find_pair(struct uvhttp_request *request, uvhttp_slice_t rest
         if (decoded == NULL)
             return NULL;
         ptrdiff_t size = uvhttp_percent_decode(value, decoded, true);
-        /* A malformed escape is no value, and with an encoded NUL it would read as a shorter one. */
+        /* A malformed escape is no value, and with an encoded NUL it would read as a shorter
+         * one. */
         if (size < 0 || memchr(decoded, '\0', (size_t)size) != NULL)
             continue;
         decoded[size] = '\0';
@@ -152,7 +157,8 @@ const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
     const char *parameters = type.length == 0 ? NULL : memchr(type.base, ';', type.length);
     if (parameters != NULL)
         type.length = (size_t)(parameters - type.base);
-    while (type.length > 0 && (type.base[type.length - 1] == ' ' || type.base[type.length - 1] == '\t'))
+    while (type.length > 0 &&
+           (type.base[type.length - 1] == ' ' || type.base[type.length - 1] == '\t'))
         type.length--;
     return uvh_field_name_equal(type, form) ? find_pair(request, request->body, name) : NULL;
 }
@@ -224,7 +230,8 @@ uvhttp_slice_t uvhttp_request_field(uvhttp_request_t *request, uvhttp_field_id_t
     /* Without a call, for who asks for many that are not there. */
     const uvhttp_field_t *field =
         (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(request->head, id) : NULL;
-    return field == NULL ? no_slice : terminated(request->bytes, field->value_offset, field->value_length);
+    return field == NULL ? no_slice
+                         : terminated(request->bytes, field->value_offset, field->value_length);
 }
 
 size_t uvhttp_request_header_count(const uvhttp_request_t *request)
@@ -248,7 +255,8 @@ void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_sl
 
 const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name)
 {
-    return request->trailers == NULL ? NULL : find_text(request->trailers, request->trailer_bytes, name);
+    return request->trailers == NULL ? NULL
+                                     : find_text(request->trailers, request->trailer_bytes, name);
 }
 
 uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request)
@@ -276,7 +284,8 @@ void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size)
     return uvh_arena_alloc(request->arena, size);
 }
 
-int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data, void (*release)(void *data))
+int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data,
+                          void (*release)(void *data))
 {
     struct uvh_attachment *one = request->attachments;
     while (one != NULL && one->key != key)

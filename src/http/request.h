@@ -1,7 +1,10 @@
-/* The request as a value: a parsed head, its framing, what the router found, and the body once it is complete.
+/* The request as a value: a parsed head, its framing, what the router found, and the body once it
+ * is complete.
  *
- * Always true after uvh_request_init: `bytes` + offsets of `head` are readable and writable, the byte behind the target is
- * NUL, and path is NUL-terminated, normalized, begins with '/' or is "*" or empty, and has UVH_REQUEST_PATH_SLACK readable bytes behind it. Filled by server/, read by handlers. */
+ * Always true after uvh_request_init: `bytes` + offsets of `head` are readable and writable, the
+ * byte behind the target is NUL, and path is NUL-terminated, normalized, begins with '/' or is "*"
+ * or empty, and has UVH_REQUEST_PATH_SLACK readable bytes behind it. Filled by server/, read by
+ * handlers. */
 #ifndef UVH_HTTP_REQUEST_H
 #define UVH_HTTP_REQUEST_H
 
@@ -51,13 +54,16 @@ struct uvhttp_request {
     size_t param_count;
     void *user_data;
     struct uvh_attachment *attachments; /* the newest first */
-    uvhttp_body_cb on_body;             /* who takes the body in pieces; NULL until it is asked for */
+    /* who takes the body in pieces; NULL until it is asked for */
+    uvhttp_body_cb on_body;
     void *body_arg;
     uint64_t body_limit; /* what middleware allows, when `body_limited` */
     bool body_limited;
     bool body_paused;
     char nothing
-        [1]; /* `bytes` of a request of which nothing is known; accessors write a NUL behind what they give */
+        /* `bytes` of a request of which nothing is known; accessors write a NUL behind what they
+         * give */
+        [1];
 };
 
 /* Makes it a request of which nothing is known: `head` is initialized and empty. */
@@ -71,8 +77,8 @@ static inline void uvh_request_release(struct uvhttp_request *request)
         uvh_request_release_attached(request);
 }
 
-/* Sets up everything that follows from head and framing; `request` is zeroed before. NONE, or why the path is refused; sets
- * `*out_of_memory` when it could not be stored. */
+/* Sets up everything that follows from head and framing; `request` is zeroed before. NONE, or why
+ * the path is refused; sets `*out_of_memory` when it could not be stored. */
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
                                  const uvhttp_head_t *head, bool *out_of_memory);
 

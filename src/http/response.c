@@ -1,4 +1,5 @@
-/* Setting status and fields. Everything is checked here, on the way in, so that nothing needs to be checked when it is sent. */
+/* Setting status and fields. Everything is checked here, on the way in, so that nothing needs to be
+ * checked when it is sent. */
 #include "http/response.h"
 
 #include <string.h>
@@ -39,13 +40,15 @@ static int check_field(const char *name, const char *value)
     return 0;
 }
 
-/* Not allowed behind a body: what frames, routes or controls a message, or says how its body is coded (RFC 9110 section 6.5.1). */
+/* Not allowed behind a body: what frames, routes or controls a message, or says how its body is
+ * coded (RFC 9110 section 6.5.1). */
 static bool is_refused_as_trailer(uvhttp_slice_t name)
 {
-    static const char *const refused[] = {
-        "Authorization", "Cache-Control", "Content-Encoding", "Content-Range", "Content-Type", "Cookie",
-        "Expect",        "Host",          "Max-Forwards",     "Range",         "Set-Cookie",   "TE",
-        "Trailer",       "Upgrade",       "WWW-Authenticate"};
+    static const char *const refused[] = {"Authorization", "Cache-Control", "Content-Encoding",
+                                          "Content-Range", "Content-Type",  "Cookie",
+                                          "Expect",        "Host",          "Max-Forwards",
+                                          "Range",         "Set-Cookie",    "TE",
+                                          "Trailer",       "Upgrade",       "WWW-Authenticate"};
     for (size_t i = 0; i < UVH_COUNT_OF(refused); i++) {
         if (uvh_field_name_equal(name, text_slice(refused[i])))
             return true;
@@ -88,8 +91,8 @@ static void remove_header(struct uvh_header_list *list, uvhttp_slice_t name)
 }
 
 /* Copies first, so that a failure changes nothing. */
-static int store(struct uvh_arena *arena, struct uvh_header_list *list, const char *name, const char *value,
-                 bool replace)
+static int store(struct uvh_arena *arena, struct uvh_header_list *list, const char *name,
+                 const char *value, bool replace)
 {
     int err = check_field(name, value);
     if (err == 0 && list->count == list->capacity)
@@ -168,7 +171,8 @@ int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, co
     if (err == 0)
         err = store(response->arena, &response->headers, name, value, true);
     /* Whoever sees it before it leaves has the last word, also over what the sending call said. */
-    if (err == 0 && response->sending && uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
+    if (err == 0 && response->sending &&
+        uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
         response->content_type = (uvhttp_slice_t){NULL, 0};
     return err;
 }
@@ -252,7 +256,8 @@ uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response, c
     return (uvhttp_slice_t){NULL, 0};
 }
 
-bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char *name, const char *token)
+bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char *name,
+                                  const char *token)
 {
     if (name == NULL || token == NULL)
         return false;
@@ -353,7 +358,8 @@ void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort
     response->abort_arg = arg;
 }
 
-void uvhttp_response_on_read_error(uvhttp_response_t *response, uvhttp_read_error_cb failed, void *arg)
+void uvhttp_response_on_read_error(uvhttp_response_t *response, uvhttp_read_error_cb failed,
+                                   void *arg)
 {
     response->on_read_error = failed;
     response->read_error_arg = arg;
@@ -396,7 +402,8 @@ void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data, siz
     prepared->id = data == NULL ? 0 : next_id();
 }
 
-void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor, uint64_t offset, size_t size)
+void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor, uint64_t offset,
+                                    size_t size)
 {
     if (prepared == NULL)
         return;
@@ -441,7 +448,8 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
     return 0;
 }
 
-int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from, const char *except)
+int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from,
+                            const char *except)
 {
     if (prepared == NULL || from == NULL) /* memory had run out for one of them */
         return UVHTTP_ENOMEM;

@@ -1,6 +1,8 @@
-/* The response as a value: status, fields, and where the body comes from. Filled by handlers, read by h1/head.c and h1/respond.c.
+/* The response as a value: status, fields, and where the body comes from. Filled by handlers, read
+ * by h1/head.c and h1/respond.c.
  *
- * Always true: every field name is a token and every value free of CR, LF and NUL; a body's release callback runs exactly once. */
+ * Always true: every field name is a token and every value free of CR, LF and NUL; a body's release
+ * callback runs exactly once. */
 #ifndef UVH_HTTP_RESPONSE_H
 #define UVH_HTTP_RESPONSE_H
 
@@ -37,7 +39,8 @@ struct uvh_body {
     uint64_t offset;
     int descriptor;
     unsigned char source; /* enum uvh_body_source */
-    bool transient;       /* the bytes are gone when the sending call returns: what is left must be copied */
+    /* the bytes are gone when the sending call returns: what is left must be copied */
+    bool transient;
     uvhttp_release_cb release; /* NULL: nobody needs to know */
     void *release_arg;
     struct uvh_body_parts *parts; /* NULL unless there are several */
@@ -85,20 +88,24 @@ struct uvhttp_response {
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* the newest first */
     uvhttp_slice_t
-        content_type; /* given with the send call; wins over a header of that name; NUL-terminated, or NULL */
+        /* given with the send call; wins over a header of that name; NUL-terminated, or NULL */
+        content_type;
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
-    uint64_t body_limit;        /* bytes of body that may leave; of a body in pieces, those that still may */
+    /* bytes of body that may leave; of a body in pieces, those that still may */
+    uint64_t body_limit;
     struct uvh_filter *filters; /* the first to see a piece first; NULL: it leaves as it is */
     uint64_t
-        length_left; /* with filters: bytes that the handler still has to give; `body.size` is unknown then */
+        /* with filters: bytes that the handler still has to give; `body.size` is unknown then */
+        length_left;
     uvhttp_abort_cb on_abort;
     void *abort_arg;
     uvhttp_drain_cb on_drain;
     void *drain_arg;
     uvhttp_peer_end_cb on_peer_end;
     void *peer_end_arg;
-    const atomic_bool *gone;      /* of a handler on another thread: set when nothing can be sent any more */
+    /* of a handler on another thread: set when nothing can be sent any more */
+    const atomic_bool *gone;
     struct uvhttp_stream *stream; /* of an upgrade */
     struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */
     struct uvh_pace *pace;        /* conn/pace.h; NULL unless the rate is limited */
@@ -110,7 +117,8 @@ struct uvhttp_prepared {
     struct uvh_bytes lines; /* "Name: value\r\n" each */
     bool has_content_type;  /* which then wins over all others */
     bool has_upgrade;       /* which Connection then names */
-    uint64_t id;            /* of these fields with `body`, never given twice; 0: they are of no one body */
+    /* of these fields with `body`, never given twice; 0: they are of no one body */
+    uint64_t id;
     /* What uvhttp_prepared_set_body or ..._set_descriptor has promised. */
     uvhttp_slice_t body; /* `base` NULL: in a file */
     int descriptor;      /* of that; else -1 */
@@ -128,7 +136,8 @@ static inline void uvh_response_release_body(struct uvhttp_response *response)
 /* Why nothing more can be sent of a response that is over: UVHTTP_EGONE or UVHTTP_EANSWERED. */
 static inline int uvh_response_over_code(const struct uvhttp_response *response)
 {
-    return response->state == UVH_RESPONSE_GONE || response->taken_away ? UVHTTP_EGONE : UVHTTP_EANSWERED;
+    return response->state == UVH_RESPONSE_GONE || response->taken_away ? UVHTTP_EGONE
+                                                                        : UVHTTP_EANSWERED;
 }
 
 /* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */
@@ -144,7 +153,8 @@ static inline void uvh_response_forget_lent(struct uvhttp_response *response)
     response->content_type = (uvhttp_slice_t){NULL, 0};
 }
 
-/* Gives the fields a list of their own, so that a copy made of the struct before stays as it is. 0 or UVHTTP_ENOMEM. */
+/* Gives the fields a list of their own, so that a copy made of the struct before stays as it is. 0
+ * or UVHTTP_ENOMEM. */
 int uvh_response_own_headers(struct uvhttp_response *response);
 
 /* A status that never has a body (RFC 9110 section 6.4.1). */

@@ -1,4 +1,5 @@
-/* Reason phrases by status code, for texts; status lines are pre-built in codec/http1/encode.c from the same table. */
+/* Reason phrases by status code, for texts; status lines are pre-built in codec/http1/encode.c from
+ * the same table. */
 #include <uvhttp/response.h>
 
 #include "base/compiler.h"

@@ -1,7 +1,8 @@
 /* Rules by address over the public API: uvhttp/address_rules.h.
  *
- * Two prefixes are nested or have nothing in common, so the rules of one kind of address cut its space into stretches, in each of which one
- * rule comes first. The stretches are worked out once, with a stack of the prefixes that are open; a request looks for its own. */
+ * Two prefixes are nested or have nothing in common, so the rules of one kind of address cut its
+ * space into stretches, in each of which one rule comes first. The stretches are worked out once,
+ * with a stack of the prefixes that are open; a request looks for its own. */
 #include <uvhttp/address_rules.h>
 
 #include <stdio.h>
@@ -47,7 +48,8 @@ struct entry {
 static int compare(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    int result = memcmp(&left->prefix.address, &right->prefix.address, sizeof(left->prefix.address));
+    int result =
+        memcmp(&left->prefix.address, &right->prefix.address, sizeof(left->prefix.address));
     if (result != 0)
         return result;
     if (left->prefix.bits != right->prefix.bits) /* the one that holds the other comes first */
@@ -68,7 +70,8 @@ static bool behind(const struct uvh_address_prefix *prefix, struct uvh_ip_addres
     return false;
 }
 
-/* A stretch that begins where another one does replaces it; one that says what the one before it says is part of that. */
+/* A stretch that begins where another one does replaces it; one that says what the one before it
+ * says is part of that. */
 static void add_stretch(struct table *table, const struct uvh_ip_address *first, bool allow)
 {
     struct stretch *last = table->stretches + table->count - 1;
@@ -79,14 +82,16 @@ static void add_stretch(struct table *table, const struct uvh_ip_address *first,
 }
 
 /* `open[depth - 1]` has ended: what goes on is what is around it. */
-static void close_innermost(struct table *table, const struct entry *const *open, size_t depth, bool others)
+static void close_innermost(struct table *table, const struct entry *const *open, size_t depth,
+                            bool others)
 {
     struct uvh_ip_address next;
     if (behind(&open[depth - 1]->prefix, &next))
         add_stretch(table, &next, depth > 1 ? open[depth - 2]->allow : others);
 }
 
-/* `entries` are sorted. Of what is open the innermost one is the first rule, since others are not opened. */
+/* `entries` are sorted. Of what is open the innermost one is the first rule, since others are not
+ * opened. */
 static void fill(struct table *table, const struct entry *entries, size_t count, bool others)
 {
     const struct entry *open[MOST_DEPTH];
@@ -95,7 +100,8 @@ static void fill(struct table *table, const struct entry *entries, size_t count,
     table->count = 1;
     for (size_t i = 0; i < count; i++) {
         const struct entry *entry = &entries[i];
-        while (depth > 0 && !uvh_address_prefix_holds(&open[depth - 1]->prefix, &entry->prefix.address))
+        while (depth > 0 &&
+               !uvh_address_prefix_holds(&open[depth - 1]->prefix, &entry->prefix.address))
             close_innermost(table, open, depth--, others);
         if (depth > 0 && open[depth - 1]->order < entry->order)
             continue; /* never reached: an earlier rule holds all of it */
@@ -107,7 +113,8 @@ static void fill(struct table *table, const struct entry *entries, size_t count,
 }
 
 /* A table of the first `count` entries, which it sorts. */
-static int build(struct uvhttp_address_rules *rules, struct table *table, struct entry *entries, size_t count)
+static int build(struct uvhttp_address_rules *rules, struct table *table, struct entry *entries,
+                 size_t count)
 {
     table->stretches = uvh_owned_alloc(&rules->owned, (2 * count + 1) * sizeof(*table->stretches));
     if (table->stretches == NULL)
@@ -145,15 +152,15 @@ static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct ent
     if (uvh_address_prefix_parse((uvhttp_slice_t){text, strlen(text)}, &entry->prefix))
         return 0;
     snprintf(name, sizeof(name), "rules[%zu]", order);
-    return uvh_option_text_refuse(
-        message, name, text,
-        "allowed are \"all\", \"unix\", an address, and an address with a prefix length behind which no "
-        "bits are set");
+    return uvh_option_text_refuse(message, name, text,
+                                  "allowed are \"all\", \"unix\", an address, and an address with "
+                                  "a prefix length behind which no "
+                                  "bits are set");
 }
 
 /* The entries of one kind, at most one for each rule; their number in `*count`. */
-static int select_entries(const uvhttp_address_rules_config_t *config, bool v4, struct entry *entries,
-                          size_t *count, struct uvh_option_message message)
+static int select_entries(const uvhttp_address_rules_config_t *config, bool v4,
+                          struct entry *entries, size_t *count, struct uvh_option_message message)
 {
     *count = 0;
     for (size_t i = 0; i < config->rule_count; i++) {
@@ -181,8 +188,9 @@ static bool judge_unix(const uvhttp_address_rules_config_t *config)
     return config->allow_others;
 }
 
-static int build_both(struct uvhttp_address_rules *rules, const uvhttp_address_rules_config_t *config,
-                      struct entry *entries, struct uvh_option_message message)
+static int build_both(struct uvhttp_address_rules *rules,
+                      const uvhttp_address_rules_config_t *config, struct entry *entries,
+                      struct uvh_option_message message)
 {
     size_t count;
     int err = select_entries(config, true, entries, &count, message);
@@ -193,8 +201,9 @@ static int build_both(struct uvhttp_address_rules *rules, const uvhttp_address_r
     return err != 0 ? err : build(rules, &rules->v6, entries, count);
 }
 
-int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_address_rules_config_t *config,
-                             char *message, size_t size)
+int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
+                             const uvhttp_address_rules_config_t *config, char *message,
+                             size_t size)
 {
     if (rules == NULL)
         return UVHTTP_EINVAL;
@@ -204,7 +213,8 @@ int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_addres
     int err = uvh_option_check_array("rules", config->rules, config->rule_count, message, size);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"rule_count", config->rule_count, 0, MOST_RULES, "rules"};
+    const struct uvh_option_range range = {"rule_count", config->rule_count, 0, MOST_RULES,
+                                           "rules"};
     err = uvh_option_check(&range, 1, message, size);
     if (err != 0)
         return err;
@@ -219,8 +229,9 @@ int uvhttp_address_rules_new(uvhttp_address_rules_t **rules, const uvhttp_addres
     made->allow_others = config->allow_others;
     made->allow_unix = judge_unix(config);
     struct entry *entries = uvh_alloc(allocator, (config->rule_count + 1) * sizeof(*entries));
-    err = entries == NULL ? UVHTTP_ENOMEM
-                          : build_both(made, config, entries, (struct uvh_option_message){message, size});
+    err = entries == NULL
+              ? UVHTTP_ENOMEM
+              : build_both(made, config, entries, (struct uvh_option_message){message, size});
     uvh_free(allocator, entries);
     if (err != 0) {
         uvhttp_address_rules_free(made);
@@ -248,7 +259,8 @@ bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules, const char 
     return table_allows(uvh_ip_address_is_v4(&parsed) ? &rules->v4 : &rules->v6, &parsed);
 }
 
-int uvhttp_address_rules_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *rules)
+int uvhttp_address_rules_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                        void *rules)
 {
     if (rules == NULL)
         return UVHTTP_EINVAL;

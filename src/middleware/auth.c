@@ -1,6 +1,7 @@
 /* Basic and Bearer over the public API: uvhttp/auth.h.
  *
- * Every way out of here but accepting ends the chain with an answer. What a request has told is kept with it, for a decision that comes later. */
+ * Every way out of here but accepting ends the chain with an answer. What a request has told is
+ * kept with it, for a decision that comes later. */
 #include <uvhttp/auth.h>
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static int challenge(uvhttp_response_t *response, const char *value)
 }
 
 /* `bearer` is what is said about Bearer. */
-static int refuse(uvhttp_response_t *response, const struct uvhttp_auth *auth, int status, const char *bearer)
+static int refuse(uvhttp_response_t *response, const struct uvhttp_auth *auth, int status,
+                  const char *bearer)
 {
     uvhttp_response_remove_header(response, "WWW-Authenticate");
     int err = status == 401 ? challenge(response, auth->basic) : 0;
@@ -80,7 +82,8 @@ int uvhttp_auth_set_user(uvhttp_request_t *request, const char *name)
 }
 
 /* Does what the verdict says, but for going on. */
-static int apply(uvhttp_request_t *request, uvhttp_response_t *response, struct session *session, int verdict)
+static int apply(uvhttp_request_t *request, uvhttp_response_t *response, struct session *session,
+                 int verdict)
 {
     bool is_bearer = session->credentials.token != NULL;
     const struct uvhttp_auth *auth = session->auth;
@@ -111,28 +114,31 @@ static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials
     unsigned found = 0;
     for (size_t i = 0; i < auth->user_count; i++) {
         const struct known *user = &auth->users[i];
-        unsigned same_name =
-            uvhttp_equal_constant_time(given->user, name_length, user->name.base, user->name.length);
-        unsigned same_password = uvhttp_equal_constant_time(given->password, password_length,
-                                                            user->password.base, user->password.length);
+        unsigned same_name = uvhttp_equal_constant_time(given->user, name_length, user->name.base,
+                                                        user->name.length);
+        unsigned same_password = uvhttp_equal_constant_time(
+            given->password, password_length, user->password.base, user->password.length);
         found |= same_name & same_password;
     }
     return found != 0;
 }
 
-static int judge(uvhttp_request_t *request, uvhttp_response_t *response, const struct session *session)
+static int judge(uvhttp_request_t *request, uvhttp_response_t *response,
+                 const struct session *session)
 {
     const struct uvhttp_auth *auth = session->auth;
     bool is_bearer = session->credentials.token != NULL;
     if (!is_bearer && is_in_table(auth, &session->credentials))
         return UVHTTP_AUTH_ACCEPT;
     uvhttp_auth_check_cb check = is_bearer ? auth->check_bearer : auth->check_basic;
-    return check == NULL ? UVHTTP_AUTH_REFUSE : check(request, response, &session->credentials, auth->arg);
+    return check == NULL ? UVHTTP_AUTH_REFUSE
+                         : check(request, response, &session->credentials, auth->arg);
 }
 
 /* ---- reading the field ---- */
 
-/* What follows a scheme's name and the spaces behind it; NULL when the value is of another scheme. */
+/* What follows a scheme's name and the spaces behind it; NULL when the value is of another
+ * scheme. */
 static const char *behind_scheme(const char *value, const char *scheme)
 {
     size_t length = strlen(scheme);
@@ -156,7 +162,8 @@ static bool is_printable(const char *text, size_t length)
 }
 
 /* Basic: user and password behind base64. 1: they are there; 0: malformed; or an error. */
-static int read_basic(uvhttp_request_t *request, const char *text, uvhttp_credentials_t *credentials)
+static int read_basic(uvhttp_request_t *request, const char *text,
+                      uvhttp_credentials_t *credentials)
 {
     uvhttp_slice_t encoded = {text, strlen(text)};
     char *decoded = uvhttp_request_allocate(request, encoded.length / 4 * 3 + 3);
@@ -178,7 +185,8 @@ static int read_basic(uvhttp_request_t *request, const char *text, uvhttp_creden
 static bool is_token(const char *text)
 {
     const char *p = text;
-    while (uvh_chars_is(*p, UVH_CHAR_DIGIT) || (uvh_chars_lower(*p) >= 'a' && uvh_chars_lower(*p) <= 'z') ||
+    while (uvh_chars_is(*p, UVH_CHAR_DIGIT) ||
+           (uvh_chars_lower(*p) >= 'a' && uvh_chars_lower(*p) <= 'z') ||
            (*p != '\0' && strchr("-._~+/", *p) != NULL))
         p++;
     return p > text && p[strspn(p, "=")] == '\0';
@@ -196,11 +204,13 @@ static bool is_repeated(uvhttp_request_t *request)
     return count > 1;
 }
 
-static int handle(uvhttp_request_t *request, uvhttp_response_t *response, const struct uvhttp_auth *auth)
+static int handle(uvhttp_request_t *request, uvhttp_response_t *response,
+                  const struct uvhttp_auth *auth)
 {
     const char *value = uvhttp_request_header(request, "Authorization");
     const char *basic = value != NULL && auth->basic != NULL ? behind_scheme(value, "Basic") : NULL;
-    const char *bearer = value != NULL && auth->bearer != NULL ? behind_scheme(value, "Bearer") : NULL;
+    const char *bearer =
+        value != NULL && auth->bearer != NULL ? behind_scheme(value, "Bearer") : NULL;
     if (value != NULL && is_repeated(request))
         return refuse(response, auth, 400, auth->bearer_invalid_request);
     if (basic == NULL && bearer == NULL)
@@ -230,7 +240,8 @@ int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdic
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     struct session *session = uvhttp_request_attached(request, &session_key);
-    if (session == NULL || !session->waiting || verdict < UVHTTP_AUTH_REFUSE || verdict > UVHTTP_AUTH_FORBID)
+    if (session == NULL || !session->waiting || verdict < UVHTTP_AUTH_REFUSE ||
+        verdict > UVHTTP_AUTH_FORBID)
         return UVHTTP_EINVAL;
     session->waiting = false; /* now: what follows may end the exchange, and the session with it */
     int result = apply(request, response, session, (int)verdict);
@@ -245,18 +256,21 @@ const char *uvhttp_auth_user(const uvhttp_request_t *request)
 /* ---- making one ---- */
 
 /* A message may go to a log, so no password stands in one. */
-static int check_user(const uvhttp_auth_user_t *user, size_t index, struct uvh_option_message message)
+static int check_user(const uvhttp_auth_user_t *user, size_t index,
+                      struct uvh_option_message message)
 {
     const char *name = user->name, *password = user->password;
     bool name_fits = name != NULL && strchr(name, ':') == NULL && is_printable(name, strlen(name));
-    bool password_fits = password != NULL && password[0] != '\0' && is_printable(password, strlen(password));
+    bool password_fits =
+        password != NULL && password[0] != '\0' && is_printable(password, strlen(password));
     char field[48];
     if (name_fits && password_fits)
         return 0;
     snprintf(field, sizeof(field), "users[%zu].%s", index, name_fits ? "password" : "name");
     if (name_fits)
-        return uvh_option_text_refuse(message, field, "(not shown)",
-                                      "allowed is a text that is not empty, without control characters");
+        return uvh_option_text_refuse(
+            message, field, "(not shown)",
+            "allowed is a text that is not empty, without control characters");
     return uvh_option_text_refuse(message, field, name != NULL ? name : "",
                                   "allowed is a text without colon and control characters");
 }
@@ -284,7 +298,8 @@ static int check_config(const uvhttp_auth_config_t *config, const char *realm,
     return 0;
 }
 
-/* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and what follows it. NULL when memory ran out. */
+/* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and what follows
+ * it. NULL when memory ran out. */
 static const char *write_challenge(struct uvh_owned *owned, const char *scheme, const char *realm,
                                    const char *behind, const char *scope)
 {
@@ -296,13 +311,14 @@ static const char *write_challenge(struct uvh_owned *owned, const char *scheme, 
         quoted[length++] = *p;
     }
     quoted[length] = '\0';
-    int size =
-        snprintf(text, sizeof(text), "%s realm=\"%s\"%s%s%s%s", scheme, quoted, behind,
-                 scope != NULL ? ", scope=\"" : "", scope != NULL ? scope : "", scope != NULL ? "\"" : "");
+    int size = snprintf(text, sizeof(text), "%s realm=\"%s\"%s%s%s%s", scheme, quoted, behind,
+                        scope != NULL ? ", scope=\"" : "", scope != NULL ? scope : "",
+                        scope != NULL ? "\"" : "");
     return uvh_owned_string(owned, text, (size_t)size);
 }
 
-static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config, const char *realm)
+static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config,
+                            const char *realm)
 {
     struct uvh_owned *owned = &auth->owned;
     if (config->user_count > 0 || config->check_basic != NULL) {
@@ -335,14 +351,16 @@ static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *conf
         user->name.length = strlen(given->name);
         user->name.base = uvh_owned_string(&auth->owned, given->name, user->name.length);
         user->password.length = strlen(given->password);
-        user->password.base = uvh_owned_string(&auth->owned, given->password, user->password.length);
+        user->password.base =
+            uvh_owned_string(&auth->owned, given->password, user->password.length);
         if (user->name.base == NULL || user->password.base == NULL)
             return UVHTTP_ENOMEM;
     }
     return 0;
 }
 
-int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message, size_t size)
+int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message,
+                    size_t size)
 {
     if (auth == NULL)
         return UVHTTP_EINVAL;

@@ -1,4 +1,5 @@
-/* Entity tags for bodies in memory: uvhttp/body_etag.h. Works when the response leaves, through uvhttp_response_on_send. */
+/* Entity tags for bodies in memory: uvhttp/body_etag.h. Works when the response leaves, through
+ * uvhttp_response_on_send. */
 #include <uvhttp/body_etag.h>
 
 #include <string.h>
@@ -28,7 +29,8 @@ static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *respon
     uvhttp_slice_t body = uvhttp_response_body(response);
     if (uvhttp_response_status(response) != 200 || body.base == NULL || body.length > MOST_HASHED)
         return false;
-    /* A handler that knows of HEAD may leave the body out, which says nothing of the one that GET gets. */
+    /* A handler that knows of HEAD may leave the body out, which says nothing of the one that GET
+     * gets. */
     if (method != UVHTTP_METHOD_GET && (method != UVHTTP_METHOD_HEAD || body.length == 0))
         return false;
     if (uvhttp_response_header_slice(response, "ETag").base != NULL)
@@ -51,7 +53,8 @@ static void write_tag(uvhttp_slice_t body, char tag[TAG_SIZE])
     *out = '\0';
 }
 
-static int evaluate(uvhttp_request_t *request, const char *tag, enum uvh_conditional_outcome *outcome)
+static int evaluate(uvhttp_request_t *request, const char *tag,
+                    enum uvh_conditional_outcome *outcome)
 {
     struct uvh_conditional_fields fields = {
         .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
@@ -64,7 +67,8 @@ static int evaluate(uvhttp_request_t *request, const char *tag, enum uvh_conditi
     return err;
 }
 
-/* The fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a 412 does not have. */
+/* The fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a 412 does
+ * not have. */
 static void remove_metadata(uvhttp_response_t *response)
 {
     static const char *const names[] = {"Content-Type", "Content-Encoding", "Content-Language",
@@ -101,7 +105,8 @@ static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     return err;
 }
 
-int uvhttp_body_etag_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvhttp_body_etag_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                    void *arg)
 {
     (void)request;
     int err = uvhttp_response_on_send(response, look, arg);

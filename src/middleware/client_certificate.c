@@ -3,7 +3,8 @@
 
 #include <uvhttp/response.h>
 
-int uvhttp_require_client_certificate(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvhttp_require_client_certificate(uvhttp_request_t *request, uvhttp_response_t *response,
+                                      void *arg)
 {
     const uvhttp_tls_info_t *info = uvhttp_request_tls(request);
     (void)arg;

@@ -5,7 +5,8 @@
 
 enum { BITS_BEFORE_V4 = 96 }; /* of the IPv6 form of an IPv4 address */
 
-bool uvh_client_prefix(const char *text, unsigned v4_bits, unsigned v6_bits, struct uvh_ip_address *prefix)
+bool uvh_client_prefix(const char *text, unsigned v4_bits, unsigned v6_bits,
+                       struct uvh_ip_address *prefix)
 {
     if (!uvh_ip_address_parse((uvhttp_slice_t){text, strcspn(text, "%")}, prefix))
         return false;

@@ -1,7 +1,8 @@
 /* Compressed answers over the public API: uvhttp/compress.h.
  *
- * Everything is decided when the answer leaves (uvhttp_response_on_send). A body in memory is replaced then; one in pieces gets a filter, whose compressor is made when the first
- * piece comes, so that HEAD costs none. */
+ * Everything is decided when the answer leaves (uvhttp_response_on_send). A body in memory is
+ * replaced then; one in pieces gets a filter, whose compressor is made when the first piece comes,
+ * so that HEAD costs none. */
 #include <uvhttp/compress.h>
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ enum {
     DEFAULT_MAX_SIZE = 1 << 20,
     MOST_MAX_SIZE = 1 << 30,
     CHUNK_SIZE = 16384,
-    FLUSHED_SIZE_HINT = 16384, /* streams of small pieces are often many at once: a small window for each */
+    /* streams of small pieces are often many at once: a small window for each */
+    FLUSHED_SIZE_HINT = 16384,
 };
 
 _Static_assert((int)UVHTTP_CODING_GZIP == (int)UVH_CODING_BIT(UVH_CODING_GZIP) &&
@@ -126,7 +128,8 @@ static int weaken_etag(uvhttp_request_t *request, uvhttp_response_t *response)
     return uvhttp_response_set_header(response, "ETag", weak);
 }
 
-static int set_fields(uvhttp_request_t *request, uvhttp_response_t *response, enum uvh_coding coding)
+static int set_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                      enum uvh_coding coding)
 {
     int err = uvhttp_response_set_header(response, "Content-Encoding", uvh_coding_name(coding));
     return err != 0 ? err : weaken_etag(request, response);
@@ -142,8 +145,8 @@ static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t
     if (body.length == 0) /* of HEAD */
         return 0;
     uvh_bytes_init(&coded, compress->owned.allocator, body.length - 1);
-    int err = uvh_compress_bytes(compress->owned.allocator, coding, compress->levels[coding], body.base,
-                                 body.length, &coded);
+    int err = uvh_compress_bytes(compress->owned.allocator, coding, compress->levels[coding],
+                                 body.base, body.length, &coded);
     if (err == 0)
         err = uvhttp_response_replace_body(response, coded.data, coded.length);
     uvh_bytes_release(&coded);
@@ -153,8 +156,8 @@ static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t
 
 /* ---- bodies in pieces ---- */
 
-static int run_compressor(struct stream *stream, const char *data, size_t size, enum uvh_compress_mode mode,
-                          uvhttp_filter_output_t *output)
+static int run_compressor(struct stream *stream, const char *data, size_t size,
+                          enum uvh_compress_mode mode, uvhttp_filter_output_t *output)
 {
     bool done = false;
     int err = 0;
@@ -242,7 +245,8 @@ static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
                                                : replace_body(compress, request, response, coding);
 }
 
-int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *compress)
+int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *compress)
 {
     (void)request;
     if (compress == NULL)
@@ -256,14 +260,15 @@ int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t 
 static int check(const uvhttp_compress_config_t *config, struct uvh_option_message message)
 {
     const struct uvh_option_range ranges[] = {
-        {"min_size", config->min_size,                  0, MOST_MAX_SIZE, "bytes"                     },
-        {"max_size", config->max_size,                  0, MOST_MAX_SIZE, "bytes"                     },
-        {"codings",  config->codings & ~UVH_CODING_ALL, 0, 0,             "(a sum of uvhttp_coding_t)"},
+        {"min_size", config->min_size, 0, MOST_MAX_SIZE, "bytes"},
+        {"max_size", config->max_size, 0, MOST_MAX_SIZE, "bytes"},
+        {"codings", config->codings & ~UVH_CODING_ALL, 0, 0, "(a sum of uvhttp_coding_t)"},
     };
     static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
                                                         [UVH_CODING_BROTLI] = "brotli_level",
                                                         [UVH_CODING_ZSTD] = "zstd_level"};
-    const int levels[UVH_CODING_COUNT] = {0, config->gzip_level, config->brotli_level, config->zstd_level};
+    const int levels[UVH_CODING_COUNT] = {0, config->gzip_level, config->brotli_level,
+                                          config->zstd_level};
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message.text, message.size);
     for (int coding = UVH_CODING_GZIP; coding < UVH_CODING_COUNT && err == 0; coding++) {
         int most = uvh_compress_level_most((enum uvh_coding)coding);
@@ -279,14 +284,15 @@ static int check(const uvhttp_compress_config_t *config, struct uvh_option_messa
     if (wrong == NULL)
         return err;
     char element[128];
-    snprintf(element, sizeof(element), "%.*s", (int)(length < sizeof(element) ? length : sizeof(element)),
-             wrong);
-    return uvh_option_text_refuse(message, "types", element,
-                                  "allowed are media types (type/subtype), type/*, +suffix and */*");
+    snprintf(element, sizeof(element), "%.*s",
+             (int)(length < sizeof(element) ? length : sizeof(element)), wrong);
+    return uvh_option_text_refuse(
+        message, "types", element,
+        "allowed are media types (type/subtype), type/*, +suffix and */*");
 }
 
-int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config, char *message,
-                        size_t size)
+int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config,
+                        char *message, size_t size)
 {
     static const uvhttp_compress_config_t defaults = {.min_size = 0};
     if (compress == NULL)

@@ -1,6 +1,7 @@
 /* CORS over the public API: uvhttp/cors.h.
  *
- * The fields of an answer are set just before it leaves, so errors and files have them, too. Names follow the Fetch standard. */
+ * The fields of an answer are set just before it leaves, so errors and files have them, too. Names
+ * follow the Fetch standard. */
 #include <uvhttp/cors.h>
 
 #include <stdio.h>
@@ -32,7 +33,8 @@ struct uvhttp_cors {
     bool credentials;
     uvhttp_cors_origin_cb allow;
     void *allow_arg;
-    /* Values of fields; NULL: the field is not sent, or for methods and headers: what is asked for. */
+    /* Values of fields; NULL: the field is not sent, or for methods and headers: what is asked
+     * for. */
     const char *methods;
     const char *headers;
     const char *exposed;
@@ -40,7 +42,8 @@ struct uvhttp_cors {
     char max_age[AGE_SIZE]; /* "" when it is not said */
 };
 
-/* What one request has of one middleware; that of the last one, the nearest to the handler, is attached to it. */
+/* What one request has of one middleware; that of the last one, the nearest to the handler, is
+ * attached to it. */
 struct session {
     const struct uvhttp_cors *cors;
     const char *allowed; /* value of Access-Control-Allow-Origin; NULL: refused, or no origin */
@@ -59,10 +62,12 @@ static bool ends_with(uvhttp_slice_t text, uvhttp_slice_t end)
 
 static bool begins_with(uvhttp_slice_t text, uvhttp_slice_t beginning)
 {
-    return text.length >= beginning.length && memcmp(text.base, beginning.base, beginning.length) == 0;
+    return text.length >= beginning.length &&
+           memcmp(text.base, beginning.base, beginning.length) == 0;
 }
 
-/* What the star stands for, at least one byte: one label or several, and nothing that would end a host. */
+/* What the star stands for, at least one byte: one label or several, and nothing that would end a
+ * host. */
 static bool is_host_part(uvhttp_slice_t text)
 {
     if (text.base[0] == '.')
@@ -84,7 +89,8 @@ static bool matches(const struct pattern *pattern, uvhttp_slice_t origin)
     if (origin.length <= fixed || !begins_with(origin, pattern->before) ||
         !ends_with(origin, pattern->behind))
         return false;
-    return is_host_part((uvhttp_slice_t){origin.base + pattern->before.length, origin.length - fixed});
+    return is_host_part(
+        (uvhttp_slice_t){origin.base + pattern->before.length, origin.length - fixed});
 }
 
 /* The value of Access-Control-Allow-Origin for a request; NULL when there is none. */
@@ -124,8 +130,10 @@ static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, vo
         uvhttp_response_header_slice(response, "Access-Control-Allow-Origin").base != NULL)
         return err;
     err = uvhttp_response_set_header(response, "Access-Control-Allow-Origin", session->allowed);
-    err = set_if(err, response, "Access-Control-Allow-Credentials", cors->credentials ? "true" : NULL);
-    return set_if(err, response, "Access-Control-Expose-Headers", session->preflight ? NULL : cors->exposed);
+    err = set_if(err, response, "Access-Control-Allow-Credentials",
+                 cors->credentials ? "true" : NULL);
+    return set_if(err, response, "Access-Control-Expose-Headers",
+                  session->preflight ? NULL : cors->exposed);
 }
 
 /* A list of tokens, as the field has it. */
@@ -146,19 +154,23 @@ static int answer_preflight(uvhttp_request_t *request, uvhttp_response_t *respon
     const char *headers = uvhttp_request_header(request, "Access-Control-Request-Headers");
     int err = 0;
     if (cors->methods == NULL)
-        err = uvh_vary_add(response, "Access-Control-Request-Method", "access-control-request-method");
+        err = uvh_vary_add(response, "Access-Control-Request-Method",
+                           "access-control-request-method");
     if (err == 0 && cors->any_header)
-        err = uvh_vary_add(response, "Access-Control-Request-Headers", "access-control-request-headers");
+        err = uvh_vary_add(response, "Access-Control-Request-Headers",
+                           "access-control-request-headers");
     if (err != 0)
         return err;
     if (session->allowed == NULL)
         return uvhttp_response_send_status(response, 403);
-    /* "any" is what was asked for, by name: browsers take a star by the letter when there are credentials, and never for Authorization. */
+    /* "any" is what was asked for, by name: browsers take a star by the letter when there are
+     * credentials, and never for Authorization. */
     if (cors->methods != NULL)
         method = cors->methods;
     if (!cors->any_header)
         headers = cors->headers;
-    err = set_if(err, response, "Access-Control-Allow-Methods", is_name_list(method) ? method : NULL);
+    err =
+        set_if(err, response, "Access-Control-Allow-Methods", is_name_list(method) ? method : NULL);
     err = set_if(err, response, "Access-Control-Allow-Headers",
                  headers != NULL && is_name_list(headers) ? headers : NULL);
     err = set_if(err, response, "Access-Control-Max-Age", cors->max_age);
@@ -176,8 +188,9 @@ int uvhttp_cors_handle_request(uvhttp_request_t *request, uvhttp_response_t *res
     const char *method = NULL;
     if (origin != NULL && uvhttp_request_method(request) == UVHTTP_METHOD_OPTIONS)
         method = uvhttp_request_header(request, "Access-Control-Request-Method");
-    *session = (struct session){
-        .cors = cors, .allowed = allowed_origin(cors, request, origin), .preflight = method != NULL};
+    *session = (struct session){.cors = cors,
+                                .allowed = allowed_origin(cors, request, origin),
+                                .preflight = method != NULL};
     int err = uvhttp_request_attach(request, &session_key, session, NULL);
     if (err == 0)
         err = uvhttp_response_on_send(response, add_fields, session);
@@ -202,7 +215,8 @@ static bool is(uvhttp_slice_t text, const char *other)
     return text.length == strlen(other) && memcmp(text.base, other, text.length) == 0;
 }
 
-/* How browsers write an origin (HTML, "serialization of an origin"): whatever is written otherwise would never match. */
+/* How browsers write an origin (HTML, "serialization of an origin"): whatever is written otherwise
+ * would never match. */
 static bool is_origin(uvhttp_slice_t text)
 {
     uvhttp_slice_t host, port, scheme = {text.base, 0};
@@ -216,7 +230,8 @@ static bool is_origin(uvhttp_slice_t text)
         if (uvh_chars_lower(text.base[i]) != text.base[i])
             return false;
     }
-    if (!uvh_authority_split(authority, &host, &port) || memchr(host.base, '*', host.length) != NULL)
+    if (!uvh_authority_split(authority, &host, &port) ||
+        memchr(host.base, '*', host.length) != NULL)
         return false;
     if (port.base == NULL)
         return true;
@@ -228,30 +243,30 @@ static bool is_origin(uvhttp_slice_t text)
 static bool is_pattern(uvhttp_slice_t text, size_t star)
 {
     char origin[512];
-    if (text.length > sizeof(origin) || text.length < star + 3 || text.base[star + 1] != '.' || star < 3 ||
-        memcmp(text.base + star - 3, "://", 3) != 0)
+    if (text.length > sizeof(origin) || text.length < star + 3 || text.base[star + 1] != '.' ||
+        star < 3 || memcmp(text.base + star - 3, "://", 3) != 0)
         return false;
     memcpy(origin, text.base, star);
     memcpy(origin + star, text.base + star + 2, text.length - star - 2);
     return is_origin((uvhttp_slice_t){origin, text.length - 2});
 }
 
-static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text, struct uvh_option_message message)
+static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
+                      struct uvh_option_message message)
 {
     const char *copy = uvh_owned_string(&cors->owned, text.base, text.length);
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     const char *star = strchr(copy, '*');
     struct pattern *pattern = &cors->patterns[cors->pattern_count++];
-    *pattern = (struct pattern){
-        .before = {copy, text.length}
-    };
+    *pattern = (struct pattern){.before = {copy, text.length}};
     if (is(text, "null") || is_origin(pattern->before))
         return 0;
     if (star == NULL || !is_pattern(pattern->before, (size_t)(star - copy)))
         return uvh_option_text_refuse(
             message, "origins", copy,
-            "allowed are \"*\", \"null\", and scheme://host[:port] in small letters without the usual port "
+            "allowed are \"*\", \"null\", and scheme://host[:port] in small letters without the "
+            "usual port "
             "and without a slash at the end, where a host may begin with \"*.\"");
     pattern->before.length = (size_t)(star - copy);
     pattern->behind = (uvhttp_slice_t){star + 1, text.length - pattern->before.length - 1};
@@ -283,16 +298,16 @@ static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_config_t *co
 }
 
 /* Writes a list as a field has it, "a, b", to `*out`. `*any` is set for "*" instead. */
-static int read_names(struct uvhttp_cors *cors, const char *field, const char *list, const char **out,
-                      bool *any, struct uvh_option_message message)
+static int read_names(struct uvhttp_cors *cors, const char *field, const char *list,
+                      const char **out, bool *any, struct uvh_option_message message)
 {
     char text[MOST_LIST + 2];
     size_t length = 0, count = 0;
     uvhttp_slice_t name;
     for (const char *rest = list; next_element(&rest, &name); count++) {
         if (!uvh_field_name_valid(name) || length + name.length + 2 > MOST_LIST)
-            return uvh_option_text_refuse(message, field, list,
-                                          "allowed are names, together at most 4096 bytes, or \"*\"");
+            return uvh_option_text_refuse(
+                message, field, list, "allowed are names, together at most 4096 bytes, or \"*\"");
         *any |= is(name, "*");
         if (count > 0)
             length += (size_t)snprintf(text + length, sizeof(text) - length, ", ");
@@ -300,7 +315,8 @@ static int read_names(struct uvhttp_cors *cors, const char *field, const char *l
         length += name.length;
     }
     if (*any && count > 1)
-        return uvh_option_text_refuse(message, field, list, "with \"*\" there is nothing left to name");
+        return uvh_option_text_refuse(message, field, list,
+                                      "with \"*\" there is nothing left to name");
     *out = *any ? NULL : uvh_owned_string(&cors->owned, text, length);
     return !*any && *out == NULL ? UVHTTP_ENOMEM : 0;
 }
@@ -313,11 +329,11 @@ static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_config_t *conf
     int err = read_names(cors, "methods", config->methods != NULL ? config->methods : usual_methods,
                          &cors->methods, &any_method, message);
     if (err == 0)
-        err = read_names(cors, "headers", config->headers != NULL ? config->headers : "", &cors->headers,
-                         &cors->any_header, message);
+        err = read_names(cors, "headers", config->headers != NULL ? config->headers : "",
+                         &cors->headers, &cors->any_header, message);
     if (err == 0)
-        err = read_names(cors, "exposed", config->exposed != NULL ? config->exposed : "", &cors->exposed,
-                         &all_exposed, message);
+        err = read_names(cors, "exposed", config->exposed != NULL ? config->exposed : "",
+                         &cors->exposed, &all_exposed, message);
     if (err != 0 || !all_exposed)
         return err;
     if (config->credentials)
@@ -328,7 +344,8 @@ static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_config_t *conf
     return 0;
 }
 
-int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, char *message, size_t size)
+int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, char *message,
+                    size_t size)
 {
     if (cors == NULL)
         return UVHTTP_EINVAL;
@@ -341,7 +358,8 @@ int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, ch
     if (err != 0)
         return err;
     if (config->origins == NULL && config->allow == NULL)
-        return uvh_option_text_refuse(out, "origins", "", "nobody would be let in: give origins or `allow`");
+        return uvh_option_text_refuse(out, "origins", "",
+                                      "nobody would be let in: give origins or `allow`");
     struct uvhttp_cors *made = uvh_owned_new(config->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;

@@ -1,5 +1,5 @@
-/* uvhttp/passwords.h: users in the order of their names; a table of codes of what was right lately, and a count of the hashes under way, which all
- * workers share under a lock. */
+/* uvhttp/passwords.h: users in the order of their names; a table of codes of what was right lately,
+ * and a count of the hashes under way, which all workers share under a lock. */
 #include <uvhttp/passwords.h>
 
 #include <stdio.h>
@@ -69,8 +69,8 @@ static bool recall(struct uvhttp_passwords *passwords, const unsigned char *code
 {
     uvh_lock_acquire(&passwords->lock);
     const struct known *known = place_of(passwords, code);
-    bool right =
-        now < known->until && uvhttp_equal_constant_time(known->code, UVH_HMAC_SIZE, code, UVH_HMAC_SIZE);
+    bool right = now < known->until &&
+                 uvhttp_equal_constant_time(known->code, UVH_HMAC_SIZE, code, UVH_HMAC_SIZE);
     uvh_lock_release(&passwords->lock);
     return right;
 }
@@ -84,7 +84,8 @@ static void remember(struct uvhttp_passwords *passwords, const unsigned char *co
     uvh_lock_release(&passwords->lock);
 }
 
-/* Of name and password with the NUL between them, which neither holds. False when there is none: then every request is hashed. */
+/* Of name and password with the NUL between them, which neither holds. False when there is none:
+ * then every request is hashed. */
 static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *passwords,
                       const uvhttp_credentials_t *given, unsigned char code[UVH_HMAC_SIZE])
 {
@@ -94,8 +95,9 @@ static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *
         return false;
     memcpy(text, given->user, name);
     memcpy(text + name, given->password, password);
-    int err = uvh_hmac_sha256((uvhttp_slice_t){(const char *)passwords->key, sizeof(passwords->key)},
-                              (uvhttp_slice_t){text, name + password}, code);
+    int err =
+        uvh_hmac_sha256((uvhttp_slice_t){(const char *)passwords->key, sizeof(passwords->key)},
+                        (uvhttp_slice_t){text, name + password}, code);
     uvh_hmac_wipe(text, name + password);
     return err == 0;
 }
@@ -121,8 +123,8 @@ static void leave(struct uvhttp_passwords *passwords)
 static void run_question(void *arg)
 {
     struct question *question = arg;
-    question->result =
-        uvh_password_verify(question->passwords->owned.allocator, question->hash, question->password);
+    question->result = uvh_password_verify(question->passwords->owned.allocator, question->hash,
+                                           question->password);
 }
 
 static int finish_question(uvhttp_response_t *response, void *arg)
@@ -200,8 +202,8 @@ static bool is_name(const char *name)
 }
 
 /* `where` says which user it is in messages, since a name may be what is wrong. */
-static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash, const char *where,
-                    struct uvh_option_message message)
+static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
+                    const char *where, struct uvh_option_message message)
 {
     if (passwords->user_count == MOST_USERS)
         return uvh_option_text_refuse(message, where, name, "allowed are at most 10000 users");
@@ -233,10 +235,12 @@ static int read_line(struct uvhttp_passwords *passwords, char *line, size_t numb
     char *colon = strchr(line, ':');
     if (colon != NULL)
         *colon = '\0';
-    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where, message);
+    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
+                    message);
 }
 
-static int read_file(struct uvhttp_passwords *passwords, const char *path, struct uvh_option_message message)
+static int read_file(struct uvhttp_passwords *passwords, const char *path,
+                     struct uvh_option_message message)
 {
     char line[MOST_LINE];
     int err = 0;
@@ -261,8 +265,8 @@ static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_co
         return UVHTTP_ENOMEM;
     for (size_t i = 0; i < config->user_count && err == 0; i++) {
         const uvhttp_hashed_user_t *user = &config->users[i];
-        err = add_user(passwords, user->name != NULL ? user->name : "", user->hash != NULL ? user->hash : "",
-                       "users", message);
+        err = add_user(passwords, user->name != NULL ? user->name : "",
+                       user->hash != NULL ? user->hash : "", "users", message);
     }
     if (err == 0 && config->file != NULL)
         err = read_file(passwords, config->file, message);
@@ -299,8 +303,8 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
     int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"remember_seconds", config->remember_seconds, 0, MOST_SECONDS,
-                                           "seconds"};
+    const struct uvh_option_range range = {"remember_seconds", config->remember_seconds, 0,
+                                           MOST_SECONDS, "seconds"};
     err = uvh_password_available();
     if (err == 0)
         err = uvh_option_check(&range, 1, message, size);
@@ -310,8 +314,8 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
     if (made == NULL)
         return UVHTTP_ENOMEM;
     uvh_lock_init(&made->lock);
-    made->remember_ms =
-        (uint64_t)1000 * (config->remember_seconds != 0 ? config->remember_seconds : DEFAULT_SECONDS);
+    made->remember_ms = (uint64_t)1000 * (config->remember_seconds != 0 ? config->remember_seconds
+                                                                        : DEFAULT_SECONDS);
     err = make_key(made);
     if (err == 0)
         err = add_all(made, config, (struct uvh_option_message){message, size});

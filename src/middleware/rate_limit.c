@@ -1,4 +1,5 @@
-/* Rate limits over the public API: whose bucket a request is for, what token_buckets.c says of it, and how the client is told. */
+/* Rate limits over the public API: whose bucket a request is for, what token_buckets.c says of it,
+ * and how the client is told. */
 #include <uvhttp/rate_limit.h>
 
 #include <stdio.h>
@@ -73,26 +74,27 @@ static uvhttp_rate_limit_config_t with_defaults(const uvhttp_rate_limit_config_t
 static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t size)
 {
     const struct uvh_option_range ranges[] = {
-        {"requests",    config->requests,    1, 1000000,  "requests" },
-        {"seconds",     config->seconds,     1, 86400,    "seconds"  },
-        {"burst",       config->burst,       1, 1000000,  "requests" },
+        {"requests", config->requests, 1, 1000000, "requests"},
+        {"seconds", config->seconds, 1, 86400, "seconds"},
+        {"burst", config->burst, 1, 1000000, "requests"},
         {"max_clients", config->max_clients, 1, 16777216, "addresses"},
-        {"ipv4_prefix", config->ipv4_prefix, 1, 32,       "bits"     },
-        {"ipv6_prefix", config->ipv6_prefix, 1, 128,      "bits"     },
+        {"ipv4_prefix", config->ipv4_prefix, 1, 32, "bits"},
+        {"ipv6_prefix", config->ipv6_prefix, 1, 128, "bits"},
     };
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err != 0)
         return err;
     if ((uint64_t)config->burst * config->seconds / config->requests > FULL_WITHIN) {
         snprintf(message, size,
-                 "burst is %zu; it must come back within 365 days, and %zu requests in %zu seconds do not",
+                 "burst is %zu; it must come back within 365 days, and %zu requests in %zu seconds "
+                 "do not",
                  config->burst, config->requests, config->seconds);
         return UVHTTP_ECONFIG;
     }
     if (!is_policy_name(config->name)) {
         snprintf(message, size,
-                 "name is '%s'; allowed are 1 to %d visible ASCII characters but '\"' and '\\'", config->name,
-                 NAME_SIZE);
+                 "name is '%s'; allowed are 1 to %d visible ASCII characters but '\"' and '\\'",
+                 config->name, NAME_SIZE);
         return UVHTTP_ECONFIG;
     }
     if (config->global && config->key != NULL) {
@@ -102,7 +104,8 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
     return 0;
 }
 
-/* Nanoseconds for one request, at least 1,000; what is rounded off is less than a thousandth of it. */
+/* Nanoseconds for one request, at least 1,000; what is rounded off is less than a thousandth of
+ * it. */
 static uint64_t interval_of(const uvhttp_rate_limit_config_t *config)
 {
     return (uint64_t)config->seconds * ns_per_second / config->requests;
@@ -169,7 +172,8 @@ enum key_kind { KEY_GLOBAL, KEY_ADDRESS, KEY_USER };
 static struct uvh_token_verdict take(const struct uvhttp_rate_limit *limit, enum key_kind kind,
                                      uvhttp_slice_t key, uint64_t now_ms)
 {
-    return uvh_token_buckets_take(limit->buckets, (unsigned)kind, key.base, key.length, now_ms * ns_per_ms);
+    return uvh_token_buckets_take(limit->buckets, (unsigned)kind, key.base, key.length,
+                                  now_ms * ns_per_ms);
 }
 
 static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *limit,
@@ -183,7 +187,8 @@ static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *
     return take(limit, KEY_ADDRESS, key, now_ms);
 }
 
-/* 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or what the user's function has failed with. */
+/* 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or what the user's function
+ * has failed with. */
 static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request, uint64_t now_ms,
                  struct uvh_token_verdict *verdict)
 {
@@ -225,7 +230,8 @@ static int tell_later(const struct uvhttp_rate_limit *limit, uvhttp_request_t *r
     return uvhttp_response_on_send(response, tell, notice);
 }
 
-int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *limit)
+int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                     void *limit)
 {
     const struct uvhttp_rate_limit *with = limit;
     struct uvh_token_verdict verdict;

@@ -1,7 +1,8 @@
 /* Request ids over the public API: uvhttp/request_id.h.
  *
- * An id is a counter behind two bijections with a random key, so it costs no system call, no clock and no lock. Key and counter belong to a
- * thread: workers share nothing, and a process that forks before it serves gives its children keys of their own. */
+ * An id is a counter behind two bijections with a random key, so it costs no system call, no clock
+ * and no lock. Key and counter belong to a thread: workers share nothing, and a process that forks
+ * before it serves gives its children keys of their own. */
 #include <uvhttp/request_id.h>
 
 #include <string.h>
@@ -94,7 +95,8 @@ static int add_id(uvhttp_request_t *request, uvhttp_response_t *response, void *
     return uvhttp_response_set_header(response, given->header, given->text);
 }
 
-static int give(uvhttp_request_t *request, uvhttp_response_t *response, const struct uvhttp_request_ids *ids)
+static int give(uvhttp_request_t *request, uvhttp_response_t *response,
+                const struct uvhttp_request_ids *ids)
 {
     const char *brought = ids->trusted ? uvhttp_request_header(request, ids->header) : NULL;
     size_t length = brought == NULL ? 0 : strlen(brought);
@@ -153,7 +155,8 @@ void uvhttp_request_ids_free(uvhttp_request_ids_t *ids)
     uvh_owned_free((struct uvh_owned *)ids);
 }
 
-int uvhttp_request_ids_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *ids)
+int uvhttp_request_ids_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                      void *ids)
 {
     if (ids == NULL)
         return UVHTTP_EINVAL;

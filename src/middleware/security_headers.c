@@ -1,4 +1,5 @@
-/* Security headers over the public API: uvhttp/security_headers.h. The values are chosen once; behind the handler, what it has not set is added. */
+/* Security headers over the public API: uvhttp/security_headers.h. The values are chosen once;
+ * behind the handler, what it has not set is added. */
 #include <uvhttp/security_headers.h>
 
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "options/option_text.h"
 #include "options/owned.h"
 
-/* A field, where its value stands in the configuration, and what it is when nothing stands there (NULL: not sent). */
+/* A field, where its value stands in the configuration, and what it is when nothing stands there
+ * (NULL: not sent). */
 struct field {
     const char *name;
     const char *key; /* its name in the configuration */
@@ -55,7 +57,8 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
     for (size_t i = 0; err == 0 && i < UVH_COUNT_OF(fields); i++) {
         if (i == TRANSPORT_SECURITY && !https)
             continue;
-        if (headers->values[i] != NULL && uvhttp_response_header_slice(response, fields[i].name).base == NULL)
+        if (headers->values[i] != NULL &&
+            uvhttp_response_header_slice(response, fields[i].name).base == NULL)
             err = uvhttp_response_add_header(response, fields[i].name, headers->values[i]);
     }
     return err;
@@ -73,13 +76,16 @@ static int choose(struct uvhttp_security_headers *headers, size_t index,
         return 0;
     uvhttp_slice_t text = {given, strlen(given)};
     if (!uvh_field_value_valid(text))
-        return uvh_option_text_refuse(message, field->key, given, "control characters are not allowed");
-    headers->values[index] = text.length == 0 ? NULL : uvh_owned_string(&headers->owned, given, text.length);
+        return uvh_option_text_refuse(message, field->key, given,
+                                      "control characters are not allowed");
+    headers->values[index] =
+        text.length == 0 ? NULL : uvh_owned_string(&headers->owned, given, text.length);
     return text.length > 0 && headers->values[index] == NULL ? UVHTTP_ENOMEM : 0;
 }
 
 int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
-                                const uvhttp_security_headers_config_t *config, char *message, size_t size)
+                                const uvhttp_security_headers_config_t *config, char *message,
+                                size_t size)
 {
     static const uvhttp_security_headers_config_t defaults = {0};
     if (headers == NULL)

@@ -1,4 +1,5 @@
-/* Signed cookies over the public API: uvhttp/signed_cookie.h, which says what is signed. The code itself comes from platform/hmac.c. */
+/* Signed cookies over the public API: uvhttp/signed_cookie.h, which says what is signed. The code
+ * itself comes from platform/hmac.c. */
 #include <uvhttp/signed_cookie.h>
 
 #include <stdio.h>
@@ -49,7 +50,8 @@ static int check(const uvhttp_cookie_signer_config_t *config, char *message, siz
     for (size_t i = 0; err == 0 && i < config->key_count; i++) {
         char name[48];
         snprintf(name, sizeof(name), "keys[%zu].length", i);
-        const struct uvh_option_range length = {name, config->keys[i].length, LEAST_KEY, MOST_KEY, "bytes"};
+        const struct uvh_option_range length = {name, config->keys[i].length, LEAST_KEY, MOST_KEY,
+                                                "bytes"};
         err = uvh_option_check(&length, 1, message, size);
     }
     return err;
@@ -60,15 +62,17 @@ static size_t signer_size(size_t key_count)
     return sizeof(struct uvhttp_cookie_signer) + key_count * sizeof(struct key);
 }
 
-int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer, const uvhttp_cookie_signer_config_t *config,
-                             char *message, size_t size)
+int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
+                             const uvhttp_cookie_signer_config_t *config, char *message,
+                             size_t size)
 {
     if (signer == NULL)
         return UVHTTP_EINVAL;
     *signer = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     int err = check(config, message, size);
     if (err == 0)
         err = uvh_hmac_available();
@@ -111,8 +115,8 @@ static int64_t read_time(const unsigned char in[TIME_SIZE])
 }
 
 /* The code of time and value, `size` bytes in `data`, under a name that is not too long. */
-static int authenticate(const struct key *key, const char *name, const unsigned char *data, size_t size,
-                        unsigned char code[UVH_HMAC_SIZE])
+static int authenticate(const struct key *key, const char *name, const unsigned char *data,
+                        size_t size, unsigned char code[UVH_HMAC_SIZE])
 {
     char message[MOST_MESSAGE];
     size_t name_size = strlen(name) + 1;
@@ -135,8 +139,8 @@ int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, u
     size_t ignored;
     length = length != NULL ? length : &ignored;
     *length = 0;
-    if (signer == NULL || out == NULL || !is_usable_name(name) || value.length > MOST_VALUE || expires < 0 ||
-        size < UVHTTP_SIGNED_SIZE(value.length))
+    if (signer == NULL || out == NULL || !is_usable_name(name) || value.length > MOST_VALUE ||
+        expires < 0 || size < UVHTTP_SIGNED_SIZE(value.length))
         return UVHTTP_EINVAL;
     write_time(bytes, expires);
     if (value.length > 0)
@@ -152,8 +156,8 @@ int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, u
 }
 
 /* 0 when one of the keys has made the code behind `said` bytes. */
-static int find_key(const struct uvhttp_cookie_signer *signer, const char *name, const unsigned char *bytes,
-                    size_t said)
+static int find_key(const struct uvhttp_cookie_signer *signer, const char *name,
+                    const unsigned char *bytes, size_t said)
 {
     for (size_t i = 0; i < signer->key_count; i++) {
         unsigned char code[UVH_HMAC_SIZE];
@@ -166,8 +170,8 @@ static int find_key(const struct uvhttp_cookie_signer *signer, const char *name,
     return UVHTTP_ESIGNATURE;
 }
 
-int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name, uvhttp_slice_t text,
-                         int64_t now, char *out, size_t size, size_t *length)
+int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
+                         uvhttp_slice_t text, int64_t now, char *out, size_t size, size_t *length)
 {
     unsigned char bytes[MOST_SIGNED + 2]; /* what uvh_base64_decode may write at most */
     size_t ignored;
@@ -198,7 +202,8 @@ static int64_t now_seconds(const uvhttp_request_t *request)
     return uvhttp_server_unix_ms(uvhttp_request_server(request)) / 1000;
 }
 
-int uvhttp_response_set_signed_cookie(uvhttp_response_t *response, const uvhttp_cookie_signer_t *signer,
+int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
+                                      const uvhttp_cookie_signer_t *signer,
                                       const uvhttp_cookie_t *cookie)
 {
     char text[UVHTTP_SIGNED_SIZE(MOST_VALUE)];
@@ -213,8 +218,8 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response, const uvhttp_
         int64_t now = now_seconds(uvhttp_response_request(response));
         expires = cookie->max_age < INT64_MAX - now ? now + cookie->max_age : 0;
     }
-    int err = uvhttp_cookie_sign(signer, cookie->name, (uvhttp_slice_t){value, strlen(value)}, expires, text,
-                                 sizeof(text), &length);
+    int err = uvhttp_cookie_sign(signer, cookie->name, (uvhttp_slice_t){value, strlen(value)},
+                                 expires, text, sizeof(text), &length);
     if (err != 0)
         return err;
     uvhttp_cookie_t sent = *cookie;
@@ -236,8 +241,8 @@ int uvhttp_request_signed_cookie(uvhttp_request_t *request, const uvhttp_cookie_
     char *out = uvhttp_request_allocate(request, size);
     if (out == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvhttp_cookie_verify(signer, name, (uvhttp_slice_t){sent, size - 1}, now_seconds(request), out,
-                                   size, &length);
+    int err = uvhttp_cookie_verify(signer, name, (uvhttp_slice_t){sent, size - 1},
+                                   now_seconds(request), out, size, &length);
     if (err == 0)
         *value = (uvhttp_slice_t){out, length};
     return err;

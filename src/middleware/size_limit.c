@@ -1,4 +1,5 @@
-/* Size limits for a part of a server: uvhttp/size_limit.h. The server itself counts; here stands only who is counted. */
+/* Size limits for a part of a server: uvhttp/size_limit.h. The server itself counts; here stands
+ * only who is counted. */
 #include <uvhttp/size_limit.h>
 
 #include <stdio.h>
@@ -21,16 +22,19 @@ int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_c
     *limit = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     if (config->max_request_body == 0 && config->max_response_body == 0) {
-        snprintf(message, message != NULL ? size : 0,
-                 "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
+        snprintf(
+            message, message != NULL ? size : 0,
+            "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
         return UVHTTP_ECONFIG;
     }
     struct uvhttp_size_limit *made = uvh_alloc(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    *made = (struct uvhttp_size_limit){allocator, config->max_request_body, config->max_response_body};
+    *made =
+        (struct uvhttp_size_limit){allocator, config->max_request_body, config->max_response_body};
     *limit = made;
     return 0;
 }
@@ -41,13 +45,16 @@ void uvhttp_size_limit_free(uvhttp_size_limit_t *limit)
         uvh_free(limit->allocator, limit);
 }
 
-int uvhttp_size_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *limit)
+int uvhttp_size_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                     void *limit)
 {
     const struct uvhttp_size_limit *with = limit;
     if (with == NULL)
         return UVHTTP_EINVAL;
     if (with->max_response_body != 0)
         uvhttp_response_limit_body(response, with->max_response_body);
-    int err = with->max_request_body == 0 ? 0 : uvhttp_request_limit_body(request, with->max_request_body);
+    int err = with->max_request_body == 0
+                  ? 0
+                  : uvhttp_request_limit_body(request, with->max_request_body);
     return err != 0 ? err : UVHTTP_DECLINED;
 }

@@ -1,5 +1,6 @@
-/* See token_buckets.h. The arithmetic is that of the "generic cell rate algorithm" (ITU-T I.371, annex A): a token moves the moment at which the bucket
- * is full by one interval, and there is none when that would be more than `burst` intervals ahead. */
+/* See token_buckets.h. The arithmetic is that of the "generic cell rate algorithm" (ITU-T I.371,
+ * annex A): a token moves the moment at which the bucket is full by one interval, and there is none
+ * when that would be more than `burst` intervals ahead. */
 #include "middleware/token_buckets.h"
 
 #include "base/alloc.h"

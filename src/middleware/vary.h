@@ -6,7 +6,8 @@
 
 #include <uvhttp/response.h>
 
-/* Adds a field's name to Vary, unless it stands there or everything does; `lower` is the same in lower case. Errors of uvhttp_response_add_header. */
+/* Adds a field's name to Vary, unless it stands there or everything does; `lower` is the same in
+ * lower case. Errors of uvhttp_response_add_header. */
 int uvh_vary_add(uvhttp_response_t *response, const char *name, const char *lower);
 
 #endif

@@ -1,4 +1,5 @@
-/* The loop is woken under the lock: whoever shuts the inbox and closes the handle then does so after every uv_async_send. */
+/* The loop is woken under the lock: whoever shuts the inbox and closes the handle then does so
+ * after every uv_async_send. */
 #include "net/inbox.h"
 
 int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)

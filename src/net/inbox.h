@@ -1,8 +1,9 @@
 /* Letters to a loop from any thread: a list behind a lock, and a handle that wakes the loop.
  *
- * Always true: letters come out in the order in which they were put in; one that was put in successfully comes out exactly once, by
- * uvh_inbox_take or uvh_inbox_shut; once it is shut nothing goes in any more. What a letter says is its own business. Called by workers, and
- * by who writes to them. */
+ * Always true: letters come out in the order in which they were put in; one that was put in
+ * successfully comes out exactly once, by uvh_inbox_take or uvh_inbox_shut; once it is shut nothing
+ * goes in any more. What a letter says is its own business. Called by workers, and by who writes to
+ * them. */
 #ifndef UVH_NET_INBOX_H
 #define UVH_NET_INBOX_H
 
@@ -25,7 +26,8 @@ struct uvh_inbox {
     bool shut;
 };
 
-/* `woken` runs on the loop after letters were put in, and after uvh_inbox_wake. 0 or libuv's code, and then nothing is left open. */
+/* `woken` runs on the loop after letters were put in, and after uvh_inbox_wake. 0 or libuv's code,
+ * and then nothing is left open. */
 int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken);
 
 /* Any thread. False when it is shut: the letter stays the caller's. */
@@ -46,7 +48,8 @@ struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox);
 /* Letters go in again, since what the last ones said is not the end. */
 void uvh_inbox_reopen(struct uvh_inbox *inbox);
 
-/* Shut, and its handle closed: gives back the lock. Other threads may have to be told by then that it is shut, so it comes with the memory. */
+/* Shut, and its handle closed: gives back the lock. Other threads may have to be told by then that
+ * it is shut, so it comes with the memory. */
 void uvh_inbox_release(struct uvh_inbox *inbox);
 
 #endif

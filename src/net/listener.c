@@ -6,7 +6,8 @@
 #include "base/compiler.h"
 #include "platform/socket.h"
 
-enum { ACCEPTS_PER_TURN = 64 }; /* so that a flood of connections does not starve those that are open */
+/* so that a flood of connections does not starve those that are open */
+enum { ACCEPTS_PER_TURN = 64 };
 
 void uvh_listener_pause(struct uvh_listener *listener)
 {
@@ -51,7 +52,8 @@ int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socke
         return err;
     listener->socket = socket;
     listener->paused = false;
-    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start checks. */
+    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start
+     * checks. */
     return uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
 

@@ -1,4 +1,5 @@
-/* Threads are started when there is something to look up and end when there is nothing more, so a program that asks for a name once in a while has none. */
+/* Threads are started when there is something to look up and end when there is nothing more, so a
+ * program that asks for a name once in a while has none. */
 #include "net/lookup.h"
 
 #include <stdio.h>
@@ -57,7 +58,8 @@ static void let_go(struct uvh_lookup *lookup)
 
 /* ---- on a thread ---- */
 
-/* With libuv's function all the same, which knows about international names and has a code for each error. Without a callback it is synchronous, and of its loop it only counts the requests: one
+/* With libuv's function all the same, which knows about international names and has a code for each
+ * error. Without a callback it is synchronous, and of its loop it only counts the requests: one
  * that nobody runs will do, and costs no descriptors. */
 static int look_up(const struct uvh_lookup *lookup, struct addrinfo **found)
 {
@@ -163,8 +165,8 @@ bool uvh_lookup_literal(const char *host, int port, union uvh_address *address)
     return uv_ip4_addr(host, port, &address->v4) == 0 || uv_ip6_addr(host, port, &address->v6) == 0;
 }
 
-int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host, int port, uvh_lookup_cb done,
-                     void *arg)
+int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host, int port,
+                     uvh_lookup_cb done, void *arg)
 {
     size_t size = strlen(host) + 1;
     *out = NULL;

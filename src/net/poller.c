@@ -1,4 +1,5 @@
-/* One epoll set behind one uv_poll_t, which is level-triggered: what is left after a batch is reported again. */
+/* One epoll set behind one uv_poll_t, which is level-triggered: what is left after a batch is
+ * reported again. */
 #include "net/poller.h"
 
 #include "base/compiler.h"
@@ -49,7 +50,8 @@ static void on_readable(uv_poll_t *watch, int status, int events)
     free_removed(poller);
 }
 
-int uvh_poller_init(struct uvh_poller *poller, uv_loop_t *loop, const struct uvh_poller_callbacks *callbacks)
+int uvh_poller_init(struct uvh_poller *poller, uv_loop_t *loop,
+                    const struct uvh_poller_callbacks *callbacks)
 {
     *poller = (struct uvh_poller){.loop = loop, .callbacks = callbacks};
     poller->set = uvh_epoll_open();
@@ -69,7 +71,8 @@ static int start_watching(struct uvh_poller *poller)
     uv_idle_init(poller->loop, &poller->sweep);
     poller->sweep.data = data;
     uv_unref((uv_handle_t *)&poller->watch);
-    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start checks. */
+    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start
+     * checks. */
     return uv_poll_start(&poller->watch, UV_READABLE, on_readable);
 }
 
@@ -107,7 +110,8 @@ int uvh_poller_add(struct uvh_poller *poller, struct uvh_poller_socket *socket, 
 
 void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *socket)
 {
-    /* Closing alone would leave it in the set while a child process has a copy of the descriptor. */
+    /* Closing alone would leave it in the set while a child process has a copy of the
+     * descriptor. */
     uvh_epoll_remove(poller->set, socket->fd);
     uvh_socket_close(socket->fd);
     socket->fd = -1;
@@ -121,13 +125,15 @@ void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *sock
 
 #else
 
-enum { NOTHING = UV_PRIORITIZED }; /* libuv wants some event to watch; errors are reported with any */
+/* libuv wants some event to watch; errors are reported with any */
+enum { NOTHING = UV_PRIORITIZED };
 
 static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct uvh_poller_socket *socket = UVH_CONTAINER_OF(poll, struct uvh_poller_socket, poll);
     struct uvh_poller *poller = socket->poller;
-    if (status != 0) { /* libuv has stopped watching; what is wrong shows when it is read or written */
+    /* libuv has stopped watching; what is wrong shows when it is read or written */
+    if (status != 0) {
         socket->watched = 0;
         socket->failed = socket->readable = socket->writable = true;
     }
@@ -141,7 +147,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
         uvh_poller_update(socket);
 }
 
-int uvh_poller_init(struct uvh_poller *poller, uv_loop_t *loop, const struct uvh_poller_callbacks *callbacks)
+int uvh_poller_init(struct uvh_poller *poller, uv_loop_t *loop,
+                    const struct uvh_poller_callbacks *callbacks)
 {
     *poller = (struct uvh_poller){.loop = loop, .callbacks = callbacks};
     return 0;
@@ -172,9 +179,10 @@ int uvh_poller_add(struct uvh_poller *poller, struct uvh_poller_socket *socket, 
 
 void uvh_poller_update(struct uvh_poller_socket *socket)
 {
-    unsigned wanted =
-        (socket->readable ? 0u : (unsigned)UV_READABLE) | (socket->writable ? 0u : (unsigned)UV_WRITABLE) |
-        (socket->peer_ended ? 0u : (unsigned)UV_DISCONNECT) | (socket->urgent ? 0u : (unsigned)NOTHING);
+    unsigned wanted = (socket->readable ? 0u : (unsigned)UV_READABLE) |
+                      (socket->writable ? 0u : (unsigned)UV_WRITABLE) |
+                      (socket->peer_ended ? 0u : (unsigned)UV_DISCONNECT) |
+                      (socket->urgent ? 0u : (unsigned)NOTHING);
     if (wanted == 0)
         wanted = NOTHING;
     if (wanted == socket->watched)
@@ -185,7 +193,8 @@ void uvh_poller_update(struct uvh_poller_socket *socket)
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct uvh_poller_socket *socket = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_poller_socket, poll);
+    struct uvh_poller_socket *socket =
+        UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_poller_socket, poll);
     socket->poller->callbacks->removed(socket);
 }
 

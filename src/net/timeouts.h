@@ -1,7 +1,9 @@
-/* Timeouts of one length as lists ordered by deadline: arming, re-arming and cancelling are O(1), and no connection owns a timer.
+/* Timeouts of one length as lists ordered by deadline: arming, re-arming and cancelling are O(1),
+ * and no connection owns a timer.
  *
- * Always true: all members of a list have the same timeout, and the clock never goes back, so the first member is the next to
- * expire. A member is in exactly one list or in none. Time is an argument (milliseconds of the loop's clock). */
+ * Always true: all members of a list have the same timeout, and the clock never goes back, so the
+ * first member is the next to expire. A member is in exactly one list or in none. Time is an
+ * argument (milliseconds of the loop's clock). */
 #ifndef UVH_NET_TIMEOUTS_H
 #define UVH_NET_TIMEOUTS_H
 
@@ -29,8 +31,8 @@ struct uvh_timeout_lengths {
 };
 
 /* The list of a length that is among them. */
-static inline struct uvh_timeout_list *uvh_timeout_lengths_find(const struct uvh_timeout_lengths *lengths,
-                                                                uint64_t length_ms)
+static inline struct uvh_timeout_list *
+uvh_timeout_lengths_find(const struct uvh_timeout_lengths *lengths, uint64_t length_ms)
 {
     struct uvh_timeout_list *list = lengths->lists; /* few: mostly one or two */
     while (list->length_ms != length_ms)
@@ -53,9 +55,11 @@ static inline void uvh_timeout_init(struct uvh_timeout *timeout)
 }
 
 /* Moves the timeout to the end of this list, from whichever it was in, with a new deadline. */
-static inline void uvh_timeout_arm(struct uvh_timeout_list *list, struct uvh_timeout *timeout, uint64_t now)
+static inline void uvh_timeout_arm(struct uvh_timeout_list *list, struct uvh_timeout *timeout,
+                                   uint64_t now)
 {
-    timeout->deadline = list->length_ms == UVH_TIMEOUT_NEVER ? UVH_TIMEOUT_NEVER : now + list->length_ms;
+    timeout->deadline =
+        list->length_ms == UVH_TIMEOUT_NEVER ? UVH_TIMEOUT_NEVER : now + list->length_ms;
     uvh_list_remove(&timeout->link);
     uvh_list_append(&list->members, &timeout->link);
 }
@@ -68,11 +72,13 @@ static inline void uvh_timeout_cancel(struct uvh_timeout *timeout)
 /* The first member, or NULL. */
 struct uvh_timeout *uvh_timeout_first(struct uvh_timeout_list *list);
 
-/* The first member whose deadline has come, or NULL. It stays in the list: the caller arms it anew or cancels it. */
+/* The first member whose deadline has come, or NULL. It stays in the list: the caller arms it anew
+ * or cancels it. */
 struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t now);
 
-/* Any length up to 2^31 ms is rounded up to one of these, so that a list for each is few enough: all up to 16, then eight between a power of two and
- * the next, which is less than an eighth more than was asked for. */
+/* Any length up to 2^31 ms is rounded up to one of these, so that a list for each is few enough:
+ * all up to 16, then eight between a power of two and the next, which is less than an eighth more
+ * than was asked for. */
 enum { UVH_TIMEOUT_STEPS = 232, UVH_TIMEOUT_STEP_FIRST_BITS = 4 };
 #define UVH_TIMEOUT_STEP_MOST ((uint32_t)1 << 31)
 

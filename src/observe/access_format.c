@@ -1,4 +1,5 @@
-/* A pattern is compiled to a list of pieces once; a line is written piece by piece, with room kept for all that must still follow. */
+/* A pattern is compiled to a list of pieces once; a line is written piece by piece, with room kept
+ * for all that must still follow. */
 #include "observe/access_format.h"
 
 #include <string.h>
@@ -61,7 +62,8 @@ const char uvh_access_format_common[] = "{client} - {user} [{time}] \"{request}\
 const char uvh_access_format_combined[] =
     "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"{referer}\" \"{user_agent}\"";
 const char uvh_access_format_json[] =
-    "{{\"time\":\"{time_iso}\",\"client\":{client},\"user\":{user},\"method\":{method},\"target\":{target},"
+    "{{\"time\":\"{time_iso}\",\"client\":{client},\"user\":{user},\"method\":{method},\"target\":{"
+    "target},"
     "\"protocol\":{protocol},\"host\":{host},\"status\":{status},\"bytes\":{bytes},"
     "\"duration_ms\":{duration_ms},\"referer\":{referer},\"user_agent\":{user_agent},"
     "\"request_id\":{request_id},\"aborted\":{aborted}}";
@@ -72,8 +74,8 @@ static bool add_piece(struct uvh_access_format *format, enum name name, size_t l
 {
     if (format->piece_count == UVH_ACCESS_PIECES)
         return false;
-    format->pieces[format->piece_count++] =
-        (struct uvh_access_piece){(unsigned char)name, (uint16_t)format->text_length, (uint16_t)length};
+    format->pieces[format->piece_count++] = (struct uvh_access_piece){
+        (unsigned char)name, (uint16_t)format->text_length, (uint16_t)length};
     return true;
 }
 
@@ -88,7 +90,8 @@ static bool add_text(struct uvh_access_format *format, char byte)
     return true;
 }
 
-/* `text` is what follows an open brace. Returns what follows the closing one; NULL when there is none or the name is unknown. */
+/* `text` is what follows an open brace. Returns what follows the closing one; NULL when there is
+ * none or the name is unknown. */
 static const char *add_value(struct uvh_access_format *format, const char *text)
 {
     const char *end = strchr(text, '}');
@@ -126,7 +129,8 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
             return UVHTTP_EINVAL;
         pattern += *pattern == '{' ? 2 : 1;
     }
-    format->value_room = UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->piece_count * NUMBER_SIZE;
+    format->value_room =
+        UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->piece_count * NUMBER_SIZE;
     return 0;
 }
 
@@ -159,8 +163,8 @@ static bool put_hex(struct room *room, const char *mark, unsigned char byte)
     return put(room, escaped, length + 2);
 }
 
-/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room: from `first` on, which is the space or what
- * follows it. Returns how many there were. */
+/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room:
+ * from `first` on, which is the space or what follows it. Returns how many there were. */
 static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char first)
 {
     size_t end = at;
@@ -173,7 +177,8 @@ static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char
     return count;
 }
 
-/* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash, as Apache has it. */
+/* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash,
+ * as Apache has it. */
 static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
 {
     size_t i = put_plain(room, value, 0, first);
@@ -189,7 +194,8 @@ static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
     }
 }
 
-/* One character for a JSON string, or what stands for one byte that is none. False when it does not fit. */
+/* One character for a JSON string, or what stands for one byte that is none. False when it does not
+ * fit. */
 static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
 {
     /* DEL and the control characters U+0080 to U+009F steer terminals, too. */
@@ -273,8 +279,8 @@ static void put_request(struct room *room, const uvhttp_access_facts_t *facts, b
 }
 
 /* Returns the length of what was written, `most` at most. */
-static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *facts, enum name name,
-                           bool json)
+static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *facts,
+                           enum name name, bool json)
 {
     uvhttp_slice_t value = name == REQUEST ? facts->method : value_of(facts, name);
     struct room room = {out, out + most - 1}; /* one byte for the closing quote */
@@ -353,8 +359,8 @@ static size_t write_flag(char *out, bool flag, bool json)
     return strlen(text);
 }
 
-static size_t write_number(char *out, const uvhttp_outcome_t *outcome, enum name name, int zone_minutes,
-                           bool json)
+static size_t write_number(char *out, const uvhttp_outcome_t *outcome, enum name name,
+                           int zone_minutes, bool json)
 {
     int64_t unix_ms = outcome->unix_ms < 0 ? 0 : outcome->unix_ms;
     switch (name) {
@@ -381,8 +387,9 @@ static size_t write_number(char *out, const uvhttp_outcome_t *outcome, enum name
     }
 }
 
-size_t uvh_access_format_line(const struct uvh_access_format *format, const uvhttp_access_facts_t *facts,
-                              int zone_minutes, char out[UVH_ACCESS_LINE_SIZE])
+size_t uvh_access_format_line(const struct uvh_access_format *format,
+                              const uvhttp_access_facts_t *facts, int zone_minutes,
+                              char out[UVH_ACCESS_LINE_SIZE])
 {
     char *at = out;
     size_t room = format->value_room;
@@ -395,7 +402,8 @@ size_t uvh_access_format_line(const struct uvh_access_format *format, const uvht
         } else if (name > LAST_STRING) {
             at += write_number(at, &facts->outcome, name, zone_minutes, format->json);
         } else {
-            /* NUMBER_SIZE was set aside for each piece, so the last one has that much even when the room is used up. */
+            /* NUMBER_SIZE was set aside for each piece, so the last one has that much even when the
+             * room is used up. */
             size_t share = UVH_ACCESS_VALUE_SIZE - NUMBER_SIZE;
             size_t most = (room < share ? room : share) + NUMBER_SIZE;
             size_t length = write_string(at, most, facts, name, format->json);

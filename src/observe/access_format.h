@@ -1,7 +1,9 @@
-/* A line of the access log as a pure function: facts and a format in, bytes out. Called by access_log.c.
+/* A line of the access log as a pure function: facts and a format in, bytes out. Called by
+ * access_log.c.
  *
- * Always true: a line ends with its only '\n' and is at most UVH_ACCESS_LINE_SIZE bytes long; bytes of the client are never copied without
- * being escaped, and a value that is cut is never cut within an escape; in JSON a line is a valid object in UTF-8 whatever the facts hold. */
+ * Always true: a line ends with its only '\n' and is at most UVH_ACCESS_LINE_SIZE bytes long; bytes
+ * of the client are never copied without being escaped, and a value that is cut is never cut within
+ * an escape; in JSON a line is a valid object in UTF-8 whatever the facts hold. */
 #ifndef UVH_OBSERVE_ACCESS_FORMAT_H
 #define UVH_OBSERVE_ACCESS_FORMAT_H
 
@@ -41,7 +43,8 @@ extern const char uvh_access_format_json[];
 int uvh_access_format_compile(struct uvh_access_format *format, const char *pattern, bool json);
 
 /* Writes the line with its end and returns its length. `zone_minutes`: local time minus UTC. */
-size_t uvh_access_format_line(const struct uvh_access_format *format, const uvhttp_access_facts_t *facts,
-                              int zone_minutes, char out[UVH_ACCESS_LINE_SIZE]);
+size_t uvh_access_format_line(const struct uvh_access_format *format,
+                              const uvhttp_access_facts_t *facts, int zone_minutes,
+                              char out[UVH_ACCESS_LINE_SIZE]);
 
 #endif

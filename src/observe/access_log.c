@@ -1,5 +1,5 @@
-/* The access log over the public API: facts of an exchange become a line (access_format.c), which goes to the file on a thread of its own
- * (platform/line_writer.c). */
+/* The access log over the public API: facts of an exchange become a line (access_format.c), which
+ * goes to the file on a thread of its own (platform/line_writer.c). */
 #include <uvhttp/access_log.h>
 #include <uvhttp/auth.h>
 #include <uvhttp/error.h>
@@ -26,16 +26,20 @@ struct uvhttp_access_log {
     const uvhttp_allocator_t *allocator;
     struct uvh_line_writer *writer;
     _Atomic uint64_t
-        zone; /* the quarter of an hour since 1970, and in the low 16 bits the offset in it + 32768; see zone_minutes */
+        /* the quarter of an hour since 1970, and in the low 16 bits the offset in it + 32768; see
+         * zone_minutes */
+        zone;
     struct uvh_access_format format;
 };
 
-/* Local time minus UTC, from libc once in a quarter of an hour: its time zone lies behind a lock. */
+/* Local time minus UTC, from libc once in a quarter of an hour: its time zone lies behind a
+ * lock. */
 static int zone_minutes(struct uvhttp_access_log *log, int64_t unix_ms)
 {
     enum { BIAS = 32768 };
     int64_t seconds = unix_ms < 0 ? 0 : unix_ms / 1000;
-    uint64_t quarter = (uint64_t)seconds / ZONE_SECONDS + 1; /* never 0, which is what `zone` begins with */
+    /* never 0, which is what `zone` begins with */
+    uint64_t quarter = (uint64_t)seconds / ZONE_SECONDS + 1;
     uint64_t known = atomic_load_explicit(&log->zone, memory_order_relaxed);
     if (known >> 16 != quarter) {
         known = quarter << 16 | (uint64_t)(uvh_clock_zone_minutes(seconds) + BIAS);
@@ -47,10 +51,10 @@ static int zone_minutes(struct uvhttp_access_log *log, int64_t unix_ms)
 static size_t write_notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE], void *arg)
 {
     const struct uvh_access_format *format = arg;
-    int length =
-        format->json
-            ? snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "{\"dropped\":%llu}\n", (unsigned long long)count)
-            : snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "%llu lines dropped\n", (unsigned long long)count);
+    int length = format->json ? snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "{\"dropped\":%llu}\n",
+                                         (unsigned long long)count)
+                              : snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "%llu lines dropped\n",
+                                         (unsigned long long)count);
     return (size_t)length;
 }
 
@@ -76,7 +80,8 @@ int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_co
     *log = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     size_t size = config->buffer_size != 0 ? config->buffer_size : DEFAULT_BUFFER_SIZE;
     if (config->path == NULL || config->path[0] == '\0' || size < LEAST_BUFFER_SIZE ||
         size > MOST_BUFFER_SIZE)
@@ -88,15 +93,16 @@ int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_co
     int err = compile(&opened->format, config);
     if (err == 0)
         err = uvh_line_writer_open(
-            &opened->writer, &(struct uvh_line_writer_config){
-                                 .path = config->path,
-                                 .buffer_size = size,
-                                 .flush_ms = config->flush_ms != 0 ? config->flush_ms : DEFAULT_FLUSH_MS,
-                                 .notice = write_notice,
-                                 .notice_arg = &opened->format,
-                                 .log = config->log,
-                                 .log_arg = config->log_arg,
-                                 .allocator = allocator});
+            &opened->writer,
+            &(struct uvh_line_writer_config){.path = config->path,
+                                             .buffer_size = size,
+                                             .flush_ms = config->flush_ms != 0 ? config->flush_ms
+                                                                               : DEFAULT_FLUSH_MS,
+                                             .notice = write_notice,
+                                             .notice_arg = &opened->format,
+                                             .log = config->log,
+                                             .log_arg = config->log_arg,
+                                             .allocator = allocator});
     if (err != 0) {
         uvh_free(allocator, opened);
         return err;
@@ -126,7 +132,8 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
     struct uvhttp_access_log *to = log;
     if (to == NULL || outcome == NULL)
         return;
-    /* Without one of the server's own, what the client has sent: the one field that has to be searched for. */
+    /* Without one of the server's own, what the client has sent: the one field that has to be
+     * searched for. */
     const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
     if (id == NULL && to->format.needs_request_id)
         id = uvhttp_request_header(request, "x-request-id");

@@ -1,5 +1,6 @@
-/* Subscribers are members of a ring, embedded in their exchange's memory. What is sent to one may end its exchange and, by callbacks, those of others, so
- * whoever walks the ring stands on a place in it (struct walk) that moves on when the member under it goes. */
+/* Subscribers are members of a ring, embedded in their exchange's memory. What is sent to one may
+ * end its exchange and, by callbacks, those of others, so whoever walks the ring stands on a place
+ * in it (struct walk) that moves on when the member under it goes. */
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
 
@@ -59,8 +60,10 @@ static void end_stream(struct subscriber *one)
     (void)uvhttp_response_end(response); /* it may have ended already */
 }
 
-/* Calls `visit` for all that are there when their turn comes, which includes those that have come meanwhile. */
-static void for_each(uvhttp_event_hub_t *hub, void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
+/* Calls `visit` for all that are there when their turn comes, which includes those that have come
+ * meanwhile. */
+static void for_each(uvhttp_event_hub_t *hub,
+                     void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
                      uvhttp_slice_t bytes)
 {
     struct walk walk = {.next = hub->subscribers.next, .outer = hub->walks};

@@ -25,8 +25,8 @@ add(struct text *text, const char *format, ...)
     bool full = text->length >= text->size;
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(full ? NULL : text->out + text->length, full ? 0 : text->size - text->length,
-                           format, arguments);
+    int length = vsnprintf(full ? NULL : text->out + text->length,
+                           full ? 0 : text->size - text->length, format, arguments);
     va_end(arguments);
     text->length += (size_t)length;
 }
@@ -37,7 +37,8 @@ static void begin(struct text *text, const char *name, const char *type, const c
     add(text, "# HELP uvhttp_%s %s\n# TYPE uvhttp_%s %s\n", name, help, name, type);
 }
 
-static void single(struct text *text, const char *name, const char *type, const char *help, uint64_t value)
+static void single(struct text *text, const char *name, const char *type, const char *help,
+                   uint64_t value)
 {
     begin(text, name, type, help);
     add(text, "uvhttp_%s %llu\n", name, (unsigned long long)value);
@@ -55,7 +56,8 @@ static void add_seconds(struct text *text, uint64_t microseconds)
         (unsigned long long)(microseconds % 1000000));
 }
 
-static void seconds_counter(struct text *text, const char *name, const char *help, uint64_t microseconds)
+static void seconds_counter(struct text *text, const char *name, const char *help,
+                            uint64_t microseconds)
 {
     begin(text, name, "counter", help);
     add(text, "uvhttp_%s", name);
@@ -70,8 +72,8 @@ static void connections(struct text *text, const uvhttp_stats_t *stats)
     add(text, "uvhttp_connections{state=\"idle\"} %zu\n", stats->idle_connections);
     counter(text, "accepted_connections_total", "Connections accepted, rejected ones included.",
             stats->total_connections);
-    counter(text, "rejected_connections_total", "Connections turned away because of max_connections.",
-            stats->rejected_connections);
+    counter(text, "rejected_connections_total",
+            "Connections turned away because of max_connections.", stats->rejected_connections);
 }
 
 static void tls(struct text *text, const uvhttp_stats_t *stats)
@@ -83,9 +85,10 @@ static void tls(struct text *text, const uvhttp_stats_t *stats)
         (unsigned long long)stats->tls_resumed);
     add(text, "uvhttp_tls_handshakes_total{result=\"failed\"} %llu\n",
         (unsigned long long)stats->tls_failures);
-    counter(text, "tls_queued_handshakes_total", "TLS handshakes that waited because of max_handshakes.",
-            stats->tls_waited);
-    counter(text, "tls_early_requests_total", "Requests that came as early data.", stats->early_requests);
+    counter(text, "tls_queued_handshakes_total",
+            "TLS handshakes that waited because of max_handshakes.", stats->tls_waited);
+    counter(text, "tls_early_requests_total", "Requests that came as early data.",
+            stats->early_requests);
     counter(text, "tls_offloaded_connections_total", "TLS connections that the kernel encrypts.",
             stats->tls_offloaded);
     if (stats->tls_expires == 0)
@@ -97,8 +100,10 @@ static void tls(struct text *text, const uvhttp_stats_t *stats)
 
 static void jobs(struct text *text, const char *lane, const uvhttp_job_stats_t *stats)
 {
-    add(text, "uvhttp_jobs{lane=\"%s\",state=\"pending\"} %llu\n", lane, (unsigned long long)stats->pending);
-    add(text, "uvhttp_jobs{lane=\"%s\",state=\"running\"} %llu\n", lane, (unsigned long long)stats->running);
+    add(text, "uvhttp_jobs{lane=\"%s\",state=\"pending\"} %llu\n", lane,
+        (unsigned long long)stats->pending);
+    add(text, "uvhttp_jobs{lane=\"%s\",state=\"running\"} %llu\n", lane,
+        (unsigned long long)stats->running);
 }
 
 static void requests(struct text *text, const uvhttp_stats_t *stats)
@@ -109,20 +114,28 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
             stats->total_requests);
     begin(text, "responses_total", "counter", "Responses, by the class of their status.");
     for (unsigned i = 0; i < UVH_COUNT_OF(responses); i++)
-        add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1, (unsigned long long)responses[i]);
-    counter(text, "parse_errors_total", "Requests refused because of their bytes.", stats->parse_errors);
+        add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1,
+            (unsigned long long)responses[i]);
+    counter(text, "parse_errors_total", "Requests refused because of their bytes.",
+            stats->parse_errors);
     counter(text, "timeouts_total", "Connections ended by one of the timeouts.", stats->timeouts);
-    counter(text, "aborted_exchanges_total", "Exchanges whose client left before the response was complete.",
+    counter(text, "aborted_exchanges_total",
+            "Exchanges whose client left before the response was complete.",
             stats->aborted_exchanges);
     counter(text, "received_bytes_total", "Bytes received from clients.", stats->bytes_received);
     counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
-    begin(text, "cache_lookups_total", "counter", "Looks into caches, of static files for instance.");
-    add(text, "uvhttp_cache_lookups_total{result=\"hit\"} %llu\n", (unsigned long long)stats->cache_hits);
-    add(text, "uvhttp_cache_lookups_total{result=\"miss\"} %llu\n", (unsigned long long)stats->cache_misses);
-    begin(text, "jobs", "gauge", "Jobs now, by lane, and by what they do: wait for a thread, or have one.");
+    begin(text, "cache_lookups_total", "counter",
+          "Looks into caches, of static files for instance.");
+    add(text, "uvhttp_cache_lookups_total{result=\"hit\"} %llu\n",
+        (unsigned long long)stats->cache_hits);
+    add(text, "uvhttp_cache_lookups_total{result=\"miss\"} %llu\n",
+        (unsigned long long)stats->cache_misses);
+    begin(text, "jobs", "gauge",
+          "Jobs now, by lane, and by what they do: wait for a thread, or have one.");
     jobs(text, "quick", &stats->quick_jobs);
     jobs(text, "heavy", &stats->heavy_jobs);
-    begin(text, "rejected_jobs_total", "counter", "Jobs refused because the queue of their lane was full.");
+    begin(text, "rejected_jobs_total", "counter",
+          "Jobs refused because the queue of their lane was full.");
     add(text, "uvhttp_rejected_jobs_total{lane=\"quick\"} %llu\n",
         (unsigned long long)stats->quick_jobs.rejected);
     add(text, "uvhttp_rejected_jobs_total{lane=\"heavy\"} %llu\n",
@@ -133,7 +146,8 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
         (unsigned long long)stats->blocking_handlers.pending);
     add(text, "uvhttp_blocking_handlers{state=\"running\"} %llu\n",
         (unsigned long long)stats->blocking_handlers.running);
-    counter(text, "rejected_blocking_handlers_total", "Requests of blocking routes refused by a full queue.",
+    counter(text, "rejected_blocking_handlers_total",
+            "Requests of blocking routes refused by a full queue.",
             stats->blocking_handlers.rejected);
     begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
     add(text, "uvhttp_memory_bytes %llu\n", (unsigned long long)stats->memory);
@@ -147,19 +161,21 @@ static void add_sum_and_count(struct text *text, const char *name, const uvhttp_
 }
 
 /* Buckets can be added up over processes, which percentiles cannot. */
-static void histogram(struct text *text, const char *name, const char *help, const uvhttp_latency_t *latency)
+static void histogram(struct text *text, const char *name, const char *help,
+                      const uvhttp_latency_t *latency)
 {
     begin(text, name, "histogram", help);
     for (unsigned i = 0; i < UVHTTP_LATENCY_BOUNDS; i++) {
         unsigned long long bound = 64ULL << i; /* microseconds */
-        add(text, "uvhttp_%s_bucket{le=\"%llu.%06llu\"} %llu\n", name, bound / 1000000, bound % 1000000,
-            (unsigned long long)latency->below[i]);
+        add(text, "uvhttp_%s_bucket{le=\"%llu.%06llu\"} %llu\n", name, bound / 1000000,
+            bound % 1000000, (unsigned long long)latency->below[i]);
     }
     add(text, "uvhttp_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)latency->count);
     add_sum_and_count(text, name, latency);
 }
 
-static void summary(struct text *text, const char *name, const char *help, const uvhttp_latency_t *latency)
+static void summary(struct text *text, const char *name, const char *help,
+                    const uvhttp_latency_t *latency)
 {
     static const char *const quantiles[] = {"0.5", "0.9", "0.99", "0.999", "1"};
     const uint64_t values[] = {latency->p50_us, latency->p90_us, latency->p99_us, latency->p999_us,
@@ -194,12 +210,13 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     connections(&text, stats);
     tls(&text, stats);
     requests(&text, stats);
-    histogram(&text, "request_duration_seconds", "Time from a request's head to the end of its response.",
-              &stats->latency);
+    histogram(&text, "request_duration_seconds",
+              "Time from a request's head to the end of its response.", &stats->latency);
     summary(&text, "request_latency_seconds",
             "The same as percentiles since the start; quantile 1 is the longest.", &stats->latency);
     summary(&text, "loop_delay_seconds",
-            "How long an event waited at most until the event loop looked at it: the length of loop turns.",
+            "How long an event waited at most until the event loop looked at it: the length of "
+            "loop turns.",
             &stats->loop_delay);
     seconds_counter(&text, "loop_busy_seconds_total", "Time in which event loops worked.",
                     stats->loop_busy_us);
@@ -229,7 +246,8 @@ size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
     return length;
 }
 
-int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *server)
+int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                  void *server)
 {
     uvhttp_stats_t stats;
     if (uvhttp_server_read_stats(server, &stats) != 0)

@@ -1,4 +1,5 @@
-/* Lines are looked for only when a field is there at all, which most requests' conditions are not. See field_lines.h. */
+/* Lines are looked for only when a field is there at all, which most requests' conditions are not.
+ * See field_lines.h. */
 #include "options/field_lines.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 
 #include "codec/fields/field.h"
 
-/* The value of the next line of that name from `*index` on, which moves behind it; base NULL behind the last. */
+/* The value of the next line of that name from `*index` on, which moves behind it; base NULL behind
+ * the last. */
 static uvhttp_slice_t next_line(uvhttp_request_t *request, uvhttp_field_id_t id, size_t *index)
 {
     uvhttp_slice_t wanted = uvh_field_name(id);
@@ -48,14 +50,17 @@ int uvh_field_lines_join(uvhttp_request_t *request, uvhttp_field_id_t id, uvhttp
     return 0;
 }
 
-int uvh_field_lines_join_conditions(uvhttp_request_t *request, struct uvh_conditional_fields *fields)
+int uvh_field_lines_join_conditions(uvhttp_request_t *request,
+                                    struct uvh_conditional_fields *fields)
 {
     int err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_MATCH, &fields->if_match);
     if (err == 0)
         err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_NONE_MATCH, &fields->if_none_match);
     if (err == 0)
-        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_MODIFIED_SINCE, &fields->if_modified_since);
+        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_MODIFIED_SINCE,
+                                   &fields->if_modified_since);
     if (err == 0)
-        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE, &fields->if_unmodified_since);
+        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_UNMODIFIED_SINCE,
+                                   &fields->if_unmodified_since);
     return err;
 }

@@ -5,7 +5,8 @@
 #include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
-/* UVHTTP_EFROZEN when the server listens, or has. Only its router says so, of whatever is added: here that is nothing. */
+/* UVHTTP_EFROZEN when the server listens, or has. Only its router says so, of whatever is added:
+ * here that is nothing. */
 static inline int uvh_check_not_frozen(uvhttp_server_t *server)
 {
     int err = uvhttp_server_use(server, NULL, NULL);

@@ -6,7 +6,8 @@
 
 #include <uvhttp/error.h>
 
-int uvh_option_check_array(const char *name, const void *array, size_t count, char *message, size_t size)
+int uvh_option_check_array(const char *name, const void *array, size_t count, char *message,
+                           size_t size)
 {
     if ((array == NULL) == (count == 0))
         return 0;
@@ -19,7 +20,8 @@ int uvh_option_check_array(const char *name, const void *array, size_t count, ch
     return UVHTTP_EINVAL;
 }
 
-int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message, size_t size)
+int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message,
+                     size_t size)
 {
     if (message == NULL)
         size = 0;
@@ -27,11 +29,11 @@ int uvh_option_check(const struct uvh_option_range *options, size_t count, char 
         if (option->value >= option->least && option->value <= option->most)
             continue;
         if (option->most == SIZE_MAX)
-            snprintf(message, size, "%s is %zu; allowed are %zu %s and more", option->name, option->value,
-                     option->least, option->unit);
+            snprintf(message, size, "%s is %zu; allowed are %zu %s and more", option->name,
+                     option->value, option->least, option->unit);
         else
-            snprintf(message, size, "%s is %zu; allowed are %zu to %zu %s", option->name, option->value,
-                     option->least, option->most, option->unit);
+            snprintf(message, size, "%s is %zu; allowed are %zu to %zu %s", option->name,
+                     option->value, option->least, option->most, option->unit);
         return UVHTTP_ECONFIG;
     }
     return 0;

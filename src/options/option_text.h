@@ -1,4 +1,5 @@
-/* The message about a text of an options struct that is refused, in the form of those about numbers (option_check.h).
+/* The message about a text of an options struct that is refused, in the form of those about numbers
+ * (option_check.h).
  *
  * Called by the constructors of modules. */
 #ifndef UVH_OPTIONS_OPTION_TEXT_H

@@ -1,6 +1,8 @@
-/* An object with memory of its own, which is freed at once with it: so a constructor that fails halfway has one thing to undo.
+/* An object with memory of its own, which is freed at once with it: so a constructor that fails
+ * halfway has one thing to undo.
  *
- * Always true: the object's struct begins with a struct uvh_owned. Called by the modules whose options hold strings and lists. */
+ * Always true: the object's struct begins with a struct uvh_owned. Called by the modules whose
+ * options hold strings and lists. */
 #ifndef UVH_OPTIONS_OWNED_H
 #define UVH_OPTIONS_OWNED_H
 
@@ -13,7 +15,8 @@ struct uvh_owned {
     struct uvh_owned_block *blocks;
 };
 
-/* A zeroed object of `size` bytes; NULL when memory ran out. `allocator` NULL means the system's. */
+/* A zeroed object of `size` bytes; NULL when memory ran out. `allocator` NULL means the
+ * system's. */
 void *uvh_owned_new(const uvhttp_allocator_t *allocator, size_t size);
 
 /* `size` zeroed bytes that belong to the object, aligned for any type; NULL when memory ran out. */

@@ -1,6 +1,7 @@
-/* openat2 where the kernel has it; elsewhere a walk that opens one name at a time without following links and resolves each link by hand
- * in the text of the path. Links that have to belong to the owner of what they lead to are walked by hand in any case, since no system
- * call compares owners. */
+/* openat2 where the kernel has it; elsewhere a walk that opens one name at a time without
+ * following links and resolves each link by hand in the text of the path. Links that have to
+ * belong to the owner of what they lead to are walked by hand in any case, since no system call
+ * compares owners. */
 #include "platform/beneath.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ enum {
 /* One result of a walk beside descriptors and errors: the path was rewritten, begin anew. */
 enum { WALK_AGAIN = INT_MIN };
 
-/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in the current walk. */
+/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in
+ * the current walk. */
 struct walk {
     char path[PATH_MAX];
     size_t length;
@@ -63,8 +65,8 @@ static int walk_splice(struct walk *walk, size_t from, size_t to, const char *te
     return WALK_AGAIN;
 }
 
-/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because ".." of a folder that somebody
- * moves meanwhile may lie anywhere. */
+/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because
+ * ".." of a folder that somebody moves meanwhile may lie anywhere. */
 static int walk_climb(struct walk *walk, size_t from, size_t to)
 {
     while (from > 0 && walk->path[from - 1] == '/')
@@ -98,7 +100,8 @@ static int open_step(int folder, const char *name, int flags)
     return descriptor;
 }
 
-/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an error. */
+/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an
+ * error. */
 static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
 {
     char name[NAME_MAX + 1];
@@ -171,15 +174,17 @@ static int open_by_walk(int root, const char *path, int flags, bool no_links)
     return result;
 }
 
-/* A link that was taken: what it leads to, which is reached when no more than `rest` bytes are left to walk, has to be this owner's. */
+/* A link that was taken: what it leads to, which is reached when no more than `rest` bytes are left
+ * to walk, has to be this owner's. */
 struct mark {
     size_t rest;
     uid_t owner;
 };
 
-/* A walk that follows links wherever they lead and holds the folder it has come to, so it needs never begin anew. What a link says and
- * whom it belongs to are read from one descriptor, and so are the owner and the bytes of what it leads to: nobody can put another thing
- * between the look and the use. */
+/* A walk that follows links wherever they lead and holds the folder it has come to, so it needs
+ * never begin anew. What a link says and whom it belongs to are read from one descriptor, and so
+ * are the owner and the bytes of what it leads to: nobody can put another thing between the look
+ * and the use. */
 struct chase {
     char path[PATH_MAX]; /* what is left to walk from `folder` */
     size_t length;
@@ -259,7 +264,8 @@ static int chase_follow(struct chase *chase, int link, uid_t owner, size_t to)
     return top < 0 ? -errno : chase_enter(chase, top, 0);
 }
 
-/* Opens the last name, path[0, to), which is no link, as it was asked for; `looked` is what stood there a moment ago. */
+/* Opens the last name, path[0, to), which is no link, as it was asked for; `looked` is what stood
+ * there a moment ago. */
 static int chase_finish(struct chase *chase, const char *name, int looked, size_t to, int flags)
 {
     int opened = looked;

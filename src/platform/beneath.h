@@ -1,8 +1,9 @@
 /* From a path to a descriptor beneath a folder, with links followed as far as a policy lets them.
  *
- * Called by file.c. Paths are relative to the folder, without NUL; "" is the folder itself. A path that leaves the folder by itself (".."
- * or '/' at its beginning) gives -EXDEV whatever the policy; where links may lead anywhere, so does one that has ".." at all. Results are a
- * descriptor or a negative errno. Any thread. */
+ * Called by file.c. Paths are relative to the folder, without NUL; "" is the folder itself. A path
+ * that leaves the folder by itself (".." or '/' at its beginning) gives -EXDEV whatever the policy;
+ * where links may lead anywhere, so does one that has ".." at all. Results are a descriptor or a
+ * negative errno. Any thread. */
 #ifndef UVH_PLATFORM_BENEATH_H
 #define UVH_PLATFORM_BENEATH_H
 

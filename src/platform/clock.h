@@ -7,7 +7,8 @@
 /* Milliseconds since 1970-01-01 00:00 UTC. */
 int64_t uvh_clock_unix_ms(void);
 
-/* Minutes that local time was ahead of UTC at that second, in the time zone the process started with. Any thread. */
+/* Minutes that local time was ahead of UTC at that second, in the time zone the process started
+ * with. Any thread. */
 int uvh_clock_zone_minutes(int64_t unix_seconds);
 
 /* "2026-01-31T12:00:00Z", or "" for a year of more than four digits. Any thread. */

@@ -1,4 +1,5 @@
-/* Compression: see compress.h. Each library is three small functions (begin, run, end) behind one table. */
+/* Compression: see compress.h. Each library is three small functions (begin, run, end) behind one
+ * table. */
 #include "platform/compress.h"
 
 #include <limits.h>
@@ -19,7 +20,8 @@ enum {
 
 #if defined(UVH_WITH_COMPRESSION)
 
-/* For the allocator of a context and the hint of its size, which have been in every release for years. */
+/* For the allocator of a context and the hint of its size, which have been in every release for
+ * years. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <brotli/encode.h>
 #include <zlib.h>
@@ -37,7 +39,8 @@ struct uvh_compressor {
         struct {
             BrotliEncoderState *state;
             struct uvh_list blocks; /* all that the library has, the state among them */
-            bool runs;              /* it is at work, and left by `way_out` when there is no memory */
+            /* it is at work, and left by `way_out` when there is no memory */
+            bool runs;
             jmp_buf way_out;
         } brotli;
         ZSTD_CCtx *zstd;
@@ -81,13 +84,15 @@ static int gzip_begin(struct uvh_compressor *compressor, int level, uint64_t siz
     enum { WINDOW_BITS = 15, AS_GZIP = 16, MEMORY = 8 };
     (void)size_hint;
     z_stream *stream = &compressor->as.gzip;
-    *stream = (z_stream){.zalloc = gzip_allocate, .zfree = release, .opaque = opaque_of(compressor)};
-    int result = deflateInit2(stream, level, Z_DEFLATED, WINDOW_BITS + AS_GZIP, MEMORY, Z_DEFAULT_STRATEGY);
+    *stream =
+        (z_stream){.zalloc = gzip_allocate, .zfree = release, .opaque = opaque_of(compressor)};
+    int result =
+        deflateInit2(stream, level, Z_DEFLATED, WINDOW_BITS + AS_GZIP, MEMORY, Z_DEFAULT_STRATEGY);
     return result == Z_OK ? 0 : UVHTTP_ENOMEM;
 }
 
-static int gzip_run(struct uvh_compressor *compressor, struct step *step, enum uvh_compress_mode mode,
-                    bool *done)
+static int gzip_run(struct uvh_compressor *compressor, struct step *step,
+                    enum uvh_compress_mode mode, bool *done)
 {
     static const int flushes[] = {[UVH_COMPRESS_PROCESS] = Z_NO_FLUSH,
                                   [UVH_COMPRESS_FLUSH] = Z_SYNC_FLUSH,
@@ -126,8 +131,9 @@ static void gzip_end(struct uvh_compressor *compressor)
 
 /* ---- brotli ---- */
 
-/* Built as it usually is, the library ends the process when it is given no memory. So it is left by a jump instead, for which all that it has is
- * remembered: it can neither go on nor be asked to give anything back then. */
+/* Built as it usually is, the library ends the process when it is given no memory. So it is left by
+ * a jump instead, for which all that it has is remembered: it can neither go on nor be asked to
+ * give anything back then. */
 struct brotli_block {
     struct uvh_list link;
     max_align_t data[];
@@ -159,18 +165,21 @@ static void brotli_release(void *arg, void *memory)
 static int brotli_begin(struct uvh_compressor *compressor, int level, uint64_t size_hint)
 {
     uvh_list_init(&compressor->as.brotli.blocks);
-    BrotliEncoderState *state = BrotliEncoderCreateInstance(brotli_allocate, brotli_release, compressor);
+    BrotliEncoderState *state =
+        BrotliEncoderCreateInstance(brotli_allocate, brotli_release, compressor);
     compressor->as.brotli.state = state;
     if (state == NULL)
         return UVHTTP_ENOMEM;
     bool known = size_hint != UVH_COMPRESS_SIZE_UNKNOWN;
     bool set = BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, (uint32_t)level);
     if (known && size_hint > 0)
-        set = set && BrotliEncoderSetParameter(state, BROTLI_PARAM_SIZE_HINT,
-                                               size_hint < 1U << 30 ? (uint32_t)size_hint : 1U << 30);
+        set =
+            set && BrotliEncoderSetParameter(state, BROTLI_PARAM_SIZE_HINT,
+                                             size_hint < 1U << 30 ? (uint32_t)size_hint : 1U << 30);
     uint32_t window = STREAM_WINDOW_BITS;
     if (known) {
-        uint32_t most = level >= BROTLI_MAX_QUALITY ? BROTLI_MAX_WINDOW_BITS : BROTLI_DEFAULT_WINDOW;
+        uint32_t most =
+            level >= BROTLI_MAX_QUALITY ? BROTLI_MAX_WINDOW_BITS : BROTLI_DEFAULT_WINDOW;
         window = BROTLI_MIN_WINDOW_BITS;
         while (window < most && (UINT64_C(1) << window) - 16 < size_hint)
             window++;
@@ -179,12 +188,13 @@ static int brotli_begin(struct uvh_compressor *compressor, int level, uint64_t s
     return set ? 0 : UVHTTP_EINVAL;
 }
 
-static int brotli_run(struct uvh_compressor *compressor, struct step *step, enum uvh_compress_mode mode,
-                      bool *done)
+static int brotli_run(struct uvh_compressor *compressor, struct step *step,
+                      enum uvh_compress_mode mode, bool *done)
 {
-    static const BrotliEncoderOperation operations[] = {[UVH_COMPRESS_PROCESS] = BROTLI_OPERATION_PROCESS,
-                                                        [UVH_COMPRESS_FLUSH] = BROTLI_OPERATION_FLUSH,
-                                                        [UVH_COMPRESS_FINISH] = BROTLI_OPERATION_FINISH};
+    static const BrotliEncoderOperation operations[] = {
+        [UVH_COMPRESS_PROCESS] = BROTLI_OPERATION_PROCESS,
+        [UVH_COMPRESS_FLUSH] = BROTLI_OPERATION_FLUSH,
+        [UVH_COMPRESS_FINISH] = BROTLI_OPERATION_FINISH};
     BrotliEncoderState *state = compressor->as.brotli.state;
     if (setjmp(compressor->as.brotli.way_out) != 0)
         return UVHTTP_ENOMEM;
@@ -192,13 +202,15 @@ static int brotli_run(struct uvh_compressor *compressor, struct step *step, enum
     bool went = BrotliEncoderCompressStream(state, operations[mode], &step->in_size, &step->in,
                                             &step->out_size, &step->out, NULL);
     compressor->as.brotli.runs = false;
-    /* It fails for nothing else: uvh_compressor_run has seen to it that it is used as it wants to be. */
+    /* It fails for nothing else: uvh_compressor_run has seen to it that it is used as it wants to
+     * be. */
     if (!went)
         return UVHTTP_ENOMEM;
     if (mode == UVH_COMPRESS_FINISH)
         *done = BrotliEncoderIsFinished(state);
     else
-        *done = step->in_size == 0 && (mode == UVH_COMPRESS_PROCESS || !BrotliEncoderHasMoreOutput(state));
+        *done = step->in_size == 0 &&
+                (mode == UVH_COMPRESS_PROCESS || !BrotliEncoderHasMoreOutput(state));
     return 0;
 }
 
@@ -218,7 +230,8 @@ static int zstd_set(ZSTD_CCtx *context, ZSTD_cParameter parameter, int value)
 
 static int zstd_begin(struct uvh_compressor *compressor, int level, uint64_t size_hint)
 {
-    ZSTD_CCtx *context = ZSTD_createCCtx_advanced((ZSTD_customMem){allocate, release, opaque_of(compressor)});
+    ZSTD_CCtx *context =
+        ZSTD_createCCtx_advanced((ZSTD_customMem){allocate, release, opaque_of(compressor)});
     if (context == NULL)
         return UVHTTP_ENOMEM;
     compressor->as.zstd = context;
@@ -236,8 +249,8 @@ static int zstd_begin(struct uvh_compressor *compressor, int level, uint64_t siz
     return err;
 }
 
-static int zstd_run(struct uvh_compressor *compressor, struct step *step, enum uvh_compress_mode mode,
-                    bool *done)
+static int zstd_run(struct uvh_compressor *compressor, struct step *step,
+                    enum uvh_compress_mode mode, bool *done)
 {
     static const ZSTD_EndDirective directives[] = {[UVH_COMPRESS_PROCESS] = ZSTD_e_continue,
                                                    [UVH_COMPRESS_FLUSH] = ZSTD_e_flush,
@@ -246,7 +259,8 @@ static int zstd_run(struct uvh_compressor *compressor, struct step *step, enum u
     ZSTD_outBuffer out = {step->out, step->out_size, 0};
     size_t left = ZSTD_compressStream2(compressor->as.zstd, &out, &in, directives[mode]);
     if (ZSTD_isError(left))
-        return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? UVHTTP_ENOMEM : UVHTTP_EINVAL;
+        return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? UVHTTP_ENOMEM
+                                                                       : UVHTTP_EINVAL;
     step->in += in.pos;
     step->in_size -= in.pos;
     step->out += out.pos;
@@ -267,12 +281,13 @@ static const struct library {
     int level_best;
     int level_most;
     int (*begin)(struct uvh_compressor *compressor, int level, uint64_t size_hint);
-    int (*run)(struct uvh_compressor *compressor, struct step *step, enum uvh_compress_mode mode, bool *done);
+    int (*run)(struct uvh_compressor *compressor, struct step *step, enum uvh_compress_mode mode,
+               bool *done);
     void (*end)(struct uvh_compressor *compressor);
 } libraries[UVH_CODING_COUNT] = {
-    [UVH_CODING_GZIP] = {5, 9,  9,  gzip_begin,   gzip_run,   gzip_end  },
+    [UVH_CODING_GZIP] = {5, 9, 9, gzip_begin, gzip_run, gzip_end},
     [UVH_CODING_BROTLI] = {4, 11, 11, brotli_begin, brotli_run, brotli_end},
-    [UVH_CODING_ZSTD] = {3, 19, 22, zstd_begin,   zstd_run,   zstd_end  },
+    [UVH_CODING_ZSTD] = {3, 19, 22, zstd_begin, zstd_run, zstd_end},
 };
 
 unsigned uvh_compress_codings(void)
@@ -326,14 +341,15 @@ void uvh_compressor_free(struct uvh_compressor *compressor)
     uvh_free(compressor->allocator, compressor);
 }
 
-int uvh_compressor_run(struct uvh_compressor *compressor, const void *in, size_t *in_size, void *out,
-                       size_t *out_size, enum uvh_compress_mode mode, bool *done)
+int uvh_compressor_run(struct uvh_compressor *compressor, const void *in, size_t *in_size,
+                       void *out, size_t *out_size, enum uvh_compress_mode mode, bool *done)
 {
     struct step step = {in, *in_size, out, *out_size};
     bool inside = compressor->mode != UVH_COMPRESS_PROCESS;
     *done = false;
     *in_size = *out_size = 0;
-    if (compressor->ended || (inside && (compressor->mode != mode || compressor->left != step.in_size)))
+    if (compressor->ended ||
+        (inside && (compressor->mode != mode || compressor->left != step.in_size)))
         return UVHTTP_EINVAL;
     size_t given = step.in_size;
     size_t room = step.out_size;
@@ -381,8 +397,8 @@ void uvh_compressor_free(struct uvh_compressor *compressor)
     (void)compressor;
 }
 
-int uvh_compressor_run(struct uvh_compressor *compressor, const void *in, size_t *in_size, void *out,
-                       size_t *out_size, enum uvh_compress_mode mode, bool *done)
+int uvh_compressor_run(struct uvh_compressor *compressor, const void *in, size_t *in_size,
+                       void *out, size_t *out_size, enum uvh_compress_mode mode, bool *done)
 {
     (void)compressor;
     (void)in;

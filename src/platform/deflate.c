@@ -1,7 +1,8 @@
 /* DEFLATE, message by message: see deflate.h.
  *
- * What zlib needs depends on its version and on who has built it, so it is asked once for each size: one is made and what it takes is added up. Each of ours then is a single
- * piece of memory that zlib's pieces are cut from, so nothing can run out of memory later. */
+ * What zlib needs depends on its version and on who has built it, so it is asked once for each
+ * size: one is made and what it takes is added up. Each of ours then is a single piece of memory
+ * that zlib's pieces are cut from, so nothing can run out of memory later. */
 #include "platform/deflate.h"
 
 #include <limits.h>
@@ -23,7 +24,8 @@ enum {
     MEMORY_MOST = 9,
     CHUNK_SIZE = 4096,
     MARK_SIZE = 4, /* 00 00 ff ff */
-    /* More than a mark with what stands before it in its byte: with less room zlib would write it again in the next call. */
+    /* More than a mark with what stands before it in its byte: with less room zlib would write it
+     * again in the next call. */
     MARK_ROOM = 64,
 };
 
@@ -45,7 +47,9 @@ struct uvh_inflater {
     z_stream stream;
     unsigned char mark_taken; /* bytes of the mark behind the message */
     bool
-        between; /* nothing has come since a message began, or since a block that says it is the last (RFC 7692 section 7.2.3.4) */
+        /* nothing has come since a message began, or since a block that says it is the last (RFC
+         * 7692 section 7.2.3.4) */
+        between;
     struct room room;
 };
 
@@ -114,8 +118,8 @@ size_t uvh_deflater_memory(int window_bits, int memory_level)
     return size;
 }
 
-struct uvh_deflater *uvh_deflater_new(const uvhttp_allocator_t *allocator, int level, int window_bits,
-                                      int memory_level)
+struct uvh_deflater *uvh_deflater_new(const uvhttp_allocator_t *allocator, int level,
+                                      int window_bits, int memory_level)
 {
     size_t size = uvh_deflater_memory(window_bits, memory_level);
     struct uvh_deflater *deflater = uvh_alloc(allocator, size);
@@ -158,7 +162,8 @@ static int end_message(z_stream *stream, struct uvh_bytes *out)
     return uvh_bytes_append(out, mark, size - MARK_SIZE);
 }
 
-int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t size, struct uvh_bytes *out)
+int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t size,
+                         struct uvh_bytes *out)
 {
     /* zlib says nothing when nothing has come since the last mark. */
     if (size == 0)
@@ -173,7 +178,8 @@ int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t
         stream->avail_in = in;
         stream->next_out = chunk;
         stream->avail_out = sizeof(chunk);
-        /* Ends the last block, and the mark comes apart from it: if it were asked for here and the chunk were full, it would be there twice. */
+        /* Ends the last block, and the mark comes apart from it: if it were asked for here and the
+         * chunk were full, it would be there twice. */
         int result = deflate(stream, in == size ? Z_BLOCK : Z_NO_FLUSH);
         if (result != Z_OK && result != Z_BUF_ERROR)
             return -1;
@@ -263,7 +269,8 @@ struct step {
     bool at_block_end; /* what was written ends with a block, and that with a byte */
 };
 
-/* True between two blocks, at the beginning of a byte: a message cannot end elsewhere. Only known behind a call in which something has happened. */
+/* True between two blocks, at the beginning of a byte: a message cannot end elsewhere. Only known
+ * behind a call in which something has happened. */
 static bool block_begins(const z_stream *stream)
 {
     enum { BITS_LEFT = 63, BLOCK_BEGINS = 128 };
@@ -298,7 +305,8 @@ static int expand(struct uvh_inflater *inflater, struct step *step)
         if (progress)
             step->at_block_end = block_begins(stream);
         if (result == Z_STREAM_END) {
-            /* The last block it is not: further ones begin with the next byte, and may refer to what was before. */
+            /* The last block it is not: further ones begin with the next byte, and may refer to
+             * what was before. */
             inflateResetKeep(stream);
             inflater->between = progress = true;
         }
@@ -307,8 +315,9 @@ static int expand(struct uvh_inflater *inflater, struct step *step)
     return 0;
 }
 
-/* Behind the bytes of a message, all of which are taken: the mark that its sender has left out. A message without any bytes, or that ends with a block that says it is
- * the last, is complete as it is; both should have one byte more, and not everybody knows. */
+/* Behind the bytes of a message, all of which are taken: the mark that its sender has left out. A
+ * message without any bytes, or that ends with a block that says it is the last, is complete as it
+ * is; both should have one byte more, and not everybody knows. */
 static int expand_mark(struct uvh_inflater *inflater, struct step *step, bool *done)
 {
     static const unsigned char mark[MARK_SIZE] = {0x00, 0x00, 0xff, 0xff};
@@ -336,7 +345,8 @@ int uvh_inflater_run(struct uvh_inflater *inflater, const void *in, size_t *in_s
                      size_t *out_size, bool last, bool *done)
 {
     unsigned char nothing;
-    struct step step = {in, *in_size, *out_size > 0 ? out : &nothing, *out_size, inflater->between, false};
+    struct step step = {in,        *in_size,          *out_size > 0 ? out : &nothing,
+                        *out_size, inflater->between, false};
     *done = false;
     *in_size = *out_size = 0;
     size_t given = step.in_size;
@@ -375,8 +385,8 @@ size_t uvh_inflater_memory(int window_bits)
     return 0;
 }
 
-struct uvh_deflater *uvh_deflater_new(const uvhttp_allocator_t *allocator, int level, int window_bits,
-                                      int memory_level)
+struct uvh_deflater *uvh_deflater_new(const uvhttp_allocator_t *allocator, int level,
+                                      int window_bits, int memory_level)
 {
     (void)allocator;
     (void)level;
@@ -390,7 +400,8 @@ void uvh_deflater_free(struct uvh_deflater *deflater)
     (void)deflater;
 }
 
-int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t size, struct uvh_bytes *out)
+int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t size,
+                         struct uvh_bytes *out)
 {
     (void)deflater;
     (void)data;

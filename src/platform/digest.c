@@ -15,7 +15,8 @@ static EVP_MD_CTX *context_of(struct uvh_digest *digest)
 struct uvh_digest *uvh_digest_new(size_t size)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    if (context != NULL && EVP_DigestInit_ex(context, size == 64 ? EVP_sha512() : EVP_sha256(), NULL) != 1) {
+    if (context != NULL &&
+        EVP_DigestInit_ex(context, size == 64 ? EVP_sha512() : EVP_sha256(), NULL) != 1) {
         EVP_MD_CTX_free(context);
         context = NULL;
     }
@@ -33,7 +34,8 @@ bool uvh_digest_matches(struct uvh_digest *digest, const unsigned char *expected
 {
     unsigned char made[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    return EVP_DigestFinal_ex(context_of(digest), made, &size) == 1 && memcmp(made, expected, size) == 0;
+    return EVP_DigestFinal_ex(context_of(digest), made, &size) == 1 &&
+           memcmp(made, expected, size) == 0;
 }
 
 void uvh_digest_free(struct uvh_digest *digest)

@@ -1,4 +1,5 @@
-/* SHA-256 and SHA-512 (FIPS 180-4) of bytes that come in pieces, by OpenSSL's libcrypto, which is left out of builds without BUILD_WITH_HTTPS.
+/* SHA-256 and SHA-512 (FIPS 180-4) of bytes that come in pieces, by OpenSSL's libcrypto, which is
+ * left out of builds without BUILD_WITH_HTTPS.
  *
  * Called for uploads with a digest. Any thread, one at a time for one digest. */
 #ifndef UVH_PLATFORM_DIGEST_H

@@ -1,5 +1,5 @@
-/* epoll(7), edge-triggered: a set of sockets, each added once for everything that can be reported of it. Linux only.
- * Called by net/poller.c. */
+/* epoll(7), edge-triggered: a set of sockets, each added once for everything that can be reported
+ * of it. Linux only. Called by net/poller.c. */
 #ifndef UVH_PLATFORM_EPOLL_H
 #define UVH_PLATFORM_EPOLL_H
 

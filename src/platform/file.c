@@ -1,4 +1,5 @@
-/* Files below a folder, found by beneath.c: looked at, opened, read and listed, with the folders of an overlay tried in order. */
+/* Files below a folder, found by beneath.c: looked at, opened, read and listed, with the folders of
+ * an overlay tried in order. */
 #include "platform/file.h"
 
 #include <dirent.h>
@@ -80,9 +81,11 @@ int uvh_file_look_anywhere(const char *path, struct uvh_file_facts *facts)
 
 bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_facts *b)
 {
-    return a->size == b->size && a->inode == b->inode && a->device == b->device && a->kind == b->kind &&
-           a->modified_seconds == b->modified_seconds && a->modified_nanoseconds == b->modified_nanoseconds &&
-           a->changed_seconds == b->changed_seconds && a->changed_nanoseconds == b->changed_nanoseconds;
+    return a->size == b->size && a->inode == b->inode && a->device == b->device &&
+           a->kind == b->kind && a->modified_seconds == b->modified_seconds &&
+           a->modified_nanoseconds == b->modified_nanoseconds &&
+           a->changed_seconds == b->changed_seconds &&
+           a->changed_nanoseconds == b->changed_nanoseconds;
 }
 
 int uvh_file_root_open(struct uvh_file_root *root, const char *path)
@@ -167,12 +170,15 @@ static int make_folder(const struct uvh_file_root *root, const char *path)
     int folder = open_beneath(root, above, LOOK_FLAGS | O_DIRECTORY);
     if (folder < 0)
         return folder;
-    int result = mkdirat(folder, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST ? -errno : 0;
+    int result = mkdirat(folder, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST
+                     ? -errno
+                     : 0;
     close(folder);
     return result;
 }
 
-int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make, int *descriptor)
+int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make,
+                         int *descriptor)
 {
     *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
     if (*descriptor != -ENOENT || !make)
@@ -256,7 +262,8 @@ static int open_stream(int descriptor, DIR **stream)
     return result;
 }
 
-int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each, void *arg)
+int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each,
+                  void *arg)
 {
     DIR *stream;
     const struct dirent *entry;

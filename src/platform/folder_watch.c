@@ -1,5 +1,6 @@
-/* One inotify descriptor, a thread that waits for it, and a table of folders under a lock. The system names a folder by a number, and gives two
- * paths that lead to the same folder the same one. A folder that is moved, replaced or removed is dropped together with all below: what stands at
+/* One inotify descriptor, a thread that waits for it, and a table of folders under a lock. The
+ * system names a folder by a number, and gives two paths that lead to the same folder the same one.
+ * A folder that is moved, replaced or removed is dropped together with all below: what stands at
  * their paths then is another folder, which is watched once somebody asks for it. */
 #include "platform/folder_watch.h"
 
@@ -26,7 +27,8 @@ enum {
     BUCKETS = 512,
     NOT_WATCHED = -1,
     EVENTS_SIZE = 16 * 1024,
-    PLACE_CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO, /* another thing has the name now */
+    /* another thing has the name now */
+    PLACE_CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO,
     SELF_CHANGES = IN_DELETE_SELF | IN_MOVE_SELF,
     WANTED = PLACE_CHANGES | SELF_CHANGES | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR,
 };
@@ -47,7 +49,8 @@ struct uvh_folder_watch {
     size_t most;
     int events; /* of inotify */
     int wake;   /* readable: the thread is to end */
-    int mounts; /* has an exception when something was mounted or unmounted; -1: there is no /proc */
+    /* has an exception when something was mounted or unmounted; -1: there is no /proc */
+    int mounts;
     pthread_t thread;
     atomic_size_t watched;
 
@@ -69,8 +72,8 @@ static struct uvh_watched_folder **number_bucket(struct uvh_folder_watch *watch,
     return &watch->by_number[(unsigned)number % BUCKETS];
 }
 
-static struct uvh_watched_folder *find(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
-                                       uvhttp_slice_t path)
+static struct uvh_watched_folder *find(struct uvh_folder_watch *watch,
+                                       const struct uvh_file_root *root, uvhttp_slice_t path)
 {
     struct uvh_watched_folder *folder = *path_bucket(watch, path);
     while (folder != NULL && (folder->root != root || folder->length != path.length ||
@@ -79,12 +82,13 @@ static struct uvh_watched_folder *find(struct uvh_folder_watch *watch, const str
     return folder;
 }
 
-static struct uvh_watched_folder *new_folder(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
-                                             uvhttp_slice_t path)
+static struct uvh_watched_folder *new_folder(struct uvh_folder_watch *watch,
+                                             const struct uvh_file_root *root, uvhttp_slice_t path)
 {
     if (watch->count >= watch->most)
         return NULL;
-    struct uvh_watched_folder *folder = uvh_alloc(watch->allocator, sizeof(*folder) + path.length + 1);
+    struct uvh_watched_folder *folder =
+        uvh_alloc(watch->allocator, sizeof(*folder) + path.length + 1);
     if (folder == NULL)
         return NULL;
     memset(folder, 0, sizeof(*folder));
@@ -134,7 +138,8 @@ static bool lies_in(const struct uvh_watched_folder *folder, const struct uvh_wa
 }
 
 /* A folder and all below it have changed; `moved`: they are no longer where they were. */
-static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_folder *top, bool moved)
+static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_folder *top,
+                       bool moved)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct uvh_watched_folder *folder = watch->by_path[i]; folder != NULL;
@@ -207,7 +212,8 @@ static void handle(struct uvh_folder_watch *watch, const struct inotify_event *e
             continue;
         }
         handle_for(watch, folder, event);
-        /* Handling may have dropped any of them, and then the chain is another one; those told already are not told again by what is left. */
+        /* Handling may have dropped any of them, and then the chain is another one; those told
+         * already are not told again by what is left. */
         if (folder->number == NOT_WATCHED)
             folder = *number_bucket(watch, event->wd);
         else
@@ -244,8 +250,8 @@ static void *run(void *arg)
 {
     struct uvh_folder_watch *watch = arg;
     struct pollfd descriptors[] = {
-        {.fd = watch->events, .events = POLLIN },
-        {.fd = watch->wake,   .events = POLLIN },
+        {.fd = watch->events, .events = POLLIN},
+        {.fd = watch->wake, .events = POLLIN},
         {.fd = watch->mounts, .events = POLLPRI}, /* poll passes by one below 0 */
     };
     for (;;) {
@@ -257,7 +263,8 @@ static void *run(void *arg)
             read_events(watch);
         if ((descriptors[2].revents & POLLPRI) != 0)
             handle_mounts(watch);
-        else if (descriptors[2].revents != 0) /* it tells of no changes here, and would have us spin */
+        /* it tells of no changes here, and would have us spin */
+        else if (descriptors[2].revents != 0)
             descriptors[2].fd = -1;
     }
 }
@@ -277,8 +284,8 @@ static int start_thread(struct uvh_folder_watch *watch)
 /* ---- adding ---- */
 
 /* Puts the system's watch on a folder of the table or on a new one. 0 or a negative errno. */
-static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *root, uvhttp_slice_t path,
-                 struct uvh_watched_folder **folder)
+static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
+                 uvhttp_slice_t path, struct uvh_watched_folder **folder)
 {
     char name[PATH_MAX];
     char link[32];
@@ -291,7 +298,8 @@ static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *roo
     int err = uvh_file_open_folder(root, name, false, &descriptor);
     if (err != 0)
         return err;
-    /* By its descriptor, so that it is the folder which was found beneath the root, whatever has become of the path. */
+    /* By its descriptor, so that it is the folder which was found beneath the root, whatever has
+     * become of the path. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
     if (*folder == NULL)
         *folder = new_folder(watch, root, path);
@@ -307,8 +315,8 @@ static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *roo
     return 0;
 }
 
-static struct uvh_watched_folder *add(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
-                                      uvhttp_slice_t path)
+static struct uvh_watched_folder *add(struct uvh_folder_watch *watch,
+                                      const struct uvh_file_root *root, uvhttp_slice_t path)
 {
     struct uvh_watched_folder *nearest = NULL;
     size_t end = 0;
@@ -324,7 +332,8 @@ static struct uvh_watched_folder *add(struct uvh_folder_watch *watch, const stru
         }
         nearest = folder;
         size_t start = end == 0 ? 0 : end + 1;
-        const char *slash = start < path.length ? memchr(path.base + start, '/', path.length - start) : NULL;
+        const char *slash =
+            start < path.length ? memchr(path.base + start, '/', path.length - start) : NULL;
         if (slash == NULL)
             return nearest;
         end = (size_t)(slash - path.base);
@@ -332,7 +341,8 @@ static struct uvh_watched_folder *add(struct uvh_folder_watch *watch, const stru
 }
 
 struct uvh_watched_folder *uvh_folder_watch_add(struct uvh_folder_watch *watch,
-                                                const struct uvh_file_root *root, uvhttp_slice_t path)
+                                                const struct uvh_file_root *root,
+                                                uvhttp_slice_t path)
 {
     uvh_lock_acquire(&watch->lock);
     struct uvh_watched_folder *folder = add(watch, root, path);
@@ -342,7 +352,8 @@ struct uvh_watched_folder *uvh_folder_watch_add(struct uvh_folder_watch *watch,
 
 uint64_t uvh_folder_watch_changes(const struct uvh_watched_folder *folder)
 {
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&folder->changes, memory_order_acquire);
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&folder->changes,
+                                memory_order_acquire);
 }
 
 size_t uvh_folder_watch_count(const struct uvh_folder_watch *watch)
@@ -368,8 +379,8 @@ static void release(struct uvh_folder_watch *watch)
     uvh_free(watch->allocator, watch);
 }
 
-int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocator_t *allocator, size_t most,
-                          _Atomic uint64_t *changed)
+int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocator_t *allocator,
+                          size_t most, _Atomic uint64_t *changed)
 {
     *watch = NULL;
     struct uvh_folder_watch *made = uvh_alloc_zero(allocator, sizeof(*made));

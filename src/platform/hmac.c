@@ -16,8 +16,9 @@ int uvh_hmac_sha256(uvhttp_slice_t key, uvhttp_slice_t message, unsigned char ou
     unsigned size = 0;
     if (key.length > INT_MAX)
         return UVHTTP_EINVAL;
-    const unsigned char *made = HMAC(EVP_sha256(), key.base, (int)key.length,
-                                     (const unsigned char *)message.base, message.length, out, &size);
+    const unsigned char *made =
+        HMAC(EVP_sha256(), key.base, (int)key.length, (const unsigned char *)message.base,
+             message.length, out, &size);
     return made != NULL && size == UVH_HMAC_SIZE ? 0 : UVHTTP_ENOMEM;
 }
 

@@ -1,4 +1,5 @@
-/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto, which is left out of builds without BUILD_WITH_HTTPS.
+/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto, which is left out of builds without
+ * BUILD_WITH_HTTPS.
  *
  * Called for signed cookies. Any thread. */
 #ifndef UVH_PLATFORM_HMAC_H

@@ -1,5 +1,5 @@
-/* Two buffers: one is being filled under a lock that is held for one copy, the other is being written without any lock, and they change
- * places when the second one is done. */
+/* Two buffers: one is being filled under a lock that is held for one copy, the other is being
+ * written without any lock, and they change places when the second one is done. */
 #include "platform/line_writer.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@
 #include "platform/thread.h"
 
 enum {
-    RETRY_MS = 250, /* between tries when the target takes nothing; also how soon the end is noticed then */
+    /* between tries when the target takes nothing; also how soon the end is noticed then */
+    RETRY_MS = 250,
     MOST_PER_WRITE = 1 << 20,
     FILE_MODE = 0640, /* who asked for what is nobody else's business */
 };
@@ -77,7 +78,8 @@ report(struct uvh_line_writer *writer, uvhttp_log_level_t level, const char *for
 
 /* ---- the target ---- */
 
-/* A FIFO is opened for both directions: that needs no reader, and a reader that goes away is no error. */
+/* A FIFO is opened for both directions: that needs no reader, and a reader that goes away is no
+ * error. */
 static int open_target(const char *path, int *descriptor, bool *regular)
 {
     struct stat facts;
@@ -101,8 +103,9 @@ static int open_target(const char *path, int *descriptor, bool *regular)
     return 0;
 }
 
-/* What is to be written now: lines to a regular file as they are; to anything else little enough that a target that is ready takes it without
- * making us wait, since standard output may not be set to non-blocking (others may share it). */
+/* What is to be written now: lines to a regular file as they are; to anything else little enough
+ * that a target that is ready takes it without making us wait, since standard output may not be set
+ * to non-blocking (others may share it). */
 static size_t portion(const struct uvh_line_writer *writer)
 {
     size_t size = writer->size - writer->done;
@@ -122,8 +125,8 @@ static ssize_t write_some(struct uvh_line_writer *writer)
 
 /* ---- the thread ---- */
 
-/* Waits on `wake`, with the lock held, for so long at most, or until reopening or the end is asked for; `or_urgent`: or until lines should not
- * wait any longer. */
+/* Waits on `wake`, with the lock held, for so long at most, or until reopening or the end is asked
+ * for; `or_urgent`: or until lines should not wait any longer. */
 static void wait_for(struct uvh_line_writer *writer, uint64_t ms, bool or_urgent)
 {
     struct timespec end;
@@ -165,8 +168,9 @@ static void reopen_if_asked(struct uvh_line_writer *writer)
     bool regular;
     int err = open_target(writer->path, &descriptor, &regular);
     if (err != 0) {
-        report(writer, UVHTTP_LOG_ERROR, "log %s cannot be opened again: %s; the old file stays in use",
-               writer->path, uvhttp_strerror(err));
+        report(writer, UVHTTP_LOG_ERROR,
+               "log %s cannot be opened again: %s; the old file stays in use", writer->path,
+               uvhttp_strerror(err));
         return;
     }
     /* A pipe, standard output, or a file that nobody has moved: the line goes on where it was. */
@@ -185,7 +189,8 @@ static bool is_stopping(struct uvh_line_writer *writer)
     return stopping;
 }
 
-/* The target took nothing: says so once and waits a little. False when the writer is being closed and has waited long enough. */
+/* The target took nothing: says so once and waits a little. False when the writer is being closed
+ * and has waited long enough. */
 static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_left)
 {
     if (err != -EAGAIN && !writer->failing) {
@@ -204,7 +209,8 @@ static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_l
     return true;
 }
 
-/* Writes the whole buffer, however long that takes. False when it gave up because the writer is being closed. */
+/* Writes the whole buffer, however long that takes. False when it gave up because the writer is
+ * being closed. */
 static bool write_all(struct uvh_line_writer *writer)
 {
     const unsigned tries = UVH_LINE_WRITER_PATIENCE_MS / RETRY_MS;
@@ -237,14 +243,16 @@ static void change_places(struct uvh_line_writer *writer)
     writer->lines = writer->filled_lines;
     writer->done = 0;
     if (writer->missing > 0) /* there is room for it behind `capacity` */
-        writer->size += writer->notice(writer->missing, writer->writing + writer->size, writer->notice_arg);
+        writer->size +=
+            writer->notice(writer->missing, writer->writing + writer->size, writer->notice_arg);
     writer->filled = 0;
     writer->filled_lines = 0;
     writer->missing = 0;
     writer->urgent = false;
 }
 
-/* The writer is being closed and its target takes nothing: what waits is lost, a line that was cut off included. */
+/* The writer is being closed and its target takes nothing: what waits is lost, a line that was cut
+ * off included. */
 static void give_up(struct uvh_line_writer *writer)
 {
     uint64_t complete = 0;
@@ -287,7 +295,8 @@ static void *run(void *arg)
 void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_t length)
 {
     pthread_mutex_lock(&writer->lock);
-    /* After a drop the room that is left stays unused until the notice is written: lines keep their order around it. */
+    /* After a drop the room that is left stays unused until the notice is written: lines keep their
+     * order around it. */
     if (writer->missing > 0 || length > writer->capacity - writer->filled) {
         if (writer->missing++ == 0) {
             writer->urgent = true;
@@ -362,12 +371,14 @@ static int start_thread(struct uvh_line_writer *writer)
     return uvh_thread_start(&writer->thread, run, writer);
 }
 
-int uvh_line_writer_open(struct uvh_line_writer **writer, const struct uvh_line_writer_config *config)
+int uvh_line_writer_open(struct uvh_line_writer **writer,
+                         const struct uvh_line_writer_config *config)
 {
     const uvhttp_allocator_t *allocator = config->allocator;
     size_t path_size = strlen(config->path) + 1;
     *writer = NULL;
-    struct uvh_line_writer *opened = allocator->allocate(sizeof(*opened) + path_size, allocator->context);
+    struct uvh_line_writer *opened =
+        allocator->allocate(sizeof(*opened) + path_size, allocator->context);
     if (opened == NULL)
         return UVHTTP_ENOMEM;
     *opened = (struct uvh_line_writer){.capacity = config->buffer_size,
@@ -382,8 +393,9 @@ int uvh_line_writer_open(struct uvh_line_writer **writer, const struct uvh_line_
     opened->filling = allocator->allocate(size, allocator->context);
     if (opened->filling != NULL)
         opened->writing = allocator->allocate(size, allocator->context);
-    int err = opened->writing == NULL ? UVHTTP_ENOMEM
-                                      : open_target(opened->path, &opened->descriptor, &opened->regular);
+    int err = opened->writing == NULL
+                  ? UVHTTP_ENOMEM
+                  : open_target(opened->path, &opened->descriptor, &opened->regular);
     if (err == 0 && (err = start_thread(opened)) != 0)
         close(opened->descriptor);
     if (err != 0) {

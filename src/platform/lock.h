@@ -1,6 +1,7 @@
 /* A lock for what several threads change, held for a few dozen instructions.
  *
- * Always true: between uvh_lock_acquire and uvh_lock_release at most one thread runs. Called by modules whose handlers run on several loops. */
+ * Always true: between uvh_lock_acquire and uvh_lock_release at most one thread runs. Called by
+ * modules whose handlers run on several loops. */
 #ifndef UVH_PLATFORM_LOCK_H
 #define UVH_PLATFORM_LOCK_H
 

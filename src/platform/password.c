@@ -21,7 +21,8 @@ bool uvh_password_is_hash(const char *hash)
 {
     int kind = crypt_checksalt(hash);
     /* SHA-256 with many rounds is called old there, and is not weak. */
-    return kind == CRYPT_SALT_OK || (kind == CRYPT_SALT_METHOD_LEGACY && strncmp(hash, "$5$", 3) == 0);
+    return kind == CRYPT_SALT_OK ||
+           (kind == CRYPT_SALT_METHOD_LEGACY && strncmp(hash, "$5$", 3) == 0);
 }
 
 int uvh_password_verify(const uvhttp_allocator_t *allocator, const char *hash, const char *password)
@@ -31,8 +32,8 @@ int uvh_password_verify(const uvhttp_allocator_t *allocator, const char *hash, c
     if (data == NULL)
         return UVHTTP_ENOMEM;
     const char *made = crypt_r(password, hash, data);
-    bool right =
-        made != NULL && made[0] != '*' && uvhttp_equal_constant_time(made, strlen(made), hash, strlen(hash));
+    bool right = made != NULL && made[0] != '*' &&
+                 uvhttp_equal_constant_time(made, strlen(made), hash, strlen(hash));
     explicit_bzero(data, sizeof(*data));
     uvh_free(allocator, data);
     return right;

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* A number nobody outside the process can foresee: seeds of hash tables. -errno when the system has none to give. */
+/* A number nobody outside the process can foresee: seeds of hash tables. -errno when the system has
+ * none to give. */
 int uvh_random_number(uint64_t *number);
 
 #endif

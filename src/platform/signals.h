@@ -1,5 +1,5 @@
-/* Signals that the system sends to a process which writes where it cannot: their default action ends
- * the process, and the call's error says the same. Called by server/server.c. */
+/* Signals that the system sends to a process which writes where it cannot: their default action
+ * ends the process, and the call's error says the same. Called by server/server.c. */
 #ifndef UVH_PLATFORM_SIGNALS_H
 #define UVH_PLATFORM_SIGNALS_H
 

@@ -28,7 +28,8 @@ enum {
     KEEPALIVE_PROBES = 4,
 };
 
-static int parse_address(const char *address, int port, struct sockaddr_storage *storage, socklen_t *length)
+static int parse_address(const char *address, int port, struct sockaddr_storage *storage,
+                         socklen_t *length)
 {
     memset(storage, 0, sizeof(*storage));
     if (port < 0 || port > UINT16_MAX)
@@ -60,7 +61,8 @@ bool uvh_socket_is_numeric(const char *address)
 int uvh_socket_make_ours(int socket)
 {
     int flags = fcntl(socket, F_GETFL);
-    if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(socket, F_SETFD, FD_CLOEXEC) < 0)
+    if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        fcntl(socket, F_SETFD, FD_CLOEXEC) < 0)
         return -errno;
     return 0;
 }
@@ -87,7 +89,8 @@ int uvh_socket_new(int family)
 #endif
 }
 
-/* The probes: a client whose machine has gone says nothing; while a handler waits, nothing else would find out. */
+/* The probes: a client whose machine has gone says nothing; while a handler waits, nothing else
+ * would find out. */
 int uvh_socket_set_tcp(int socket)
 {
     int err = set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -100,8 +103,8 @@ int uvh_socket_set_tcp(int socket)
     return err == 0 ? set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
 }
 
-/* Binds, in such a way that a second program on the same port is told so instead of getting half of our connections: the first socket is
- * bound as if it were alone, and shares only from then on. */
+/* Binds, in such a way that a second program on the same port is told so instead of getting half of
+ * our connections: the first socket is bound as if it were alone, and shares only from then on. */
 static int bind_to(int listener, const struct sockaddr_storage *address, socklen_t length,
                    enum uvh_socket_sharing sharing)
 {
@@ -169,7 +172,8 @@ int uvh_socket_port(int socket)
         return -errno;
     if (storage.ss_family == AF_INET6)
         return ntohs(((struct sockaddr_in6 *)(void *)&storage)->sin6_port);
-    return storage.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&storage)->sin_port) : 0;
+    return storage.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&storage)->sin_port)
+                                        : 0;
 }
 
 int uvh_socket_accept(int listener)
@@ -195,9 +199,10 @@ int uvh_socket_accept(int listener)
     }
 }
 
-/* glibc's recv, send and sendmsg are points where a thread may be cancelled, which nobody does to one of ours; in programs with several threads that takes two locked
- * operations for each call, a twentieth of a small request's time outside the kernel. Sanitizers look at the
- * functions, and 32-bit kernels may not have the calls. */
+/* glibc's recv, send and sendmsg are points where a thread may be cancelled, which nobody does to
+ * one of ours; in programs with several threads that takes two locked operations for each call, a
+ * twentieth of a small request's time outside the kernel. Sanitizers look at the functions, and
+ * 32-bit kernels may not have the calls. */
 #if defined(__LP64__) && defined(SYS_recvfrom) && defined(SYS_sendto) && defined(SYS_sendmsg) && \
     !defined(UVH_SANITIZED)
 static ssize_t receive_bytes(int socket, void *data, size_t size)
@@ -242,7 +247,8 @@ ssize_t uvh_socket_receive(int socket, void *data, size_t size)
     }
 }
 
-static UVH_NEVER_INLINE ssize_t send_areas(int socket, const uvhttp_slice_t *areas, size_t count, int flags)
+static UVH_NEVER_INLINE ssize_t send_areas(int socket, const uvhttp_slice_t *areas, size_t count,
+                                           int flags)
 {
     struct iovec vectors[UVH_SOCKET_MAX_AREAS];
     for (size_t i = 0; i < count; i++)
@@ -280,13 +286,15 @@ ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t
     }
 }
 #else
-/* Elsewhere sendfile differs on every system; a copy through a small buffer is right on all of them. */
+/* Elsewhere sendfile differs on every system; a copy through a small buffer is right on all of
+ * them. */
 ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size)
 {
     char piece[16384];
     ssize_t count;
     do {
-        count = pread(descriptor, piece, size < sizeof(piece) ? size : sizeof(piece), (off_t)offset);
+        count =
+            pread(descriptor, piece, size < sizeof(piece) ? size : sizeof(piece), (off_t)offset);
     } while (count < 0 && errno == EINTR);
     if (count <= 0)
         return count == 0 ? 0 : -errno;

@@ -4,8 +4,9 @@
 
 struct sockaddr;
 
-/* Begins a connection to an IPv4 or IPv6 address; the socket is one of ours (socket.h) and becomes writable when that has worked or failed.
- * Also when it has done so at once, unless it has failed: a negative errno. */
+/* Begins a connection to an IPv4 or IPv6 address; the socket is one of ours (socket.h) and becomes
+ * writable when that has worked or failed. Also when it has done so at once, unless it has failed:
+ * a negative errno. */
 int uvh_socket_connect(const struct sockaddr *address);
 
 /* What has become of it: 0, or a negative errno. Asked once, when the socket is writable. */

@@ -56,8 +56,8 @@ static void add(unsigned char number[8], uint64_t count)
         number[i] = (unsigned char)value;
 }
 
-/* In TLS 1.2 the explicit part of the nonce is a counter of its own (RFC 5288 section 3); in TLS 1.3
- * the nonce is made of the sequence number (RFC 8446 section 5.3). */
+/* In TLS 1.2 the explicit part of the nonce is a counter of its own (RFC 5288 section 3); in TLS
+ * 1.3 the nonce is made of the sequence number (RFC 8446 section 5.3). */
 void uvh_socket_tls_skip_records(struct uvh_socket_tls_keys *keys, uint64_t count)
 {
     struct tls12_crypto_info_aes_gcm_128 aes128;
@@ -92,9 +92,9 @@ int uvh_socket_tls_start(int socket, const struct uvh_socket_tls_keys *keys)
     return never ? -ENOSYS : -errno;
 }
 
-/* The kernel takes a record although a part of an earlier one has not found space in TCP's queue, and
- * a shutdown would cut that off. Sending when a third of the queue is free puts both there. poll also
- * arranges that the socket is reported when there is space. */
+/* The kernel takes a record although a part of an earlier one has not found space in TCP's queue,
+ * and a shutdown would cut that off. Sending when a third of the queue is free puts both there.
+ * poll also arranges that the socket is reported when there is space. */
 static bool has_space(int socket)
 {
     struct pollfd asked = {.fd = socket, .events = POLLOUT};

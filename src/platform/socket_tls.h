@@ -1,5 +1,5 @@
-/* Kernel TLS (Linux, module `tls`): after a handshake in user space the kernel encrypts what is sent
- * on a TCP socket, so send and sendfile take plaintext. Receiving stays as it is.
+/* Kernel TLS (Linux, module `tls`): after a handshake in user space the kernel encrypts what is
+ * sent on a TCP socket, so send and sendfile take plaintext. Receiving stays as it is.
  *
  * Called by tls/session.c and conn/tls_io.c. */
 #ifndef UVH_PLATFORM_SOCKET_TLS_H

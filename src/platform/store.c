@@ -1,4 +1,5 @@
-/* renameat2 gives a name only if it is free, where file system and kernel know how; elsewhere a link does. */
+/* renameat2 gives a name only if it is free, where file system and kernel know how; elsewhere a
+ * link does. */
 #include "platform/store.h"
 
 #include <errno.h>
@@ -90,7 +91,8 @@ int uvh_store_end(struct uvh_store *store, unsigned mode, bool sync)
     if (err == 0 && sync && fsync(descriptor) != 0)
         err = -errno;
     store->descriptor = -1;
-    /* Some file systems tell only now that there was no room. After EINTR the descriptor is closed all the same. */
+    /* Some file systems tell only now that there was no room. After EINTR the descriptor is closed
+     * all the same. */
     if (close(descriptor) != 0 && err == 0 && errno != EINTR)
         err = -errno;
     return err;
@@ -120,12 +122,13 @@ static int sync_folder(int folder)
     return err;
 }
 
-int uvh_store_publish(struct uvh_store *store, const char *name, const char *to, bool keep, bool sync,
-                      bool *created)
+int uvh_store_publish(struct uvh_store *store, const char *name, const char *to, bool keep,
+                      bool sync, bool *created)
 {
     int err = rename_to_free(store->folder, name, store->folder, to);
     *created = err == 0;
-    /* Where there are neither renameat2 nor links, a plain rename does unless something is to be kept. */
+    /* Where there are neither renameat2 nor links, a plain rename does unless something is to be
+     * kept. */
     if (err != 0 && !keep)
         err = renameat(store->folder, name, store->folder, to) != 0 ? -errno : 0;
     return err == 0 && sync ? sync_folder(store->folder) : err;
@@ -182,7 +185,9 @@ bool uvh_store_name_is_plain(uvhttp_slice_t name)
         if (byte < ' ' || byte == 0x7f || byte == '/')
             return false;
     }
-    bool dots = name.base[0] == '.' && (name.length == 1 || (name.length == 2 && name.base[1] == '.'));
-    bool hidden = name.length >= sizeof(prefix) - 1 && memcmp(name.base, prefix, sizeof(prefix) - 1) == 0;
+    bool dots =
+        name.base[0] == '.' && (name.length == 1 || (name.length == 2 && name.base[1] == '.'));
+    bool hidden =
+        name.length >= sizeof(prefix) - 1 && memcmp(name.base, prefix, sizeof(prefix) - 1) == 0;
     return !dots && !hidden;
 }

@@ -1,4 +1,5 @@
-/* Unix sockets. A file outlives its socket when a process is killed, so one that is in the way is tried: if nobody accepts, it is a left-over. */
+/* Unix sockets. A file outlives its socket when a process is killed, so one that is in the way is
+ * tried: if nobody accepts, it is a left-over. */
 #include "platform/unix_socket.h"
 
 #include <errno.h>
@@ -82,7 +83,8 @@ static int remove_left_over(const char *path, const struct sockaddr_un *address,
 }
 
 /* Binds without a moment in which the file has more permissions than it is to have. */
-static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen_t length, unsigned mode)
+static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen_t length,
+                          unsigned mode)
 {
     const char *path = address->sun_path;
     bool is_file = path[0] != '\0';
@@ -106,8 +108,9 @@ static void remove_own(const char *path, const struct uvh_unix_socket_file *file
         unlink(path);
 }
 
-/* Those that start or end in the same folder take turns, or one would take what another has bound, and does not listen on yet, for a left-over. Closing what is returned ends
- * the turn. A folder that cannot be read (-1), or that somebody keeps locked, is no reason not to start. */
+/* Those that start or end in the same folder take turns, or one would take what another has bound,
+ * and does not listen on yet, for a left-over. Closing what is returned ends the turn. A folder
+ * that cannot be read (-1), or that somebody keeps locked, is no reason not to start. */
 static int take_turn(const char *path)
 {
     char folder[UVH_UNIX_SOCKET_PATH_MAX + 1] = ".";
@@ -127,7 +130,8 @@ static int take_turn(const char *path)
     return turn;
 }
 
-static int listen_on(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
+static int listen_on(const char *path, unsigned mode, int backlog,
+                     struct uvh_unix_socket_file *file)
 {
     struct sockaddr_un address;
     struct stat status;
@@ -152,7 +156,8 @@ static int listen_on(const char *path, unsigned mode, int backlog, struct uvh_un
     return err;
 }
 
-int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog, struct uvh_unix_socket_file *file)
+int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog,
+                           struct uvh_unix_socket_file *file)
 {
     *file = (struct uvh_unix_socket_file){0, 0};
     bool is_file = path[0] != '@' && strlen(path) <= UVH_UNIX_SOCKET_PATH_MAX;

@@ -1,5 +1,7 @@
-/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also stands for '/', so what comes by a glob is looked at again. Where the broker refuses a glob, that of all channels, "#", stands in
- * for it: then it has one more pattern, STAND_IN, which no user can have, and which fits what a refused one would. Channels are found by tsearch(3), whose tree stays
+/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also
+ * stands for '/', so what comes by a glob is looked at again. Where the broker refuses a glob, that
+ * of all channels, "#", stands in for it: then it has one more pattern, STAND_IN, which no user can
+ * have, and which fits what a refused one would. Channels are found by tsearch(3), whose tree stays
  * balanced whatever names clients choose. */
 #include "redis/redis.h"
 
@@ -26,7 +28,8 @@ static char *copy_literal(char *out, const char *text, size_t length)
     return out;
 }
 
-/* `out` has room for twice as much as prefix and pattern together. "a/#" stands for "a", too, so its slash is left out. */
+/* `out` has room for twice as much as prefix and pattern together. "a/#" stands for "a", too, so
+ * its slash is left out. */
 static size_t write_glob(char *out, const char *prefix, const char *pattern)
 {
     const char *begin = out;
@@ -47,7 +50,8 @@ static bool fits(const char *pattern, const char *topic)
         size_t level = strcspn(pattern, "/"), said = strcspn(topic, "/");
         if (strcmp(pattern, "#") == 0)
             return true;
-        if (!(level == 1 && *pattern == '+') && (level != said || memcmp(pattern, topic, level) != 0))
+        if (!(level == 1 && *pattern == '+') &&
+            (level != said || memcmp(pattern, topic, level) != 0))
             return false;
         pattern += level;
         topic += said;
@@ -65,11 +69,13 @@ static bool fits(const char *pattern, const char *topic)
 static int compare(const void *left, const void *right)
 {
     const struct uvh_redis_channel *one = left, *other = right;
-    return one->glob != other->glob ? (int)one->glob - (int)other->glob : strcmp(one->text, other->text);
+    return one->glob != other->glob ? (int)one->glob - (int)other->glob
+                                    : strcmp(one->text, other->text);
 }
 
 /* A channel that is not in the table. */
-static struct uvh_redis_channel *make(const struct uvh_redis_channels *channels, const char *pattern)
+static struct uvh_redis_channel *make(const struct uvh_redis_channels *channels,
+                                      const char *pattern)
 {
     size_t prefix = strlen(channels->prefix), length = strlen(pattern);
     struct uvh_redis_channel *channel = channels->allocator->allocate(
@@ -102,8 +108,10 @@ static void note_changed(struct uvh_redis_channels *channels, struct uvh_redis_c
     channels->changed = channel;
 }
 
-/* Puts a channel into the table unless there is such a one, and gives back the one that is there. NULL when memory ran out. */
-static struct uvh_redis_channel *put(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
+/* Puts a channel into the table unless there is such a one, and gives back the one that is there.
+ * NULL when memory ran out. */
+static struct uvh_redis_channel *put(struct uvh_redis_channels *channels,
+                                     struct uvh_redis_channel *channel)
 {
     struct uvh_redis_channel **place = tsearch(channel, &channels->tree, compare);
     if (place == NULL || *place != channel) {
@@ -208,14 +216,16 @@ static bool find(struct uvh_redis_channels *channels, bool glob, const char *tex
     return true;
 }
 
-bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob, const char *topic)
+bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob,
+                            const char *topic)
 {
     struct uvh_redis_channel *channel;
     if (!find(channels, true, glob, &channel))
         return true; /* the topics look for themselves, it only costs more */
     const struct uvh_redis_pattern *pattern = channel == NULL ? NULL : channel->patterns;
     for (; pattern != NULL; pattern = pattern->next) {
-        if (strcmp(pattern->text, STAND_IN) == 0 ? fits_refused(channels, topic) : fits(pattern->text, topic))
+        if (strcmp(pattern->text, STAND_IN) == 0 ? fits_refused(channels, topic)
+                                                 : fits(pattern->text, topic))
             return true;
     }
     return false;
@@ -239,7 +249,8 @@ bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, c
     const struct uvh_redis_channel *everything = find_everything(channels);
     channel->told = false;
     channel->refused = true;
-    if (!glob || !may_stand_in || channel == everything || (everything != NULL && everything->refused))
+    if (!glob || !may_stand_in || channel == everything ||
+        (everything != NULL && everything->refused))
         return false;
     if (channels->refused == 0 && !add(channels, EVERYTHING, STAND_IN))
         return false;
@@ -287,7 +298,8 @@ void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_red
 
 void uvh_redis_channels_forget(struct uvh_redis_channels *channels)
 {
-    for (struct uvh_redis_channel *channel = channels->first; channel != NULL; channel = channel->next) {
+    for (struct uvh_redis_channel *channel = channels->first; channel != NULL;
+         channel = channel->next) {
         channel->told = false;
         forget_refusal(channels, channel);
         note_changed(channels, channel);

@@ -1,4 +1,5 @@
-/* "t 9f86d081884c7d65 17\n" and the data: the kind ("t" for text, "b" for binary), who sends, and the number of the message there. Readable, so that other programs can publish, too. */
+/* "t 9f86d081884c7d65 17\n" and the data: the kind ("t" for text, "b" for binary), who sends, and
+ * the number of the message there. Readable, so that other programs can publish, too. */
 #include "redis/redis.h"
 
 #include <inttypes.h>
@@ -31,7 +32,8 @@ static bool read_number(const char *at, const char *end, uint64_t *number)
 
 bool uvh_redis_envelope_read(const char *bytes, size_t size, struct uvh_redis_envelope *envelope)
 {
-    const char *end = memchr(bytes, '\n', size < UVH_REDIS_ENVELOPE_MAX ? size : UVH_REDIS_ENVELOPE_MAX);
+    const char *end =
+        memchr(bytes, '\n', size < UVH_REDIS_ENVELOPE_MAX ? size : UVH_REDIS_ENVELOPE_MAX);
     if (end == NULL || end - bytes < 5 || bytes[1] != ' ' || (bytes[0] != 't' && bytes[0] != 'b'))
         return false;
     const char *id = bytes + 2;

@@ -1,6 +1,8 @@
-/* A connection with the broker that is made again whenever it breaks: name, addresses one after the other, socket, password, a ping that says it is ready, then pings in silence.
+/* A connection with the broker that is made again whenever it breaks: name, addresses one after the
+ * other, socket, password, a ping that says it is ready, then pings in silence.
  *
- * hiredis connects, writes and reads without blocking; this file says when. A poll handle belongs to one connection, since its descriptor does, and is freed when it is closed. */
+ * hiredis connects, writes and reads without blocking; this file says when. A poll handle belongs
+ * to one connection, since its descriptor does, and is freed when it is closed. */
 #include "redis/redis.h"
 
 #include <netdb.h>
@@ -60,7 +62,8 @@ static uint64_t next_delay(const struct uvh_redis_link *link)
     return delay < link->redis->max_delay_ms ? delay : link->redis->max_delay_ms;
 }
 
-/* It is broken, or was never made: one line, and another attempt later; or at once when there are more addresses. */
+/* It is broken, or was never made: one line, and another attempt later; or at once when there are
+ * more addresses. */
 static void lose(struct uvh_redis_link *link, const char *why)
 {
     struct uvhttp_redis *redis = link->redis;
@@ -68,11 +71,13 @@ static void lose(struct uvh_redis_link *link, const char *why)
     uint64_t delay = link->next != NULL ? 0 : next_delay(link);
     if (link->next != NULL)
         uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
-                          "redis: the connection for %s is tried at the next address: %s", link->name, why);
+                          "redis: the connection for %s is tried at the next address: %s",
+                          link->name, why);
     else
         uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
                           "redis: the connection for %s %s: %s; again in %llu.%llu s", link->name,
-                          was_ready ? "broke" : "cannot be made", why, (unsigned long long)(delay / 1000),
+                          was_ready ? "broke" : "cannot be made", why,
+                          (unsigned long long)(delay / 1000),
                           (unsigned long long)(delay % 1000 / 100));
     link->failures += link->next == NULL;
     link->state = UVH_REDIS_DOWN;
@@ -109,8 +114,8 @@ void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *as
     command(link, count, words, sizes);
 }
 
-static void append_words(struct uvh_redis_link *link, int count, const char *first, const char *second,
-                         const char *third)
+static void append_words(struct uvh_redis_link *link, int count, const char *first,
+                         const char *second, const char *third)
 {
     const char *words[COMMAND_WORDS] = {first, second, third};
     size_t sizes[COMMAND_WORDS] = {strlen(first), second == NULL ? 0 : strlen(second),
@@ -134,7 +139,8 @@ static void watch(struct uvh_redis_link *link, int events)
     if (link->events == events)
         return;
     link->events = events;
-    (void)uv_poll_start(link->poll, events, on_poll); /* cannot fail for a descriptor that is watched */
+    /* cannot fail for a descriptor that is watched */
+    (void)uv_poll_start(link->poll, events, on_poll);
     uv_unref((uv_handle_t *)link->poll);
 }
 
@@ -290,7 +296,8 @@ static void try_next(struct uvh_redis_link *link)
     char text[NI_MAXHOST];
     const struct addrinfo *address = link->next;
     link->next = address->ai_next;
-    int err = getnameinfo(address->ai_addr, address->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    int err = getnameinfo(address->ai_addr, address->ai_addrlen, text, sizeof(text), NULL, 0,
+                          NI_NUMERICHOST);
     if (err != 0)
         lose(link, gai_strerror(err));
     else
@@ -324,7 +331,8 @@ static void attempt(struct uvh_redis_link *link)
     } else if (uvh_lookup_literal(redis->host, redis->port, &literal)) {
         greet(link, redisConnectNonBlock(redis->host, redis->port));
     } else {
-        int err = uvh_lookup_start(&link->lookup, redis->loop, redis->host, redis->port, on_looked_up, link);
+        int err = uvh_lookup_start(&link->lookup, redis->loop, redis->host, redis->port,
+                                   on_looked_up, link);
         if (err != 0) {
             lose(link, uv_strerror(err));
             return;

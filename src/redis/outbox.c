@@ -39,7 +39,8 @@ size_t uvh_redis_parcels_limit(struct uvh_redis_parcels *parcels, size_t bytes,
     return dropped;
 }
 
-size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels, const uvhttp_allocator_t *allocator)
+size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels,
+                              const uvhttp_allocator_t *allocator)
 {
     return uvh_redis_parcels_limit(parcels, 0, allocator);
 }

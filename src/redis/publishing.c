@@ -1,4 +1,5 @@
-/* Messages on their way to the broker: from any thread into the outbox, from there over the connection on the loop, and out of everything when the broker has answered. */
+/* Messages on their way to the broker: from any thread into the outbox, from there over the
+ * connection on the loop, and out of everything when the broker has answered. */
 #include "redis/redis.h"
 
 #include <inttypes.h>
@@ -8,11 +9,14 @@
 #include <uvhttp/error.h>
 
 enum {
-    SENT_MOST =
-        256
-        << 10, /* bytes the broker has not answered, after which messages wait here, where they can be dropped */
+    SENT_MOST = 256
+                /* bytes the broker has not answered, after which messages wait here, where they can
+                 * be dropped */
+                << 10,
     BURST =
-        4, /* times the limit may wait while the broker is there, since one turn of the loop may publish much */
+        /* times the limit may wait while the broker is there, since one turn of the loop may
+         * publish much */
+    4,
     FINISH_MS = 5000,  /* for the last messages to go out and be answered */
     SILENCE_MS = 1000, /* or until no answer has come for so long */
 };
@@ -32,10 +36,11 @@ static uint64_t drops_to_tell(struct uvhttp_redis *redis)
 static void tell_drops(struct uvhttp_redis *redis, uint64_t drops, size_t limit)
 {
     if (drops > 0)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: %zu bytes wait for the broker, so the oldest messages are dropped: %" PRIu64
-                          " so far",
-                          limit, drops);
+        uvhttp_server_log(
+            redis->server, UVHTTP_LOG_WARNING,
+            "redis: %zu bytes wait for the broker, so the oldest messages are dropped: %" PRIu64
+            " so far",
+            limit, drops);
 }
 
 /* ---- on the loop ---- */
@@ -66,12 +71,13 @@ static void on_ready(struct uvh_redis_link *link)
     uint64_t dropped = redis->stats.dropped - redis->dropped_before;
     redis->dropped_before = redis->stats.dropped;
     redis->drops_untold = 0;
-    redis->limit =
-        redis->max_queue_size > SIZE_MAX / BURST ? redis->max_queue_size : BURST * redis->max_queue_size;
+    redis->limit = redis->max_queue_size > SIZE_MAX / BURST ? redis->max_queue_size
+                                                            : BURST * redis->max_queue_size;
     uv_mutex_unlock(&redis->lock);
     if (dropped > 0)
         uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: %" PRIu64 " messages were lost while the broker was away", dropped);
+                          "redis: %" PRIu64 " messages were lost while the broker was away",
+                          dropped);
     uvh_redis_publishing_send(redis);
 }
 
@@ -91,14 +97,16 @@ static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel
     uv_mutex_unlock(&redis->lock);
     tell_drops(redis, drops, limit);
     if (!taken && uvh_redis_may_log(&redis->refusal_told))
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message on %.*s was refused: %s",
-                          (int)asked->channel, asked->bytes,
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: a message on %.*s was refused: %s", (int)asked->channel,
+                          asked->bytes,
                           reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
     if (link->asked.bytes < SENT_MOST / 2)
         uvh_redis_publishing_send(redis);
 }
 
-/* Whether the broker has got what was on its way nobody knows; sending it again could give it twice. */
+/* Whether the broker has got what was on its way nobody knows; sending it again could give it
+ * twice. */
 static void on_lost(struct uvh_redis_link *link, size_t messages)
 {
     struct uvhttp_redis *redis = link->redis;
@@ -107,7 +115,8 @@ static void on_lost(struct uvh_redis_link *link, size_t messages)
     redis->dropped_before = redis->stats.dropped;
     redis->limit = redis->max_queue_size;
     redis->stats.dropped += messages;
-    redis->stats.dropped += uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
+    redis->stats.dropped +=
+        uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
     uv_mutex_unlock(&redis->lock);
 }
 
@@ -121,8 +130,8 @@ void uvh_redis_publishing_init(struct uvhttp_redis *redis)
 
 /* ---- from topics ---- */
 
-int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
-                      size_t size)
+int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kind,
+                      const void *data, size_t size)
 {
     struct uvhttp_redis *redis = adapter;
     size_t prefix = strlen(redis->prefix), channel = prefix + strlen(topic);
@@ -140,7 +149,8 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     *parcel = (struct uvh_redis_parcel){.order = UVH_REDIS_MESSAGE, .channel = channel};
     memcpy(parcel->bytes, redis->prefix, prefix);
     memcpy(parcel->bytes + prefix, topic, channel - prefix);
-    size_t head = uvh_redis_envelope_write(parcel->bytes + channel, kind, redis->id, ++redis->number);
+    size_t head =
+        uvh_redis_envelope_write(parcel->bytes + channel, kind, redis->id, ++redis->number);
     parcel->size = channel + head + size;
     if (size > 0)
         memcpy(parcel->bytes + channel + head, data, size);
@@ -158,15 +168,17 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
 
 /* ---- the end ---- */
 
-/* Closing with answers unread would make the system reset the connection, and then the broker loses what it has not read. So the last messages go out, and their answers come in, here: nobody
- * runs the loop any more, and all other threads of the server have ended. */
+/* Closing with answers unread would make the system reset the connection, and then the broker loses
+ * what it has not read. So the last messages go out, and their answers come in, here: nobody runs
+ * the loop any more, and all other threads of the server have ended. */
 void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
 {
     struct uvh_redis_link *link = &redis->publishing;
     uint64_t now = uv_hrtime() / 1000000, heard = now, end = now + FINISH_MS;
     uvh_redis_publishing_send(redis);
-    while (link->state == UVH_REDIS_READY && (link->asked.first != NULL || redis->waiting.first != NULL) &&
-           now < end && now - heard < SILENCE_MS) {
+    while (link->state == UVH_REDIS_READY &&
+           (link->asked.first != NULL || redis->waiting.first != NULL) && now < end &&
+           now - heard < SILENCE_MS) {
         link->heard = false;
         uvh_redis_link_wait(link, (int)(end - now < SILENCE_MS ? end - now : SILENCE_MS));
         now = uv_hrtime() / 1000000;
@@ -177,9 +189,11 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     uv_mutex_lock(&redis->lock);
     redis->stats.dropped += uvh_redis_parcels_drop(&link->asked, &redis->allocator);
     redis->stats.dropped += uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
-    uint64_t lost = redis->stats.dropped - (link->state == UVH_REDIS_READY ? before : redis->dropped_before);
+    uint64_t lost =
+        redis->stats.dropped - (link->state == UVH_REDIS_READY ? before : redis->dropped_before);
     uv_mutex_unlock(&redis->lock);
     if (lost > 0)
         uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: %" PRIu64 " messages were lost at the end, since the broker %s", lost, why);
+                          "redis: %" PRIu64 " messages were lost at the end, since the broker %s",
+                          lost, why);
 }

@@ -123,17 +123,18 @@ static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t 
 {
     int ping = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
     int delay = options->max_delay == 0 ? DEFAULT_DELAY_SECONDS : options->max_delay;
-    if (options->port < 0 || options->port > 65535 || ping < 0 || ping > MOST_SECONDS || delay < 0 ||
-        delay > MOST_SECONDS)
+    if (options->port < 0 || options->port > 65535 || ping < 0 || ping > MOST_SECONDS ||
+        delay < 0 || delay > MOST_SECONDS)
         return UVHTTP_EINVAL;
     redis->port = options->port == 0 ? DEFAULT_PORT : options->port;
     redis->ping_ms = (uint64_t)ping * 1000;
     redis->max_delay_ms = (uint64_t)delay * 1000;
     redis->max_queue_size = options->max_queue_size == 0 ? DEFAULT_QUEUE : options->max_queue_size;
-    bool copied = copy(redis, &redis->host, options->host == NULL ? "127.0.0.1" : options->host) &&
-                  copy(redis, &redis->path, options->path) && copy(redis, &redis->user, options->user) &&
-                  copy(redis, &redis->password, options->password) &&
-                  copy(redis, &redis->prefix, options->prefix == NULL ? "uvhttp:" : options->prefix);
+    bool copied =
+        copy(redis, &redis->host, options->host == NULL ? "127.0.0.1" : options->host) &&
+        copy(redis, &redis->path, options->path) && copy(redis, &redis->user, options->user) &&
+        copy(redis, &redis->password, options->password) &&
+        copy(redis, &redis->prefix, options->prefix == NULL ? "uvhttp:" : options->prefix);
     return copied ? 0 : UVHTTP_ENOMEM;
 }
 
@@ -179,7 +180,8 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
         return UVHTTP_ENOMEM;
     if (options == NULL)
         options = &defaults;
-    const uvhttp_allocator_t *allocator = options->allocator == NULL ? &by_default : options->allocator;
+    const uvhttp_allocator_t *allocator =
+        options->allocator == NULL ? &by_default : options->allocator;
     struct uvhttp_redis *redis = allocator->allocate(sizeof(*redis), allocator->context);
     if (redis == NULL)
         return UVHTTP_ENOMEM;

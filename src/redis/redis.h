@@ -1,10 +1,14 @@
-/* The adapter for Redis as its own files see it. redis.c is its life; publishing.c is the connection by which messages leave, and subscribing.c that by which they come, over link.c, which keeps a connection with the
- * broker; outbox.c keeps messages until the broker has them; channels.c knows what is subscribed to there; envelope.c is what a message looks like on its way.
+/* The adapter for Redis as its own files see it. redis.c is its life; publishing.c is the
+ * connection by which messages leave, and subscribing.c that by which they come, over link.c, which
+ * keeps a connection with the broker; outbox.c keeps messages until the broker has them; channels.c
+ * knows what is subscribed to there; envelope.c is what a message looks like on its way.
  *
- * hiredis is used for its protocol and its socket, without blocking; when to read and to write is asked of libuv here, so that nothing of it keeps the loop from ending.
+ * hiredis is used for its protocol and its socket, without blocking; when to read and to write is
+ * asked of libuv here, so that nothing of it keeps the loop from ending.
  *
- * Always true: connections are touched on the loop's thread only; outbox and channels under the lock, which is held for memory only. Handles do not keep the loop alive, and all memory
- * goes when the last of them is closed. */
+ * Always true: connections are touched on the loop's thread only; outbox and channels under the
+ * lock, which is held for memory only. Handles do not keep the loop alive, and all memory goes when
+ * the last of them is closed. */
 #ifndef UVH_REDIS_REDIS_H
 #define UVH_REDIS_REDIS_H
 
@@ -39,7 +43,8 @@ bool uvh_redis_envelope_read(const char *bytes, size_t size, struct uvh_redis_en
 
 /* ---- channels.c ---- */
 
-/* A channel of the broker, or a glob of them, and the patterns it stands for: several may become one glob. */
+/* A channel of the broker, or a glob of them, and the patterns it stands for: several may become
+ * one glob. */
 struct uvh_redis_channel {
     struct uvh_redis_channel *next; /* of all */
     struct uvh_redis_channel *previous;
@@ -73,15 +78,19 @@ bool uvh_redis_channels_add(struct uvh_redis_channels *channels, const char *pat
 void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *pattern);
 
 /* A message on a channel that came by a glob: whether a pattern of that glob fits the topic. */
-bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob, const char *topic);
+bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob,
+                            const char *topic);
 
-/* The broker has refused a channel: nobody asks again on this connection. True when the glob of all channels is subscribed to instead, since `may_stand_in` and there is nothing against it. */
+/* The broker has refused a channel: nobody asks again on this connection. True when the glob of all
+ * channels is subscribed to instead, since `may_stand_in` and there is nothing against it. */
 bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, const char *text,
                                bool may_stand_in);
 
-/* Takes a channel out of the changed ones; NULL when there is none. Who is given one that is not needed frees it. */
+/* Takes a channel out of the changed ones; NULL when there is none. Who is given one that is not
+ * needed frees it. */
 struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels);
-void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel);
+void uvh_redis_channels_free(struct uvh_redis_channels *channels,
+                             struct uvh_redis_channel *channel);
 
 /* A new connection: the broker knows of none, and all that are needed have changed. */
 void uvh_redis_channels_forget(struct uvh_redis_channels *channels);
@@ -89,7 +98,8 @@ void uvh_redis_channels_release(struct uvh_redis_channels *channels);
 
 /* ---- outbox.c ---- */
 
-/* A message: its channel, then what is published. Or another command that waits for its answer: the text it is about, or nothing, for a ping. */
+/* A message: its channel, then what is published. Or another command that waits for its answer: the
+ * text it is about, or nothing, for a ping. */
 struct uvh_redis_parcel {
     struct uvh_redis_parcel *next;
     enum uvh_redis_order {
@@ -114,7 +124,8 @@ void uvh_redis_parcels_append(struct uvh_redis_parcels *parcels, struct uvh_redi
 /* NULL when there is none. */
 struct uvh_redis_parcel *uvh_redis_parcels_take(struct uvh_redis_parcels *parcels);
 /* Frees all; how many messages there were. */
-size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels, const uvhttp_allocator_t *allocator);
+size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels,
+                              const uvhttp_allocator_t *allocator);
 /* Drops the oldest until it is at most so many bytes; how many that were. */
 size_t uvh_redis_parcels_limit(struct uvh_redis_parcels *parcels, size_t bytes,
                                const uvhttp_allocator_t *allocator);
@@ -141,7 +152,8 @@ struct uvh_redis_link {
     struct uvh_redis_parcels asked; /* what the broker has not answered */
     redisContext *context;          /* NULL unless CONNECTING or READY */
     uv_poll_t *poll;
-    uv_timer_t timer;            /* of the next attempt, the deadline of this one, or the next ping */
+    /* of the next attempt, the deadline of this one, or the next ping */
+    uv_timer_t timer;
     struct uvh_lookup *lookup;   /* when RESOLVING */
     struct addrinfo *found;      /* by the last one; NULL when it is ready or all have failed */
     const struct addrinfo *next; /* to be tried */
@@ -153,12 +165,14 @@ struct uvh_redis_link {
 
 /* 0 or libuv's code. The first attempt is in the loop's next turn. */
 int uvh_redis_link_open(struct uvh_redis_link *link, struct uvhttp_redis *redis, const char *name);
-/* A command, when it is READY, sent by uvh_redis_link_flush. Takes `asked`, which its answer comes with. */
+/* A command, when it is READY, sent by uvh_redis_link_flush. Takes `asked`, which its answer comes
+ * with. */
 void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
                         const char **words, const size_t *sizes);
 /* Sends what there is, as far as the socket takes it. */
 void uvh_redis_link_flush(struct uvh_redis_link *link);
-/* The same for who has no loop any more: waits at most so long for the socket, and reads, too. When it is READY. */
+/* The same for who has no loop any more: waits at most so long for the socket, and reads, too. When
+ * it is READY. */
 void uvh_redis_link_wait(struct uvh_redis_link *link, int ms);
 /* Nothing more is called. Its handles close. */
 void uvh_redis_link_close(struct uvh_redis_link *link);
@@ -167,8 +181,8 @@ void uvh_redis_link_close(struct uvh_redis_link *link);
 
 void uvh_redis_publishing_init(struct uvhttp_redis *redis);
 /* For topics; any thread. */
-int uvh_redis_publish(void *redis, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
-                      size_t size);
+int uvh_redis_publish(void *redis, const char *topic, uvhttp_websocket_kind_t kind,
+                      const void *data, size_t size);
 /* From what waits to the broker, as long as it answers. */
 void uvh_redis_publishing_send(struct uvhttp_redis *redis);
 /* The end: gives what waits a moment to go out, and tells of what does not. */
@@ -203,7 +217,8 @@ struct uvhttp_redis {
     struct uvh_redis_link subscribing;
     uint64_t refusal_told; /* when a refused message was last logged */
     char last_id[UVH_REDIS_ID +
-                 1]; /* of the message that came last: one that came by several channels is the same */
+                 /* of the message that came last: one that came by several channels is the same */
+                 1];
     uint64_t last_number;
     uv_mutex_t lock; /* of the following */
     struct uvh_redis_parcels waiting;

@@ -1,4 +1,5 @@
-/* Messages that come from the broker, and what it has to know for that: the channels that connections here have subscribed to. */
+/* Messages that come from the broker, and what it has to know for that: the channels that
+ * connections here have subscribed to. */
 #include "redis/redis.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@
 
 /* ---- what the broker has to know ---- */
 
-static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel, bool subscribe)
+static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel,
+                        bool subscribe)
 {
     const char *words[] = {subscribe ? (channel->glob ? "PSUBSCRIBE" : "SUBSCRIBE")
                                      : (channel->glob ? "PUNSUBSCRIBE" : "UNSUBSCRIBE"),
@@ -17,7 +19,8 @@ static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_chann
     struct uvh_redis_parcel *asked =
         redis->allocator.allocate(sizeof(*asked) + channel->length + 1, redis->allocator.context);
     if (asked != NULL) {
-        *asked = (struct uvh_redis_parcel){.order = subscribe ? UVH_REDIS_SUBSCRIBE : UVH_REDIS_UNSUBSCRIBE,
+        *asked = (struct uvh_redis_parcel){.order = subscribe ? UVH_REDIS_SUBSCRIBE
+                                                              : UVH_REDIS_UNSUBSCRIBE,
                                            .glob = channel->glob,
                                            .channel = channel->length,
                                            .size = channel->length};
@@ -62,8 +65,10 @@ static void on_lost(struct uvh_redis_link *link, size_t messages)
     uvh_redis_note_connected(link->redis);
 }
 
-/* Redis compares a glob, letter by letter, with those of its access list, so one that allows "uvhttp:*" allows exactly this glob, and no narrower one. */
-static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *asked, const char *why)
+/* Redis compares a glob, letter by letter, with those of its access list, so one that allows
+ * "uvhttp:*" allows exactly this glob, and no narrower one. */
+static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *asked,
+                       const char *why)
 {
     if (asked->order != UVH_REDIS_SUBSCRIBE)
         return;
@@ -83,7 +88,8 @@ static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel
 /* The copies of one message, for several channels that fit, come behind one another. */
 static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_envelope *envelope)
 {
-    bool same = envelope->number == redis->last_number && strlen(redis->last_id) == envelope->id.length &&
+    bool same = envelope->number == redis->last_number &&
+                strlen(redis->last_id) == envelope->id.length &&
                 memcmp(redis->last_id, envelope->id.base, envelope->id.length) == 0;
     redis->last_number = envelope->number;
     memcpy(redis->last_id, envelope->id.base, envelope->id.length);
@@ -92,34 +98,38 @@ static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_e
 }
 
 /* `glob`: by which it came, or NULL. */
-static void on_message(struct uvhttp_redis *redis, const redisReply *glob, const redisReply *channel,
-                       const redisReply *payload)
+static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
+                       const redisReply *channel, const redisReply *payload)
 {
     struct uvh_redis_envelope envelope;
     size_t prefix = strlen(redis->prefix);
     if (channel->type != REDIS_REPLY_STRING || payload->type != REDIS_REPLY_STRING ||
         (glob != NULL && glob->type != REDIS_REPLY_STRING) || (size_t)channel->len <= prefix ||
-        memcmp(channel->str, redis->prefix, prefix) != 0 || strlen(channel->str) != (size_t)channel->len)
+        memcmp(channel->str, redis->prefix, prefix) != 0 ||
+        strlen(channel->str) != (size_t)channel->len)
         return;
     const char *topic = channel->str + prefix;
     if (!uvh_redis_envelope_read(payload->str, (size_t)payload->len, &envelope)) {
-        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG, "redis: a message on %s is not one of ours",
-                          channel->str);
+        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
+                          "redis: a message on %s is not one of ours", channel->str);
         return;
     }
-    bool own = envelope.id.length == UVH_REDIS_ID && memcmp(envelope.id.base, redis->id, UVH_REDIS_ID) == 0;
+    bool own = envelope.id.length == UVH_REDIS_ID &&
+               memcmp(envelope.id.base, redis->id, UVH_REDIS_ID) == 0;
     uv_mutex_lock(&redis->lock);
-    bool fits = !own && (glob == NULL || uvh_redis_channels_fit(&redis->channels, glob->str, topic));
+    bool fits =
+        !own && (glob == NULL || uvh_redis_channels_fit(&redis->channels, glob->str, topic));
     fits = fits && !is_same_as_last(redis, &envelope);
     redis->stats.received += fits;
     uv_mutex_unlock(&redis->lock);
     if (!fits)
         return;
-    int err =
-        uvhttp_topics_deliver(redis->topics, topic, envelope.kind, envelope.data.base, envelope.data.length);
+    int err = uvhttp_topics_deliver(redis->topics, topic, envelope.kind, envelope.data.base,
+                                    envelope.data.length);
     if (err != 0 && err != UVHTTP_ESTOPPED)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING, "redis: a message on %s cannot be delivered: %s",
-                          channel->str, uvhttp_strerror(err));
+        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+                          "redis: a message on %s cannot be delivered: %s", channel->str,
+                          uvhttp_strerror(err));
 }
 
 static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
@@ -154,8 +164,8 @@ static void change(struct uvhttp_redis *redis, const char *pattern, bool add)
         uvh_redis_channels_remove(&redis->channels, pattern);
     uv_mutex_unlock(&redis->lock);
     if (!done)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_ERROR, "redis: %s is not subscribed to: out of memory",
-                          pattern);
+        uvhttp_server_log(redis->server, UVHTTP_LOG_ERROR,
+                          "redis: %s is not subscribed to: out of memory", pattern);
     uv_async_send(&redis->wake);
 }
 

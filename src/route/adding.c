@@ -1,4 +1,5 @@
-/* The public functions of the router: groups, hosts, routes, middleware. Whatever is refused or fails leaves everything as it was. */
+/* The public functions of the router: groups, hosts, routes, middleware. Whatever is refused or
+ * fails leaves everything as it was. */
 #include <uvhttp/router.h>
 
 #include <stdio.h>
@@ -26,11 +27,12 @@ static const char *host_of(const struct uvhttp_router *router)
 }
 
 /* Says why a pattern, given as two pieces, is refused. Gives back `err`. */
-static int refuse(const struct uvhttp_router *router, int err, const char *prefix, const char *pattern,
-                  const char *why)
+static int refuse(const struct uvhttp_router *router, int err, const char *prefix,
+                  const char *pattern, const char *why)
 {
     char message[MESSAGE_SIZE];
-    snprintf(message, sizeof(message), "route \"%s%s%s\" refused: %s", host_of(router), prefix, pattern, why);
+    snprintf(message, sizeof(message), "route \"%s%s%s\" refused: %s", host_of(router), prefix,
+             pattern, why);
     router->all->complain(message, router->all->complain_arg);
     return err;
 }
@@ -79,19 +81,22 @@ static void enlist(struct uvhttp_router *router)
     router->all->last_router = router;
 }
 
-/* One route in one allocation: the struct, its parameters, middleware, pattern and method, and what is read behind the pattern. */
+/* One route in one allocation: the struct, its parameters, middleware, pattern and method, and what
+ * is read behind the pattern. */
 static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     size_t prefix_length = strlen(router->prefix);
     size_t pattern_size = strlen(given->pattern) + 1;
     size_t method_size = given->method == NULL ? 0 : strlen(given->method) + 1;
     size_t upgrade_size = given->upgrade == NULL ? 0 : strlen(given->upgrade) + 1;
-    size_t params_size = (uvh_pattern_most_params(router->prefix) + uvh_pattern_most_params(given->pattern)) *
-                         sizeof(struct uvh_param_name);
+    size_t params_size =
+        (uvh_pattern_most_params(router->prefix) + uvh_pattern_most_params(given->pattern)) *
+        sizeof(struct uvh_param_name);
     size_t middleware_size = given->middleware_count * sizeof(uvhttp_middleware_t);
-    struct uvh_route *route = uvh_alloc_zero(
-        router->all->allocator, sizeof(*route) + params_size + middleware_size + prefix_length +
-                                    pattern_size + method_size + upgrade_size + UVH_REQUEST_PATH_SLACK);
+    struct uvh_route *route =
+        uvh_alloc_zero(router->all->allocator, sizeof(*route) + params_size + middleware_size +
+                                                   prefix_length + pattern_size + method_size +
+                                                   upgrade_size + UVH_REQUEST_PATH_SLACK);
     if (route == NULL)
         return NULL;
     char *end = (char *)(route + 1) + params_size;
@@ -122,7 +127,8 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     return route;
 }
 
-/* A method of the table but for its case, which counts (RFC 9110 section 9.1): such a route would never match. */
+/* A method of the table but for its case, which counts (RFC 9110 section 9.1): such a route would
+ * never match. */
 static bool is_misspelt(const char *method)
 {
     uvhttp_slice_t given = text_slice(method);
@@ -138,7 +144,8 @@ static bool timeouts_fit(const uvhttp_route_t *given)
 {
     return given->handler_timeout <= MAX_TIMEOUT && given->body_timeout <= MAX_TIMEOUT &&
            given->write_timeout <= MAX_TIMEOUT &&
-           (given->timeout_status == 0 || given->timeout_status == 503 || given->timeout_status == 504);
+           (given->timeout_status == 0 || given->timeout_status == 503 ||
+            given->timeout_status == 504);
 }
 
 /* A token, with a version behind '/' or none (RFC 9110 section 7.8). */
@@ -204,7 +211,8 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
     if (err == UVHTTP_ECONFLICT) {
         char why[REASON_SIZE];
         snprintf(why, sizeof(why), "%s \"%s%s\" is there already",
-                 route->method == NULL ? "any method of" : route->method, host_of(router), taken->pattern);
+                 route->method == NULL ? "any method of" : route->method, host_of(router),
+                 taken->pattern);
         refuse(router, err, "", route->pattern, why);
     }
     return err;
@@ -354,7 +362,8 @@ int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
     int err = may_change(router);
     if (err != 0)
         return err;
-    if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT && slash != UVHTTP_SLASH_IGNORE)
+    if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT &&
+        slash != UVHTTP_SLASH_IGNORE)
         return UVHTTP_EINVAL;
     router->slash = (int)slash;
     return 0;

@@ -1,4 +1,5 @@
-/* Most paths have one method or two, so the routes lie without gaps in an array, and the first that was added is reached without it. */
+/* Most paths have one method or two, so the routes lie without gaps in an array, and the first that
+ * was added is reached without it. */
 #include "route/endpoint.h"
 
 #include <string.h>
@@ -69,10 +70,12 @@ int uvh_methods_write(const struct uvh_methods *methods, struct uvh_bytes *allow
     return allow->failed || methods->failed ? UVHTTP_ENOMEM : 0;
 }
 
-const struct uvh_route *uvh_endpoint_extension(const struct uvh_endpoint *endpoint, uvhttp_slice_t name)
+const struct uvh_route *uvh_endpoint_extension(const struct uvh_endpoint *endpoint,
+                                               uvhttp_slice_t name)
 {
     for (const struct uvh_route *route = endpoint->extensions; route != NULL; route = route->next) {
-        if (strlen(route->method) == name.length && memcmp(route->method, name.base, name.length) == 0)
+        if (strlen(route->method) == name.length &&
+            memcmp(route->method, name.base, name.length) == 0)
             return route;
     }
     return NULL;
@@ -99,8 +102,8 @@ static int add_known(struct uvh_endpoint *endpoint, const uvhttp_allocator_t *al
     return 0;
 }
 
-int uvh_endpoint_add(struct uvh_endpoint *endpoint, struct uvh_methods *methods, struct uvh_route *route,
-                     const struct uvh_route **taken)
+int uvh_endpoint_add(struct uvh_endpoint *endpoint, struct uvh_methods *methods,
+                     struct uvh_route *route, const struct uvh_route **taken)
 {
     if (route->method == NULL) {
         *taken = endpoint->any;
@@ -138,7 +141,8 @@ void uvh_endpoint_collect(const struct uvh_endpoint *endpoint, uvhttp_slash_t le
             methods->known |= 1u << i;
     }
     for (const struct uvh_route *route = endpoint->extensions; route != NULL; route = route->next) {
-        if (uvh_endpoint_visible(route, least) != NULL && uvh_methods_add(methods, route->method) != 0)
+        if (uvh_endpoint_visible(route, least) != NULL &&
+            uvh_methods_add(methods, route->method) != 0)
             methods->failed = true;
     }
 }

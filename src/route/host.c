@@ -1,5 +1,5 @@
-/* A pattern stands in the table as it is written, so a host is looked for by itself and then, from the longest, by each of its suffixes
- * behind a dot with "*" before it. */
+/* A pattern stands in the table as it is written, so a host is looked for by itself and then, from
+ * the longest, by each of its suffixes behind a dot with "*" before it. */
 #include "route/host.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ static char small_letter(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Writes the host of an authority as the table has it, and a NUL; 0 when it has none or one that is too long. */
+/* Writes the host of an authority as the table has it, and a NUL; 0 when it has none or one that is
+ * too long. */
 static size_t normalize(uvhttp_slice_t authority, char *name, size_t room)
 {
     uvhttp_slice_t host, port;
@@ -39,7 +40,8 @@ int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
     uvhttp_slice_t host = {given + prefix, strlen(given) - prefix};
     memcpy(name, given, prefix);
     size_t length = normalize(host, name + prefix, UVH_HOST_MAX + 1 - prefix);
-    /* A port would be ignored, and a "*" elsewhere would stand for itself: neither is what somebody means who writes it. */
+    /* A port would be ignored, and a "*" elsewhere would stand for itself: neither is what somebody
+     * means who writes it. */
     bool bare = host.length == length || (host.length == length + 1 && host.base[length] == '.');
     return length > 0 && bare && strchr(name + prefix, '*') == NULL ? 0 : UVHTTP_EROUTE;
 }
@@ -67,7 +69,8 @@ static void place(struct uvh_site **slots, size_t capacity, struct uvh_site *sit
 }
 
 /* Keeps the table at most half full. */
-int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator, struct uvh_site *site)
+int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator,
+                 struct uvh_site *site)
 {
     if ((hosts->count + 1) * 2 > hosts->capacity) {
         size_t capacity = hosts->capacity == 0 ? FIRST_CAPACITY : hosts->capacity * 2;

@@ -36,7 +36,8 @@ int uvh_literal_reserve(struct uvh_literals *literals, const uvhttp_allocator_t 
     return 0;
 }
 
-void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path, const struct uvh_endpoint *endpoint)
+void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path,
+                     const struct uvh_endpoint *endpoint)
 {
     struct uvh_literal literal = {uvh_literal_hash(path), path.base, path.length, endpoint};
     if (uvh_literal_find(literals, path) != NULL)

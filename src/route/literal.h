@@ -1,7 +1,9 @@
-/* The paths that have no parameters, whole, in one hash table: a path that stands here needs no walk through the tree.
+/* The paths that have no parameters, whole, in one hash table: a path that stands here needs no
+ * walk through the tree.
  *
- * Always true: what is found here is what the tree would give first, since literal segments go before all others. All bytes of a path go into its
- * hash, so that routes which differ little do not meet. Finding is inlined into route/tree.c, which also adds. */
+ * Always true: what is found here is what the tree would give first, since literal segments go
+ * before all others. All bytes of a path go into its hash, so that routes which differ little do
+ * not meet. Finding is inlined into route/tree.c, which also adds. */
 #ifndef UVH_ROUTE_LITERAL_H
 #define UVH_ROUTE_LITERAL_H
 
@@ -26,9 +28,11 @@ struct uvh_literals {
 /* Makes room for one more path. 0 or UVHTTP_ENOMEM. */
 int uvh_literal_reserve(struct uvh_literals *literals, const uvhttp_allocator_t *allocator);
 
-/* Adds a path, which stays where it is, or does nothing when it is there. There is room for it. Both it and the path that is looked for have
- * UVH_REQUEST_PATH_SLACK readable bytes behind them. */
-void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path, const struct uvh_endpoint *endpoint);
+/* Adds a path, which stays where it is, or does nothing when it is there. There is room for it.
+ * Both it and the path that is looked for have UVH_REQUEST_PATH_SLACK readable bytes behind
+ * them. */
+void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path,
+                     const struct uvh_endpoint *endpoint);
 
 static inline uint64_t uvh_literal_mix(uint64_t hash, uint64_t word)
 {
@@ -42,7 +46,8 @@ static inline uint64_t uvh_literal_hash(uvhttp_slice_t path)
     size_t at = 0;
     for (; at + UVH_SEGMENT_WORD <= path.length; at += UVH_SEGMENT_WORD)
         hash = uvh_literal_mix(hash, uvh_swar_load(path.base + at));
-    return uvh_literal_mix(hash, uvh_swar_load(path.base + at) & uvh_segment_kept[path.length - at]) *
+    return uvh_literal_mix(hash,
+                           uvh_swar_load(path.base + at) & uvh_segment_kept[path.length - at]) *
            0xc2b2ae3d27d4eb4fu;
 }
 
@@ -57,8 +62,8 @@ static inline bool uvh_literal_equal(const char *a, const char *b, size_t length
 }
 
 /* The routes of a path, or NULL. */
-static UVH_ALWAYS_INLINE const struct uvh_endpoint *uvh_literal_find(const struct uvh_literals *literals,
-                                                                     uvhttp_slice_t path)
+static UVH_ALWAYS_INLINE const struct uvh_endpoint *
+uvh_literal_find(const struct uvh_literals *literals, uvhttp_slice_t path)
 {
     if ((literals->lengths >> (path.length & 63) & 1) == 0)
         return NULL;

@@ -18,10 +18,12 @@ static uvhttp_slice_t next_segment(uvhttp_slice_t *rest)
     return segment;
 }
 
-static bool has_param(const struct uvh_param_name *params, size_t count, const struct uvh_param_name *wanted)
+static bool has_param(const struct uvh_param_name *params, size_t count,
+                      const struct uvh_param_name *wanted)
 {
     for (size_t i = 0; i < count; i++) {
-        if (params[i].length == wanted->length && memcmp(params[i].base, wanted->base, wanted->length) == 0)
+        if (params[i].length == wanted->length &&
+            memcmp(params[i].base, wanted->base, wanted->length) == 0)
             return true;
     }
     return false;

@@ -1,5 +1,6 @@
-/* From the making to the freezing, and who answers a request. All that a route inherits (middleware, the slash policy) is worked out at the
- * freezing, so that the order of adding does not matter and a request finds it ready. */
+/* From the making to the freezing, and who answers a request. All that a route inherits
+ * (middleware, the slash policy) is worked out at the freezing, so that the order of adding does
+ * not matter and a request finds it ready. */
 #include "route/router.h"
 
 #include <string.h>
@@ -34,8 +35,8 @@ static void drop_chains(struct uvh_routing *all)
     }
 }
 
-struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator, uvh_router_complain_cb complain,
-                                     void *arg)
+struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
+                                     uvh_router_complain_cb complain, void *arg)
 {
     static char no_prefix[] = "";
     struct uvh_routing *all = uvh_alloc_zero(allocator, sizeof(*all));
@@ -86,10 +87,11 @@ void uvh_router_free(struct uvhttp_router *router)
 
 /* ---- freezing ---- */
 
-/* Puts what a router or route has of its own behind what it inherits: in a new array, or that of `outer` when it has nothing. */
+/* Puts what a router or route has of its own behind what it inherits: in a new array, or that of
+ * `outer` when it has nothing. */
 static int build_chain(const struct uvh_routing *all, const struct uvhttp_router *outer,
-                       const uvhttp_middleware_t *own, size_t count, const uvhttp_middleware_t **chain,
-                       size_t *length)
+                       const uvhttp_middleware_t *own, size_t count,
+                       const uvhttp_middleware_t **chain, size_t *length)
 {
     size_t inherited = outer == NULL ? 0 : outer->chain_length;
     *length = inherited + count;
@@ -124,9 +126,10 @@ int uvh_router_freeze(struct uvhttp_router *router)
     for (struct uvhttp_router *one = &all->own; err == 0 && one != NULL; one = one->next)
         err = build_chain(all, one->parent, one->middleware, one->middleware_count, &one->chain,
                           &one->chain_length);
-    for (struct uvh_route *route = all->routes; err == 0 && route != NULL; route = route->next_added) {
-        err = build_chain(all, route->owner, route->middleware, route->middleware_count, &route->chain,
-                          &route->chain_length);
+    for (struct uvh_route *route = all->routes; err == 0 && route != NULL;
+         route = route->next_added) {
+        err = build_chain(all, route->owner, route->middleware, route->middleware_count,
+                          &route->chain, &route->chain_length);
         route->slash = slash_of(route->owner);
         if (route->slash != UVHTTP_SLASH_STRICT)
             route->owner->site->tree.lenient = true;
@@ -142,7 +145,8 @@ int uvh_router_freeze(struct uvhttp_router *router)
 const struct uvh_site *uvh_router_site(const struct uvhttp_router *router, uvhttp_slice_t authority)
 {
     const struct uvh_routing *all = router->all;
-    const struct uvh_site *site = all->hosts.count == 0 ? NULL : uvh_host_find(&all->hosts, authority);
+    const struct uvh_site *site =
+        all->hosts.count == 0 ? NULL : uvh_host_find(&all->hosts, authority);
     return site != NULL ? site : &all->own_site;
 }
 
@@ -170,6 +174,7 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
     const struct uvh_routing *all = router->all;
     bool known = uvh_tree_knows_method(&all->own_site.tree, name);
     for (size_t i = 0; !known && i < all->hosts.capacity; i++)
-        known = all->hosts.slots[i] != NULL && uvh_tree_knows_method(&all->hosts.slots[i]->tree, name);
+        known =
+            all->hosts.slots[i] != NULL && uvh_tree_knows_method(&all->hosts.slots[i]->tree, name);
     return known;
 }

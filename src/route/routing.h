@@ -1,7 +1,8 @@
 /* What the routers of a server are made of.
  *
- * Routers, hosts and groups are views: what is added through one goes into the tree of its host, with the view as owner. Shared by
- * router.c, which owns all of it, and adding.c, the public functions. */
+ * Routers, hosts and groups are views: what is added through one goes into the tree of its host,
+ * with the view as owner. Shared by router.c, which owns all of it, and adding.c, the public
+ * functions. */
 #ifndef UVH_ROUTE_ROUTING_H
 #define UVH_ROUTE_ROUTING_H
 
@@ -17,7 +18,8 @@ struct uvhttp_router {
     char *prefix;                    /* with those of the parents; may be empty */
     uvhttp_middleware_t *middleware; /* its own */
     size_t middleware_count;
-    const uvhttp_middleware_t *chain; /* from the outermost on; the parent's when there is none of its own */
+    /* from the outermost on; the parent's when there is none of its own */
+    const uvhttp_middleware_t *chain;
     size_t chain_length;
     int slash; /* uvhttp_slash_t, or UVH_ROUTING_SLASH_INHERITED */
 };

@@ -1,8 +1,10 @@
 /* The segments of a path, as numbers that are compared and hashed at once.
  *
- * A segment is loaded sixteen bytes at a time, so whoever has a path looked up sees to it that UVH_REQUEST_PATH_SLACK bytes behind its end can be
- * read; what they are does not matter. What is chosen between here changes from segment to segment, so that the processor could foresee no
- * branch: hence sums and masks instead. Inlined into route/tree.c, where most of the time of a match goes. */
+ * A segment is loaded sixteen bytes at a time, so whoever has a path looked up sees to it that
+ * UVH_REQUEST_PATH_SLACK bytes behind its end can be read; what they are does not matter. What is
+ * chosen between here changes from segment to segment, so that the processor could foresee no
+ * branch: hence sums and masks instead. Inlined into route/tree.c, where most of the time of a
+ * match goes. */
 #ifndef UVH_ROUTE_SEGMENT_H
 #define UVH_ROUTE_SEGMENT_H
 
@@ -31,7 +33,8 @@ struct uvh_segment {
 
 /* So many first bytes of a word. */
 static const uint64_t uvh_segment_kept[UVH_SEGMENT_WORD + 1] = {
-    0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX,
+    0,          0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+    UINT64_MAX,
 };
 
 /* A bit for each of the sixteen bytes that is a slash. */
@@ -44,7 +47,8 @@ static inline uint32_t uvh_segment_slashes(const char *p)
     const uint64_t low = ~UVH_SWAR_HIGHS;
     uint32_t slashes = 0;
     for (unsigned at = 0; at < UVH_SEGMENT_BLOCK; at += UVH_SEGMENT_WORD) {
-        uint64_t other = uvh_swar_load(p + at) ^ uvh_swar_all('/'); /* zero where there is a slash */
+        /* zero where there is a slash */
+        uint64_t other = uvh_swar_load(p + at) ^ uvh_swar_all('/');
         uint64_t found = ~(((other & low) + low) | other | low);
         slashes |= (uint32_t)((found >> 7) * 0x0102040810204080u >> 56) << at;
     }
@@ -86,7 +90,8 @@ static inline const char *uvh_segment_behind(const struct uvh_segment *segment, 
     return stop == end ? NULL : stop + 1;
 }
 
-/* Spreads over the highest bits. The multipliers are odd and even, so that their sum, which counts for the short ones, is odd. */
+/* Spreads over the highest bits. The multipliers are odd and even, so that their sum, which counts
+ * for the short ones, is odd. */
 static inline uint64_t uvh_segment_hash(uint64_t first, uint64_t last)
 {
     return first * 0x9e3779b97f4a7c15u + last * 0xc2b2ae3d27d4eb4eu;

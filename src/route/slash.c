@@ -10,7 +10,8 @@ enum { PERMANENT_REDIRECT = 308, ESCAPED = 3 };
 /* All others are encoded: a backslash among them, which browsers read as a slash. */
 static bool is_plain(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') ||
            (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
 }
 
@@ -40,7 +41,8 @@ int uvh_slash_redirect(uvhttp_request_t *request, uvhttp_response_t *response)
     uvhttp_slice_t path = request->framing.path;
     uvhttp_slice_t query = request->framing.query;
     bool less = ends_with_slash(path);
-    /* "//host/path" would lead to another server. And a path that ends with a dot segment ends with no slash to be taken away. */
+    /* "//host/path" would lead to another server. And a path that ends with a dot segment ends with
+     * no slash to be taken away. */
     if ((path.length > 1 && path.base[1] == '/') || less != ends_with_slash(request->path))
         return UVHTTP_DECLINED;
     char *location = uvhttp_request_allocate(request, ESCAPED * (path.length + query.length) + 3);

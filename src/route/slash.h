@@ -1,4 +1,5 @@
-/* Redirects to the other form of a path: with a slash more, or less, at its end. Called by server/exchange.c. */
+/* Redirects to the other form of a path: with a slash more, or less, at its end. Called by
+ * server/exchange.c. */
 #ifndef UVH_ROUTE_SLASH_H
 #define UVH_ROUTE_SLASH_H
 
@@ -6,7 +7,8 @@
 
 #include "http/request.h"
 
-/* Answers 308 (RFC 9110 section 15.4.9), or UVHTTP_DECLINED when the path as sent has no other form that is safe to name. Errors: UVHTTP_ENOMEM. */
+/* Answers 308 (RFC 9110 section 15.4.9), or UVHTTP_DECLINED when the path as sent has no other form
+ * that is safe to name. Errors: UVHTTP_ENOMEM. */
 int uvh_slash_redirect(uvhttp_request_t *request, uvhttp_response_t *response);
 
 #endif

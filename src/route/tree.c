@@ -1,7 +1,8 @@
-/* A node is a path segment. Literal children lie in an open-addressing table, the ":" child and the "*" end beside it, and a
- * match tries them in that order, going back when the deeper levels have no route for path and method. What a match reads lies
- * together: a child's name as two numbers beside the pointer to it, the routes of a path in its node. Paths without parameters are looked for
- * at once (literal.h). */
+/* A node is a path segment. Literal children lie in an open-addressing table, the ":" child and the
+ * "*" end beside it, and a match tries them in that order, going back when the deeper levels have
+ * no route for path and method. What a match reads lies together: a child's name as two numbers
+ * beside the pointer to it, the routes of a path in its node. Paths without parameters are looked
+ * for at once (literal.h). */
 #include "route/tree.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ struct uvh_node {
 /* What nodes without children have, so that no match needs to ask. */
 static const struct child no_children[FIRST_CAPACITY];
 
-/* What a walk through the tree looks for: a route of one method, or, with `allow` set, the methods of all that fits the path. */
+/* What a walk through the tree looks for: a route of one method, or, with `allow` set, the methods
+ * of all that fits the path. */
 struct walk {
     uvhttp_method_t method;
     uvhttp_slice_t name;
@@ -46,10 +48,11 @@ struct walk {
     uvhttp_slash_t least; /* routes that are stricter about the slash at the end are not seen */
 };
 
-/* Not the place `i` itself, so somewhere behind it, or nowhere. By value, so that a segment need not go through memory. */
+/* Not the place `i` itself, so somewhere behind it, or nowhere. By value, so that a segment need
+ * not go through memory. */
 static UVH_NEVER_INLINE const struct uvh_node *find_further(const struct uvh_node *node, size_t i,
-                                                            uint64_t first, uint64_t last, size_t length,
-                                                            const char *base)
+                                                            uint64_t first, uint64_t last,
+                                                            size_t length, const char *base)
 {
     for (;; i = (i + 1) & node->mask) {
         const struct child *child = &node->children[i];
@@ -66,8 +69,8 @@ static UVH_ALWAYS_INLINE const struct uvh_node *find_child(const struct uvh_node
 {
     size_t i = (size_t)(uvh_segment_hash(segment->first, segment->last) >> node->shift);
     const struct child *child = &node->children[i];
-    uint64_t difference =
-        (child->first ^ segment->first) | (child->last ^ segment->last) | (child->length ^ segment->length);
+    uint64_t difference = (child->first ^ segment->first) | (child->last ^ segment->last) |
+                          (child->length ^ segment->length);
     if (UVH_LIKELY(difference == 0 && segment->length <= UVH_SEGMENT_BLOCK))
         return child->node;
     if (child->node == NULL)
@@ -203,7 +206,8 @@ int uvh_tree_insert(struct uvh_tree *tree, struct uvh_route *route, const struct
         return UVHTTP_ENOMEM;
     int err = uvh_endpoint_add(endpoint, &tree->methods, route, taken);
     if (err == 0 && route->param_count == 0)
-        uvh_literal_add(&tree->literals, (uvhttp_slice_t){route->pattern, strlen(route->pattern)}, endpoint);
+        uvh_literal_add(&tree->literals, (uvhttp_slice_t){route->pattern, strlen(route->pattern)},
+                        endpoint);
     return err;
 }
 
@@ -230,7 +234,8 @@ static UVH_ALWAYS_INLINE bool try_endpoint(const struct uvh_endpoint *endpoint, 
         uvh_endpoint_collect(endpoint, walk->least, walk->allow);
         return false;
     }
-    const struct uvh_route *route = uvh_endpoint_find(endpoint, walk->method, walk->name, walk->least);
+    const struct uvh_route *route =
+        uvh_endpoint_find(endpoint, walk->method, walk->name, walk->least);
     if (UVH_LIKELY(route != NULL)) {
         walk->match->route = route;
         walk->match->param_count = depth;
@@ -250,7 +255,8 @@ static UVH_ALWAYS_INLINE void set_param(const struct walk *walk, size_t depth, c
 }
 
 /* "*" with what begins at `from`. */
-static bool try_rest(const struct uvh_node *node, const char *from, size_t depth, const struct walk *walk)
+static bool try_rest(const struct uvh_node *node, const char *from, size_t depth,
+                     const struct walk *walk)
 {
     if (node->rest == NULL)
         return false;
@@ -259,7 +265,8 @@ static bool try_rest(const struct uvh_node *node, const char *from, size_t depth
 }
 
 /* The path has ended at the node. */
-static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t depth, const struct walk *walk)
+static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t depth,
+                                        const struct walk *walk)
 {
     static const struct uvh_segment empty = {.base = ""};
     if (UVH_LIKELY(!walk->more))
@@ -270,9 +277,10 @@ static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t dept
     return try_rest(node, walk->end, depth, walk);
 }
 
-/* Goes on from a node as long as there is one way only, and calls itself where there is a way back. `at` is the next segment, NULL at the
- * end of the path. */
-static bool match_below(const struct uvh_node *node, const char *at, size_t depth, const struct walk *walk)
+/* Goes on from a node as long as there is one way only, and calls itself where there is a way back.
+ * `at` is the next segment, NULL at the end of the path. */
+static bool match_below(const struct uvh_node *node, const char *at, size_t depth,
+                        const struct walk *walk)
 {
     while (at != NULL) {
         struct uvh_segment segment = uvh_segment_at(at, walk->end);
@@ -306,7 +314,8 @@ static bool match_path(const struct uvh_tree *tree, struct walk *walk, uvhttp_sl
     return match_below(tree->root, path.base + 1, 0, walk);
 }
 
-/* The path with a slash more, or less, at its end, by the routes that allow it. False when there is no such path, or it leads nowhere. */
+/* The path with a slash more, or less, at its end, by the routes that allow it. False when there is
+ * no such path, or it leads nowhere. */
 static bool match_other_slash(const struct uvh_tree *tree, struct walk *walk, uvhttp_slice_t path,
                               uvhttp_slash_t least)
 {
@@ -317,7 +326,8 @@ static bool match_other_slash(const struct uvh_tree *tree, struct walk *walk, uv
     return match_path(tree, walk, path);
 }
 
-/* No route: is there one for the other form of the path? Or are there other methods, where that counts as the same? */
+/* No route: is there one for the other form of the path? Or are there other methods, where that
+ * counts as the same? */
 static UVH_NEVER_INLINE void match_leniently(const struct uvh_tree *tree, struct walk *walk,
                                              uvhttp_slice_t path)
 {
@@ -331,7 +341,8 @@ static UVH_NEVER_INLINE void match_leniently(const struct uvh_tree *tree, struct
 
 /* No literal path that has such a method. */
 static UVH_NEVER_INLINE void match_by_walk(const struct uvh_tree *tree, uvhttp_method_t method,
-                                           uvhttp_slice_t name, uvhttp_slice_t path, struct uvh_match *match)
+                                           uvhttp_slice_t name, uvhttp_slice_t path,
+                                           struct uvh_match *match)
 {
     struct walk walk;
     walk.method = method;

@@ -1,7 +1,7 @@
 /* The routes of one host in a tree of path segments, looked up without allocating.
  *
- * Always true: a node's children are found by hash, so the cost of a match depends on the number of segments, not of routes. Routes are
- * borrowed; they outlive the tree. Called by route/router.c. */
+ * Always true: a node's children are found by hash, so the cost of a match depends on the number of
+ * segments, not of routes. Routes are borrowed; they outlive the tree. Called by route/router.c. */
 #ifndef UVH_ROUTE_TREE_H
 #define UVH_ROUTE_TREE_H
 
@@ -12,7 +12,8 @@
 struct uvh_node;
 struct uvh_site;
 
-/* Found: `route` with `params`. Not found: route NULL, and `known_path` says whether other methods have one. */
+/* Found: `route` with `params`. Not found: route NULL, and `known_path` says whether other methods
+ * have one. */
 struct uvh_match {
     const struct uvh_route *route;
     const uvhttp_middleware_t *chain; /* that runs for this request, with or without route */
@@ -21,7 +22,8 @@ struct uvh_match {
     size_t param_count;
     bool known_path;
     bool
-        other_slash; /* no route, but one for the path with a slash more or less, to which is to be redirected */
+        /* no route, but one for the path with a slash more or less, to which is to be redirected */
+        other_slash;
     struct uvh_param params[UVH_REQUEST_MAX_PARAMS];
 };
 
@@ -37,16 +39,18 @@ struct uvh_tree {
 int uvh_tree_init(struct uvh_tree *tree, const uvhttp_allocator_t *allocator);
 void uvh_tree_release(struct uvh_tree *tree);
 
-/* Adds a route whose pattern is valid. 0, UVHTTP_ENOMEM, or UVHTTP_ECONFLICT with the route that has the place. */
+/* Adds a route whose pattern is valid. 0, UVHTTP_ENOMEM, or UVHTTP_ECONFLICT with the route that
+ * has the place. */
 int uvh_tree_insert(struct uvh_tree *tree, struct uvh_route *route, const struct uvh_route **taken);
 
-/* Sets everything of `match` but the chain and the site. `path` as uvhttp_request_path gives it, with UVH_REQUEST_PATH_SLACK readable bytes
- * behind it. For UVHTTP_METHOD_OTHER `name` counts.
+/* Sets everything of `match` but the chain and the site. `path` as uvhttp_request_path gives it,
+ * with UVH_REQUEST_PATH_SLACK readable bytes behind it. For UVHTTP_METHOD_OTHER `name` counts.
  * HEAD falls back to GET. */
 void uvh_tree_match(const struct uvh_tree *tree, uvhttp_method_t method, uvhttp_slice_t name,
                     uvhttp_slice_t path, struct uvh_match *match);
 
-/* Writes the value of Allow for a path ("GET, HEAD, OPTIONS"); for "*" all methods of the tree. 0 or UVHTTP_ENOMEM. */
+/* Writes the value of Allow for a path ("GET, HEAD, OPTIONS"); for "*" all methods of the tree. 0
+ * or UVHTTP_ENOMEM. */
 int uvh_tree_allow(const struct uvh_tree *tree, uvhttp_slice_t path, struct uvh_bytes *allow);
 
 /* True when any route is for this extension method. */

@@ -1,6 +1,7 @@
-/* The system shares connections out by a hash, which for few connections is uneven, and knows nothing of how long they stay.
- * So the worker that accepts one compares its number of connections with that of one other worker, each time the next one,
- * and hands the connection over when the other has clearly fewer. */
+/* The system shares connections out by a hash, which for few connections is uneven, and knows
+ * nothing of how long they stay. So the worker that accepts one compares its number of connections
+ * with that of one other worker, each time the next one, and hands the connection over when the
+ * other has clearly fewer. */
 #include "server/accept.h"
 
 #include "base/alloc.h"
@@ -29,8 +30,9 @@ struct letter {
 static void note_scarce(struct uvh_server *server)
 {
     if (!atomic_exchange(&server->descriptors_scarce, true))
-        uvh_server_log(server, UVHTTP_LOG_WARNING,
-                       "few descriptors are left (ulimit -n): closing the connections idle longest");
+        uvh_server_log(
+            server, UVHTTP_LOG_WARNING,
+            "few descriptors are left (ulimit -n): closing the connections idle longest");
 }
 
 /* After one that is closed its low number is given next, so what was scarce is asked for again. */
@@ -118,7 +120,8 @@ static void take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts 
     count_accepted(worker);
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
-        uvh_server_log(server, UVHTTP_LOG_DEBUG, "connection closed: far more than max_connections");
+        uvh_server_log(server, UVHTTP_LOG_DEBUG,
+                       "connection closed: far more than max_connections");
     } else if (uvh_protocols_accept(worker, socket, tls, open >= most) == 0) {
         return;
     }
@@ -210,7 +213,8 @@ static void on_failed(struct uvh_listener *listener, int code)
     struct uvh_worker *worker = listener->owner;
     if (!worker->accept_failing) /* once, not at every try */
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
-                       "cannot accept connections: %s; trying until it works", uvhttp_strerror(code));
+                       "cannot accept connections: %s; trying until it works",
+                       uvhttp_strerror(code));
     worker->accept_failing = true;
     bool scarce = code == UV_EMFILE || code == UV_ENFILE;
     if (scarce)
@@ -223,7 +227,8 @@ static void on_failed(struct uvh_listener *listener, int code)
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    struct uvh_listener *listener = UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_listener, poll);
+    struct uvh_listener *listener =
+        UVH_CONTAINER_OF((uv_poll_t *)handle, struct uvh_listener, poll);
     struct uvh_worker *worker = listener->owner;
     uvh_free(worker->server->allocator, listener);
     if (worker->index == 0)
@@ -261,7 +266,8 @@ void uvh_accept_end(struct uvh_worker *worker)
 {
     worker->draining = true; /* what waits is this worker's own */
     while (!uvh_list_empty(&worker->listeners)) {
-        struct uvh_listener *listener = UVH_CONTAINER_OF(worker->listeners.next, struct uvh_listener, link);
+        struct uvh_listener *listener =
+            UVH_CONTAINER_OF(worker->listeners.next, struct uvh_listener, link);
         uvh_listener_drain_queue(listener);
         uvh_accept_drop(listener);
     }

@@ -1,7 +1,8 @@
 /* The second exchange of a blocking handler, and the letters between its thread and the loop.
  *
- * A response that is sent as a whole waits until the handler has returned. One in pieces is handed over piece by piece, and the thread waits
- * until each was taken, so that a client that reads slowly slows down its handler and nothing piles up. */
+ * A response that is sent as a whole waits until the handler has returned. One in pieces is handed
+ * over piece by piece, and the thread waits until each was taken, so that a client that reads
+ * slowly slows down its handler and nothing piles up. */
 #include "server/blocking.h"
 
 #include <string.h>
@@ -65,7 +66,8 @@ static int keep_fields(struct uvh_exchange *shadow)
     struct uvhttp_response *response = &shadow->response;
     struct job *job = job_of(shadow);
     uvhttp_slice_t *type = &response->content_type;
-    if (type->base != NULL && (type->base = uvh_arena_copy(&shadow->arena, type->base, type->length)) == NULL)
+    if (type->base != NULL &&
+        (type->base = uvh_arena_copy(&shadow->arena, type->base, type->length)) == NULL)
         return UVHTTP_ENOMEM;
     if (response->prepared == NULL || response->prepared == job->prepared)
         return 0;
@@ -209,7 +211,8 @@ static void run(struct uvh_task *task)
 /* ---- the loop: what a letter asks for ---- */
 
 /* Lists are copied, since both sides may change theirs later; names and values never change. */
-static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to, const struct uvh_header_list *from)
+static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
+                     const struct uvh_header_list *from)
 {
     size_t size = from->count * sizeof(*from->items);
     to->count = to->capacity = 0;
@@ -280,7 +283,8 @@ static int begin_pieces(struct job *job)
         return err;
     response->heartbeat = given->heartbeat;
     uvhttp_response_on_drain(response, on_room, job);
-    return uvhttp_response_begin(response, given->status, given->content_type.base, given->body.size);
+    return uvhttp_response_begin(response, given->status, given->content_type.base,
+                                 given->body.size);
 }
 
 static int end_pieces(struct job *job)
@@ -301,14 +305,16 @@ static void finish(struct job *job)
     if (!uvhttp_response_open(&real->response)) {
         bool ended = state == UVH_RESPONSE_SENT || real->response.state != UVH_RESPONSE_BEGUN;
         if (!ended && result >= 0)
-            result = UVHTTP_EINVAL; /* begun and not ended: the client must not take it for the whole */
+            /* begun and not ended: the client must not take it for the whole */
+            result = UVHTTP_EINVAL;
     } else if (state == UVH_RESPONSE_SENT) {
         int err = send_whole(job);
         result = err != 0 ? err : result;
     } else if (result == 0) {
         result = UVHTTP_EINVAL; /* it cannot answer later */
     }
-    if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN || result < 0)
+    if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN ||
+        result < 0)
         uvh_exchange_conclude(real, result);
     uvh_exchange_let_go(real);
 }
@@ -460,7 +466,9 @@ static int prepare(struct job *job)
     int err = copy_request(shadow, real);
     if (err == 0)
         err = copy_list(&shadow->arena, &shadow->response.headers, &real->response.headers);
-    return err != 0 ? err : copy_list(&shadow->arena, &shadow->response.trailers, &real->response.trailers);
+    return err != 0
+               ? err
+               : copy_list(&shadow->arena, &shadow->response.trailers, &real->response.trailers);
 }
 
 int uvh_blocking_start(struct uvh_exchange *exchange)
@@ -475,7 +483,8 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
         release_job(job);
         return err;
     }
-    err = uvhttp_request_attach(&exchange->request, &key, job, release_job); /* releases it on failure */
+    /* releases it on failure */
+    err = uvhttp_request_attach(&exchange->request, &key, job, release_job);
     if (err != 0)
         return err;
     uvh_owner_hand_over(&job->blocks.owner); /* to the thread */

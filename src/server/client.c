@@ -1,5 +1,6 @@
-/* Finds a request's client: whoever is at the other end of the connection, or, when that is a believed proxy, who it says its own client was.
- * Looked for when first asked; without believed proxies nothing is read but the peer's address. */
+/* Finds a request's client: whoever is at the other end of the connection, or, when that is a
+ * believed proxy, who it says its own client was. Looked for when first asked; without believed
+ * proxies nothing is read but the peer's address. */
 #include "server/client.h"
 
 #include <string.h>
@@ -49,8 +50,10 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
         if (prefixes[i] != NULL && strcmp(prefixes[i], "unix") == 0) {
             proxies->unix_peers = true;
         } else if (prefixes[i] == NULL ||
-                   !uvh_address_prefix_parse(slice_of(prefixes[i]), &proxies->prefixes[proxies->count++])) {
-            uvh_server_log(server, UVHTTP_LOG_ERROR, "'%s' is no address of a proxy, nor a prefix of some",
+                   !uvh_address_prefix_parse(slice_of(prefixes[i]),
+                                             &proxies->prefixes[proxies->count++])) {
+            uvh_server_log(server, UVHTTP_LOG_ERROR,
+                           "'%s' is no address of a proxy, nor a prefix of some",
                            prefixes[i] == NULL ? "" : prefixes[i]);
             release_proxies(proxies);
             return UVHTTP_EINVAL;
@@ -75,7 +78,8 @@ static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
 
 /* ---- what they say ---- */
 
-/* The value of the last field of that name among the first `*index`, which becomes its index; false when there is none. */
+/* The value of the last field of that name among the first `*index`, which becomes its index; false
+ * when there is none. */
 static bool previous_line(const uvhttp_request_t *request, uvhttp_slice_t name, uint32_t *index,
                           uvhttp_slice_t *value)
 {
@@ -117,7 +121,8 @@ static const char *host_of(struct uvh_exchange *exchange, uvhttp_slice_t text)
     return uvh_arena_copy(&exchange->arena, text.base, text.length);
 }
 
-/* Without memory nobody is known: what refuses or counts by address must not take the proxy for its client. */
+/* Without memory nobody is known: what refuses or counts by address must not take the proxy for its
+ * client. */
 static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
                         struct uvh_client *client)
 {
@@ -186,17 +191,20 @@ static bool asks_proxies(uvhttp_request_t *request)
 
 const char *uvhttp_request_client_address(uvhttp_request_t *request)
 {
-    return asks_proxies(request) ? client_of(request)->address : uvhttp_request_peer_address(request);
+    return asks_proxies(request) ? client_of(request)->address
+                                 : uvhttp_request_peer_address(request);
 }
 
 const char *uvhttp_request_scheme(uvhttp_request_t *request)
 {
-    return asks_proxies(request) ? client_of(request)->scheme : own_scheme(uvh_exchange_of_request(request));
+    return asks_proxies(request) ? client_of(request)->scheme
+                                 : own_scheme(uvh_exchange_of_request(request));
 }
 
 const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t *request)
 {
-    const struct uvh_exchange *exchange = uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
     return exchange->tls == NULL ? NULL : &exchange->tls->public;
 }
 

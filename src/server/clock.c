@@ -13,5 +13,6 @@ int64_t uvh_server_unix_ms(const struct uvh_server *server)
 
 int64_t uvhttp_server_unix_ms(const uvhttp_server_t *server)
 {
-    return server == NULL ? 0 : uvh_server_unix_ms(uvh_server_of((uvhttp_server_t *)(uintptr_t)server));
+    return server == NULL ? 0
+                          : uvh_server_unix_ms(uvh_server_of((uvhttp_server_t *)(uintptr_t)server));
 }

@@ -10,7 +10,8 @@
 #include "server/config_field.h"
 #include "server/limits.h"
 
-#define LIMIT_ROW(field, preset, min, max, unit, status, help) {#field, unit, help, preset, min, max, status},
+#define LIMIT_ROW(field, preset, min, max, unit, status, help) \
+    {#field, unit, help, preset, min, max, status},
 static const uvhttp_limit_t limits[] = {UVH_LIMITS(LIMIT_ROW)};
 #undef LIMIT_ROW
 
@@ -19,7 +20,8 @@ static const size_t offsets[] = {UVH_LIMITS(LIMIT_OFFSET)};
 #undef LIMIT_OFFSET
 
 /* A number without a row would have no default, no range and no test. */
-_Static_assert(sizeof(limits) / sizeof(limits[0]) * sizeof(size_t) == offsetof(uvhttp_config_t, allocator),
+_Static_assert(sizeof(limits) / sizeof(limits[0]) * sizeof(size_t) ==
+                   offsetof(uvhttp_config_t, allocator),
                "every number of uvhttp_config_t stands in the limits table");
 
 static size_t *value_of(uvhttp_config_t *config, size_t index)
@@ -79,13 +81,14 @@ int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t siz
                  UVHTTP_LOG_ERROR, UVHTTP_LOG_DEBUG);
         return UVHTTP_ECONFIG;
     }
-    /* A head and a trailer section are parsed in one piece, in a buffer that may hold another connection's bytes too. */
+    /* A head and a trailer section are parsed in one piece, in a buffer that may hold another
+     * connection's bytes too. */
     if (config->max_header_size > config->buffer_size / 2 ||
         config->max_trailer_size > config->buffer_size / 2) {
-        snprintf(
-            message, size,
-            "buffer_size is %zu; it must be at least twice max_header_size (%zu) and max_trailer_size (%zu)",
-            config->buffer_size, config->max_header_size, config->max_trailer_size);
+        snprintf(message, size,
+                 "buffer_size is %zu; it must be at least twice max_header_size (%zu) and "
+                 "max_trailer_size (%zu)",
+                 config->buffer_size, config->max_header_size, config->max_trailer_size);
         return UVHTTP_ECONFIG;
     }
     return 0;

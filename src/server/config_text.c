@@ -1,5 +1,6 @@
-/* The configuration from text: numbers by their names, with units, and from the environment. Guarantees that a refused text changes
- * nothing and is told with its name, itself and what is allowed. Called by programs that read settings. */
+/* The configuration from text: numbers by their names, with units, and from the environment.
+ * Guarantees that a refused text changes nothing and is told with its name, itself and what is
+ * allowed. Called by programs that read settings. */
 #include <uvhttp/config.h>
 #include <uvhttp/server.h>
 
@@ -14,7 +15,8 @@
 #define NAME_SIZE    128 /* of a variable */
 #define SHOWN_LENGTH 64  /* bytes of a text that a message repeats */
 
-/* What may stand behind the digits, and how many units it is. Of two rows for one unit the first that fits is taken. */
+/* What may stand behind the digits, and how many units it is. Of two rows for one unit the first
+ * that fits is taken. */
 struct scale {
     const char *unit;
     const char *suffix; /* in small letters */
@@ -22,24 +24,24 @@ struct scale {
 };
 
 static const struct scale scales[] = {
-    {"bytes",        "b",   1       },
-    {"bytes",        "k",   1 << 10 },
-    {"bytes",        "kib", 1 << 10 },
-    {"bytes",        "m",   1 << 20 },
-    {"bytes",        "mib", 1 << 20 },
-    {"bytes",        "g",   1 << 30 },
-    {"bytes",        "gib", 1 << 30 },
-    {"seconds",      "s",   1       },
-    {"seconds",      "m",   60      },
-    {"seconds",      "min", 60      },
-    {"seconds",      "h",   3600    },
-    {"seconds",      "d",   86400   },
-    {"milliseconds", "ms",  1       },
-    {"milliseconds", "s",   1000    },
-    {"milliseconds", "m",   60000   },
-    {"milliseconds", "min", 60000   },
-    {"milliseconds", "h",   3600000 },
-    {"milliseconds", "d",   86400000},
+    {"bytes", "b", 1},
+    {"bytes", "k", 1 << 10},
+    {"bytes", "kib", 1 << 10},
+    {"bytes", "m", 1 << 20},
+    {"bytes", "mib", 1 << 20},
+    {"bytes", "g", 1 << 30},
+    {"bytes", "gib", 1 << 30},
+    {"seconds", "s", 1},
+    {"seconds", "m", 60},
+    {"seconds", "min", 60},
+    {"seconds", "h", 3600},
+    {"seconds", "d", 86400},
+    {"milliseconds", "ms", 1},
+    {"milliseconds", "s", 1000},
+    {"milliseconds", "m", 60000},
+    {"milliseconds", "min", 60000},
+    {"milliseconds", "h", 3600000},
+    {"milliseconds", "d", 86400000},
 };
 
 static char small(char c)
@@ -56,7 +58,8 @@ static bool same_word(const char *text, const char *word)
     return *text == *word;
 }
 
-/* What a suffix multiplies by, 0 when it is none of that unit. Only bytes may be written in capitals: "M" is no minute. */
+/* What a suffix multiplies by, 0 when it is none of that unit. Only bytes may be written in
+ * capitals: "M" is no minute. */
 static size_t factor_of(const char *suffix, const char *unit)
 {
     bool bytes = strcmp(unit, "bytes") == 0;
@@ -110,7 +113,8 @@ static const char *kind_of(const char *unit)
     return "a number";
 }
 
-int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text, char *message, size_t size)
+int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text, char *message,
+                      size_t size)
 {
     const uvhttp_limit_t *row;
     size_t *field = uvh_config_field(config, name, &row);
@@ -134,13 +138,13 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
     if (field == &config->heavy_threads && strcmp(text, "auto") == 0)
         text = "0";
     if (uvhttp_config_parse(text, row->unit, &value) != 0) {
-        snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
-                 text, kind_of(row->unit), min, max, row->unit);
+        snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
+                 SHOWN_LENGTH, text, kind_of(row->unit), min, max, row->unit);
         return UVHTTP_ECONFIG;
     }
     if (value < row->min || value > row->max) {
-        snprintf(message, size, "%s is %.*s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH, text, min,
-                 max, row->unit);
+        snprintf(message, size, "%s is %.*s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
+                 text, min, max, row->unit);
         return UVHTTP_ECONFIG;
     }
     *field = value;

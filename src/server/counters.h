@@ -1,4 +1,5 @@
-/* What a worker counts, as in uvhttp_stats_t. Its own thread writes, any thread may read (base/counter.h). */
+/* What a worker counts, as in uvhttp_stats_t. Its own thread writes, any thread may read
+ * (base/counter.h). */
 #ifndef UVH_SERVER_COUNTERS_H
 #define UVH_SERVER_COUNTERS_H
 

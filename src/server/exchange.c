@@ -42,8 +42,9 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->response.body_limit = UINT64_MAX;
 }
 
-/* A preflight (Fetch, "CORS-preflight request") that no route takes asks what another request may do, so it gets that request's middleware: otherwise
- * only the middleware of the server and of hosts could answer it. */
+/* A preflight (Fetch, "CORS-preflight request") that no route takes asks what another request may
+ * do, so it gets that request's middleware: otherwise only the middleware of the server and of
+ * hosts could answer it. */
 static void match_preflight(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
@@ -69,7 +70,8 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
     const struct uvh_site *site =
         uvh_router_site(exchange->worker->server->router, request->framing.authority);
-    uvh_router_match(site, (uvhttp_method_t)request->head->method, name, request->path, &exchange->match);
+    uvh_router_match(site, (uvhttp_method_t)request->head->method, name, request->path,
+                     &exchange->match);
     if (exchange->match.route != NULL) {
         request->param_names = exchange->match.route->params;
         request->params = exchange->match.params;
@@ -90,7 +92,8 @@ static uint64_t route_body_limit(const struct uvh_exchange *exchange)
     const struct uvh_route *route = exchange->match.route;
     if (route != NULL && route->max_body_size != 0)
         return route->max_body_size;
-    return uvh_exchange_streams_body(exchange) ? UINT64_MAX : exchange->worker->server->config.max_body_size;
+    return uvh_exchange_streams_body(exchange) ? UINT64_MAX
+                                               : exchange->worker->server->config.max_body_size;
 }
 
 uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
@@ -100,14 +103,16 @@ uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
     return request->body_limited && request->body_limit < limit ? request->body_limit : limit;
 }
 
-/* A server that is no proxy does not CONNECT, and TRACE is done only by a route (RFC 9110 sections 9.3.6 and 9.3.8). */
+/* A server that is no proxy does not CONNECT, and TRACE is done only by a route (RFC 9110 sections
+ * 9.3.6 and 9.3.8). */
 static bool is_implemented(const struct uvh_exchange *exchange)
 {
     const struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
     if (request->head->method == UVHTTP_METHOD_OTHER)
         return uvh_router_knows_method(exchange->worker->server->router, name);
-    return request->head->method != UVHTTP_METHOD_CONNECT && request->head->method != UVHTTP_METHOD_TRACE;
+    return request->head->method != UVHTTP_METHOD_CONNECT &&
+           request->head->method != UVHTTP_METHOD_TRACE;
 }
 
 static int answer_with_allow(struct uvh_exchange *exchange, int status)
@@ -127,8 +132,8 @@ static int answer_with_allow(struct uvh_exchange *exchange, int status)
 static int answer_unrouted(struct uvh_exchange *exchange)
 {
     bool asks_options = exchange->request.head->method == UVHTTP_METHOD_OPTIONS;
-    bool known_path =
-        exchange->match.known_path || exchange->request.framing.target_form == UVHTTP_TARGET_ASTERISK;
+    bool known_path = exchange->match.known_path ||
+                      exchange->request.framing.target_form == UVHTTP_TARGET_ASTERISK;
     if (exchange->match.other_slash) {
         int result = uvh_slash_redirect(&exchange->request, &exchange->response);
         if (result != UVHTTP_DECLINED)
@@ -148,16 +153,21 @@ static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, i
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
         result = answer_unrouted(exchange);
     if (result > 0 && result != UVHTTP_DECLINED)
-        result = UVHTTP_EINVAL; /* nothing a handler may return: nobody is left waiting for an answer */
+        /* nothing a handler may return: nobody is left waiting for an answer */
+        result = UVHTTP_EINVAL;
     bool client_left = response->state == UVH_RESPONSE_GONE ||
                        (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
-    bool stopping = result == UVHTTP_ESTOPPED;                            /* nothing has gone wrong */
-    bool full = result == UVHTTP_EFULL && uvhttp_response_open(response); /* jobs.c has logged that */
+    /* nothing has gone wrong */
+    bool stopping = result == UVHTTP_ESTOPPED;
+    /* jobs.c has logged that */
+    bool full = result == UVHTTP_EFULL && uvhttp_response_open(response);
     uvh_server_log(exchange->worker->server, stopping || full ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR,
-                   "%s failed: %s", uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
-    if (response->state == UVH_RESPONSE_BEGUN) /* the client must not take what it has for the whole */
+                   "%s failed: %s", uvhttp_request_path(&exchange->request),
+                   uvhttp_error_name(result));
+    /* the client must not take what it has for the whole */
+    if (response->state == UVH_RESPONSE_BEGUN)
         exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
         return;
@@ -192,14 +202,16 @@ static bool run_middleware(struct uvh_exchange *exchange)
     return true;
 }
 
-/* What is sent again by somebody else must not be done again (RFC 8470 section 3). An upgraded connection
- * would take what follows without asking, and a body may be waited for longer than for the handshake. */
+/* What is sent again by somebody else must not be done again (RFC 8470 section 3). An upgraded
+ * connection would take what follows without asking, and a body may be waited for longer than for
+ * the handshake. */
 static bool may_be_early(const struct uvh_exchange *exchange)
 {
     uint8_t method = exchange->request.head->method;
     bool safe = method == UVHTTP_METHOD_GET || method == UVHTTP_METHOD_HEAD ||
                 method == UVHTTP_METHOD_OPTIONS || method == UVHTTP_METHOD_TRACE;
-    return safe && !exchange->request.framing.upgrade && exchange->request.framing.body == UVHTTP_BODY_NONE;
+    return safe && !exchange->request.framing.upgrade &&
+           exchange->request.framing.body == UVHTTP_BODY_NONE;
 }
 
 static void answer_too_early(struct uvh_exchange *exchange)
@@ -250,7 +262,8 @@ static int run_handler(struct uvh_exchange *exchange)
     const struct uvh_route *route = exchange->match.route;
     if (route == NULL)
         return UVHTTP_DECLINED;
-    if (route->upgrade != NULL && !uvhttp_request_offers_upgrade(&exchange->request, route->upgrade))
+    if (route->upgrade != NULL &&
+        !uvhttp_request_offers_upgrade(&exchange->request, route->upgrade))
         return answer_upgrade_required(exchange, route->upgrade);
     if ((route->flags & UVHTTP_ROUTE_BLOCKING) != 0)
         return uvh_blocking_start(exchange);
@@ -268,14 +281,15 @@ void uvh_exchange_run(struct uvh_exchange *exchange)
 void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_t size)
 {
     struct uvhttp_request *request = &exchange->request;
-    bool over =
-        exchange->response.state == UVH_RESPONSE_SENT || exchange->response.state == UVH_RESPONSE_GONE;
+    bool over = exchange->response.state == UVH_RESPONSE_SENT ||
+                exchange->response.state == UVH_RESPONSE_GONE;
     if (over)
         return;
     uvh_exchange_hold(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
     uvh_exchange_conclude(exchange,
-                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result); /* there is no next one */
+                          /* there is no next one */
+                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     uvh_exchange_let_go(exchange);
 }
 
@@ -308,7 +322,8 @@ void uvh_exchange_peer_ended(struct uvh_exchange *exchange)
 
 bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
 {
-    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
     bool over = response->state == UVH_RESPONSE_GONE || exchange->finished;
     return over || exchange->protocol->peer_ended(exchange);
 }
@@ -327,7 +342,8 @@ int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb 
     return 0;
 }
 
-/* The handler's part is over before it has answered: it is told, since what it sends would not go out any more. */
+/* The handler's part is over before it has answered: it is told, since what it sends would not go
+ * out any more. */
 static void tell_abort(uvhttp_response_t *response)
 {
     uvhttp_abort_cb on_abort = response->on_abort;
@@ -371,7 +387,8 @@ static void tell_finished(struct uvh_exchange *exchange, bool aborted)
     if (!aborted && exchange->began != 0)
         uvh_watch_record(&exchange->worker->watch, duration);
     bool got_any = !aborted || exchange->sent > 0;
-    uvhttp_outcome_t outcome = {.status = got_any ? exchange->response.status : UVHTTP_STATUS_CLIENT_GONE,
+    uvhttp_outcome_t outcome = {.status =
+                                    got_any ? exchange->response.status : UVHTTP_STATUS_CLIENT_GONE,
                                 .bytes_sent = exchange->sent,
                                 .duration_us = duration,
                                 .aborted = aborted,
@@ -418,11 +435,13 @@ static struct uvh_timeout_list *timeouts_for(const struct uvh_exchange *exchange
         seconds = route->handler_timeout;
     else if (route != NULL && timeout == UVH_EXCHANGE_TIMEOUT_BODY)
         seconds = route->body_timeout;
-    return seconds == 0 ? &worker->exchange_timeouts[timeout]
-                        : uvh_timeout_lengths_find(&worker->exchange_lengths, seconds * (uint64_t)1000);
+    return seconds == 0
+               ? &worker->exchange_timeouts[timeout]
+               : uvh_timeout_lengths_find(&worker->exchange_lengths, seconds * (uint64_t)1000);
 }
 
-void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout, bool progress)
+void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout,
+                              bool progress)
 {
     if (exchange->timeout_class == timeout && !progress)
         return;
@@ -430,19 +449,20 @@ void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_t
     if (timeout == UVH_EXCHANGE_TIMEOUT_NONE)
         uvh_timeout_cancel(&exchange->timeout);
     else
-        uvh_timeout_arm(timeouts_for(exchange, timeout), &exchange->timeout, uv_now(exchange->worker->loop));
+        uvh_timeout_arm(timeouts_for(exchange, timeout), &exchange->timeout,
+                        uv_now(exchange->worker->loop));
 }
 
 int uvh_exchange_late_status(struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
-    uvh_server_log(exchange->worker->server, UVHTTP_LOG_WARNING, "%s: no answer within handler_timeout",
-                   uvhttp_request_path(&exchange->request));
+    uvh_server_log(exchange->worker->server, UVHTTP_LOG_WARNING,
+                   "%s: no answer within handler_timeout", uvhttp_request_path(&exchange->request));
     return route == NULL ? 503 : (int)route->timeout_status;
 }
 
-/* A failure is none of the handler's: without memory the next one may do, and a client that has gone closes the
- * connection. */
+/* A failure is none of the handler's: without memory the next one may do, and a client that has
+ * gone closes the connection. */
 void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange)
 {
     static const char comment[] = ":\n\n";
@@ -456,7 +476,8 @@ void uvh_exchange_begin_events(struct uvh_exchange *exchange)
     exchange->is_listed = true;
 }
 
-/* Whoever writes to it hears of its end by on_abort: the response was complete for the client, but not for its handler. */
+/* Whoever writes to it hears of its end by on_abort: the response was complete for the client, but
+ * not for its handler. */
 void uvh_exchange_end_events(struct uvh_exchange *exchange)
 {
     uvhttp_response_t *response = &exchange->response;
@@ -475,16 +496,19 @@ void uvh_exchange_end_events(struct uvh_exchange *exchange)
 uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange)
 {
     struct uvh_pace *pace = exchange->response.pace;
-    return UVH_LIKELY(pace == NULL) ? UINT64_MAX : uvh_pace_allowed(pace, uv_now(exchange->worker->loop));
+    return UVH_LIKELY(pace == NULL) ? UINT64_MAX
+                                    : uvh_pace_allowed(pace, uv_now(exchange->worker->loop));
 }
 
-int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second, uint64_t burst)
+int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second,
+                               uint64_t burst)
 {
     if (bytes_per_second == 0 || bytes_per_second > UVH_PACE_MOST) {
         response->pace = NULL;
         return 0;
     }
-    /* That of a handler on another thread is the loop's once the response has begun, so it is never changed. */
+    /* That of a handler on another thread is the loop's once the response has begun, so it is never
+     * changed. */
     if (response->pace != NULL && response->gone == NULL) {
         uvh_pace_change(response->pace, bytes_per_second);
         return 0;
@@ -504,7 +528,8 @@ uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 
 static struct uvh_worker *worker_of(const uvhttp_request_t *request)
 {
-    return UVH_CONTAINER_OF((uvhttp_request_t *)(uintptr_t)request, struct uvh_exchange, request)->worker;
+    return UVH_CONTAINER_OF((uvhttp_request_t *)(uintptr_t)request, struct uvh_exchange, request)
+        ->worker;
 }
 
 struct uvhttp_server *uvhttp_request_server(const uvhttp_request_t *request)
@@ -568,7 +593,8 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
     if (!request->body_paused)
         return;
     request->body_paused = false;
-    /* Behind the answer nobody takes it any more: the connection ends, or what is left has been used up. */
+    /* Behind the answer nobody takes it any more: the connection ends, or what is left has been
+     * used up. */
     bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
     if (!wanted || exchange->finished)
         return;
@@ -578,18 +604,22 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
         exchange->protocol->pause_body(exchange); /* it looks again */
 }
 
-void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...)
+void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format,
+                         ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    uvh_server_log_list(uvh_exchange_of_response(response)->worker->server, level, format, arguments);
+    uvh_server_log_list(uvh_exchange_of_response(response)->worker->server, level, format,
+                        arguments);
     va_end(arguments);
 }
 
 uint64_t uvhttp_response_now(const uvhttp_response_t *response)
 {
-    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
-    if (uvh_blocking_is(exchange)) /* the loop's time is the loop's, and this is what it is made of */
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    /* the loop's time is the loop's, and this is what it is made of */
+    if (uvh_blocking_is(exchange))
         return uv_hrtime() / 1000000;
     return uv_now(exchange->worker->loop);
 }

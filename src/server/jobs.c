@@ -107,8 +107,8 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
                             .arg = arg};
     note_room(server, lane);
     bool limited = done != NULL && !is_admitted(exchange, lane);
-    int err =
-        limited ? uvh_thread_pool_submit(pool, &job->task) : uvh_thread_pool_submit_beyond(pool, &job->task);
+    int err = limited ? uvh_thread_pool_submit(pool, &job->task)
+                      : uvh_thread_pool_submit_beyond(pool, &job->task);
     if (err != 0) {
         keep_spare(exchange, job);
         note_full(server, lane);
@@ -119,8 +119,8 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
     return 0;
 }
 
-static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb work, uvhttp_done_cb done,
-                 void *arg)
+static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb work,
+                 uvhttp_done_cb done, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (!uvhttp_response_open(response) && response->state != UVH_RESPONSE_BEGUN)
@@ -130,13 +130,14 @@ static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb
     return start_job(exchange, lane, work, done, arg);
 }
 
-int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done, void *arg)
+int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
+                          void *arg)
 {
     return defer(response, UVH_LANE_QUICK, work, done, arg);
 }
 
-int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
-                                void *arg)
+int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work,
+                                uvhttp_done_cb done, void *arg)
 {
     return defer(response, UVH_LANE_HEAVY, work, done, arg);
 }
@@ -155,8 +156,8 @@ void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, 
 
 /* ---- the server ---- */
 
-static int open_lane(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator, size_t threads,
-                     size_t queue)
+static int open_lane(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator,
+                     size_t threads, size_t queue)
 {
     int err = uvh_thread_pool_init(pool, allocator, threads, queue);
     if (err != 0)
@@ -181,9 +182,11 @@ int uvh_jobs_open(struct uvh_server *server)
         return 0;
     size_t quick = config->quick_threads, handshake = config->handshake_threads;
     size_t heavy = config->heavy_threads != 0 ? config->heavy_threads : automatic_threads();
-    int err = open_lane(&jobs->lanes[UVH_LANE_QUICK], server->allocator, quick, config->quick_queue);
+    int err =
+        open_lane(&jobs->lanes[UVH_LANE_QUICK], server->allocator, quick, config->quick_queue);
     if (err == 0) {
-        err = open_lane(&jobs->lanes[UVH_LANE_HEAVY], server->allocator, heavy, config->heavy_queue);
+        err =
+            open_lane(&jobs->lanes[UVH_LANE_HEAVY], server->allocator, heavy, config->heavy_queue);
         if (err == 0 && handshake > 0) {
             err = open_lane(&jobs->lanes[UVH_LANE_HANDSHAKE], server->allocator, handshake, 1);
             if (err != 0)
@@ -193,10 +196,11 @@ int uvh_jobs_open(struct uvh_server *server)
             uvh_thread_pool_release(&jobs->lanes[UVH_LANE_QUICK]);
     }
     if (err != 0)
-        uvh_server_log(server, UVHTTP_LOG_ERROR,
-                       "cannot create the threads for jobs (quick_threads: %zu, heavy_threads: %zu, "
-                       "handshake_threads: %zu): %s",
-                       quick, heavy, handshake, uvhttp_strerror(err));
+        uvh_server_log(
+            server, UVHTTP_LOG_ERROR,
+            "cannot create the threads for jobs (quick_threads: %zu, heavy_threads: %zu, "
+            "handshake_threads: %zu): %s",
+            quick, heavy, handshake, uvhttp_strerror(err));
     jobs->open = err == 0;
     return err;
 }

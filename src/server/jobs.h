@@ -19,7 +19,8 @@ struct uvh_server;
 enum uvh_lane {
     UVH_LANE_QUICK = 0,
     UVH_LANE_HEAVY,
-    UVH_LANE_HANDSHAKE, /* steps of TLS handshakes (handshake_jobs.h); no threads: they run on the loops */
+    /* steps of TLS handshakes (handshake_jobs.h); no threads: they run on the loops */
+    UVH_LANE_HANDSHAKE,
     UVH_LANE_COUNT,
 };
 

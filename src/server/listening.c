@@ -1,5 +1,6 @@
-/* Listening on addresses, paths and descriptors, and taking connections that were accepted elsewhere. A socket that was made here is closed
- * when it cannot be used; one that came from the caller stays his. */
+/* Listening on addresses, paths and descriptors, and taking connections that were accepted
+ * elsewhere. A socket that was made here is closed when it cannot be used; one that came from the
+ * caller stays his. */
 #include "server/listening.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ static bool has_no_such_address(int err)
     return err == UV_EADDRNOTAVAIL || err == UV_EAFNOSUPPORT;
 }
 
-/* Sockets on the IPv4 and the IPv6 loopback address with the same port; the second is -1 when the machine has no IPv6. 0 or libuv's code. */
+/* Sockets on the IPv4 and the IPv6 loopback address with the same port; the second is -1 when the
+ * machine has no IPv6. 0 or libuv's code. */
 static int listen_on_loopback(int port, int backlog, int sockets[2])
 {
     int err = 0;
@@ -43,7 +45,8 @@ static int listen_on_loopback(int port, int backlog, int sockets[2])
         sockets[0] = uvh_socket_listen("127.0.0.1", port, backlog, UVH_SOCKET_ALONE);
         if (sockets[0] < 0)
             return sockets[0];
-        sockets[1] = uvh_socket_listen("::1", uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_ALONE);
+        sockets[1] =
+            uvh_socket_listen("::1", uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_ALONE);
         if (sockets[1] >= 0)
             return 0;
         err = sockets[1];
@@ -97,7 +100,8 @@ int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
     return err != 0 ? err : listen_on_address(server, address, port, NULL);
 }
 
-/* What the workers need of `tls`: there already when another listener has it. NULL when memory ran out. */
+/* What the workers need of `tls`: there already when another listener has it. NULL when memory ran
+ * out. */
 static struct uvh_tls_contexts *contexts_of(struct uvh_server *server, uvhttp_tls_t *tls)
 {
     struct uvh_tls_contexts *contexts = server->tls;
@@ -113,7 +117,8 @@ static struct uvh_tls_contexts *contexts_of(struct uvh_server *server, uvhttp_tl
     return contexts;
 }
 
-int uvhttp_server_listen_tls(uvhttp_server_t *view, const char *address, int port, uvhttp_tls_t *tls)
+int uvhttp_server_listen_tls(uvhttp_server_t *view, const char *address, int port,
+                             uvhttp_tls_t *tls)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
@@ -135,11 +140,13 @@ int uvhttp_server_port(const uvhttp_server_t *server)
 static void log_path_error(struct uvh_server *server, const char *path, int err)
 {
     if (err == UV_ENAMETOOLONG)
-        uvh_server_log(server, UVHTTP_LOG_ERROR, "a socket's path may have %d bytes, and '%s' has %zu",
+        uvh_server_log(server, UVHTTP_LOG_ERROR,
+                       "a socket's path may have %d bytes, and '%s' has %zu",
                        UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
     else
         uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot listen on '%s': %s", path,
-                       err == UV_EEXIST ? "there is a file that is no socket" : uvhttp_strerror(err));
+                       err == UV_EEXIST ? "there is a file that is no socket"
+                                        : uvhttp_strerror(err));
 }
 
 int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
@@ -157,7 +164,8 @@ int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned 
     if (file == NULL)
         return UVHTTP_ENOMEM;
     memcpy(file->path, path, size);
-    int socket = uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
+    int socket =
+        uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
     err = socket < 0 ? socket : uvh_workers_listen_on(server, socket, NULL);
     if (err == 0) {
         file->next = server->files;
@@ -238,7 +246,8 @@ int uvhttp_server_adopt(uvhttp_server_t *view, int fd)
         err = uvh_socket_adopt_connection(fd);
     if (err != 0)
         return public_code(err);
-    uv_update_time(server->loop); /* the loop may not have run for a while, and timeouts count from now */
+    /* the loop may not have run for a while, and timeouts count from now */
+    uv_update_time(server->loop);
     err = uvh_accept_take(&server->workers[0], fd, NULL);
     if (err == 0)
         uvh_server_serves(server);

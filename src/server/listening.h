@@ -1,4 +1,5 @@
-/* Where a server gets its connections from: addresses, paths, descriptors; see include/uvhttp/embedding.h. */
+/* Where a server gets its connections from: addresses, paths, descriptors; see
+ * include/uvhttp/embedding.h. */
 #ifndef UVH_SERVER_LISTENING_H
 #define UVH_SERVER_LISTENING_H
 

@@ -1,5 +1,6 @@
-/* One line to the user's log callback, if anybody wants its level: formatted, cut, and free of control characters, since logged values come from
- * outside. And a callback for those who have none. */
+/* One line to the user's log callback, if anybody wants its level: formatted, cut, and free of
+ * control characters, since logged values come from outside. And a callback for those who have
+ * none. */
 #include "server/server.h"
 
 #include <stdio.h>

@@ -11,8 +11,8 @@
 void uvh_response_cache_init(struct uvh_response_cache *cache, const uvhttp_allocator_t *allocator,
                              size_t most)
 {
-    *cache =
-        (struct uvh_response_cache){.allocator = allocator, .most = most, .edition = 1, .descriptor = -1};
+    *cache = (struct uvh_response_cache){
+        .allocator = allocator, .most = most, .edition = 1, .descriptor = -1};
 }
 
 /* What was counted so far does not count any more, and no slot says that something is kept. */
@@ -53,8 +53,8 @@ static bool is_as_prepared(const struct uvhttp_response *response)
 {
     const uvhttp_prepared_t *prepared = response->prepared;
     return prepared != NULL && prepared->id != 0 && is_promised(prepared, &response->body) &&
-           response->status == 200 && response->headers.count == 0 && response->content_type.base == NULL &&
-           !prepared->has_upgrade && response->pace == NULL;
+           response->status == 200 && response->headers.count == 0 &&
+           response->content_type.base == NULL && !prepared->has_upgrade && response->pace == NULL;
 }
 
 static bool has_slots(struct uvh_response_cache *cache)
@@ -66,10 +66,11 @@ static bool has_slots(struct uvh_response_cache *cache)
 }
 
 struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache *cache,
-                                                      const struct uvhttp_response *response, uint64_t until)
+                                                      const struct uvhttp_response *response,
+                                                      uint64_t until)
 {
-    if (cache->most == 0 || response->body.size > UVH_RESPONSE_CACHE_MOST || !is_as_prepared(response) ||
-        !has_slots(cache))
+    if (cache->most == 0 || response->body.size > UVH_RESPONSE_CACHE_MOST ||
+        !is_as_prepared(response) || !has_slots(cache))
         return NULL;
     if (cache->until != until) {
         begin_edition(cache);
@@ -78,8 +79,8 @@ struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache 
     uint64_t id = response->prepared->id;
     struct uvh_cached_response *slot = &cache->slots[id & (UVH_RESPONSE_CACHE_SLOTS - 1)];
     if (slot->edition != cache->edition) {
-        bool again =
-            slot->id == id && slot->size > 0 && slot->requests >= uvh_response_cache_often(slot->size);
+        bool again = slot->id == id && slot->size > 0 &&
+                     slot->requests >= uvh_response_cache_often(slot->size);
         *slot = (struct uvh_cached_response){.id = id, .edition = cache->edition, .again = again};
     }
     if (slot->id != id)
@@ -124,7 +125,8 @@ static void store_file(struct uvh_response_cache *cache, struct uvh_cached_respo
 {
     size_t size = (size_t)body->size;
     char *bytes = uvh_alloc(cache->allocator, size);
-    if (bytes != NULL && uvh_file_read(body->descriptor, bytes, size, body->offset) == (int64_t)size)
+    if (bytes != NULL &&
+        uvh_file_read(body->descriptor, bytes, size, body->offset) == (int64_t)size)
         store_bytes(cache, cached, head, (uvhttp_slice_t){bytes, size});
     uvh_free(cache->allocator, bytes);
 }

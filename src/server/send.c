@@ -1,4 +1,5 @@
-/* The send functions: each describes a body and hands the response, then complete as a value, to the exchange's protocol. */
+/* The send functions: each describes a body and hands the response, then complete as a value, to
+ * the exchange's protocol. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@ static const char type_text[] = "text/plain; charset=utf-8";
 static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
-static int check_sendable(const struct uvhttp_response *response, int status, uvhttp_slice_t content_type,
-                          const struct uvh_body *body)
+static int check_sendable(const struct uvhttp_response *response, int status,
+                          uvhttp_slice_t content_type, const struct uvh_body *body)
 {
     if (response->sending)
         return UVHTTP_EANSWERED;
@@ -93,7 +94,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     if (err == 0) {
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);
-        if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) && !exchange->finished)
+        if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) &&
+            !exchange->finished)
             uvh_exchange_begin_events(exchange);
     }
     if (err == 0 && !uvh_blocking_is(exchange)) /* which has a copy */
@@ -110,11 +112,12 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     return err;
 }
 
-int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type, const void *data,
-                         size_t size)
+int uvhttp_response_send(uvhttp_response_t *response, int status, const char *content_type,
+                         const void *data, size_t size)
 {
-    return uvh_send(response, status, content_type,
-                    &(struct uvh_body){.base = data, .size = size, .descriptor = -1, .transient = true});
+    return uvh_send(
+        response, status, content_type,
+        &(struct uvh_body){.base = data, .size = size, .descriptor = -1, .transient = true});
 }
 
 int uvhttp_response_send_static(uvhttp_response_t *response, int status, const char *content_type,
@@ -125,7 +128,8 @@ int uvhttp_response_send_static(uvhttp_response_t *response, int status, const c
 }
 
 int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status, const char *content_type,
-                                  const void *data, size_t size, uvhttp_release_cb release, void *arg)
+                                  const void *data, size_t size, uvhttp_release_cb release,
+                                  void *arg)
 {
     return uvh_send(
         response, status, content_type,
@@ -133,9 +137,9 @@ int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status, const
             .base = data, .size = size, .descriptor = -1, .release = release, .release_arg = arg});
 }
 
-int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status, const char *content_type,
-                                    int descriptor, uint64_t offset, uint64_t size, uvhttp_release_cb release,
-                                    void *arg)
+int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status,
+                                    const char *content_type, int descriptor, uint64_t offset,
+                                    uint64_t size, uvhttp_release_cb release, void *arg)
 {
     return uvh_send(response, status, content_type,
                     &(struct uvh_body){.source = UVH_BODY_FILE,
@@ -167,7 +171,8 @@ static uint64_t size_of_parts(const uvhttp_part_t *parts, size_t count)
 }
 
 int uvhttp_response_send_parts(uvhttp_response_t *response, int status, const char *content_type,
-                               const uvhttp_part_t *parts, size_t count, uvhttp_release_cb release, void *arg)
+                               const uvhttp_part_t *parts, size_t count, uvhttp_release_cb release,
+                               void *arg)
 {
     uint64_t size = UVHTTP_LENGTH_UNKNOWN;
     struct uvh_body_parts *copy = NULL;
@@ -193,7 +198,8 @@ int uvhttp_response_send_parts(uvhttp_response_t *response, int status, const ch
 }
 
 /* NULL is easily got from a getter. */
-static int send_string(uvhttp_response_t *response, int status, const char *type, const char *string)
+static int send_string(uvhttp_response_t *response, int status, const char *type,
+                       const char *string)
 {
     return string == NULL ? UVHTTP_EINVAL
                           : uvhttp_response_send(response, status, type, string, strlen(string));

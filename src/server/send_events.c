@@ -1,4 +1,5 @@
-/* Server-sent events on top of a body in pieces: one event is one piece, so it arrives as soon as it was sent. */
+/* Server-sent events on top of a body in pieces: one event is one piece, so it arrives as soon as
+ * it was sent. */
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
@@ -12,7 +13,8 @@ int uvhttp_response_begin_events(uvhttp_response_t *response)
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
     if (err != 0)
         return err;
-    response->heartbeat = true; /* before the head leaves, for then the connection's timeout is set */
+    /* before the head leaves, for then the connection's timeout is set */
+    response->heartbeat = true;
     err = uvhttp_response_begin(response, 200, "text/event-stream", UVHTTP_LENGTH_UNKNOWN);
     if (err != 0)
         response->heartbeat = false;
@@ -21,7 +23,8 @@ int uvhttp_response_begin_events(uvhttp_response_t *response)
 
 int uvhttp_response_send_event(uvhttp_response_t *response, const uvhttp_sse_event_t *event)
 {
-    const uvhttp_allocator_t *allocator = uvh_exchange_of_response(response)->worker->server->allocator;
+    const uvhttp_allocator_t *allocator =
+        uvh_exchange_of_response(response)->worker->server->allocator;
     char usual[USUAL_EVENT];
     if (event == NULL)
         return UVHTTP_EINVAL;

@@ -1,6 +1,7 @@
-/* Filters: what changes the bytes of a body in pieces on their way out. What one makes goes through the next, and what the last one makes is one
- * piece for the protocol, so nothing is sent while a filter is at work. Whether there is room is asked before, since a filter cannot take back
- * what it has seen. Called by send_pieces.c, and for heartbeats by the connection. */
+/* Filters: what changes the bytes of a body in pieces on their way out. What one makes goes through
+ * the next, and what the last one makes is one piece for the protocol, so nothing is sent while a
+ * filter is at work. Whether there is room is asked before, since a filter cannot take back what it
+ * has seen. Called by send_pieces.c, and for heartbeats by the connection. */
 #include <uvhttp/error.h>
 
 #include "base/bytes.h"
@@ -11,8 +12,8 @@ struct uvhttp_filter_output {
     struct uvh_bytes bytes;
 };
 
-int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter, uvhttp_release_cb release,
-                           void *arg)
+int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
+                           uvhttp_release_cb release, void *arg)
 {
     struct uvh_filter *made = NULL;
     int err = UVHTTP_EINVAL;
@@ -46,12 +47,13 @@ int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data
 }
 
 /* A piece, then what the event asks for. */
-static int ask(uvhttp_response_t *response, const struct uvh_filter *filter, uvhttp_filter_event_t event,
-               uvhttp_slice_t piece, uvhttp_filter_output_t *output)
+static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
+               uvhttp_filter_event_t event, uvhttp_slice_t piece, uvhttp_filter_output_t *output)
 {
     int err = 0;
     if (piece.length > 0)
-        err = filter->filter(response, UVHTTP_FILTER_PIECE, piece.base, piece.length, output, filter->arg);
+        err = filter->filter(response, UVHTTP_FILTER_PIECE, piece.base, piece.length, output,
+                             filter->arg);
     if (err == 0 && event != UVHTTP_FILTER_PIECE)
         err = filter->filter(response, event, NULL, 0, output, filter->arg);
     if (err == 0 && output->bytes.failed) /* whatever the filter made of that */
@@ -59,8 +61,8 @@ static int ask(uvhttp_response_t *response, const struct uvh_filter *filter, uvh
     return err <= 0 ? err : UVHTTP_EINVAL;
 }
 
-static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t event, uvhttp_slice_t piece,
-                       struct uvh_bytes *result)
+static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t event,
+                       uvhttp_slice_t piece, struct uvh_bytes *result)
 {
     const uvhttp_allocator_t *allocator = exchange->worker->server->allocator;
     int err = 0;
@@ -86,12 +88,13 @@ static int give_up(struct uvh_exchange *exchange, int err)
     return err;
 }
 
-int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event, uvhttp_slice_t piece)
+int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event,
+                      uvhttp_slice_t piece)
 {
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes made;
-    if (exchange->request.head->method == UVHTTP_METHOD_HEAD || uvh_response_is_bodiless(response->status) ||
-        response->status == 205)
+    if (exchange->request.head->method == UVHTTP_METHOD_HEAD ||
+        uvh_response_is_bodiless(response->status) || response->status == 205)
         return 0;
     bool known = response->length_left != UVHTTP_LENGTH_UNKNOWN;
     if (piece.length > response->length_left)

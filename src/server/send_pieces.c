@@ -1,5 +1,5 @@
-/* Bodies in pieces, written by a handler or pulled from it, and interim answers. What room there is and how a piece is framed is the
- * protocol's matter; here stands who may do what when. */
+/* Bodies in pieces, written by a handler or pulled from it, and interim answers. What room there is
+ * and how a piece is framed is the protocol's matter; here stands who may do what when. */
 #include <uvhttp/error.h>
 
 #include "server/blocking.h"
@@ -8,7 +8,8 @@
 
 enum {
     PULL_SIZE = 16384,
-    PULLS_PER_TURN = 64,         /* UVH_WRITE_BUDGET; fewer bytes when the source gives less than it could */
+    /* UVH_WRITE_BUDGET; fewer bytes when the source gives less than it could */
+    PULLS_PER_TURN = 64,
     FILTERED_PULLS_PER_TURN = 8, /* what changes them may take a hundred times as long as sending */
     MAX_PIECE = 1 << 30,
 };
@@ -21,10 +22,12 @@ struct uvh_pull {
     bool resumed; /* while it was asked: it has something now, whatever it says */
 };
 
-int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type, uint64_t length)
+int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
+                          uint64_t length)
 {
-    return uvh_send(response, status, content_type,
-                    &(struct uvh_body){.source = UVH_BODY_PIECES, .size = length, .descriptor = -1});
+    return uvh_send(
+        response, status, content_type,
+        &(struct uvh_body){.source = UVH_BODY_PIECES, .size = length, .descriptor = -1});
 }
 
 static int check_begun(const struct uvhttp_response *response)
@@ -42,7 +45,8 @@ static bool is_budget_spent(const struct uvh_exchange *exchange)
     if (uvh_blocking_is(exchange) || response->heartbeat)
         return false;
     return uvh_write_budget_is_spent(&exchange->written, &exchange->worker->watch,
-                                     response->filters == NULL ? UVH_WRITE_BUDGET : UVH_WRITE_BUDGET_FILTERED,
+                                     response->filters == NULL ? UVH_WRITE_BUDGET
+                                                               : UVH_WRITE_BUDGET_FILTERED,
                                      exchange->worker->server->config.write_backlog);
 }
 
@@ -58,8 +62,9 @@ static int write_piece(struct uvh_exchange *exchange, uvhttp_slice_t piece)
 {
     if (is_budget_spent(exchange))
         return UVHTTP_EFULL;
-    int err = exchange->response.filters == NULL ? exchange->protocol->write(exchange, piece)
-                                                 : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
+    int err = exchange->response.filters == NULL
+                  ? exchange->protocol->write(exchange, piece)
+                  : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
     if (err == 0 && !uvh_blocking_is(exchange))
         uvh_write_budget_take(&exchange->written, &exchange->worker->watch, piece.length);
     return err;
@@ -75,7 +80,8 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
         return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
     if (size >
-        response->body_limit) { /* whoever does not look at results must not end it as if it were complete */
+        /* whoever does not look at results must not end it as if it were complete */
+        response->body_limit) {
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(UVHTTP_ETOOLARGE));
         exchange->protocol->abandon(exchange);
@@ -136,7 +142,8 @@ int uvhttp_response_end(uvhttp_response_t *response)
 
 size_t uvhttp_response_pending(const uvhttp_response_t *response)
 {
-    const struct uvh_exchange *exchange = uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
     return response->state == UVH_RESPONSE_BEGUN ? exchange->protocol->pending(exchange) : 0;
 }
 
@@ -154,7 +161,8 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     return err;
 }
 
-/* Asks as long as there is room; on_drain of a response that is pulled. A handler that blocks keeps nobody waiting, and goes on to the end. */
+/* Asks as long as there is room; on_drain of a response that is pulled. A handler that blocks keeps
+ * nobody waiting, and goes on to the end. */
 static int pump(uvhttp_response_t *response, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
@@ -175,7 +183,8 @@ static int pump(uvhttp_response_t *response, void *arg)
             return 0;
         if (err != 0)
             return err < 0 ? err : UVHTTP_EINVAL;
-        err = length == 0 ? uvhttp_response_end(response) : uvhttp_response_write(response, buffer, length);
+        err = length == 0 ? uvhttp_response_end(response)
+                          : uvhttp_response_write(response, buffer, length);
         if (err != 0 || length == 0)
             return err;
     }
@@ -184,10 +193,12 @@ static int pump(uvhttp_response_t *response, void *arg)
 }
 
 int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const char *content_type,
-                                uint64_t length, uvhttp_pull_cb pull, uvhttp_release_cb release, void *arg)
+                                uint64_t length, uvhttp_pull_cb pull, uvhttp_release_cb release,
+                                void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    struct uvh_pull *source = pull == NULL ? NULL : uvh_arena_alloc(&exchange->arena, sizeof(*source));
+    struct uvh_pull *source =
+        pull == NULL ? NULL : uvh_arena_alloc(&exchange->arena, sizeof(*source));
     if (source == NULL) {
         if (release != NULL)
             release(arg);
@@ -201,8 +212,8 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
                                           .descriptor = -1,
                                           .release = release,
                                           .release_arg = arg});
-    bool bodiless = exchange->request.head->method == UVHTTP_METHOD_HEAD || response->status == 205 ||
-                    uvh_response_is_bodiless(response->status);
+    bool bodiless = exchange->request.head->method == UVHTTP_METHOD_HEAD ||
+                    response->status == 205 || uvh_response_is_bodiless(response->status);
     if (err == 0 && bodiless) { /* nothing of it would go out */
         err = uvhttp_response_end(response);
     } else if (err == 0) {

@@ -23,7 +23,8 @@ static void note_open(uv_handle_t *handle, void *arg)
     *open = *open || !uv_is_closing(handle);
 }
 
-/* Runs on until everything that was told to close has done so, and requests are over that were under way. False when somebody has left a handle open on it. */
+/* Runs on until everything that was told to close has done so, and requests are over that were
+ * under way. False when somebody has left a handle open on it. */
 static bool close_own_loop(struct uvh_server *server)
 {
     uv_loop_t *loop = &server->own_loop;
@@ -72,11 +73,11 @@ static int check_config(struct uvh_server *server)
     char message[256];
     int err = uvhttp_config_check(&server->config, message, sizeof(message));
     if (err == 0 && server->config.workers > 1 && !server->owns_loop) {
-        snprintf(
-            message, sizeof(message),
-            "workers is %zu; with a loop of the caller's 1 is allowed: for more, let the server have a loop "
-            "of its own (uvhttp_server_new_with(NULL, ...))",
-            server->config.workers);
+        snprintf(message, sizeof(message),
+                 "workers is %zu; with a loop of the caller's 1 is allowed: for more, let the "
+                 "server have a loop "
+                 "of its own (uvhttp_server_new_with(NULL, ...))",
+                 server->config.workers);
         err = UVHTTP_ECONFIG;
     }
     if (err != 0)
@@ -88,8 +89,8 @@ static int make_pool(struct uvh_server *server)
 {
     if (server->has_pool) /* by an attempt that failed behind this */
         return 0;
-    int err = uvh_thread_pool_init(&server->blocking_pool, server->allocator, server->config.blocking_threads,
-                                   server->config.blocking_queue);
+    int err = uvh_thread_pool_init(&server->blocking_pool, server->allocator,
+                                   server->config.blocking_threads, server->config.blocking_queue);
     server->has_pool = err == 0;
     return err;
 }
@@ -104,7 +105,8 @@ static void reserve_descriptors(struct uvh_server *server)
     if (server->config.max_connections > limit - reserve)
         uvh_server_log(
             server, UVHTTP_LOG_WARNING,
-            "max_connections is %zu, but the process may have %zu descriptors (ulimit -n): when %zu "
+            "max_connections is %zu, but the process may have %zu descriptors (ulimit -n): when "
+            "%zu "
             "are open, a new connection closes the one that has been idle longest, or waits",
             server->config.max_connections, limit, limit - reserve);
 }
@@ -118,7 +120,8 @@ static int start_workers(struct uvh_server *server)
     reserve_descriptors(server);
     struct uvh_worker *first = &server->workers[0];
     uv_timer_init(server->loop, &server->drain_timer);
-    server->drain_timer.data = first->inbox.wake.data = first->tick.data = first->resume.data = server;
+    server->drain_timer.data = first->inbox.wake.data = first->tick.data = first->resume.data =
+        server;
     uvh_poller_set_data(&first->conns.poller, server);
     first->watch.wait.data = first->watch.after.data = server;
     server->open_handles += 1 + UVH_WORKER_HANDLES;
@@ -194,7 +197,8 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
 {
     if (config == NULL)
         return uvhttp_server_new(loop);
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     struct uvh_server *server = uvh_alloc_zero(allocator, sizeof(*server));
     if (server == NULL)
         return NULL;
@@ -292,7 +296,8 @@ int uvhttp_server_run(uvhttp_server_t *view)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call, or which does nothing yet. */
+    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call, or which
+     * does nothing yet. */
     if (server->life == UVH_SERVER_NEW ||
         (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
          uvh_list_empty(&server->workers[0].listeners) && server->workers[0].conns.count == 0))
@@ -306,7 +311,8 @@ int uvhttp_server_run(uvhttp_server_t *view)
     }
     if (err == 0 && server->streams_only) /* being told to stop does not keep its loop running */
         uvh_server_woken(server);
-    uvh_workers_hand_over(&server->workers[0]); /* perhaps this is another thread than that which listened */
+    /* perhaps this is another thread than that which listened */
+    uvh_workers_hand_over(&server->workers[0]);
     int left = uv_run(server->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;
 }

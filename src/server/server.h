@@ -1,7 +1,7 @@
 /* The server: what is configured and frozen, its listeners, and its life from new to freed.
  *
- * Always true: `view` is the first member, so that uvhttp_server_t * and struct uvh_server * are the same address; config and router
- * do not change once `life` is past UVH_SERVER_NEW. */
+ * Always true: `view` is the first member, so that uvhttp_server_t * and struct uvh_server * are
+ * the same address; config and router do not change once `life` is past UVH_SERVER_NEW. */
 #ifndef UVH_SERVER_SERVER_H
 #define UVH_SERVER_SERVER_H
 
@@ -52,21 +52,27 @@ struct uvh_server {
     bool has_pool;
     /* Of the listeners with TLS, one for each uvhttp_tls_t; any thread may read the list. */
     struct uvh_tls_contexts *_Atomic tls;
-    struct uvhttp_tls_client *_Atomic tls_client; /* of connections that name none; NULL: none was needed */
-    struct uvh_listening_file *files;             /* of unix sockets, to be removed when listening ends */
-    int scarce_from;                /* a descriptor of this number or above says that few are left */
+    /* of connections that name none; NULL: none was needed */
+    struct uvhttp_tls_client *_Atomic tls_client;
+    /* of unix sockets, to be removed when listening ends */
+    struct uvh_listening_file *files;
+    /* a descriptor of this number or above says that few are left */
+    int scarce_from;
     atomic_bool descriptors_scarce; /* and it has been logged */
     int port;                       /* of the first listener that has one */
     bool listened;
     bool
-        streams_only; /* it was started for streams to others, and does not keep its loop running for more than them */
+        /* it was started for streams to others, and does not keep its loop running for more than
+         * them */
+        streams_only;
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller gave none */
     bool owns_loop;
     bool threads_started;
     atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
     bool free_when_stopped;
-    size_t open_handles; /* of the server and its first worker, to be closed before it has stopped */
+    /* of the server and its first worker, to be closed before it has stopped */
+    size_t open_handles;
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
@@ -78,7 +84,8 @@ struct uvh_server {
     const struct uvh_proxies *proxies; /* who is believed; NULL: nobody */
     _Atomic uint64_t connection_ids;   /* given so far */
 
-    char apart[UVH_CACHE_LINE]; /* what changes with every connection is not to slow down what is above */
+    /* what changes with every connection is not to slow down what is above */
+    char apart[UVH_CACHE_LINE];
     atomic_size_t open_connections;
     atomic_size_t threads_left; /* started and not at their end */
     atomic_uint stops_asked;    /* by uvhttp_server_stop, for the first worker to see */

@@ -1,5 +1,5 @@
-/* How a server stops: told to, draining, its handles closed, stopped. Everything on the first worker's loop that may end late is
- * counted, and the last one to end moves the life on. */
+/* How a server stops: told to, draining, its handles closed, stopped. Everything on the first
+ * worker's loop that may end late is counted, and the last one to end moves the life on. */
 #include "server/listening.h"
 #include "server/server.h"
 #include "server/workers.h"
@@ -86,8 +86,10 @@ void uvh_server_stop(struct uvh_server *server)
     }
     if (server->life != UVH_SERVER_RUNNING)
         return;
-    if (!uvh_list_empty(&server->workers[0].listeners)) /* one that never listened has nothing to say */
-        uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open", open_connections(server));
+    /* one that never listened has nothing to say */
+    if (!uvh_list_empty(&server->workers[0].listeners))
+        uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
+                       open_connections(server));
     server->life = UVH_SERVER_DRAINING;
     /* First, so that nobody joins a queue that was accepted for the last time. */
     uvh_listening_remove_files(server);
@@ -114,7 +116,8 @@ void uvhttp_server_stop(uvhttp_server_t *view)
         return;
     atomic_fetch_add(&server->stops_asked, 1);
     uv_async_send(
-        &server->workers[0].inbox.wake); /* without the inbox's lock, so in a signal's handler too */
+        /* without the inbox's lock, so in a signal's handler too */
+        &server->workers[0].inbox.wake);
 }
 
 static void on_signal(uv_signal_t *handle, int number)

@@ -4,8 +4,9 @@
 #include "server/server.h"
 #include "tls/contexts.h"
 
-/* The connection whose handler asks stands in its worker's list of idle ones until its event is over, so on that thread they are looked at one by
- * one. On others, whoever is in the middle of an answer that comes at once counts as idle. */
+/* The connection whose handler asks stands in its worker's list of idle ones until its event is
+ * over, so on that thread they are looked at one by one. On others, whoever is in the middle of an
+ * answer that comes at once counts as idle. */
 static size_t idle_connections(struct uvh_worker *worker)
 {
     struct uvh_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE].members;
@@ -31,7 +32,8 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     stats->tls_offloaded += uvh_counter_read(&worker->conns.tls_offloaded);
     stats->tls_failures += uvh_counter_read(&worker->conns.tls_failures);
     stats->tls_waited += uvh_counter_read(&worker->conns.tls_waited);
-    stats->memory += uvh_counter_read(&worker->conns.slab.memory) + uvh_counter_read(&worker->arenas.memory) +
+    stats->memory += uvh_counter_read(&worker->conns.slab.memory) +
+                     uvh_counter_read(&worker->arenas.memory) +
                      uvh_counter_read(&worker->conns.buffers.memory);
     uvh_watch_sum_add(sum, &worker->watch);
 }

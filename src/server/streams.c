@@ -35,20 +35,23 @@ bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *
     return false;
 }
 
-static int send_upgrade(uvhttp_response_t *response, const char *protocol, struct uvhttp_stream *stream)
+static int send_upgrade(uvhttp_response_t *response, const char *protocol,
+                        struct uvhttp_stream *stream)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     uvh_exchange_hold(exchange); /* for what is taken back */
     int err = uvhttp_response_set_header(response, "Upgrade", protocol);
     if (err == 0) {
         response->stream = stream;
-        err = uvh_send(response, 101, NULL, &(struct uvh_body){.source = UVH_BODY_STREAM, .descriptor = -1});
+        err = uvh_send(response, 101, NULL,
+                       &(struct uvh_body){.source = UVH_BODY_STREAM, .descriptor = -1});
     }
     response->stream = NULL;
     if (err != 0)
         uvhttp_response_remove_header(response, "Upgrade");
     uvh_exchange_let_go(exchange);
-    if (err == 0 && stream->carrier == UVH_CARRIER_NONE) /* sending has found the connection broken */
+    /* sending has found the connection broken */
+    if (err == 0 && stream->carrier == UVH_CARRIER_NONE)
         err = UVHTTP_EGONE;
     return err;
 }
@@ -64,8 +67,8 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (events == NULL || events->data == NULL || events->closed == NULL || uvh_blocking_is(exchange) ||
-        !uvhttp_request_offers_upgrade(&exchange->request, protocol))
+    if (events == NULL || events->data == NULL || events->closed == NULL ||
+        uvh_blocking_is(exchange) || !uvhttp_request_offers_upgrade(&exchange->request, protocol))
         return UVHTTP_EINVAL;
     if (worker->draining)
         return UVHTTP_ESTOPPED;
@@ -83,8 +86,8 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
     return 0;
 }
 
-static bool is_valid(const char *host, int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
-                     const uvhttp_stream_events_t *events)
+static bool is_valid(const char *host, int port, uint32_t timeout_ms,
+                     uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events)
 {
     return host != NULL && events != NULL && port > 0 && port <= PORT_MOST &&
            timeout_ms <= UVH_TIMEOUT_STEP_MOST && connected != NULL && events->data != NULL &&
@@ -92,23 +95,24 @@ static bool is_valid(const char *host, int port, uint32_t timeout_ms, uvhttp_str
 }
 
 /* `tls` NULL: plain text. */
-static int begin_connecting(struct uvh_server *server, uvhttp_tls_client_t *tls, const char *host, int port,
-                            uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+static int begin_connecting(struct uvh_server *server, uvhttp_tls_client_t *tls, const char *host,
+                            int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
                             const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
 {
     int err = uvh_server_start_for_streams(server);
     if (err != 0)
         return err;
     struct uvh_worker *worker = uvh_workers_current(server);
-    err = uvh_stream_connect_start(&worker->conns, tls, host, port, timeout_ms, connected, events, arg, out);
+    err = uvh_stream_connect_start(&worker->conns, tls, host, port, timeout_ms, connected, events,
+                                   arg, out);
     if (err == 0)
         uvh_worker_watch_time(worker);
     return err;
 }
 
 int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uint32_t timeout_ms,
-                          uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events,
-                          void *arg, uvhttp_stream_t **out)
+                          uvhttp_stream_connected_cb connected,
+                          const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
 {
     if (out == NULL)
         return UVHTTP_EINVAL;
@@ -117,10 +121,12 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
         return UVHTTP_ENOMEM;
     if (!is_valid(host, port, timeout_ms, connected, events))
         return UVHTTP_EINVAL;
-    return begin_connecting(uvh_server_of(view), NULL, host, port, timeout_ms, connected, events, arg, out);
+    return begin_connecting(uvh_server_of(view), NULL, host, port, timeout_ms, connected, events,
+                            arg, out);
 }
 
-/* The one with the system's authorities. Of two workers that make it at once one throws its own away. */
+/* The one with the system's authorities. Of two workers that make it at once one throws its own
+ * away. */
 static int default_client(struct uvh_server *server, uvhttp_tls_client_t **client)
 {
     const uvhttp_tls_client_config_t config = {.allocator = server->allocator};
@@ -137,9 +143,10 @@ static int default_client(struct uvh_server *server, uvhttp_tls_client_t **clien
     return 0;
 }
 
-int uvhttp_stream_connect_tls(uvhttp_server_t *view, uvhttp_tls_client_t *client, const char *host, int port,
-                              uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
-                              const uvhttp_stream_events_t *events, void *arg, uvhttp_stream_t **out)
+int uvhttp_stream_connect_tls(uvhttp_server_t *view, uvhttp_tls_client_t *client, const char *host,
+                              int port, uint32_t timeout_ms, uvhttp_stream_connected_cb connected,
+                              const uvhttp_stream_events_t *events, void *arg,
+                              uvhttp_stream_t **out)
 {
     if (out == NULL)
         return UVHTTP_EINVAL;

@@ -1,4 +1,5 @@
-/* What users keep with servers and connections. A connection has one pointer for it, so that one without costs no more. */
+/* What users keep with servers and connections. A connection has one pointer for it, so that one
+ * without costs no more. */
 #include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
@@ -14,11 +15,13 @@ static struct uvh_connection_data *data_of(uvhttp_request_t *request)
     struct uvh_server *server = exchange->worker->server;
     struct uvh_connection_data **data = exchange->protocol->connection_data(exchange);
     if (*data == NULL && (*data = uvh_alloc_zero(server->allocator, sizeof(**data))) != NULL)
-        (*data)->id = atomic_fetch_add_explicit(&server->connection_ids, 1, memory_order_relaxed) + 1;
+        (*data)->id =
+            atomic_fetch_add_explicit(&server->connection_ids, 1, memory_order_relaxed) + 1;
     return *data;
 }
 
-int uvhttp_request_set_connection_data(uvhttp_request_t *request, void *data, void (*release)(void *data))
+int uvhttp_request_set_connection_data(uvhttp_request_t *request, void *data,
+                                       void (*release)(void *data))
 {
     if (uvh_blocking_is(uvh_exchange_of_request(request))) /* the connection is the loop's */
         return UVHTTP_EINVAL;

@@ -1,4 +1,5 @@
-/* Two handles of libuv frame a turn: uv_prepare_t runs before the loop waits, uv_check_t when the events after that are over. */
+/* Two handles of libuv frame a turn: uv_prepare_t runs before the loop waits, uv_check_t when the
+ * events after that are over. */
 #include "server/watch.h"
 
 enum {
@@ -8,7 +9,8 @@ enum {
         2, /* the loop's clock counts milliseconds and may be read from one that lags by another */
 };
 
-/* The loop reads its clock when it wakes, so whatever has happened in this turn began no later than this. */
+/* The loop reads its clock when it wakes, so whatever has happened in this turn began no later than
+ * this. */
 static uint64_t latest_begin(const uv_loop_t *loop)
 {
     return (uv_now(loop) + LOOP_CLOCK_MS) * NS_PER_MS;
@@ -20,7 +22,8 @@ const void *uvh_watch_thread(void)
     return &here;
 }
 
-/* Of this thread, in whose turn it is; so an address that a later thread gets again says nothing wrong. */
+/* Of this thread, in whose turn it is; so an address that a later thread gets again says nothing
+ * wrong. */
 static _Thread_local const struct uvh_watch *in_turn;
 
 bool uvh_watch_in_turn(const struct uvh_watch *watch)
@@ -38,7 +41,8 @@ void uvh_watch_begin_turn(struct uvh_watch *watch)
     watch->turn = now < latest ? now : latest;
 }
 
-/* No event of ours so far: if others have held the loop for some milliseconds, this shows it at the end of the turn. */
+/* No event of ours so far: if others have held the loop for some milliseconds, this shows it at the
+ * end of the turn. */
 static void on_after(uv_check_t *check)
 {
     struct uvh_watch *watch = UVH_CONTAINER_OF(check, struct uvh_watch, after);

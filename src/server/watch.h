@@ -1,9 +1,11 @@
-/* How long exchanges and loop turns take, measured with two clock calls per loop turn, not one per request.
+/* How long exchanges and loop turns take, measured with two clock calls per loop turn, not one per
+ * request.
  *
- * A turn begins with its first event and ends when the loop waits again. An exchange that begins and ends in one turn is given the whole
- * turn's length: it had to wait for the others in it, before or behind it. Only an exchange that lasts longer costs a clock call of its
- * own. Always true: a worker writes only its own; uvh_watch_sum_add may read it from another thread. Called by worker, connections and
- * exchanges. */
+ * A turn begins with its first event and ends when the loop waits again. An exchange that begins
+ * and ends in one turn is given the whole turn's length: it had to wait for the others in it,
+ * before or behind it. Only an exchange that lasts longer costs a clock call of its own. Always
+ * true: a worker writes only its own; uvh_watch_sum_add may read it from another thread. Called by
+ * worker, connections and exchanges. */
 #ifndef UVH_SERVER_WATCH_H
 #define UVH_SERVER_WATCH_H
 
@@ -17,14 +19,17 @@
 struct uvh_watch {
     uv_prepare_t wait; /* the loop is about to wait */
     uv_check_t after;  /* the events of a turn are over */
-    uint64_t turn;     /* nanoseconds of uv_hrtime when this turn began; 0: nothing has happened in it yet */
-    uint64_t others;   /* when somebody else's events began at the latest; 0: there was none but ours */
-    uint64_t waited;   /* when the turn before ended */
-    uint64_t in_turn;  /* exchanges that began and ended in this turn */
+    /* nanoseconds of uv_hrtime when this turn began; 0: nothing has happened in it yet */
+    uint64_t turn;
+    /* when somebody else's events began at the latest; 0: there was none but ours */
+    uint64_t others;
+    uint64_t waited;  /* when the turn before ended */
+    uint64_t in_turn; /* exchanges that began and ended in this turn */
     _Atomic(const void *)
-        thread;            /* the one that runs the loop, as uvh_watch_thread says; NULL: not known yet */
-    _Atomic uint64_t busy; /* nanoseconds in turns */
-    _Atomic uint64_t time; /* nanoseconds altogether */
+        /* the one that runs the loop, as uvh_watch_thread says; NULL: not known yet */
+        thread;
+    _Atomic uint64_t busy;          /* nanoseconds in turns */
+    _Atomic uint64_t time;          /* nanoseconds altogether */
     struct uvh_histogram exchanges; /* microseconds */
     struct uvh_histogram turns;
     /* Number of the loop iteration: one more after the events of each wait. */
@@ -62,7 +67,8 @@ static inline void uvh_watch_answered(struct uvh_watch *watch, uint64_t began)
         uvh_watch_longer(watch, began);
 }
 
-/* The same in two steps for who needs the duration at once: microseconds since `began` (0 for 0), for a clock call. */
+/* The same in two steps for who needs the duration at once: microseconds since `began` (0 for 0),
+ * for a clock call. */
 uint64_t uvh_watch_since(uint64_t began);
 void uvh_watch_record(struct uvh_watch *watch, uint64_t microseconds);
 

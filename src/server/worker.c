@@ -106,7 +106,8 @@ static void drain_idle(struct uvh_worker *worker)
     }
 }
 
-/* The lists change while they are walked, so each connection is moved to a list of its own first. */
+/* The lists change while they are walked, so each connection is moved to a list of its own
+ * first. */
 static void drain_handshakes(struct uvh_worker *worker)
 {
     struct uvh_list *members = &worker->conns.timeouts[UVH_CONN_TIMEOUT_HANDSHAKE].members;
@@ -128,7 +129,8 @@ static void begin_drain(struct uvh_worker *worker)
     worker->draining = true;
     uvh_stream_stop_all(&worker->conns);
     while (!uvh_list_empty(&worker->event_streams))
-        uvh_exchange_end_events(UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
+        uvh_exchange_end_events(
+            UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
 }
 
 void uvh_worker_obey(struct uvh_worker *worker)
@@ -146,8 +148,8 @@ void uvh_worker_obey(struct uvh_worker *worker)
     uvh_worker_settle(worker);
 }
 
-/* Reads letters as long as the worker has nothing else to do. False when that gave it something to do: a connection that another worker has
- * accepted in the end. */
+/* Reads letters as long as the worker has nothing else to do. False when that gave it something to
+ * do: a connection that another worker has accepted in the end. */
 static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
 {
     read_letters(worker, letters);
@@ -164,10 +166,12 @@ void uvh_worker_settle(struct uvh_worker *worker)
 {
     if (worker->life != UVH_WORKER_DRAINING || worker->conns.count > 0 || worker->reading)
         return;
-    /* The first one waits for the others: what they have to tell it while they end must not be lost. */
+    /* The first one waits for the others: what they have to tell it while they end must not be
+     * lost. */
     if (worker->index == 0 && !uvh_workers_ended(worker->server))
         return;
-    /* Twice, since what is said in the first may lead to more, and behind the second one nothing more is taken. */
+    /* Twice, since what is said in the first may lead to more, and behind the second one nothing
+     * more is taken. */
     if (!read_last_letters(worker, uvh_inbox_take(&worker->inbox)) ||
         !read_last_letters(worker, uvh_inbox_shut(&worker->inbox)))
         return;
@@ -217,8 +221,8 @@ static int init_timeouts(struct uvh_worker *worker)
     size_t most = 0;
     uvhttp_router_each(worker->server->router, count_lengths, &most);
     if (most > 0) {
-        worker->exchange_lengths.lists =
-            uvh_alloc(worker->server->allocator, 2 * most * sizeof(*worker->exchange_lengths.lists));
+        worker->exchange_lengths.lists = uvh_alloc(
+            worker->server->allocator, 2 * most * sizeof(*worker->exchange_lengths.lists));
         if (worker->exchange_lengths.lists == NULL)
             return UVHTTP_ENOMEM;
         worker->conns.write_timeouts.lists = worker->exchange_lengths.lists + most;
@@ -253,7 +257,8 @@ static void on_conn_scheduled(struct uvh_conn_shared *conns)
 
 static void on_conn_failed(struct uvh_conn_shared *conns, const char *what, int code)
 {
-    uvh_server_log(worker_of(conns)->server, UVHTTP_LOG_ERROR, "%s: %s", what, uvhttp_strerror(code));
+    uvh_server_log(worker_of(conns)->server, UVHTTP_LOG_ERROR, "%s: %s", what,
+                   uvhttp_strerror(code));
 }
 
 static void on_conn_closed(struct uvh_conn *conn)
@@ -353,7 +358,8 @@ static int open_handles(struct uvh_worker *worker, uv_loop_t *loop)
     return 0;
 }
 
-int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop)
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index,
+                    uv_loop_t *loop)
 {
     const uvhttp_config_t *config = &server->config;
     worker->server = server;

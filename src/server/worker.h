@@ -1,7 +1,9 @@
-/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the current date, listeners.
+/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the
+ * current date, listeners.
  *
- * Always true: used on the loop's thread only, but for what stands behind `apart`. Connections of one worker never touch another
- * worker, and stay with theirs from when they are taken (accept.c) to their end. */
+ * Always true: used on the loop's thread only, but for what stands behind `apart`. Connections of
+ * one worker never touch another worker, and stay with theirs from when they are taken (accept.c)
+ * to their end. */
 #ifndef UVH_SERVER_WORKER_H
 #define UVH_SERVER_WORKER_H
 
@@ -26,7 +28,8 @@ enum uvh_exchange_timeout {
     UVH_EXCHANGE_TIMEOUT_BODY = 0,  /* its body is being read */
     UVH_EXCHANGE_TIMEOUT_HANDLER,   /* a handler has the request and has not responded */
     UVH_EXCHANGE_TIMEOUT_HEARTBEAT, /* of a stream of events: a comment is due */
-    UVH_EXCHANGE_TIMEOUT_PACE,      /* the rate of its response is limited: more may leave at the next tick */
+    /* the rate of its response is limited: more may leave at the next tick */
+    UVH_EXCHANGE_TIMEOUT_PACE,
     UVH_EXCHANGE_TIMEOUT_NONE
 };
 
@@ -93,24 +96,29 @@ struct uvh_worker {
     char apart_again[UVH_CACHE_LINE];
 };
 
-/* 0 or libuv's code, and then nothing is left open. `worker` is zeroed, the loop is the caller's. */
-int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index, uv_loop_t *loop);
+/* 0 or libuv's code, and then nothing is left open. `worker` is zeroed, the loop is the
+ * caller's. */
+int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index,
+                    uv_loop_t *loop);
 /* Gives the pools back; every connection and handle is closed before. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
 enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES + UVH_POLLER_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
-/* Does what was ordered. The order may be raised by any thread before; uvh_inbox_wake has it looked at. */
+/* Does what was ordered. The order may be raised by any thread before; uvh_inbox_wake has it looked
+ * at. */
 void uvh_worker_obey(struct uvh_worker *worker);
 
-/* Something has ended: a worker that drains and has nothing open any more reads its last letters and closes its handles. */
+/* Something has ended: a worker that drains and has nothing open any more reads its last letters
+ * and closes its handles. */
 void uvh_worker_settle(struct uvh_worker *worker);
 
 /* For the next function: a second has begun. */
 void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now);
 
-/* How most heads begin, "HTTP/1.1 200 OK\r\nDate: ...\r\n", formatted at most once a second; both lines have the sizes above. */
+/* How most heads begin, "HTTP/1.1 200 OK\r\nDate: ...\r\n", formatted at most once a second; both
+ * lines have the sizes above. */
 static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
 {
     uint64_t now = uv_now(worker->loop);
@@ -119,10 +127,12 @@ static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
     return worker->head_begin;
 }
 
-/* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of the system. False when the inbox is shut. */
+/* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of
+ * the system. False when the inbox is shut. */
 bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
 
-/* Starts the tick, which stops by itself when there is neither a connection nor a paused listener left. */
+/* Starts the tick, which stops by itself when there is neither a connection nor a paused listener
+ * left. */
 void uvh_worker_watch_time(struct uvh_worker *worker);
 
 #endif

@@ -1,4 +1,5 @@
-/* A worker without a thread of its own (it was never started, or starting it failed) is ended by running its loop to the end here. */
+/* A worker without a thread of its own (it was never started, or starting it failed) is ended by
+ * running its loop to the end here. */
 #include "server/workers.h"
 
 #include <errno.h>
@@ -55,7 +56,8 @@ int uvh_workers_open(struct uvh_server *server)
     server->workers = uvh_alloc_zero(server->allocator, count * sizeof(*server->workers));
     server->threads = uvh_alloc_zero(server->allocator, count * sizeof(*server->threads));
     int err = server->workers == NULL || server->threads == NULL ? UVHTTP_ENOMEM : 0;
-    /* The first one comes last: what it puts on the caller's loop could not be taken back at once. */
+    /* The first one comes last: what it puts on the caller's loop could not be taken back at
+     * once. */
     size_t index = err == 0 ? count : 0;
     while (err == 0 && index > 0) {
         err = open_worker(server, index - 1);
@@ -66,7 +68,8 @@ int uvh_workers_open(struct uvh_server *server)
         server->worker_count = count;
         return 0;
     }
-    uvh_server_log(server, UVHTTP_LOG_ERROR, "%zu workers cannot be made: %s", count, uvhttp_strerror(err));
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "%zu workers cannot be made: %s", count,
+                   uvhttp_strerror(err));
     for (; index < count && server->workers != NULL && server->threads != NULL; index++) {
         uvh_worker_close(&server->workers[index], NULL);
         uv_run(server->workers[index].loop, UV_RUN_DEFAULT);
@@ -78,18 +81,19 @@ int uvh_workers_open(struct uvh_server *server)
 
 /* ---- listening ---- */
 
-/* Sockets for all workers, or for as many as the system can share connections out to; the others are handed theirs (accept.c). Returns how
- * many, or an error, and then there are none. */
-static int open_sockets(const struct uvh_server *server, const char *address, int port, int *sockets,
-                        size_t count)
+/* Sockets for all workers, or for as many as the system can share connections out to; the others
+ * are handed theirs (accept.c). Returns how many, or an error, and then there are none. */
+static int open_sockets(const struct uvh_server *server, const char *address, int port,
+                        int *sockets, size_t count)
 {
     int backlog = (int)server->config.listen_backlog;
-    sockets[0] =
-        uvh_socket_listen(address, port, backlog, count > 1 ? UVH_SOCKET_SHARE_FIRST : UVH_SOCKET_ALONE);
+    sockets[0] = uvh_socket_listen(address, port, backlog,
+                                   count > 1 ? UVH_SOCKET_SHARE_FIRST : UVH_SOCKET_ALONE);
     if (sockets[0] < 0)
         return sockets[0];
     for (size_t i = 1; i < count; i++) {
-        sockets[i] = uvh_socket_listen(address, uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_SHARE);
+        sockets[i] =
+            uvh_socket_listen(address, uvh_socket_port(sockets[0]), backlog, UVH_SOCKET_SHARE);
         if (sockets[i] == -ENOTSUP)
             return (int)i;
         if (sockets[i] < 0) {
@@ -108,9 +112,11 @@ static struct uvh_listener *last_listener(const struct uvh_worker *worker)
     return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
 }
 
-int uvh_workers_listen(struct uvh_server *server, const char *address, int port, struct uvh_tls_contexts *tls)
+int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
+                       struct uvh_tls_contexts *tls)
 {
-    /* A worker that has a thread may not be touched from here any more: then the first one accepts, and hands connections on. */
+    /* A worker that has a thread may not be touched from here any more: then the first one accepts,
+     * and hands connections on. */
     size_t count = server->threads_started ? 1 : server->worker_count;
     int *sockets = uvh_alloc(server->allocator, count * sizeof(*sockets));
     if (sockets == NULL)
@@ -182,8 +188,8 @@ int uvh_workers_start(struct uvh_server *server)
         int err = uv_thread_create(&server->threads[i].thread, run_worker, &server->workers[i]);
         if (err != 0) {
             atomic_fetch_sub(&server->threads_left, 1);
-            uvh_server_log(server, UVHTTP_LOG_ERROR, "thread %zu of %zu cannot be started: %s", i + 1,
-                           server->worker_count, uvhttp_strerror(err));
+            uvh_server_log(server, UVHTTP_LOG_ERROR, "thread %zu of %zu cannot be started: %s",
+                           i + 1, server->worker_count, uvhttp_strerror(err));
             return err;
         }
         server->threads[i].running = true;

@@ -1,8 +1,8 @@
 /* How much may be written to one response in one loop iteration.
  *
- * A client on a fast network takes what is written at once. A loop of writes then never meets a full
- * socket and does not return to the event loop: timers and other connections wait for as long as
- * there is something to write. Beyond the budget a write fails with UVHTTP_EFULL as for a full
+ * A client on a fast network takes what is written at once. A loop of writes then never meets a
+ * full socket and does not return to the event loop: timers and other connections wait for as long
+ * as there is something to write. Beyond the budget a write fails with UVHTTP_EFULL as for a full
  * socket, and the drain callback comes in the next iteration. Loop thread. */
 #ifndef UVH_SERVER_WRITE_BUDGET_H
 #define UVH_SERVER_WRITE_BUDGET_H
@@ -26,16 +26,18 @@ struct uvh_write_budget {
     size_t taken;       /* bytes */
 };
 
-/* True when `most` bytes were written in this iteration. `backlog` bytes may be pending: that much is
- * accepted even when the socket is full, so a larger backlog raises the budget. */
+/* True when `most` bytes were written in this iteration. `backlog` bytes may be pending: that much
+ * is accepted even when the socket is full, so a larger backlog raises the budget. */
 static inline bool uvh_write_budget_is_spent(const struct uvh_write_budget *budget,
-                                             const struct uvh_watch *watch, size_t most, size_t backlog)
+                                             const struct uvh_watch *watch, size_t most,
+                                             size_t backlog)
 {
-    return budget->iteration == watch->iteration && budget->taken >= (most > backlog ? most : backlog);
+    return budget->iteration == watch->iteration &&
+           budget->taken >= (most > backlog ? most : backlog);
 }
 
-static inline void uvh_write_budget_take(struct uvh_write_budget *budget, const struct uvh_watch *watch,
-                                         size_t size)
+static inline void uvh_write_budget_take(struct uvh_write_budget *budget,
+                                         const struct uvh_watch *watch, size_t size)
 {
     if (budget->iteration != watch->iteration)
         *budget = (struct uvh_write_budget){.iteration = watch->iteration};

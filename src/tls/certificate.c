@@ -1,4 +1,5 @@
-/* PEM text to OpenSSL's objects. What is not of use later (the text, pass phrases) is overwritten. */
+/* PEM text to OpenSSL's objects. What is not of use later (the text, pass phrases) is
+ * overwritten. */
 #include "tls/certificate.h"
 
 #include <stdio.h>
@@ -113,8 +114,8 @@ static int give_passphrase(char *buffer, int size, int writing, void *arg)
     }
     if (phrase->from->passphrase == NULL)
         return -1;
-    int length =
-        phrase->from->passphrase(buffer, (size_t)size, phrase->from->key_file, phrase->from->passphrase_arg);
+    int length = phrase->from->passphrase(buffer, (size_t)size, phrase->from->key_file,
+                                          phrase->from->passphrase_arg);
     return length > size ? -1 : length;
 }
 
@@ -151,8 +152,8 @@ static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certific
 {
     struct pem certificate, key = {0};
     bool own_key = from->key_file != NULL || from->key != NULL;
-    int err = pem_open(&certificate, "certificate_file", from->certificate_file, from->certificate, allocator,
-                       message);
+    int err = pem_open(&certificate, "certificate_file", from->certificate_file, from->certificate,
+                       allocator, message);
     if (err == 0)
         err = read_certificates(made, &certificate, message);
     if (err == 0 && own_key)
@@ -199,25 +200,28 @@ static struct ocsp_facts read_ocsp(const unsigned char *data, size_t size, X509 
     return facts;
 }
 
-/* A response for another certificate is not sent. It is no error either: after a renewal the new certificate comes
- * before its response. */
-static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config, const char *path,
-                     struct uvh_tls_message message)
+/* A response for another certificate is not sent. It is no error either: after a renewal the new
+ * certificate comes before its response. */
+static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
+                     const char *path, struct uvh_tls_message message)
 {
     char *data, text[512];
-    int err = uvh_tls_read_file("ocsp_file", path, config->allocator, &data, &made->ocsp_size, message);
+    int err =
+        uvh_tls_read_file("ocsp_file", path, config->allocator, &data, &made->ocsp_size, message);
     if (err != 0)
         return err;
     made->ocsp = (unsigned char *)data;
     struct ocsp_facts facts = read_ocsp(made->ocsp, made->ocsp_size, made->leaf);
     made->ocsp_until = facts.until;
     if (!facts.good)
-        return uvh_tls_refuse(message, "ocsp_file '%s' holds no successful OCSP response in DER form", path);
+        return uvh_tls_refuse(message,
+                              "ocsp_file '%s' holds no successful OCSP response in DER form", path);
     if (facts.fits)
         return 0;
     uvh_free(config->allocator, made->ocsp);
     made->ocsp = NULL;
-    snprintf(text, sizeof(text), "ocsp_file '%s' is for another certificate than %s, and is not sent", path,
+    snprintf(text, sizeof(text),
+             "ocsp_file '%s' is for another certificate than %s, and is not sent", path,
              made->source);
     if (config->log != NULL)
         config->log(UVHTTP_LOG_WARNING, text, config->log_arg);
@@ -226,18 +230,20 @@ static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t
 
 /* ---- all of it ---- */
 
-static int check_options(const uvhttp_tls_certificate_t *from, size_t index, struct uvh_tls_message message)
+static int check_options(const uvhttp_tls_certificate_t *from, size_t index,
+                         struct uvh_tls_message message)
 {
     if (from->certificate_file == NULL && from->certificate == NULL)
-        return uvh_tls_refuse(message, "certificates[%zu] has neither certificate_file nor certificate",
-                              index);
+        return uvh_tls_refuse(
+            message, "certificates[%zu] has neither certificate_file nor certificate", index);
     if (from->certificate_file != NULL && from->certificate != NULL)
-        return uvh_tls_refuse(message, "certificates[%zu] has both certificate_file and certificate", index);
+        return uvh_tls_refuse(message,
+                              "certificates[%zu] has both certificate_file and certificate", index);
     if (from->key_file != NULL && from->key != NULL)
         return uvh_tls_refuse(message, "certificates[%zu] has both key_file and key", index);
     if ((unsigned)from->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
-        return uvh_tls_refuse(message, "client_auth of certificates[%zu] is %d; allowed are 0 to 2", index,
-                              (int)from->client_auth);
+        return uvh_tls_refuse(message, "client_auth of certificates[%zu] is %d; allowed are 0 to 2",
+                              index, (int)from->client_auth);
     return 0;
 }
 
@@ -250,14 +256,16 @@ int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_
         return err;
     snprintf(made->label, sizeof(made->label), "certificates[%zu]", index);
     made->source = from->certificate_file != NULL ? from->certificate_file : made->label;
-    made->client_auth = from->client_auth > config->client_auth ? from->client_auth : config->client_auth;
+    made->client_auth =
+        from->client_auth > config->client_auth ? from->client_auth : config->client_auth;
     err = load_pair(made, from, config->allocator, message);
     if (err == 0 && from->ocsp_file != NULL)
         err = load_ocsp(made, config, from->ocsp_file, message);
     return err;
 }
 
-void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate, const uvhttp_allocator_t *allocator)
+void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate,
+                                 const uvhttp_allocator_t *allocator)
 {
     X509_free(certificate->leaf);
     sk_X509_pop_free(certificate->chain, X509_free);
@@ -267,7 +275,8 @@ void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate, const 
 
 /* ---- names ---- */
 
-static int tell_common_name(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each, void *arg)
+static int tell_common_name(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each,
+                            void *arg)
 {
     X509_NAME *subject = X509_get_subject_name(certificate->leaf);
     int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
@@ -277,7 +286,8 @@ static int tell_common_name(const struct uvh_tls_certificate *certificate, uvh_t
     return each((const char *)ASN1_STRING_get0_data(name), (size_t)ASN1_STRING_length(name), arg);
 }
 
-int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each, void *arg)
+int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each,
+                              void *arg)
 {
     int found, result = 0;
     ERR_clear_error();
@@ -291,7 +301,8 @@ int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh
         if (name->type != GEN_DNS)
             continue;
         const ASN1_IA5STRING *text = name->d.dNSName;
-        result = each((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text), arg);
+        result =
+            each((const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text), arg);
     }
     GENERAL_NAMES_free(names);
     return result;

@@ -44,7 +44,8 @@ void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate,
  *   UVHTTP_ENOMEM,
  *   UVHTTP_ECONFIG: subjectAltName cannot be read. */
 typedef int (*uvh_tls_name_cb)(const char *name, size_t length, void *arg);
-int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each, void *arg);
+int uvh_tls_certificate_names(const struct uvh_tls_certificate *certificate, uvh_tls_name_cb each,
+                              void *arg);
 
 /* Seconds since 1970; 0 for a time that cannot be read. */
 int64_t uvh_tls_time(const ASN1_TIME *time);

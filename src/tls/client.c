@@ -64,8 +64,8 @@ static int load_authorities(const struct uvhttp_tls_client *client, const char *
     return 0;
 }
 
-static int set_trust(const struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
-                     struct uvh_tls_message message)
+static int set_trust(const struct uvhttp_tls_client *client,
+                     const uvhttp_tls_client_config_t *config, struct uvh_tls_message message)
 {
     SSL_CTX_set_verify(client->ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     if (config->ca_file != NULL)
@@ -77,8 +77,8 @@ static int set_trust(const struct uvhttp_tls_client *client, const uvhttp_tls_cl
 
 /* ---- what is sent ---- */
 
-static int set_certificate(const struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
-                           struct uvh_tls_message message)
+static int set_certificate(const struct uvhttp_tls_client *client,
+                           const uvhttp_tls_client_config_t *config, struct uvh_tls_message message)
 {
     const uvhttp_tls_certificate_t from = {.certificate_file = config->certificate_file,
                                            .key_file = config->key_file,
@@ -87,13 +87,15 @@ static int set_certificate(const struct uvhttp_tls_client *client, const uvhttp_
         .certificates = &from, .certificate_count = 1, .allocator = client->allocator};
     struct uvh_tls_certificate made = {0};
     if (config->certificate_file == NULL && config->key_file != NULL)
-        return uvh_tls_refuse(message, "key_file is '%s', and certificate_file is not set", config->key_file);
+        return uvh_tls_refuse(message, "key_file is '%s', and certificate_file is not set",
+                              config->key_file);
     if (config->certificate_file == NULL)
         return 0;
     int err = uvh_tls_certificate_load(&made, &one, 0, message);
     ERR_clear_error();
     if (err == 0 && SSL_CTX_use_cert_and_key(client->ctx, made.leaf, made.key, made.chain, 1) != 1)
-        err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", made.source);
+        err =
+            uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", made.source);
     uvh_tls_certificate_release(&made, client->allocator);
     return err;
 }
@@ -109,7 +111,8 @@ static int set_alpn(const struct uvhttp_tls_client *client, const char *protocol
         return uvh_tls_refuse(message, "alpn has %zu bytes; allowed are 1 to 255", length);
     list[0] = (unsigned char)length;
     memcpy(list + 1, protocol, length);
-    return SSL_CTX_set_alpn_protos(client->ctx, list, (unsigned)length + 1) == 0 ? 0 : UVHTTP_ENOMEM;
+    return SSL_CTX_set_alpn_protos(client->ctx, list, (unsigned)length + 1) == 0 ? 0
+                                                                                 : UVHTTP_ENOMEM;
 }
 
 /* ---- what is expected ---- */
@@ -123,14 +126,15 @@ struct expected {
     char text[UVH_TLS_NAME_MAX + 1];
 };
 
-/* As connecting reads it: OpenSSL takes 0177.0.0.1 for 177.0.0.1, where the system has 127.0.0.1. */
+/* As connecting reads it: OpenSSL takes 0177.0.0.1 for 177.0.0.1, where the system has
+ * 127.0.0.1. */
 static bool is_address(const char *text)
 {
     return uvh_socket_is_numeric(text);
 }
 
-/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked, and one that begins with a dot
- * for every name below it. */
+/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked, and one that
+ * begins with a dot for every name below it. */
 static bool read_host(struct expected *expected, const char *host)
 {
     size_t length = strcspn(host, "%"); /* a zone (fe80::1%eth0) is not in certificates */
@@ -147,7 +151,8 @@ static bool read_host(struct expected *expected, const char *host)
 
 /* ---- the configuration ---- */
 
-static int set_server_name(struct uvhttp_tls_client *client, const char *name, struct uvh_tls_message message)
+static int set_server_name(struct uvhttp_tls_client *client, const char *name,
+                           struct uvh_tls_message message)
 {
     size_t length = name == NULL ? 0 : strlen(name);
     if (name == NULL)
@@ -157,7 +162,8 @@ static int set_server_name(struct uvhttp_tls_client *client, const char *name, s
         return uvh_tls_refuse(message, "server_name has %zu bytes; allowed are 1 to %d", length,
                               UVH_TLS_NAME_MAX);
     if (!read_host(&expected, name))
-        return uvh_tls_refuse(message, "server_name '%s' is neither a host name nor an address", name);
+        return uvh_tls_refuse(message, "server_name '%s' is neither a host name nor an address",
+                              name);
     client->server_name = uvh_alloc_string(client->allocator, name, length);
     return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
 }
@@ -183,7 +189,8 @@ bool uvh_tls_client_accepts(const SSL *ssl, const char *host)
     struct expected expected;
     if (SSL_get_verify_mode(ssl) == SSL_VERIFY_NONE)
         return true;
-    if (certificate == NULL || SSL_get_verify_result(ssl) != X509_V_OK || !read_host(&expected, host))
+    if (certificate == NULL || SSL_get_verify_result(ssl) != X509_V_OK ||
+        !read_host(&expected, host))
         return false;
     if (expected.is_address)
         return X509_check_ip_asc(certificate, expected.text, 0) == 1;
@@ -224,8 +231,8 @@ static int set_up(struct uvhttp_tls_client *client, const uvhttp_tls_client_conf
     return err != 0 ? err : set_server_name(client, config->server_name, message);
 }
 
-int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_config_t *config, char *message,
-                          size_t size)
+int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_config_t *config,
+                          char *message, size_t size)
 {
     if (message != NULL && size > 0)
         message[0] = '\0';
@@ -234,7 +241,8 @@ int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_con
     *out = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     struct uvhttp_tls_client *client = uvh_alloc_zero(allocator, sizeof(*client));
     if (client == NULL)
         return UVHTTP_ENOMEM;

@@ -28,17 +28,19 @@ static inline void uvh_tls_client_ref(struct uvhttp_tls_client *client)
 }
 
 /* What the server of `host` has to have a certificate for. */
-static inline const char *uvh_tls_client_name(const struct uvhttp_tls_client *client, const char *host)
+static inline const char *uvh_tls_client_name(const struct uvhttp_tls_client *client,
+                                              const char *host)
 {
     return client->server_name == NULL ? host : client->server_name;
 }
 
-/* Before a handshake: it sends the name, and demands a certificate for it. False when memory ran out, or the host
- * cannot be one. */
+/* Before a handshake: it sends the name, and demands a certificate for it. False when memory ran
+ * out, or the host cannot be one. */
 bool uvh_tls_client_expect(struct ssl_st *ssl, const char *host);
 
-/* After a handshake that has succeeded: the server has a certificate that is for the host. OpenSSL 3.0 checks no host when
- * memory runs out while it prepares that, and no certificate with ciphers that have none. */
+/* After a handshake that has succeeded: the server has a certificate that is for the host. OpenSSL
+ * 3.0 checks no host when memory runs out while it prepares that, and no certificate with ciphers
+ * that have none. */
 bool uvh_tls_client_accepts(const struct ssl_st *ssl, const char *host);
 
 #endif

@@ -62,7 +62,8 @@ static const uvhttp_tls_certificate_t *put_certificates(struct writer *writer,
 static const char *const *put_key_files(struct writer *writer, const uvhttp_tls_config_t *config)
 {
     size_t count = config->ticket_key_file_count;
-    const char **made = count == 0 ? NULL : put(writer, config->ticket_key_files, count * sizeof(*made));
+    const char **made =
+        count == 0 ? NULL : put(writer, config->ticket_key_files, count * sizeof(*made));
     for (size_t i = 0; i < count; i++) {
         const char *one = put_text(writer, config->ticket_key_files[i]);
         if (made != NULL)
@@ -120,7 +121,8 @@ static void tell(const char *path, uvh_tls_config_file_cb each, void *arg)
         each(path, arg);
 }
 
-void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each, void *arg)
+void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each,
+                              void *arg)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
         tell(config->certificates[i].certificate_file, each, arg);

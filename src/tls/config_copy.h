@@ -15,6 +15,7 @@ void uvh_tls_config_free(uvhttp_tls_config_t *copy);
 
 /* Calls `each` for every file that a load reads. */
 typedef void (*uvh_tls_config_file_cb)(const char *path, void *arg);
-void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each, void *arg);
+void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each,
+                              void *arg);
 
 #endif

@@ -50,8 +50,8 @@ static bool use_certificates(SSL *ssl, const struct uvh_tls_generation *generati
 }
 
 /* A session is resumed only where its handshake would have demanded the same: the same certificates
- * for the name, the same authentication by the same authorities. And only for the same name (RFC 6066
- * section 3), whose hash stands by itself, since the client chooses it. */
+ * for the name, the same authentication by the same authorities. And only for the same name (RFC
+ * 6066 section 3), whose hash stands by itself, since the client chooses it. */
 static bool bind_session(SSL *ssl, const struct uvh_tls_generation *generation,
                          const struct uvh_tls_host *host, const unsigned char *name, size_t length)
 {
@@ -81,14 +81,15 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     const struct uvh_tls_generation *generation = context->generation;
     const unsigned char *name = (const unsigned char *)"";
     size_t length = server_name(ssl, &name);
-    const struct uvh_tls_host *host = uvh_tls_generation_host(generation, (const char *)name, length);
+    const struct uvh_tls_host *host =
+        uvh_tls_generation_host(generation, (const char *)name, length);
     uvh_tls_session_of(ssl)->host = host;
     demand_certificate(ssl, (uvhttp_tls_client_auth_t)host->client_auth);
     if (host->client_auth != UVHTTP_TLS_CLIENT_AUTH_OFF)
         SSL_set_max_early_data(ssl, 0); /* its tickets promise none */
-    bool usual =
-        host->count == generation->default_host.count &&
-        memcmp(host->certificates, generation->default_host.certificates, sizeof(host->certificates)) == 0;
+    bool usual = host->count == generation->default_host.count &&
+                 memcmp(host->certificates, generation->default_host.certificates,
+                        sizeof(host->certificates)) == 0;
     if ((usual || use_certificates(ssl, generation, host)) &&
         bind_session(ssl, generation, host, name, length))
         return SSL_CLIENT_HELLO_SUCCESS;
@@ -96,7 +97,8 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* Makes OpenSSL keep the name with the session: it tells that one when a session of TLS 1.2 is resumed. */
+/* Makes OpenSSL keep the name with the session: it tells that one when a session of TLS 1.2 is
+ * resumed. */
 static int on_server_name(SSL *ssl, int *alert, void *arg)
 {
     (void)ssl;
@@ -107,14 +109,15 @@ static int on_server_name(SSL *ssl, int *alert, void *arg)
 
 /* ---- the protocol ---- */
 
-static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
-                   unsigned int in_length, void *arg)
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length,
+                   const unsigned char *in, unsigned int in_length, void *arg)
 {
     static const unsigned char known[] = "\x08http/1.1";
     (void)ssl;
     (void)arg;
     unsigned char *chosen;
-    int result = SSL_select_next_proto(&chosen, out_length, known, sizeof(known) - 1, in, in_length);
+    int result =
+        SSL_select_next_proto(&chosen, out_length, known, sizeof(known) - 1, in, in_length);
     *out = chosen;
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -164,7 +167,8 @@ static bool find_ticket_key(const struct uvh_tls_context *context,
     return false;
 }
 
-static bool current_ticket_key(const struct uvh_tls_context *context, struct uvh_tls_ticket_key *key)
+static bool current_ticket_key(const struct uvh_tls_context *context,
+                               struct uvh_tls_ticket_key *key)
 {
     const struct uvh_tls_generation *generation = context->generation;
     if (generation->ticket_files.count == 0)
@@ -184,8 +188,8 @@ static bool start_hmac(EVP_MAC_CTX *hmac, struct uvh_tls_ticket_key *key)
     return EVP_MAC_CTX_set_params(hmac, params) == 1;
 }
 
-/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it: 1: done, 2: done, and the client is to get a new ticket,
- * 0: unknown key, -1: failure. */
+/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it: 1: done, 2: done, and the client is to get a
+ * new ticket, 0: unknown key, -1: failure. */
 static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                          EVP_MAC_CTX *hmac, int encrypting)
 {
@@ -237,7 +241,8 @@ static int on_new_ticket(SSL *ssl, void *arg)
            SSL_SESSION_set1_ticket_appdata(session, &ticket, sizeof(ticket)) == 1;
 }
 
-static bool is_fresh(SSL_SESSION *session, const struct ticket_data *ticket, int64_t lifetime, int64_t now)
+static bool is_fresh(SSL_SESSION *session, const struct ticket_data *ticket, int64_t lifetime,
+                     int64_t now)
 {
     const X509 *client = SSL_SESSION_get0_peer(session);
     if (now >= ticket->begun + lifetime || now < ticket->begun - lifetime)
@@ -251,8 +256,8 @@ static bool is_one_time(SSL *ssl)
     return context_of(ssl)->generation->one_time_tickets && SSL_version(ssl) >= TLS1_3_VERSION;
 }
 
-/* Tickets that can be used once: the first use. A handshake asks twice for one ticket when the server
- * wants another key share (RFC 8446 section 4.1.4). */
+/* Tickets that can be used once: the first use. A handshake asks twice for one ticket when the
+ * server wants another key share (RFC 8446 section 4.1.4). */
 static bool claim_ticket(SSL *ssl, const struct ticket_data *ticket, int64_t now)
 {
     struct uvh_tls_session *session = uvh_tls_session_of(ssl);
@@ -267,8 +272,8 @@ static bool claim_ticket(SSL *ssl, const struct ticket_data *ticket, int64_t now
     return true;
 }
 
-static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
-                                   SSL_TICKET_STATUS status, void *arg)
+static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
+                                   size_t length, SSL_TICKET_STATUS status, void *arg)
 {
     const struct uvh_tls_generation *generation = ((const struct uvh_tls_context *)arg)->generation;
     int64_t now = uvh_clock_unix_ms() / 1000;
@@ -277,7 +282,8 @@ static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigne
     (void)length;
     bool good = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
     if (!good || !read_ticket_data(session, &ticket) ||
-        !is_fresh(session, &ticket, generation->session_lifetime, now) || !claim_ticket(ssl, &ticket, now))
+        !is_fresh(session, &ticket, generation->session_lifetime, now) ||
+        !claim_ticket(ssl, &ticket, now))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     bool renew = status == SSL_TICKET_SUCCESS_RENEW || is_one_time(ssl);
     return renew ? SSL_TICKET_RETURN_USE_RENEW : SSL_TICKET_RETURN_USE;
@@ -285,16 +291,16 @@ static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigne
 
 /* ---- early data ---- */
 
-/* Others who have the keys of tickets, and this process before it was started again, may have accepted the
- * same early data. OpenSSL takes none that is more than ten seconds late. */
+/* Others who have the keys of tickets, and this process before it was started again, may have
+ * accepted the same early data. OpenSSL takes none that is more than ten seconds late. */
 static bool is_started_lately(const struct uvh_tls_context *context)
 {
     return context->generation->ticket_files.count > 0 &&
            uvh_clock_unix_ms() / 1000 < context->used_tickets->since + EARLY_DATA_PAUSE;
 }
 
-/* Only after a ticket that can be used once and promises no more than is allowed now, and not where a
- * certificate of the client would have to be waited for. */
+/* Only after a ticket that can be used once and promises no more than is allowed now, and not where
+ * a certificate of the client would have to be waited for. */
 static int on_early_data(SSL *ssl, void *arg)
 {
     const struct uvh_tls_session *session = uvh_tls_session_of(ssl);
@@ -344,7 +350,8 @@ static bool set_authorities(const struct uvh_tls_context *context)
         return true;
     STACK_OF(X509_NAME) *names = SSL_dup_CA_list(generation->authority_names);
     SSL_CTX_set_client_CA_list(context->ctx, names);
-    return names != NULL && SSL_CTX_set1_verify_cert_store(context->ctx, generation->authorities) == 1;
+    return names != NULL &&
+           SSL_CTX_set1_verify_cert_store(context->ctx, generation->authorities) == 1;
 }
 
 static bool set_certificates(const struct uvh_tls_context *context)
@@ -392,10 +399,10 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
     context->ctx = SSL_CTX_new(TLS_server_method());
     context->bio_method = uvh_tls_session_bio_method();
     /* All of it was tried when the generation was loaded, so only memory can be missing. */
-    bool good =
-        context->ctx != NULL && context->bio_method != NULL &&
-        uvh_tls_settings_apply(context->ctx, generation->config, (struct uvh_tls_message){NULL, 0}) == 0 &&
-        set_certificates(context) && set_authorities(context);
+    bool good = context->ctx != NULL && context->bio_method != NULL &&
+                uvh_tls_settings_apply(context->ctx, generation->config,
+                                       (struct uvh_tls_message){NULL, 0}) == 0 &&
+                set_certificates(context) && set_authorities(context);
     if (good)
         set_callbacks(context);
     ERR_clear_error();

@@ -1,8 +1,9 @@
-/* An SSL_CTX of one worker and one generation, with the decisions of a handshake: certificate by name,
- * client authentication, protocol, tickets.
+/* An SSL_CTX of one worker and one generation, with the decisions of a handshake: certificate by
+ * name, client authentication, protocol, tickets.
  *
- * Always true: used on the worker's thread only, since OpenSSL 3.0 takes locks in contexts that threads
- * share; the memory lives until its last session is gone. Called by contexts.c and session.c. */
+ * Always true: used on the worker's thread only, since OpenSSL 3.0 takes locks in contexts that
+ * threads share; the memory lives until its last session is gone. Called by contexts.c and
+ * session.c. */
 #ifndef UVH_TLS_CONTEXT_H
 #define UVH_TLS_CONTEXT_H
 
@@ -21,8 +22,8 @@ struct uvh_tls_context {
     atomic_bool kernel_refuses; /* kernel TLS was tried, and the kernel does not have it */
 };
 
-/* With one reference; NULL when memory ran out. Takes over the caller's reference of the generation in
- * either case. */
+/* With one reference; NULL when memory ran out. Takes over the caller's reference of the generation
+ * in either case. */
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
                                             struct uvh_tls_tickets *tickets,
                                             struct uvh_tls_used_tickets *used_tickets);

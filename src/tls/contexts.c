@@ -33,7 +33,8 @@ static bool renew(struct uvh_tls_slot *slot, struct uvhttp_tls *tls)
 {
     struct uvh_tls_generation *generation = uvh_tls_current(tls);
     uint64_t number = generation->number;
-    struct uvh_tls_context *context = uvh_tls_context_new(generation, &tls->tickets, &tls->used_tickets);
+    struct uvh_tls_context *context =
+        uvh_tls_context_new(generation, &tls->tickets, &tls->used_tickets);
     if (context == NULL)
         return false;
     if (slot->context != NULL)

@@ -1,4 +1,5 @@
-/* A uvhttp_tls_t as the workers of one server use it: a context for each, made when it is first needed.
+/* A uvhttp_tls_t as the workers of one server use it: a context for each, made when it is first
+ * needed.
  *
  * Always true: a worker touches its own slot only, on its thread. Called by server/. */
 #ifndef UVH_TLS_CONTEXTS_H

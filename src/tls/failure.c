@@ -1,4 +1,5 @@
-/* See the header. The first error of the queue is the cause, the following ones are its callers'. */
+/* See the header. The first error of the queue is the cause, the following ones are its
+ * callers'. */
 #include "tls/failure.h"
 
 #include <stdio.h>
@@ -17,7 +18,8 @@
 __attribute__((format(printf, 3, 0)))
 #endif
 static void
-write_message(struct uvh_tls_message message, const char *reason, const char *format, va_list arguments)
+write_message(struct uvh_tls_message message, const char *reason, const char *format,
+              va_list arguments)
 {
     if (message.text == NULL || message.size == 0)
         return;
@@ -106,7 +108,8 @@ int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format
     return err;
 }
 
-int uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format, ...)
+int uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format,
+                           ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -19,7 +19,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 int uvh_tls_refuse(struct uvh_tls_message message, const char *format, ...);
 
-/* The same, followed by ": " and what OpenSSL's queue of errors of this thread says, which is emptied.
+/* The same, followed by ": " and what OpenSSL's queue of errors of this thread says, which is
+ * emptied.
  * Returns UVHTTP_ECONFIG, or
  *   UVHTTP_ENOMEM when that was the failure. */
 #if defined(__GNUC__)

@@ -30,15 +30,16 @@ static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_messag
     if (config->certificates == NULL || config->certificate_count == 0)
         return uvh_tls_refuse(message, "certificates is empty; at least one is needed");
     if ((unsigned)config->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
-        return uvh_tls_refuse(message, "client_auth is %d; allowed are 0 to 2", (int)config->client_auth);
+        return uvh_tls_refuse(message, "client_auth is %d; allowed are 0 to 2",
+                              (int)config->client_auth);
     if (config->session_lifetime > MOST_LIFETIME)
         return uvh_tls_refuse(message, "session_lifetime is %zu; allowed are 1 to %d seconds",
                               config->session_lifetime, MOST_LIFETIME);
     if (config->one_time_tickets && config->no_tickets)
         return uvh_tls_refuse(message, "one_time_tickets and no_tickets are both set");
     if (config->early_data > UVH_TLS_EARLY_DATA_MAX)
-        return uvh_tls_refuse(message, "early_data is %zu; allowed are 0 to %d bytes", config->early_data,
-                              UVH_TLS_EARLY_DATA_MAX);
+        return uvh_tls_refuse(message, "early_data is %zu; allowed are 0 to %d bytes",
+                              config->early_data, UVH_TLS_EARLY_DATA_MAX);
     if (config->early_data > 0 && config->no_tickets)
         return uvh_tls_refuse(message, "early_data is set, and no_tickets, too");
     if (config->early_data > 0 && config->max_version == UVHTTP_TLS_1_2)
@@ -89,14 +90,16 @@ static int add_name(const char *name, size_t length, void *arg)
 {
     struct adding *adding = arg;
     bool ignored;
-    struct uvh_tls_host *host = uvh_tls_hosts_add(&adding->generation->hosts, name, length, &ignored);
+    struct uvh_tls_host *host =
+        uvh_tls_hosts_add(&adding->generation->hosts, name, length, &ignored);
     if (host == NULL)
         return ignored ? 0 : UVHTTP_ENOMEM;
     add_to_host(adding, host);
     return 0;
 }
 
-static int add_names(struct uvh_tls_generation *generation, uint32_t index, struct uvh_tls_message message)
+static int add_names(struct uvh_tls_generation *generation, uint32_t index,
+                     struct uvh_tls_message message)
 {
     const struct uvh_tls_certificate *certificate = &generation->certificates[index];
     struct adding adding = {generation, index};
@@ -107,7 +110,8 @@ static int add_names(struct uvh_tls_generation *generation, uint32_t index, stru
     return err;
 }
 
-/* Clients that name no server get the first certificate, and those of its first name with keys of other types. */
+/* Clients that name no server get the first certificate, and those of its first name with keys of
+ * other types. */
 static int set_default_host(const char *name, size_t length, void *arg)
 {
     struct uvh_tls_generation *generation = arg;
@@ -134,7 +138,8 @@ static int load_certificates(struct uvh_tls_generation *generation, struct uvh_t
     size_t count = config->certificate_count;
     if (count > UINT32_MAX)
         return UVHTTP_ENOMEM;
-    generation->certificates = uvh_alloc_zero(config->allocator, count * sizeof(*generation->certificates));
+    generation->certificates =
+        uvh_alloc_zero(config->allocator, count * sizeof(*generation->certificates));
     if (generation->certificates == NULL)
         return UVHTTP_ENOMEM;
     generation->expires = INT64_MAX;
@@ -155,7 +160,8 @@ static int load_certificates(struct uvh_tls_generation *generation, struct uvh_t
 }
 
 /* What OpenSSL would refuse in a handshake (a weak key, a weak signature) is refused now. */
-static int try_certificates(const struct uvh_tls_generation *generation, struct uvh_tls_message message)
+static int try_certificates(const struct uvh_tls_generation *generation,
+                            struct uvh_tls_message message)
 {
     SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
     if (trial == NULL)
@@ -165,7 +171,8 @@ static int try_certificates(const struct uvh_tls_generation *generation, struct 
         const struct uvh_tls_certificate *one = &generation->certificates[i];
         ERR_clear_error();
         if (SSL_CTX_use_cert_and_key(trial, one->leaf, one->key, one->chain, 1) != 1)
-            err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", one->source);
+            err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used",
+                                            one->source);
     }
     SSL_CTX_free(trial);
     return err;
@@ -255,14 +262,17 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
     if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
     ERR_clear_error();
-    return count > 0 ? 0 : uvh_tls_refuse(message, "%s '%s' holds no %s in PEM form", field, path, what);
+    return count > 0
+               ? 0
+               : uvh_tls_refuse(message, "%s '%s' holds no %s in PEM form", field, path, what);
 }
 
 static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
 {
     const uvhttp_tls_config_t *config = generation->config;
     bool asks = asks_clients(generation);
-    if (!asks && config->client_ca_file != NULL) /* somebody thinks that clients have to show a certificate */
+    /* somebody thinks that clients have to show a certificate */
+    if (!asks && config->client_ca_file != NULL)
         return uvh_tls_refuse(message, "client_ca_file is set, and client_auth is off");
     if (asks && config->client_ca_file == NULL)
         return uvh_tls_refuse(message, "client_auth is on, and client_ca_file is not set");
@@ -272,13 +282,14 @@ static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tl
     generation->authority_names = sk_X509_NAME_new_null();
     if (generation->authorities == NULL || generation->authority_names == NULL)
         return UVHTTP_ENOMEM;
-    int err = add_file(generation, "client_ca_file", config->client_ca_file, add_authorities, "certificate",
-                       message);
+    int err = add_file(generation, "client_ca_file", config->client_ca_file, add_authorities,
+                       "certificate", message);
     if (err != 0 || config->client_crl_file == NULL)
         return err;
-    X509_STORE_set_flags(generation->authorities, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    return add_file(generation, "client_crl_file", config->client_crl_file, add_lists, "revocation list",
-                    message);
+    X509_STORE_set_flags(generation->authorities,
+                         X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    return add_file(generation, "client_crl_file", config->client_crl_file, add_lists,
+                    "revocation list", message);
 }
 
 /* ---- the whole ---- */

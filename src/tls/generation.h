@@ -1,7 +1,8 @@
-/* Everything that one load of a configuration has given: certificates, names, authorities, ticket keys.
+/* Everything that one load of a configuration has given: certificates, names, authorities, ticket
+ * keys.
  *
- * Always true: never changed after its load, so all workers read it without a lock; the memory lives
- * until the last context of it is gone. Called by tls.c and context.c. */
+ * Always true: never changed after its load, so all workers read it without a lock; the memory
+ * lives until the last context of it is gone. Called by tls.c and context.c. */
 #ifndef UVH_TLS_GENERATION_H
 #define UVH_TLS_GENERATION_H
 
@@ -26,7 +27,8 @@ struct uvh_tls_generation {
     X509_STORE *authorities; /* of client certificates; NULL: none */
     STACK_OF(X509_NAME) * authority_names;
     STACK_OF(X509_CRL) * lists; /* revocation lists of `authorities`; NULL: none */
-    int64_t lists_expire;       /* when the first of them does, seconds since 1970; INT64_MAX: none does */
+    /* when the first of them does, seconds since 1970; INT64_MAX: none does */
+    int64_t lists_expire;
     unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* differs when the authorities or lists do */
     struct uvh_tls_ticket_files ticket_files;
     int64_t session_lifetime; /* seconds */

@@ -1,4 +1,5 @@
-/* The table is never more than half full. Names are stored in lower case, without a dot at the end. */
+/* The table is never more than half full. Names are stored in lower case, without a dot at the
+ * end. */
 #include "tls/hosts.h"
 
 #include <string.h>
@@ -33,7 +34,8 @@ static struct uvh_tls_host_entry *find_slot(const struct uvh_tls_hosts *hosts, c
     size_t at = (size_t)uvh_hash(name, length, 0);
     for (;; at++) {
         struct uvh_tls_host_entry *entry = &hosts->entries[at & (hosts->capacity - 1)];
-        if (entry->name == NULL || (entry->length == length && memcmp(entry->name, name, length) == 0))
+        if (entry->name == NULL ||
+            (entry->length == length && memcmp(entry->name, name, length) == 0))
             return entry;
     }
 }
@@ -74,7 +76,8 @@ struct uvh_tls_host *uvh_tls_hosts_add(struct uvh_tls_hosts *hosts, const char *
     return &entry->host;
 }
 
-static const struct uvh_tls_host *find(const struct uvh_tls_hosts *hosts, const char *name, size_t length)
+static const struct uvh_tls_host *find(const struct uvh_tls_hosts *hosts, const char *name,
+                                       size_t length)
 {
     const struct uvh_tls_host_entry *entry = find_slot(hosts, name, length);
     return entry->name == NULL ? NULL : &entry->host;

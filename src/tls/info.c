@@ -56,9 +56,11 @@ static bool put_names(BIO *texts, const X509 *client)
     bool good = name != NULL;
     for (int i = 0; i < sk_GENERAL_NAME_num(names) && good; i++) {
         char *text;
-        good = BIO_reset(name) == 1 && GENERAL_NAME_print(name, sk_GENERAL_NAME_value(names, i)) == 1;
+        good =
+            BIO_reset(name) == 1 && GENERAL_NAME_print(name, sk_GENERAL_NAME_value(names, i)) == 1;
         long length = good ? BIO_get_mem_data(name, &text) : 0;
-        good = good && (i == 0 || BIO_puts(texts, ", ") == 2) && put_escaped(texts, text, (size_t)length);
+        good = good && (i == 0 || BIO_puts(texts, ", ") == 2) &&
+               put_escaped(texts, text, (size_t)length);
     }
     BIO_free(name);
     GENERAL_NAMES_free(names);
@@ -72,12 +74,14 @@ static bool write_texts(BIO *texts, SSL *ssl, X509 *client)
     const unsigned char *protocol;
     unsigned length;
     SSL_get0_alpn_selected(ssl, &protocol, &length);
-    if (!put_text(texts, name, name == NULL ? 0 : strlen(name)) || !put_text(texts, protocol, length))
+    if (!put_text(texts, name, name == NULL ? 0 : strlen(name)) ||
+        !put_text(texts, protocol, length))
         return false;
     if (client == NULL)
         return put_text(texts, "\0\0\0", TEXTS - 3);
-    return put_name(texts, X509_get_subject_name(client)) && put_name(texts, X509_get_issuer_name(client)) &&
-           put_fingerprint(texts, client) && put_names(texts, client);
+    return put_name(texts, X509_get_subject_name(client)) &&
+           put_name(texts, X509_get_issuer_name(client)) && put_fingerprint(texts, client) &&
+           put_names(texts, client);
 }
 
 static const char *next_text(const char **at)
@@ -97,7 +101,8 @@ static void fill(uvhttp_tls_info_t *info, const char *texts)
     info->client_names = next_text(&texts);
 }
 
-static struct uvh_tls_info *make(SSL *ssl, X509 *client, BIO *texts, const uvhttp_allocator_t *allocator)
+static struct uvh_tls_info *make(SSL *ssl, X509 *client, BIO *texts,
+                                 const uvhttp_allocator_t *allocator)
 {
     char *data;
     long size = BIO_get_mem_data(texts, &data);

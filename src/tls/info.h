@@ -1,5 +1,5 @@
-/* What a handshake has agreed on, as uvhttp_request_tls gives it: one block, counted, since an exchange
- * may outlive its connection.
+/* What a handshake has agreed on, as uvhttp_request_tls gives it: one block, counted, since an
+ * exchange may outlive its connection.
  *
  * Referred to and dropped on the worker's thread; read by any. */
 #ifndef UVH_TLS_INFO_H

@@ -1,4 +1,5 @@
-/* A build without OpenSSL: no uvhttp_tls_t and no uvhttp_tls_client_t can be made, so no other function here is called with one. */
+/* A build without OpenSSL: no uvhttp_tls_t and no uvhttp_tls_client_t can be made, so no other
+ * function here is called with one. */
 #include <errno.h>
 
 #include <uvhttp/error.h>
@@ -9,7 +10,8 @@
 #include "tls/info.h"
 #include "tls/session.h"
 
-int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message, size_t size)
+int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message,
+                   size_t size)
 {
     if (message != NULL && size > 0)
         message[0] = '\0';
@@ -24,7 +26,8 @@ void uvhttp_tls_free(uvhttp_tls_t *tls)
     (void)tls;
 }
 
-int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message, size_t size)
+int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
+                       size_t size)
 {
     (void)message, (void)size;
     return tls == NULL || config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;

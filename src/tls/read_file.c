@@ -14,8 +14,8 @@
 
 static const uint64_t most_bytes = (uint64_t)16 << 20;
 
-static int read_all(const char *field, const char *path, int descriptor, uint64_t size, char *memory,
-                    struct uvh_tls_message message)
+static int read_all(const char *field, const char *path, int descriptor, uint64_t size,
+                    char *memory, struct uvh_tls_message message)
 {
     int64_t count = uvh_file_read(descriptor, memory, (size_t)size, 0);
     if (count < 0)
@@ -26,14 +26,15 @@ static int read_all(const char *field, const char *path, int descriptor, uint64_
     return 0;
 }
 
-int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator, char **data,
-                      size_t *size, struct uvh_tls_message message)
+int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator,
+                      char **data, size_t *size, struct uvh_tls_message message)
 {
     struct uvh_file_facts facts;
     int descriptor;
     int err = uvh_file_open_anywhere(path, &descriptor, &facts);
     if (err != 0)
-        return uvh_tls_refuse(message, "%s '%s' cannot be opened: %s", field, path, uvhttp_strerror(err));
+        return uvh_tls_refuse(message, "%s '%s' cannot be opened: %s", field, path,
+                              uvhttp_strerror(err));
     char *memory = NULL;
     if (facts.kind != UVH_FILE_REGULAR)
         err = uvh_tls_refuse(message, "%s '%s' is not a regular file", field, path);
@@ -85,9 +86,10 @@ enum der { DER_NONE, DER_CERTIFICATE, DER_KEY, DER_PKCS12 };
 static enum der look_at_der(const char *text, size_t size)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    size_t head = size > 8 && bytes[0] == 0x30 && bytes[1] >= 0x80 && bytes[1] <= 0x83 ? 2U + (bytes[1] & 3U)
-                  : size > 8 && bytes[0] == 0x30 && bytes[1] < 0x80                    ? 2U
-                                                                                       : 0;
+    size_t head = size > 8 && bytes[0] == 0x30 && bytes[1] >= 0x80 && bytes[1] <= 0x83
+                      ? 2U + (bytes[1] & 3U)
+                  : size > 8 && bytes[0] == 0x30 && bytes[1] < 0x80 ? 2U
+                                                                    : 0;
     if (head == 0)
         return DER_NONE;
     if (bytes[head] == 0x30)
@@ -98,7 +100,8 @@ static enum der look_at_der(const char *text, size_t size)
 }
 
 static const char *const empty = "it is empty";
-static const char *const pkcs12 = "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem";
+static const char *const pkcs12 =
+    "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem";
 
 const char *uvh_tls_no_certificate(const char *text, size_t size)
 {
@@ -109,7 +112,8 @@ const char *uvh_tls_no_certificate(const char *text, size_t size)
         return pkcs12;
     if (form == DER_CERTIFICATE)
         return "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem";
-    if (strstr(text, "-----BEGIN CERTIFICATE") != NULL || strstr(text, "-----BEGIN TRUSTED CERT") != NULL)
+    if (strstr(text, "-----BEGIN CERTIFICATE") != NULL ||
+        strstr(text, "-----BEGIN TRUSTED CERT") != NULL)
         return NULL; /* one that is broken */
     if (form == DER_KEY || strstr(text, "PRIVATE KEY-----") != NULL)
         return "it holds a private key: are certificate and key swapped?";

@@ -14,8 +14,8 @@
  * Returns 0, or
  *   UVHTTP_ENOMEM,
  *   UVHTTP_ECONFIG with a message: it cannot be read, or is larger than 16 MiB. */
-int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator, char **data,
-                      size_t *size, struct uvh_tls_message message);
+int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator,
+                      char **data, size_t *size, struct uvh_tls_message message);
 
 /* Overwrites and frees it. */
 void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size);
@@ -23,11 +23,12 @@ void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t
 /* For OpenSSL's readers of what is never encrypted: without it they ask on the terminal. */
 int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg);
 
-/* After such a reader gave nothing: the text was at its end, and not broken. Empties the error queue when so. */
+/* After such a reader gave nothing: the text was at its end, and not broken. Empties the error
+ * queue when so. */
 bool uvh_tls_is_end_of_text(void);
 
-/* What else a text is in which no certificate, or no private key, was found: a reason for a message. `own_file`:
- * it is to be the key alone. NULL: nothing that is known. */
+/* What else a text is in which no certificate, or no private key, was found: a reason for a
+ * message. `own_file`: it is to be the key alone. NULL: nothing that is known. */
 const char *uvh_tls_no_certificate(const char *text, size_t size);
 const char *uvh_tls_no_key(const char *text, size_t size, bool own_file);
 

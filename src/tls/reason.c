@@ -1,5 +1,5 @@
-/* OpenSSL says "certificate verify failed" of every certificate, and "sslv3 alert handshake failure" of a peer that
- * speaks TLS 1.3. */
+/* OpenSSL says "certificate verify failed" of every certificate, and "sslv3 alert handshake
+ * failure" of a peer that speaks TLS 1.3. */
 #include "tls/reason.h"
 
 #include <openssl/err.h>

@@ -19,9 +19,11 @@ enum {
     SMALL_RECORD = 1370,
     SMALL_RECORDS = 16 * 1024, /* bytes of them */
     IDLE_MS = 1000,
-    ALERTS_MOST = 4096, /* bytes; OpenSSL refuses each renegotiation with one, however many are asked for */
+    /* bytes; OpenSSL refuses each renegotiation with one, however many are asked for */
+    ALERTS_MOST = 4096,
     HANDSHAKE_HEAD = 4, /* bytes: type and length (RFC 8446 section 4) */
-    /* What OpenSSL 3 asks a BIO for with SSL_OP_ENABLE_KTLS: its bio.h has the number in a comment only. */
+    /* What OpenSSL 3 asks a BIO for with SSL_OP_ENABLE_KTLS: its bio.h has the number in a comment
+     * only. */
     BIO_SET_KTLS = 72,
 };
 
@@ -90,7 +92,8 @@ static int bio_write(BIO *bio, const char *data, int size)
 {
     const struct uvh_tls_session *session = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    /* The kernel has used the nonces of these records: they must not leave. on_message has the alerts. */
+    /* The kernel has used the nonces of these records: they must not leave. on_message has the
+     * alerts. */
     if (session->offloaded)
         return size;
     return size > 0 && put(BIO_get_data(bio), data, (size_t)size) ? size : -1;
@@ -113,7 +116,8 @@ static bool is_key_update(const unsigned char *message, size_t size)
 }
 
 /* Records and messages as OpenSSL sends and receives them, see SSL_set_msg_callback(3). */
-static void on_message(int sent, int version, int type, const void *data, size_t size, SSL *ssl, void *arg)
+static void on_message(int sent, int version, int type, const void *data, size_t size, SSL *ssl,
+                       void *arg)
 {
     static const unsigned char internal_error[] = {SSL3_AL_FATAL, SSL_AD_INTERNAL_ERROR};
     struct uvh_tls_session *session = arg;
@@ -123,7 +127,8 @@ static void on_message(int sent, int version, int type, const void *data, size_t
         session->records += sent && type == SSL3_RT_HEADER;
     } else if (sent && type == SSL3_RT_ALERT) {
         put(session, data, size); /* without memory the connection ends without it */
-    } else if (!sent && type == SSL3_RT_HANDSHAKE && is_key_update(data, size) && session->why == NULL) {
+    } else if (!sent && type == SSL3_RT_HANDSHAKE && is_key_update(data, size) &&
+               session->why == NULL) {
         session->why = "the client asks for a KeyUpdate, which kernel TLS cannot do";
         session->rekeyed = true;
         put(session, internal_error, sizeof(internal_error));
@@ -135,7 +140,8 @@ static void on_message(int sent, int version, int type, const void *data, size_t
 static void keep_keys(struct uvh_tls_session *session, const void *info)
 {
     struct uvh_socket_tls_keys keys;
-    if (session->offloaded || session->context->kernel_refuses || !uvh_socket_tls_copy_keys(&keys, info))
+    if (session->offloaded || session->context->kernel_refuses ||
+        !uvh_socket_tls_copy_keys(&keys, info))
         return;
     if (session->keys == NULL)
         session->keys = uvh_alloc(session->pool->allocator, sizeof(keys));
@@ -204,7 +210,8 @@ static bool open_ssl(struct uvh_tls_session *session, SSL_CTX *ctx, BIO_METHOD *
     return SSL_set_app_data(session->ssl, session) == 1;
 }
 
-struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context, struct uvh_buffer_pool *pool)
+struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context,
+                                            struct uvh_buffer_pool *pool)
 {
     struct uvh_tls_session *session = uvh_alloc_zero(pool->allocator, sizeof(*session));
     if (session == NULL)
@@ -384,8 +391,8 @@ static int go_on(struct uvh_tls_session *session)
     return err == -EAGAIN && session->close_received ? ended(session) : err;
 }
 
-/* After a hello that has to be repeated (HelloRetryRequest, RFC 8446 section 4.1.4) the expensive step is to come: there
- * is no Finished of ours yet. */
+/* After a hello that has to be repeated (HelloRetryRequest, RFC 8446 section 4.1.4) the expensive
+ * step is to come: there is no Finished of ours yet. */
 static void note_hello(struct uvh_tls_session *session)
 {
     char byte;
@@ -460,7 +467,8 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
         session->alerts = 0;
     if (session->why == NULL && session->alerts > ALERTS_MOST)
         session->why = "the peer asks for new keys again and again";
-    /* What follows a request for new keys may be answered with new keys only (RFC 8446 section 4.6.3). */
+    /* What follows a request for new keys may be answered with new keys only (RFC 8446 section
+     * 4.6.3). */
     if (result == 1 && !session->rekeyed)
         return (ssize_t)count;
     return has_failed(session) ? -EPROTO : err;
@@ -477,8 +485,9 @@ static bool write_record(struct uvh_tls_session *session, const void *data, size
 {
     size_t written;
     ERR_clear_error();
-    int result = uvh_tls_session_is_early(session) ? SSL_write_early_data(session->ssl, data, size, &written)
-                                                   : SSL_write_ex(session->ssl, data, size, &written);
+    int result = uvh_tls_session_is_early(session)
+                     ? SSL_write_early_data(session->ssl, data, size, &written)
+                     : SSL_write_ex(session->ssl, data, size, &written);
     if (result == 1)
         return true;
     if (outcome(session, result) == -EAGAIN) /* cannot be without renegotiation */
@@ -511,7 +520,8 @@ static const char *gather(struct gathering *from, size_t size)
         return whole;
     }
     for (size_t used = 0; used < size;) {
-        size_t left = from->area->length - from->offset, part = size - used < left ? size - used : left;
+        size_t left = from->area->length - from->offset,
+               part = size - used < left ? size - used : left;
         if (part > 0)
             memcpy(from->bytes + used, from->area->base + from->offset, part);
         used += part;

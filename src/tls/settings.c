@@ -1,5 +1,5 @@
-/* The lists are those of Mozilla's guidelines 5.7 without finite-field Diffie-Hellman, which no client
- * needs that knows these versions. The client's order of ciphers decides, as there. */
+/* The lists are those of Mozilla's guidelines 5.7 without finite-field Diffie-Hellman, which no
+ * client needs that knows these versions. The client's order of ciphers decides, as there. */
 #include "tls/settings.h"
 
 #include <string.h>
@@ -8,9 +8,10 @@
 
 #include <uvhttp/error.h>
 
-static const char intermediate_ciphers[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
-                                           "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
-                                           "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+static const char intermediate_ciphers[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 static const char default_suites[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 static const char default_groups[] = "X25519:prime256v1:secp384r1";
@@ -21,14 +22,17 @@ static const int versions[] = {
     [UVHTTP_TLS_1_3] = TLS1_3_VERSION,
 };
 
-static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
+                        struct uvh_tls_message message)
 {
     if ((unsigned)config->profile > UVHTTP_TLS_MODERN)
         return uvh_tls_refuse(message, "profile is %d; allowed are 0 and 1", (int)config->profile);
     if ((unsigned)config->min_version > UVHTTP_TLS_1_3)
-        return uvh_tls_refuse(message, "min_version is %d; allowed are 0 to 2", (int)config->min_version);
+        return uvh_tls_refuse(message, "min_version is %d; allowed are 0 to 2",
+                              (int)config->min_version);
     if ((unsigned)config->max_version > UVHTTP_TLS_1_3)
-        return uvh_tls_refuse(message, "max_version is %d; allowed are 0 to 2", (int)config->max_version);
+        return uvh_tls_refuse(message, "max_version is %d; allowed are 0 to 2",
+                              (int)config->max_version);
     uvhttp_tls_version_t least = config->min_version, most = config->max_version;
     if (least == UVHTTP_TLS_VERSION_DEFAULT)
         least = config->profile == UVHTTP_TLS_MODERN ? UVHTTP_TLS_1_3 : UVHTTP_TLS_1_2;
@@ -37,12 +41,14 @@ static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct 
     if (least > most)
         return uvh_tls_refuse(message, "min_version is TLS 1.3, and max_version is TLS 1.2");
     if (least == UVHTTP_TLS_1_3 && config->ciphers != NULL)
-        return uvh_tls_refuse(message,
-                              "ciphers is for TLS 1.2, which is not spoken (%s); those of TLS 1.3 are "
-                              "cipher_suites",
-                              config->min_version == UVHTTP_TLS_1_3 ? "min_version" : "profile");
+        return uvh_tls_refuse(
+            message,
+            "ciphers is for TLS 1.2, which is not spoken (%s); those of TLS 1.3 are "
+            "cipher_suites",
+            config->min_version == UVHTTP_TLS_1_3 ? "min_version" : "profile");
     if (most == UVHTTP_TLS_1_2 && config->cipher_suites != NULL)
-        return uvh_tls_refuse(message, "cipher_suites is for TLS 1.3, which is not spoken (max_version)");
+        return uvh_tls_refuse(message,
+                              "cipher_suites is for TLS 1.3, which is not spoken (max_version)");
     SSL_CTX_set_min_proto_version(ctx, versions[least]);
     SSL_CTX_set_max_proto_version(ctx, versions[most]);
     return 0;
@@ -54,10 +60,10 @@ static int refuse_list(struct uvh_tls_message message, const char *field, const 
     return uvh_tls_refuse_by_openssl(message, "%s is \"%s\"", field, value);
 }
 
-/* OpenSSL leaves a name that it does not know out of a list without a word, so each is tried alone. What
- * excludes or orders ciphers (!aNULL, -SHA, +RSA, @STRENGTH) may match none. */
-static int check_names(const char *field, const char *list, int (*set)(SSL_CTX *ctx, const char *list),
-                       struct uvh_tls_message message)
+/* OpenSSL leaves a name that it does not know out of a list without a word, so each is tried alone.
+ * What excludes or orders ciphers (!aNULL, -SHA, +RSA, @STRENGTH) may match none. */
+static int check_names(const char *field, const char *list,
+                       int (*set)(SSL_CTX *ctx, const char *list), struct uvh_tls_message message)
 {
     static const char separators[] = ":, ;";
     char name[80] = "";
@@ -82,7 +88,8 @@ static int check_names(const char *field, const char *list, int (*set)(SSL_CTX *
                           field, list, name);
 }
 
-static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
+                     struct uvh_tls_message message)
 {
     const char *ciphers = config->ciphers != NULL ? config->ciphers : intermediate_ciphers;
     const char *suites = config->cipher_suites != NULL ? config->cipher_suites : default_suites;
@@ -101,7 +108,8 @@ static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh
         return err;
     if (SSL_CTX_set1_groups_list(ctx, groups) != 1) {
         ERR_clear_error(); /* it says "passed invalid argument" */
-        return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them", groups);
+        return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them",
+                              groups);
     }
     return 0;
 }
@@ -115,7 +123,8 @@ static void set_sessions(SSL_CTX *ctx, const uvhttp_tls_config_t *config)
     SSL_CTX_set_num_tickets(ctx, 0);
 }
 
-int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
+                           struct uvh_tls_message message)
 {
     int err = set_versions(ctx, config, message);
     if (err == 0)

@@ -13,6 +13,7 @@
 /* Returns 0, or
  *   UVHTTP_ENOMEM,
  *   UVHTTP_ECONFIG with a message. */
-int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config, struct uvh_tls_message message);
+int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
+                           struct uvh_tls_message message);
 
 #endif

@@ -57,8 +57,8 @@ bool uvh_tls_tickets_current(struct uvh_tls_tickets *tickets, int64_t now, int64
 }
 
 bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
-                          const unsigned char name[UVH_TLS_TICKET_NAME_SIZE], struct uvh_tls_ticket_key *key,
-                          bool *newest)
+                          const unsigned char name[UVH_TLS_TICKET_NAME_SIZE],
+                          struct uvh_tls_ticket_key *key, bool *newest)
 {
     bool found = false;
     uvh_lock_acquire(&tickets->lock);
@@ -82,15 +82,16 @@ int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_co
         const char *path = config->ticket_key_files[i];
         char *data;
         size_t size;
-        int err = uvh_tls_read_file("ticket_key_files", path, config->allocator, &data, &size, message);
+        int err =
+            uvh_tls_read_file("ticket_key_files", path, config->allocator, &data, &size, message);
         if (err != 0)
             return err;
         if (size == FILE_SIZE)
             memcpy(&files->keys[files->count++], data, FILE_SIZE);
         uvh_tls_forget_file(config->allocator, data, size);
         if (size != FILE_SIZE)
-            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it has to have %d", path,
-                                  size, FILE_SIZE);
+            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it has to have %d",
+                                  path, size, FILE_SIZE);
     }
     return 0;
 }

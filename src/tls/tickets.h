@@ -1,7 +1,9 @@
-/* Keys of session tickets (RFC 5077 section 4): random ones that change with time, or those of files.
+/* Keys of session tickets (RFC 5077 section 4): random ones that change with time, or those of
+ * files.
  *
  * Always true: a ticket is accepted for at most twice the lifetime of a session, since a key is
- * forgotten when two newer ones have taken its place. Shared by all workers. Called by context.c. */
+ * forgotten when two newer ones have taken its place. Shared by all workers. Called by
+ * context.c. */
 #ifndef UVH_TLS_TICKETS_H
 #define UVH_TLS_TICKETS_H
 
@@ -41,15 +43,16 @@ struct uvh_tls_ticket_files {
 void uvh_tls_tickets_init(struct uvh_tls_tickets *tickets);
 void uvh_tls_tickets_release(struct uvh_tls_tickets *tickets);
 
-/* The key to encrypt with at `now`, a new one when the last one is older than `lifetime` seconds. Any
- * thread. False when the system has no random bytes. */
+/* The key to encrypt with at `now`, a new one when the last one is older than `lifetime` seconds.
+ * Any thread. False when the system has no random bytes. */
 bool uvh_tls_tickets_current(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
                              struct uvh_tls_ticket_key *key);
 
-/* The key of that name; `*newest`: it is the one to encrypt with. Any thread. False: there is none. */
+/* The key of that name; `*newest`: it is the one to encrypt with. Any thread. False: there is
+ * none. */
 bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
-                          const unsigned char name[UVH_TLS_TICKET_NAME_SIZE], struct uvh_tls_ticket_key *key,
-                          bool *newest);
+                          const unsigned char name[UVH_TLS_TICKET_NAME_SIZE],
+                          struct uvh_tls_ticket_key *key, bool *newest);
 
 /* Loads the files of a configuration.
  * Returns 0, or

@@ -1,5 +1,5 @@
-/* See the header. Loads read files, so they have a lock of their own: one that began earlier never replaces
- * what a later one has loaded. */
+/* See the header. Loads read files, so they have a lock of their own: one that began earlier never
+ * replaces what a later one has loaded. */
 #include "tls/tls.h"
 
 #include <uvhttp/error.h>
@@ -29,8 +29,8 @@ static void publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next)
 }
 
 /* Loads a configuration; the register of used tickets has space for it then. */
-static int load(struct uvhttp_tls *tls, struct uvh_tls_generation **next, const uvhttp_tls_config_t *config,
-                struct uvh_tls_message message)
+static int load(struct uvhttp_tls *tls, struct uvh_tls_generation **next,
+                const uvhttp_tls_config_t *config, struct uvh_tls_message message)
 {
     int err = uvh_tls_generation_load(next, config, tls->allocator, message);
     if (err != 0 || !(*next)->one_time_tickets)
@@ -62,7 +62,8 @@ static struct uvh_tls_message message_in(char *text, size_t size)
     return (struct uvh_tls_message){text, text == NULL ? 0 : size};
 }
 
-int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *message, size_t size)
+int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *message,
+                   size_t size)
 {
     struct uvh_tls_message told = message_in(message, size);
     if (out == NULL)
@@ -70,7 +71,8 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     *out = NULL;
     if (config == NULL)
         return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    const uvhttp_allocator_t *allocator =
+        config->allocator != NULL ? config->allocator : uvh_alloc_default();
     struct uvhttp_tls *tls = uvh_alloc_zero(allocator, sizeof(*tls));
     if (tls == NULL)
         return UVHTTP_ENOMEM;
@@ -113,7 +115,8 @@ int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config
     return err;
 }
 
-int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message, size_t size)
+int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
+                       size_t size)
 {
     struct uvh_tls_message told = message_in(message, size);
     return tls == NULL || config == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, config, told);

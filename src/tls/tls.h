@@ -1,7 +1,7 @@
 /* uvhttp_tls_t: the current generation, and how the next one is published.
  *
- * Always true: `number` changes after `current` does, so who sees a new number finds a generation at least
- * as new. Any thread. Called by contexts.c, watch.c and server/. */
+ * Always true: `number` changes after `current` does, so who sees a new number finds a generation
+ * at least as new. Any thread. Called by contexts.c, watch.c and server/. */
 #ifndef UVH_TLS_TLS_H
 #define UVH_TLS_TLS_H
 
@@ -16,8 +16,9 @@
 struct uvhttp_tls {
     const uvhttp_allocator_t *allocator;
     atomic_size_t refs;
-    struct uvh_lock loading; /* held while files are read, so that loads do not overtake each other */
-    struct uvh_lock lock;    /* of `current` */
+    /* held while files are read, so that loads do not overtake each other */
+    struct uvh_lock loading;
+    struct uvh_lock lock; /* of `current` */
     struct uvh_tls_generation *current;
     _Atomic uint64_t number;
     struct uvh_tls_tickets tickets;

@@ -1,5 +1,5 @@
-/* A ring of tickets by time of use, with chains by id through it. The oldest ticket of a chain is its
- * last one, since new ones go to the front. */
+/* A ring of tickets by time of use, with chains by id through it. The oldest ticket of a chain is
+ * its last one, since new ones go to the front. */
 #include "tls/used_tickets.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ struct uvh_tls_used_ticket {
     uint32_t next; /* slot of an older one of the chain */
 };
 
-void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used, const uvhttp_allocator_t *allocator,
-                               int64_t now)
+void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used,
+                               const uvhttp_allocator_t *allocator, int64_t now)
 {
     memset(used, 0, sizeof(*used));
     uvh_lock_init(&used->lock);
@@ -92,7 +92,8 @@ static bool grow(struct uvh_tls_used_tickets *used, size_t limit)
     if (!allocate(&larger, capacity))
         return false;
     for (size_t i = 0; i < used->count; i++) {
-        const struct uvh_tls_used_ticket *one = &used->ring[(used->first + i) & (used->capacity - 1)];
+        const struct uvh_tls_used_ticket *one =
+            &used->ring[(used->first + i) & (used->capacity - 1)];
         append(&larger, one->id, one->begun);
     }
     uvh_free(used->allocator, used->ring);
@@ -116,17 +117,20 @@ bool uvh_tls_used_tickets_reserve(struct uvh_tls_used_tickets *used, size_t limi
     return good;
 }
 
-bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun, int64_t now)
+bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun,
+                                int64_t now)
 {
     uvh_lock_acquire(&used->lock);
     for (int i = 0;
-         i < DROPS_MOST && used->count > 0 && used->ring[used->first].begun + used->lifetime <= now; i++)
+         i < DROPS_MOST && used->count > 0 && used->ring[used->first].begun + used->lifetime <= now;
+         i++)
         drop_oldest(used);
     bool full = used->count >= used->limit;
     bool good = begun > used->forgotten && !full && !contains(used, id);
     if (good)
         append(used, id, begun);
-    else if (full && begun > used->forgotten) /* it is not noted, so it must not be accepted later */
+    /* it is not noted, so it must not be accepted later */
+    else if (full && begun > used->forgotten)
         used->forgotten = begun;
     uvh_lock_release(&used->lock);
     return good;

@@ -34,17 +34,19 @@ struct uvh_tls_used_tickets {
     int64_t since;                    /* seconds since 1970: what was used before is not known */
 };
 
-void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used, const uvhttp_allocator_t *allocator,
-                               int64_t now);
+void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used,
+                               const uvhttp_allocator_t *allocator, int64_t now);
 void uvh_tls_used_tickets_release(struct uvh_tls_used_tickets *used);
 
 /* Makes space for `limit` tickets (1 to UVH_TLS_USED_TICKETS_MAX), of sessions that last `lifetime`
  * seconds. What is registered stays. False when memory ran out, with nothing changed. */
-bool uvh_tls_used_tickets_reserve(struct uvh_tls_used_tickets *used, size_t limit, int64_t lifetime);
+bool uvh_tls_used_tickets_reserve(struct uvh_tls_used_tickets *used, size_t limit,
+                                  int64_t lifetime);
 
-/* A ticket is used at `now`: `id` is random, `begun` is when its session began; both times in seconds
- * since 1970. True: it is the first time. False: it was used before, or it is not known that it was
- * not (the register is full, or has forgotten tickets as old as this one). */
-bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun, int64_t now);
+/* A ticket is used at `now`: `id` is random, `begun` is when its session began; both times in
+ * seconds since 1970. True: it is the first time. False: it was used before, or it is not known
+ * that it was not (the register is full, or has forgotten tickets as old as this one). */
+bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, int64_t begun,
+                                int64_t now);
 
 #endif

@@ -1,6 +1,6 @@
-/* Certificate and key are two files, which no one can replace at once. So a load that fails is told only
- * when the files are still the same at the next look. It may have failed for want of memory or descriptors,
- * so it is tried again, more and more seldom. */
+/* Certificate and key are two files, which no one can replace at once. So a load that fails is told
+ * only when the files are still the same at the next look. It may have failed for want of memory or
+ * descriptors, so it is tried again, more and more seldom. */
 #include "tls/watch.h"
 
 #include <stdarg.h>
@@ -71,7 +71,8 @@ uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config)
 static void load(struct uvh_tls_watch *watch, uint64_t state)
 {
     char message[MESSAGE_SIZE];
-    int err = uvh_tls_load_again(watch->tls, NULL, (struct uvh_tls_message){message, sizeof(message)});
+    int err =
+        uvh_tls_load_again(watch->tls, NULL, (struct uvh_tls_message){message, sizeof(message)});
     if (err == 0) {
         tell(watch, UVHTTP_LOG_INFO, "certificates loaded again, since a file has changed");
         return;
@@ -108,8 +109,8 @@ static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_gene
 
 /* ---- dates ---- */
 
-static void tell_of_certificates(const struct uvh_tls_watch *watch, const struct uvh_tls_generation *current,
-                                 int64_t now)
+static void tell_of_certificates(const struct uvh_tls_watch *watch,
+                                 const struct uvh_tls_generation *current, int64_t now)
 {
     for (size_t i = 0; i < current->count; i++) {
         const struct uvh_tls_certificate *one = &current->certificates[i];
@@ -117,10 +118,11 @@ static void tell_of_certificates(const struct uvh_tls_watch *watch, const struct
         char stamp[UVH_CLOCK_STAMP_SIZE];
         uvh_clock_stamp(one->expires, stamp);
         if (left <= 0)
-            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s has expired at %s", one->source, stamp);
+            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s has expired at %s", one->source,
+                 stamp);
         else if (left <= WARNED_BEFORE * DAY)
-            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s", one->source,
-                 (long long)(left / DAY), stamp);
+            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s",
+                 one->source, (long long)(left / DAY), stamp);
     }
 }
 
@@ -137,8 +139,8 @@ static void write_name(const X509_NAME *name, char text[NAME_SIZE])
     ERR_clear_error();
 }
 
-static void tell_of_lists(const struct uvh_tls_watch *watch, const struct uvh_tls_generation *current,
-                          int64_t now)
+static void tell_of_lists(const struct uvh_tls_watch *watch,
+                          const struct uvh_tls_generation *current, int64_t now)
 {
     int count = current->lists == NULL ? 0 : sk_X509_CRL_num(current->lists);
     for (int i = 0; i < count; i++) {
@@ -152,19 +154,22 @@ static void tell_of_lists(const struct uvh_tls_watch *watch, const struct uvh_tl
         write_name(X509_CRL_get_issuer(list), name);
         if (expires <= now)
             tell(watch, UVHTTP_LOG_WARNING,
-                 "the revocation list of %s in %s has expired at %s: certificates of that authority are "
+                 "the revocation list of %s in %s has expired at %s: certificates of that "
+                 "authority are "
                  "refused",
                  name, current->config->client_crl_file, stamp);
         else
-            tell(watch, UVHTTP_LOG_WARNING, "the revocation list of %s in %s expires in %lld days, at %s",
-                 name, current->config->client_crl_file, (long long)((expires - now) / DAY), stamp);
+            tell(watch, UVHTTP_LOG_WARNING,
+                 "the revocation list of %s in %s expires in %lld days, at %s", name,
+                 current->config->client_crl_file, (long long)((expires - now) / DAY), stamp);
     }
 }
 
 static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
 {
     int64_t now = uvh_clock_unix_ms() / 1000;
-    if (watch->warned_number == current->number && now >= watch->warned_at && now - watch->warned_at < DAY)
+    if (watch->warned_number == current->number && now >= watch->warned_at &&
+        now - watch->warned_at < DAY)
         return;
     watch->warned_number = current->number;
     watch->warned_at = now;

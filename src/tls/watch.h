@@ -22,7 +22,8 @@ struct uvh_tls_watch {
     void *log_arg;
     pthread_t thread;
     struct uvh_pause pause;
-    uint64_t failed;        /* the state of the files that could not be loaded, and was told; 0: none */
+    /* the state of the files that could not be loaded, and was told; 0: none */
+    uint64_t failed;
     uint64_t changed;       /* the state that could not be loaded at the last look; 0: none */
     unsigned between;       /* looks from one load of the failed state to the next ... */
     unsigned left;          /* ... and how many of them are left */
@@ -39,7 +40,8 @@ int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
 /* Waits for the thread's end. Harmless when there is none. */
 void uvh_tls_watch_stop(struct uvh_tls_watch *watch);
 
-/* The state of the files of a configuration: differs when one was changed, replaced or removed. Never 0. */
+/* The state of the files of a configuration: differs when one was changed, replaced or removed.
+ * Never 0. */
 uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config);
 
 #endif

@@ -1,5 +1,6 @@
-/* A form with files: the pull parser (codec/forms/multipart.c) finds the parts, whose bytes are held in the spool's blocks (spool.c) until they end, and are
- * put into one piece then, or turn out to be many, and go to a file. */
+/* A form with files: the pull parser (codec/forms/multipart.c) finds the parts, whose bytes are
+ * held in the spool's blocks (spool.c) until they end, and are put into one piece then, or turn out
+ * to be many, and go to a file. */
 #include <uvhttp/error.h>
 #include <uvhttp/form_data.h>
 #include <uvhttp/multipart.h>
@@ -90,7 +91,8 @@ static int add_data(struct form *form, uvhttp_slice_t data)
     bool fits = size <= options->memory_part_size && size <= options->memory_size - form->in_memory;
     if (!part->file.on_disk && !fits) {
         if (options->folder == NULL)
-            return uvh_spool_refuse(form->spool.response, 413, "the form is larger than this resource takes");
+            return uvh_spool_refuse(form->spool.response, 413,
+                                    "the form is larger than this resource takes");
         int err = uvh_spool_to_disk(&form->spool, &part->file);
         if (err != 0)
             return err;
@@ -116,8 +118,8 @@ static int refuse_form(struct form *form)
                             uvhttp_multipart_error_text(error));
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                      void *arg)
+static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     struct form *form = arg;
     uvhttp_slice_t piece = {data, size};
@@ -128,7 +130,8 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
         return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
     form->received += size;
     if (size == 0)
-        return uvhttp_multipart_finish(&form->parser) ? uvh_spool_end(&form->spool) : refuse_form(form);
+        return uvhttp_multipart_finish(&form->parser) ? uvh_spool_end(&form->spool)
+                                                      : refuse_form(form);
     while (err == 0 && uvhttp_response_open(response)) {
         switch (uvhttp_multipart_next(&form->parser, &piece, &bytes)) {
         case UVHTTP_MULTIPART_PART:
@@ -158,7 +161,8 @@ static int written(struct uvh_spool *spool, int err)
         return uvh_spool_answer_error(spool, err);
     const uvhttp_form_part_t *next = form->facts.parts;
     for (uint32_t i = 0; i < form->facts.count; i++) { /* only now their files have names */
-        struct part *part = UVH_CONTAINER_OF((uvhttp_form_part_t *)(uintptr_t)next, struct part, facts);
+        struct part *part =
+            UVH_CONTAINER_OF((uvhttp_form_part_t *)(uintptr_t)next, struct part, facts);
         next = part->facts.next;
         if (!part->file.on_disk)
             continue;
@@ -191,7 +195,8 @@ static struct form *new_form(uvhttp_request_t *request, const uvhttp_form_option
     struct form *form = uvhttp_request_allocate(request, sizeof(*form));
     if (form == NULL)
         return NULL;
-    memset(form, 0, offsetof(struct form, parser)); /* the parser is large and clears what it needs */
+    /* the parser is large and clears what it needs */
+    memset(form, 0, offsetof(struct form, parser));
     if (options != NULL)
         form->options = *options;
     use_defaults(&form->options);
@@ -217,7 +222,8 @@ int uvhttp_form_data_read(uvhttp_request_t *request, const uvhttp_form_options_t
     uvhttp_slice_t boundary;
     if (done == NULL)
         return UVHTTP_EINVAL;
-    if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE), &boundary))
+    if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE),
+                                   &boundary))
         return uvh_spool_refuse(response, 415, "the body is not multipart/form-data");
     struct form *form = new_form(request, options);
     if (form == NULL)
@@ -248,7 +254,8 @@ int uvhttp_form_part_keep(const uvhttp_form_part_t *facts, const char *path)
 {
     if (facts == NULL || path == NULL || path[0] == '\0')
         return UVHTTP_EINVAL;
-    struct part *part = UVH_CONTAINER_OF((uvhttp_form_part_t *)(uintptr_t)facts, struct part, facts);
+    struct part *part =
+        UVH_CONTAINER_OF((uvhttp_form_part_t *)(uintptr_t)facts, struct part, facts);
     struct form *form = part->form;
     if (part->kept)
         return UVHTTP_EINVAL;

@@ -1,4 +1,5 @@
-/* Blocks go in a circle: filled on the loop, written by the job, then spare. So an upload of any size takes the memory of those that wait at once. */
+/* Blocks go in a circle: filled on the loop, written by the job, then spare. So an upload of any
+ * size takes the memory of those that wait at once. */
 #include "uploads/spool.h"
 
 #include <errno.h>
@@ -56,8 +57,10 @@ static struct uvh_spool_block *add_block(struct uvh_spool *spool, struct uvh_spo
 
 /* ---- in a job ---- */
 
-/* What is to be done for the blocks of one file from `first` on, as many as are written at once; `*next` is the one behind them. */
-static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first, struct uvh_spool_block **next)
+/* What is to be done for the blocks of one file from `first` on, as many as are written at once;
+ * `*next` is the one behind them. */
+static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
+                      struct uvh_spool_block **next)
 {
     struct uvh_spool_file *file = first->file;
     struct uvh_spool_block *last = first;
@@ -83,7 +86,8 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first, st
     err = uvh_store_end(&spool->store, spool->mode, spool->sync);
     if (err != 0 || file->target == NULL)
         return err;
-    err = uvh_store_publish(&spool->store, file->name, file->target, file->keep, spool->sync, &file->created);
+    err = uvh_store_publish(&spool->store, file->name, file->target, file->keep, spool->sync,
+                            &file->created);
     if (err == 0)
         file->name[0] = '\0';
     return err;
@@ -135,7 +139,8 @@ static int job_done(uvhttp_response_t *response, void *arg);
 /* Starts a job when there is work for one. */
 static int start_job(struct uvh_spool *spool)
 {
-    bool enough = spool->waiting_size >= UVH_SPOOL_JOB_SIZE || (spool->ended && spool->waiting.first != NULL);
+    bool enough =
+        spool->waiting_size >= UVH_SPOOL_JOB_SIZE || (spool->ended && spool->waiting.first != NULL);
     if (spool->busy || !enough)
         return 0;
     spool->writing = spool->waiting;
@@ -161,7 +166,8 @@ static int job_done(uvhttp_response_t *response, void *arg)
         return spool->told(spool, err);
     if (spool->paused && spool->waiting_size + spool->writing_size <= RESUME_SIZE) {
         spool->paused = false;
-        uvhttp_request_resume_body(spool->request); /* last: more of the body may come before it returns */
+        /* last: more of the body may come before it returns */
+        uvhttp_request_resume_body(spool->request);
     }
     return 0;
 }
@@ -177,7 +183,8 @@ static int go_on(struct uvh_spool *spool)
     return err;
 }
 
-int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const char *data, size_t size)
+int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const char *data,
+                  size_t size)
 {
     struct uvh_spool_blocks *list = file->on_disk ? &spool->waiting : &file->held;
     file->size += size;
@@ -185,8 +192,8 @@ int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const ch
         spool->waiting_size += size;
     while (size > 0) {
         struct uvh_spool_block *block = list->last;
-        bool full =
-            block == NULL || block->file != file || block->ends_file || block->size == sizeof(block->data);
+        bool full = block == NULL || block->file != file || block->ends_file ||
+                    block->size == sizeof(block->data);
         if (full && (block = add_block(spool, list, file)) == NULL)
             return UVHTTP_ENOMEM;
         size_t room = sizeof(block->data) - block->size;
@@ -294,9 +301,10 @@ int uvh_spool_answer_error(struct uvh_spool *spool, int err)
     default:
         break;
     }
-    uvhttp_response_log(spool->response, status == 409 || status == 400 ? UVHTTP_LOG_INFO : UVHTTP_LOG_ERROR,
-                        "%s: storing the body in %s failed: %s (%d)", uvhttp_request_path(spool->request),
-                        spool->folder, uvhttp_strerror(err), status);
+    uvhttp_response_log(
+        spool->response, status == 409 || status == 400 ? UVHTTP_LOG_INFO : UVHTTP_LOG_ERROR,
+        "%s: storing the body in %s failed: %s (%d)", uvhttp_request_path(spool->request),
+        spool->folder, uvhttp_strerror(err), status);
     return uvh_spool_refuse(spool->response, status, reason);
 }
 
@@ -305,7 +313,8 @@ bool uvh_spool_exceeds(uvhttp_request_t *request, uint64_t limit)
     uvhttp_slice_t text = uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_LENGTH);
     uint64_t size = 0;
     for (size_t i = 0; i < text.length; i++) {
-        if (text.base[i] < '0' || text.base[i] > '9') /* the same number once more, behind a comma */
+        /* the same number once more, behind a comma */
+        if (text.base[i] < '0' || text.base[i] > '9')
             break;
         size = size * 10 + (uint64_t)(text.base[i] - '0');
         if (size > limit)

@@ -1,8 +1,10 @@
-/* The body of a request on its way to files: pieces are copied into blocks, a job in the heavy lane writes them, and the client is held back while
- * more than a bounded amount waits. Called by upload.c, form_data.c and static_upload.c.
+/* The body of a request on its way to files: pieces are copied into blocks, a job in the heavy lane
+ * writes them, and the client is held back while more than a bounded amount waits. Called by
+ * upload.c, form_data.c and static_upload.c.
  *
- * Always true: one job at a time for one spool; bytes of a file reach it in order, and files are written one behind the other; what was not
- * published or taken when the exchange ends is removed by a job, too. All of it lives in the exchange. Functions run on the loop's thread. */
+ * Always true: one job at a time for one spool; bytes of a file reach it in order, and files are
+ * written one behind the other; what was not published or taken when the exchange ends is removed
+ * by a job, too. All of it lives in the exchange. Functions run on the loop's thread. */
 #ifndef UVH_UPLOADS_SPOOL_H
 #define UVH_UPLOADS_SPOOL_H
 
@@ -12,8 +14,9 @@
 
 enum {
     UVH_SPOOL_BLOCK_SIZE = 32768,
-    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE,  /* bytes that are worth a job */
-    UVH_SPOOL_MOST_SIZE = 8 * UVH_SPOOL_BLOCK_SIZE, /* bytes that may wait; from then on nothing is read */
+    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE, /* bytes that are worth a job */
+    /* bytes that may wait; from then on nothing is read */
+    UVH_SPOOL_MOST_SIZE = 8 * UVH_SPOOL_BLOCK_SIZE,
 };
 
 struct uvh_spool_block;
@@ -41,14 +44,18 @@ struct uvh_spool {
     const char *folder;
     unsigned mode;
     bool sync;
-    /* Told once on the loop: 0 when everything is written, or why not. The result is that of a handler. */
+    /* Told once on the loop: 0 when everything is written, or why not. The result is that of a
+     * handler. */
     int (*told)(struct uvh_spool *spool, int err);
-    /* Shown in the job what has been written behind what was before. NULL: nobody wants to see it. */
+    /* Shown in the job what has been written behind what was before. NULL: nobody wants to see
+     * it. */
     void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count);
 
     /* The rest is the spool's. */
     struct uvh_store
-        store; /* the job's, while one runs. May be opened before the first job, instead of by the path `folder` */
+        /* the job's, while one runs. May be opened before the first job, instead of by the path
+         * `folder` */
+        store;
     struct uvh_spool_file *files;
     struct uvh_spool_blocks waiting;
     struct uvh_spool_blocks writing; /* the job's */
@@ -67,7 +74,8 @@ struct uvh_spool {
 int uvh_spool_begin(struct uvh_spool *spool);
 
 /* Takes bytes of a file. UVHTTP_ENOMEM, or what starting a job gives. */
-int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const char *data, size_t size);
+int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const char *data,
+                  size_t size);
 
 /* What was held of it goes to the disk, and so does what follows. */
 int uvh_spool_to_disk(struct uvh_spool *spool, struct uvh_spool_file *file);
@@ -75,13 +83,16 @@ int uvh_spool_to_disk(struct uvh_spool *spool, struct uvh_spool_file *file);
 /* The file is complete. One that is on the disk is closed and published by a job. */
 int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* The held bytes in one piece, with a NUL behind them, in the exchange's memory; NULL when memory ran out. */
+/* The held bytes in one piece, with a NUL behind them, in the exchange's memory; NULL when memory
+ * ran out. */
 char *uvh_spool_collect(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* All files are complete: writes what is left, then calls `told`, at once when nothing is left. What that returns, or an error. */
+/* All files are complete: writes what is left, then calls `told`, at once when nothing is left.
+ * What that returns, or an error. */
 int uvh_spool_end(struct uvh_spool *spool);
 
-/* Answers for an error of a file: 507, 403, 409, 400, 503 or 500, with a line in the log. 0, or what sending gives. */
+/* Answers for an error of a file: 507, 403, 409, 400, 503 or 500, with a line in the log. 0, or
+ * what sending gives. */
 int uvh_spool_answer_error(struct uvh_spool *spool, int err);
 
 /* Answers with the status and a reason behind it. */

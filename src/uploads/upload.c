@@ -1,4 +1,5 @@
-/* One body, one file: the pieces go through a spool (spool.c), which publishes the file when the last one is written. */
+/* One body, one file: the pieces go through a spool (spool.c), which publishes the file when the
+ * last one is written. */
 #include <uvhttp/error.h>
 #include <uvhttp/upload.h>
 
@@ -34,8 +35,8 @@ static int refuse_size(uvhttp_response_t *response)
     return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                      void *arg)
+static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     struct upload *upload = arg;
     (void)request;
@@ -47,13 +48,15 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
     return err != 0 ? err : uvh_spool_end(&upload->spool);
 }
 
-/* The upload with copies of all that was given, in the exchange's memory; NULL when that ran out. */
+/* The upload with copies of all that was given, in the exchange's memory; NULL when that ran
+ * out. */
 static struct upload *new_upload(uvhttp_request_t *request, const char *folder, const char *name,
                                  const uvhttp_upload_options_t *options)
 {
     size_t folder_length = strlen(folder);
     size_t size = folder_length + 1 + strlen(name) + 1;
-    struct upload *upload = uvhttp_request_allocate(request, sizeof(*upload) + folder_length + 1 + size);
+    struct upload *upload =
+        uvhttp_request_allocate(request, sizeof(*upload) + folder_length + 1 + size);
     if (upload == NULL)
         return NULL;
     char *folder_copy = (char *)(upload + 1);
@@ -83,7 +86,8 @@ int uvhttp_upload_to_file(uvhttp_request_t *request, const char *folder, const c
         return UVHTTP_EINVAL;
     if (name == NULL || !uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
         return uvh_spool_refuse(response, 400, "this is no name for a file");
-    struct upload *upload = new_upload(request, folder, name, options == NULL ? &defaults : options);
+    struct upload *upload =
+        new_upload(request, folder, name, options == NULL ? &defaults : options);
     if (upload == NULL)
         return UVHTTP_ENOMEM;
     upload->done = done;

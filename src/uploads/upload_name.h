@@ -6,8 +6,9 @@
 
 #include <uvhttp/request.h>
 
-/* What stands behind the last slash or backslash, control characters and dots at its beginning replaced by '_', at most 255 bytes; may be empty. In the
- * exchange's memory; NULL when that ran out. */
+/* What stands behind the last slash or backslash, control characters and dots at its beginning
+ * replaced by '_', at most 255 bytes; may be empty. In the exchange's memory; NULL when that ran
+ * out. */
 char *uvh_upload_name_from(uvhttp_request_t *request, uvhttp_slice_t raw);
 
 #endif

@@ -16,11 +16,13 @@
 
 enum { SHOWN_SIZE = 52 }; /* bytes of what a client has sent */
 
-/* What stands in the fields. They are gone through once, since lists may have several lines and the others must not. */
+/* What stands in the fields. They are gone through once, since lists may have several lines and the
+ * others must not. */
 struct offer {
     uvhttp_slice_t key, version, origin;           /* the first line */
     size_t key_count, version_count, origin_count; /* lines */
-    int protocol;                                  /* an index, or as uvh_ws_protocol_choose has it */
+    /* an index, or as uvh_ws_protocol_choose has it */
+    int protocol;
     bool protocols_malformed;
     bool extensions_malformed;
 };
@@ -54,7 +56,8 @@ static void note(uvhttp_slice_t *first, size_t *count, uvhttp_slice_t value)
         *first = value;
 }
 
-static void read_protocols(struct offer *offer, uvhttp_slice_t value, const struct uvh_ws_accept_rules *rules)
+static void read_protocols(struct offer *offer, uvhttp_slice_t value,
+                           const struct uvh_ws_accept_rules *rules)
 {
     int found = uvh_ws_protocol_choose(value, rules->protocols, offer->protocol);
     if (found < -1)
@@ -64,7 +67,8 @@ static void read_protocols(struct offer *offer, uvhttp_slice_t value, const stru
 }
 
 static void read_extensions(struct offer *offer, uvhttp_slice_t value,
-                            const struct uvh_ws_accept_rules *rules, struct uvh_ws_accepted *accepted)
+                            const struct uvh_ws_accept_rules *rules,
+                            struct uvh_ws_accepted *accepted)
 {
     bool malformed;
     const struct uvh_ws_deflate_wishes *wishes = accepted->compressed ? NULL : rules->deflate;
@@ -111,9 +115,11 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     if (offered)
         return 0;
     if (uvhttp_request_http_minor(request) < 1)
-        return refuse(refusal, 426, "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");
-    return refuse(refusal, 426,
-                  "This is a WebSocket: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
+        return refuse(refusal, 426,
+                      "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");
+    return refuse(
+        refusal, 426,
+        "This is a WebSocket: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
 }
 
 /* Item 6. In front of the key, since clients of other versions may have other keys, or none. */
@@ -121,14 +127,17 @@ static int check_version(const struct offer *offer, struct uvh_ws_refusal *refus
 {
     char text[SHOWN_SIZE];
     if (offer->version_count == 0)
-        return refuse(refusal, 426, "Sec-WebSocket-Version is missing; this server speaks " VERSION ".\n");
+        return refuse(refusal, 426,
+                      "Sec-WebSocket-Version is missing; this server speaks " VERSION ".\n");
     if (offer->version_count > 1)
         return refuse(refusal, 426,
-                      "Sec-WebSocket-Version is there more than once; this server speaks " VERSION ".\n");
+                      "Sec-WebSocket-Version is there more than once; this server speaks " VERSION
+                      ".\n");
     if (offer->version.length == strlen(VERSION) &&
         memcmp(offer->version.base, VERSION, strlen(VERSION)) == 0)
         return 0;
-    return refuse(refusal, 426, "Sec-WebSocket-Version is \"%s\"; this server speaks " VERSION ".\n",
+    return refuse(refusal, 426,
+                  "Sec-WebSocket-Version is \"%s\"; this server speaks " VERSION ".\n",
                   shown(offer->version, text));
 }
 
@@ -145,7 +154,8 @@ static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
                   shown(offer->key, text));
 }
 
-/* Item 7 and section 10.2. Only browsers say an origin, and they are whom it protects: anybody else can say what he likes. */
+/* Item 7 and section 10.2. Only browsers say an origin, and they are whom it protects: anybody else
+ * can say what he likes. */
 static int check_origin(const struct offer *offer, const struct uvh_ws_accept_rules *rules,
                         struct uvh_ws_refusal *refusal)
 {
@@ -153,18 +163,21 @@ static int check_origin(const struct offer *offer, const struct uvh_ws_accept_ru
     if (rules->origins == NULL || offer->origin_count == 0)
         return 0;
     if (offer->origin_count > 1)
-        return refuse(refusal, 403, "Origin is there more than once; one page opens a WebSocket.\n");
+        return refuse(refusal, 403,
+                      "Origin is there more than once; one page opens a WebSocket.\n");
     if (!uvh_ws_origin_valid(offer->origin))
-        return refuse(refusal, 403, "Origin is \"%s\"; it has to be scheme://host[:port] or null.\n",
+        return refuse(refusal, 403,
+                      "Origin is \"%s\"; it has to be scheme://host[:port] or null.\n",
                       shown(offer->origin, text));
     for (size_t i = 0; rules->origins[i] != NULL; i++) {
         if (uvh_ws_origin_equal((uvhttp_slice_t){rules->origins[i], strlen(rules->origins[i])},
                                 offer->origin))
             return 0;
     }
-    return refuse(refusal, 403,
-                  "Origin is \"%s\"; pages from there may not open this WebSocket. The server can list it.\n",
-                  shown(offer->origin, text));
+    return refuse(
+        refusal, 403,
+        "Origin is \"%s\"; pages from there may not open this WebSocket. The server can list it.\n",
+        shown(offer->origin, text));
 }
 
 /* Ours, as far as there is room. */
@@ -176,7 +189,8 @@ static void list_protocols(const char *const *protocols, char *text, size_t size
         size_t needed = strlen(protocols[i]) + 2;
         if (needed > size - length - sizeof(", ..."))
             break;
-        length += (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? ", " : "", protocols[i]);
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? ", " : "", protocols[i]);
         if (protocols[i + 1] == NULL)
             return;
     }
@@ -189,7 +203,8 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
 {
     char text[UVH_WS_REFUSAL_SIZE / 2];
     if (offer->protocols_malformed)
-        return refuse(refusal, 400, "Sec-WebSocket-Protocol is malformed; it has to be a list of tokens.\n");
+        return refuse(refusal, 400,
+                      "Sec-WebSocket-Protocol is malformed; it has to be a list of tokens.\n");
     if (offer->protocol >= 0) {
         accepted->protocol = rules->protocols[offer->protocol];
         return 0;
@@ -197,7 +212,8 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
     if (!rules->protocol_required || rules->protocols == NULL)
         return 0;
     list_protocols(rules->protocols, text, sizeof(text));
-    return refuse(refusal, 400, "Sec-WebSocket-Protocol has none of what this WebSocket speaks: %s.\n", text);
+    return refuse(refusal, 400,
+                  "Sec-WebSocket-Protocol has none of what this WebSocket speaks: %s.\n", text);
 }
 
 /* Item 9. What is well-formed and unknown is passed over. */
@@ -205,9 +221,10 @@ static int check_extensions(const struct offer *offer, struct uvh_ws_refusal *re
 {
     if (!offer->extensions_malformed)
         return 0;
-    return refuse(refusal, 400,
-                  "Sec-WebSocket-Extensions is malformed; it has to be a list like \"permessage-deflate; "
-                  "client_max_window_bits\".\n");
+    return refuse(
+        refusal, 400,
+        "Sec-WebSocket-Extensions is malformed; it has to be a list like \"permessage-deflate; "
+        "client_max_window_bits\".\n");
 }
 
 int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_rules *rules,
@@ -291,27 +308,29 @@ static bool is_new_token(const char *const *list, size_t at)
     return true;
 }
 
-int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, struct uvh_option_message message)
+int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules,
+                              struct uvh_option_message message)
 {
     const char *const none[] = {NULL};
     const char *const *protocols = rules->protocols != NULL ? rules->protocols : none;
     const char *const *origins = rules->origins != NULL ? rules->origins : none;
     if (rules->protocol_required && protocols[0] == NULL)
-        return uvh_option_text_refuse(message, "protocols", "", "protocol_required demands at least one");
+        return uvh_option_text_refuse(message, "protocols", "",
+                                      "protocol_required demands at least one");
     for (size_t i = 0; protocols[i] != NULL; i++) {
         if (!is_new_token(protocols, i))
-            return uvh_option_text_refuse(
-                message, "protocols", protocols[i],
-                "allowed are names of letters, digits and !#$%&'*+-.^_`|~, each a string of the list, once");
+            return uvh_option_text_refuse(message, "protocols", protocols[i],
+                                          "allowed are names of letters, digits and "
+                                          "!#$%&'*+-.^_`|~, each a string of the list, once");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
         /* A host may be called "*" as far as the syntax goes, but no browser says so. */
         if (strchr(origins[i], '*') != NULL ||
             !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
-            return uvh_option_text_refuse(
-                message, "origins", origins[i],
-                "allowed are scheme://host[:port] without '*' and without a slash at the end, and \"null\"; "
-                "for any origin leave the list NULL");
+            return uvh_option_text_refuse(message, "origins", origins[i],
+                                          "allowed are scheme://host[:port] without '*' and "
+                                          "without a slash at the end, and \"null\"; "
+                                          "for any origin leave the list NULL");
     }
     return 0;
 }

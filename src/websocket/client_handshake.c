@@ -24,7 +24,8 @@ static uvhttp_slice_t text_slice(const char *text)
 
 /* ---- asking ---- */
 
-/* What the handshake says itself, what would announce a body, and what asks for an answer that is not waited for. */
+/* What the handshake says itself, what would announce a body, and what asks for an answer that is
+ * not waited for. */
 static bool is_ours(uvhttp_slice_t name)
 {
     switch (uvh_field_lookup(name)) {
@@ -118,8 +119,8 @@ static void put_own_fields(uvhttp_writer_t *writer, const struct uvh_ws_greeting
     uvhttp_writer_field(writer, "Sec-WebSocket-Version", "13");
 }
 
-ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t nonce[16], char *out,
-                                size_t size)
+ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t nonce[16],
+                                char *out, size_t size)
 {
     uvhttp_writer_t writer;
     uvhttp_slice_t name, value;
@@ -163,7 +164,8 @@ static uvhttp_slice_t value_of(const struct uvh_ws_reply *reply, const uvhttp_fi
     return (uvhttp_slice_t){reply->head.base + field->value_offset, field->value_length};
 }
 
-/* The value of a field that may be there once: `base` NULL when it is not there, false when it is there more than once. */
+/* The value of a field that may be there once: `base` NULL when it is not there, false when it is
+ * there more than once. */
 static bool single(struct uvh_ws_reply *reply, const char *name, uvhttp_slice_t *value)
 {
     size_t count = 0;
@@ -197,9 +199,10 @@ static bool check_switch(struct uvh_ws_reply *reply)
     const uvhttp_head_t *head = &reply->head;
     if (head->status != 101) {
         char text[SHOWN_PHRASE];
-        uvhttp_slice_t phrase = {head->base + head->reason_phrase_offset, head->reason_phrase_length};
-        return refuse(reply, "the server has answered %d%s%s", head->status, phrase.length > 0 ? " " : "",
-                      uvh_shown(phrase, text, sizeof(text)));
+        uvhttp_slice_t phrase = {head->base + head->reason_phrase_offset,
+                                 head->reason_phrase_length};
+        return refuse(reply, "the server has answered %d%s%s", head->status,
+                      phrase.length > 0 ? " " : "", uvh_shown(phrase, text, sizeof(text)));
     }
     if (!single(reply, "Upgrade", &upgrade))
         return false;
@@ -231,7 +234,8 @@ static bool check_protocol(struct uvh_ws_reply *reply, const struct uvh_ws_greet
     if (!single(reply, "Sec-WebSocket-Protocol", &value))
         return false;
     if (value.base == NULL)
-        return !greeting->protocol_required || refuse(reply, "the server speaks none of our subprotocols");
+        return !greeting->protocol_required ||
+               refuse(reply, "the server speaks none of our subprotocols");
     for (size_t i = 0; greeting->protocols != NULL && greeting->protocols[i] != NULL; i++) {
         uvhttp_slice_t ours = text_slice(greeting->protocols[i]);
         if (value.length == ours.length && memcmp(value.base, ours.base, ours.length) == 0) {
@@ -251,9 +255,10 @@ static bool check_extensions(struct uvh_ws_reply *reply, const struct uvh_ws_gre
         return false;
     if (value.base == NULL)
         return true;
-    accepted->compressed =
-        greeting->deflate != NULL && uvh_ws_extension_accept(value, greeting->deflate, &accepted->terms);
-    return accepted->compressed || refuse(reply, "Sec-WebSocket-Extensions does not fit what was offered");
+    accepted->compressed = greeting->deflate != NULL &&
+                           uvh_ws_extension_accept(value, greeting->deflate, &accepted->terms);
+    return accepted->compressed ||
+           refuse(reply, "Sec-WebSocket-Extensions does not fit what was offered");
 }
 
 /* ---- reading it ---- */
@@ -276,8 +281,9 @@ void uvh_ws_reply_init(struct uvh_ws_reply *reply)
 static uvhttp_parse_result_t read_head(struct uvh_ws_reply *reply, const char *data, size_t size,
                                        size_t *used)
 {
-    static const uvhttp_head_limits_t limits = {
-        .max_size = UVH_WS_REPLY_MAX, .max_target = UVH_WS_REPLY_MAX, .max_fields = UVH_WS_REPLY_FIELDS};
+    static const uvhttp_head_limits_t limits = {.max_size = UVH_WS_REPLY_MAX,
+                                                .max_target = UVH_WS_REPLY_MAX,
+                                                .max_fields = UVH_WS_REPLY_FIELDS};
     uint32_t before = reply->length;
     size_t taken = size < UVH_WS_REPLY_MAX - before ? size : UVH_WS_REPLY_MAX - before;
     if (taken > 0)
@@ -291,19 +297,21 @@ static uvhttp_parse_result_t read_head(struct uvh_ws_reply *reply, const char *d
     return result;
 }
 
-static uvhttp_parse_result_t judge(struct uvh_ws_reply *reply, const struct uvh_ws_greeting *greeting,
+static uvhttp_parse_result_t judge(struct uvh_ws_reply *reply,
+                                   const struct uvh_ws_greeting *greeting,
                                    struct uvh_ws_accepted *accepted)
 {
     *accepted = (struct uvh_ws_accepted){.protocol = ""};
     reply->status = reply->head.status;
     bool fits = check_switch(reply) && check_accept(reply, greeting) &&
-                check_protocol(reply, greeting, accepted) && check_extensions(reply, greeting, accepted);
+                check_protocol(reply, greeting, accepted) &&
+                check_extensions(reply, greeting, accepted);
     return fits ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD;
 }
 
-uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply, const struct uvh_ws_greeting *greeting,
-                                        const char *data, size_t size, size_t *used,
-                                        struct uvh_ws_accepted *accepted)
+uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,
+                                        const struct uvh_ws_greeting *greeting, const char *data,
+                                        size_t size, size_t *used, struct uvh_ws_accepted *accepted)
 {
     *used = 0;
     for (;;) {

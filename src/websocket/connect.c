@@ -53,7 +53,8 @@ static void finish(struct uvhttp_websocket *ws, const struct uvh_ws_accepted *ac
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     struct uvh_ws_deflate *deflate = NULL;
     if (accepted->compressed) {
-        deflate = uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->greeter->reserved);
+        deflate =
+            uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->greeter->reserved);
         ws->greeter->reserved = 0;
         if (deflate == NULL) {
             fail(ws, "no memory for compression");
@@ -70,7 +71,8 @@ void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
     struct uvh_ws_accepted accepted;
     size_t used = 0;
     uvh_websocket_hold(ws);
-    switch (uvh_ws_reply_read(&ws->greeter->reply, &ws->greeter->greeting, data, size, &used, &accepted)) {
+    switch (uvh_ws_reply_read(&ws->greeter->reply, &ws->greeter->greeting, data, size, &used,
+                              &accepted)) {
     case UVHTTP_PARSE_MORE:
         break;
     case UVHTTP_PARSE_BAD:
@@ -133,12 +135,13 @@ static void show_server(const struct uvh_ws_url *url, char *text, size_t size)
 {
     char host[SHOWN_HOST];
     bool v6 = memchr(url->host.base, ':', url->host.length) != NULL;
-    snprintf(text, size, "%s%s%s:%u", v6 ? "[" : "", uvh_shown(url->host, host, sizeof(host)), v6 ? "]" : "",
-             url->port);
+    snprintf(text, size, "%s%s%s:%u", v6 ? "[" : "", uvh_shown(url->host, host, sizeof(host)),
+             v6 ? "]" : "", url->port);
 }
 
 /* Writes the request. On failure nothing is left. */
-static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url, const char *fields)
+static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url,
+                        const char *fields)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     struct uvh_ws_deflate_wishes wishes = {0};
@@ -180,8 +183,8 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
 /* ---- what is refused at once ---- */
 
 /* Says why: to the log, and to who has asked. */
-static int refuse(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
-                  int err, const char *words)
+static int refuse(const struct uvhttp_websocket_endpoint *endpoint,
+                  const uvhttp_websocket_target_t *target, int err, const char *words)
 {
     uvhttp_server_log(endpoint->server, UVHTTP_LOG_ERROR, "websocket: %s", words);
     if (target->message != NULL)
@@ -189,7 +192,8 @@ static int refuse(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp
     return err;
 }
 
-/* A URL as anybody may read it: without what may be a secret, in front of '@' and behind '?' or '#'. */
+/* A URL as anybody may read it: without what may be a secret, in front of '@' and behind '?' or
+ * '#'. */
 static const char *show_url(const char *url, char *text, size_t size)
 {
     char open[SHOWN_URL];
@@ -215,20 +219,22 @@ static int refuse_url(const struct uvhttp_websocket_endpoint *endpoint,
     return refuse(endpoint, target, err, words);
 }
 
-static int check(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_websocket_target_t *target,
-                 struct uvh_ws_url *url)
+static int check(const struct uvhttp_websocket_endpoint *endpoint,
+                 const uvhttp_websocket_target_t *target, struct uvh_ws_url *url)
 {
     if (target->message != NULL && target->message_size > 0)
         target->message[0] = '\0';
     if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
-        return refuse_url(endpoint, target, UVHTTP_EINVAL,
-                          "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
-                          "user, fragment and spaces");
+        return refuse_url(
+            endpoint, target, UVHTTP_EINVAL,
+            "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
+            "user, fragment and spaces");
     if (uvh_ws_greeting_fields_valid(target->fields))
         return 0;
-    return refuse(endpoint, target, UVHTTP_EINVAL,
-                  "fields has what may not be sent; each is \"Name: value\\r\\n\", and none is one of the "
-                  "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
+    return refuse(
+        endpoint, target, UVHTTP_EINVAL,
+        "fields has what may not be sent; each is \"Name: value\\r\\n\", and none is one of the "
+        "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
 }
 
 static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_target_t *target,
@@ -242,16 +248,19 @@ static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_ta
     if (!url->secure)
         return uvhttp_stream_connect(endpoint->server, host, url->port, timeout_ms, on_connected,
                                      &uvh_websocket_stream_events, ws, &ws->stream);
-    int err = uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
-                                        on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
+    int err =
+        uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
+                                  on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
     if (err == UVHTTP_ENOTSUP)
-        return refuse_url(endpoint, target, err,
-                          "wss needs TLS, which this build has not: build with BUILD_WITH_HTTPS=ON");
+        return refuse_url(
+            endpoint, target, err,
+            "wss needs TLS, which this build has not: build with BUILD_WITH_HTTPS=ON");
     return err;
 }
 
-int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint, const uvhttp_websocket_target_t *target,
-                             void *data, uvhttp_websocket_t **out)
+int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
+                             const uvhttp_websocket_target_t *target, void *data,
+                             uvhttp_websocket_t **out)
 {
     struct uvh_ws_url url;
     if (out != NULL)

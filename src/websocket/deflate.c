@@ -10,13 +10,14 @@ enum {
     RATIO_FREE = 1 << 20, /* bytes to which any message may be expanded */
     ZLIB_LOOKAHEAD = 262, /* zlib refers to its window but for so many bytes */
     SMALL_BITS = 12,      /* a window for short messages */
-    SPARE_PART = 2,       /* spare inflaters are kept while less than this part of the budget is taken */
+    /* spare inflaters are kept while less than this part of the budget is taken */
+    SPARE_PART = 2,
 };
 
 struct uvh_ws_deflate {
     const struct uvh_ws_deflate_settings *settings;
     struct uvh_ws_deflate_worker
-        *worker;                   /* whose inflater it uses until the message ends; NULL: its own, or none */
+        *worker; /* whose inflater it uses until the message ends; NULL: its own, or none */
     struct uvh_deflater *deflater; /* its own, from the first message on */
     struct uvh_inflater *inflater; /* its own, from the first message on or until a message ends */
     size_t reserved;               /* bytes of the budget for windows that it keeps */
@@ -51,10 +52,12 @@ static struct uvh_deflater *new_deflater(const struct uvh_ws_deflate_settings *s
     return uvh_deflater_new(settings->allocator, level, window_bits, memory_level(window_bits));
 }
 
-/* A window in which the whole message can be referred to is as good as the largest, and what has to be forgotten of it before each message is less. */
+/* A window in which the whole message can be referred to is as good as the largest, and what has to
+ * be forgotten of it before each message is less. */
 static int bits_for(size_t size, int most)
 {
-    return most > SMALL_BITS && size + ZLIB_LOOKAHEAD <= (size_t)1 << SMALL_BITS ? SMALL_BITS : most;
+    return most > SMALL_BITS && size + ZLIB_LOOKAHEAD <= (size_t)1 << SMALL_BITS ? SMALL_BITS
+                                                                                 : most;
 }
 
 /* ---- what is shared ---- */
@@ -105,7 +108,8 @@ bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
     if (settings->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED) {
         for (; bits >= UVH_WS_DEFLATE_BITS_LEAST; bits--) {
             size_t memory = windows_memory(bits);
-            if (memory <= settings->memory_per_connection && uvh_budget_take(settings->windows, memory)) {
+            if (memory <= settings->memory_per_connection &&
+                uvh_budget_take(settings->windows, memory)) {
                 *wishes = (struct uvh_ws_deflate_wishes){false, (uint8_t)bits, (uint8_t)bits};
                 *reserved = memory;
                 return true;
@@ -128,8 +132,10 @@ struct uvh_ws_deflate *uvh_ws_deflate_new(const struct uvh_ws_deflate_settings *
 {
     uint8_t own_bits = client ? terms->client_max_window_bits : terms->server_max_window_bits;
     uint8_t peer_bits = client ? terms->server_max_window_bits : terms->client_max_window_bits;
-    bool own_forgets = client ? terms->client_no_context_takeover : terms->server_no_context_takeover;
-    bool peer_forgets = client ? terms->server_no_context_takeover : terms->client_no_context_takeover;
+    bool own_forgets =
+        client ? terms->client_no_context_takeover : terms->server_no_context_takeover;
+    bool peer_forgets =
+        client ? terms->server_no_context_takeover : terms->client_no_context_takeover;
     if (peer_bits < UVH_WS_DEFLATE_BITS_LEAST)
         peer_bits = UVH_WS_DEFLATE_BITS_LEAST;
 
@@ -204,7 +210,8 @@ static bool append_smaller(struct uvh_deflater *deflater, const void *data, size
     return made;
 }
 
-/* NULL when there is none for this message: memory, or the peer has a window of 8 bits, which zlib cannot be limited to. */
+/* NULL when there is none for this message: memory, or the peer has a window of 8 bits, which zlib
+ * cannot be limited to. */
 static struct uvh_deflater *shared_deflater(struct uvh_ws_deflate *deflate,
                                             struct uvh_ws_deflate_worker *worker, size_t size)
 {
@@ -228,8 +235,10 @@ bool uvh_ws_deflate_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflat
         return false;
     bool own = deflate->deflater_bits != 0;
     if (own && deflate->deflater == NULL)
-        deflate->deflater = new_deflater(deflate->settings, deflate->settings->level, deflate->deflater_bits);
-    struct uvh_deflater *deflater = own ? deflate->deflater : shared_deflater(deflate, worker, size);
+        deflate->deflater =
+            new_deflater(deflate->settings, deflate->settings->level, deflate->deflater_bits);
+    struct uvh_deflater *deflater =
+        own ? deflate->deflater : shared_deflater(deflate, worker, size);
     if (deflater == NULL)
         return false;
     bool made = append_smaller(deflater, data, size, out);
@@ -240,8 +249,8 @@ bool uvh_ws_deflate_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflat
     return made;
 }
 
-int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, const void *data, size_t size,
-                            struct uvh_bytes *out)
+int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, const void *data,
+                            size_t size, struct uvh_bytes *out)
 {
     if (size == 0 || out->failed || !uvh_deflate_available())
         return 0;
@@ -328,7 +337,8 @@ static void give_back(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_work
     uvh_budget_give(budget, uvh_inflater_memory(deflate->inflater_bits));
 }
 
-/* The one inflater for messages that are whole: it is left as soon as the message is expanded, and that is before the next one begins unless somebody stops in between. */
+/* The one inflater for messages that are whole: it is left as soon as the message is expanded, and
+ * that is before the next one begins unless somebody stops in between. */
 static int share(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker)
 {
     if (worker->inflater == NULL)
@@ -341,14 +351,16 @@ static int share(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *w
 }
 
 /* An inflater for a message that begins, `whole` with its first piece. */
-static int find_inflater(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker, bool whole)
+static int find_inflater(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
+                         bool whole)
 {
     if (deflate->keeps_inflater) {
         if (deflate->inflater == NULL)
             deflate->inflater = uvh_inflater_new(deflate->settings->allocator, deflate->peer_bits);
         return deflate->inflater == NULL ? UVHTTP_ENOMEM : 0;
     }
-    return whole && worker->inflater_user == NULL ? share(deflate, worker) : borrow(deflate, worker);
+    return whole && worker->inflater_user == NULL ? share(deflate, worker)
+                                                  : borrow(deflate, worker);
 }
 
 int uvh_ws_deflate_begin(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
@@ -381,8 +393,8 @@ static void end_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_wo
     }
 }
 
-int uvh_ws_deflate_expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker, char *out,
-                          size_t *size, bool *done)
+int uvh_ws_deflate_expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
+                          char *out, size_t *size, bool *done)
 {
     struct uvh_inflater *inflater = deflate->worker != NULL ? worker->inflater : deflate->inflater;
     size_t taken = deflate->in_size;
@@ -395,7 +407,8 @@ int uvh_ws_deflate_expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_
     }
     deflate->message_out += *size;
     if (UVH_UNLIKELY(deflate->message_out > RATIO_FREE &&
-                     (deflate->message_out - 1) / deflate->settings->max_ratio >= deflate->message_in))
+                     (deflate->message_out - 1) / deflate->settings->max_ratio >=
+                         deflate->message_in))
         return UVHTTP_ETOOLARGE;
     if (*done && deflate->last)
         end_message(deflate, worker);

@@ -21,7 +21,8 @@ enum {
     DEFAULT_CLOSE_SECONDS = 10,
     DEFAULT_MIN_SIZE = 64, /* below it the head of a compressed block alone eats what is gained */
     DEFAULT_RATIO = 200,
-    /* Level 1 gives three quarters of what 6 gains for less than half of the time, and what goes to many is compressed once. */
+    /* Level 1 gives three quarters of what 6 gains for less than half of the time, and what goes to
+     * many is compressed once. */
     DEFAULT_LEVEL = 1,
     DEFAULT_LEVEL_FOR_MANY = 6,
     MOST_BITS = 15,
@@ -44,7 +45,8 @@ static int check_or_never(const char *name, int seconds, char *message, size_t s
 {
     if (seconds >= -1 && seconds <= MOST_SECONDS)
         return 0;
-    snprintf(message, size, "%s is %d; allowed are -1 (never) to %d seconds", name, seconds, MOST_SECONDS);
+    snprintf(message, size, "%s is %d; allowed are -1 (never) to %d seconds", name, seconds,
+             MOST_SECONDS);
     return UVHTTP_ECONFIG;
 }
 
@@ -62,17 +64,18 @@ static int check_numbers(const uvhttp_websocket_options_t *options, char *messag
         int value, least, most;
         const char *unit;
     } ranges[] = {
-        {"slow",              (int)options->slow,                                           0, 2,            "(a policy)"},
-        {"close_timeout",     options->close_timeout,                                       0, MOST_SECONDS, "seconds"   },
-        {"compression",       (int)options->compression,                                    0, 2,            "(a kind)"  },
-        {"compression_level", options->compression_level,                                   0, 9,            "(zlib's)"  },
-        {"window_bits",       options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,    "bits"      },
+        {"slow", (int)options->slow, 0, 2, "(a policy)"},
+        {"close_timeout", options->close_timeout, 0, MOST_SECONDS, "seconds"},
+        {"compression", (int)options->compression, 0, 2, "(a kind)"},
+        {"compression_level", options->compression_level, 0, 9, "(zlib's)"},
+        {"window_bits", options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,
+         "bits"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(ranges); i++) {
         if (ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)
             continue;
-        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name, ranges[i].value,
-                 ranges[i].least, ranges[i].most, ranges[i].unit);
+        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name,
+                 ranges[i].value, ranges[i].least, ranges[i].most, ranges[i].unit);
         return UVHTTP_ECONFIG;
     }
     int err = check_or_never("ping_interval", options->ping_interval, message, size);
@@ -84,22 +87,23 @@ static int check_ranges(const uvhttp_websocket_options_t *options, char *message
 {
     const size_t most = (size_t)1 << 30;
     const struct uvh_option_range ranges[] = {
-        {"max_message_size",      options->max_message_size,      0, most,     "bytes"              },
-        {"max_frame_size",        options->max_frame_size,        0, most,     "bytes"              },
-        {"max_fragments",         options->max_fragments,         0, 1u << 30, "frames"             },
-        {"max_message_rate",      options->max_message_rate,      0, 1000000,  "messages per second"},
-        {"high_watermark",        options->high_watermark,        0, most,     "bytes"              },
-        {"low_watermark",         options->low_watermark,         0, most,     "bytes"              },
-        {"max_queue_size",        options->max_queue_size,        0, most,     "bytes"              },
-        {"compression_min_size",  options->compression_min_size,  0, most,     "bytes"              },
-        {"max_ratio",             options->max_ratio,             0, 1u << 20, "times"              },
-        {"memory_per_connection", options->memory_per_connection, 0, most,     "bytes"              },
+        {"max_message_size", options->max_message_size, 0, most, "bytes"},
+        {"max_frame_size", options->max_frame_size, 0, most, "bytes"},
+        {"max_fragments", options->max_fragments, 0, 1u << 30, "frames"},
+        {"max_message_rate", options->max_message_rate, 0, 1000000, "messages per second"},
+        {"high_watermark", options->high_watermark, 0, most, "bytes"},
+        {"low_watermark", options->low_watermark, 0, most, "bytes"},
+        {"max_queue_size", options->max_queue_size, 0, most, "bytes"},
+        {"compression_min_size", options->compression_min_size, 0, most, "bytes"},
+        {"max_ratio", options->max_ratio, 0, 1u << 20, "times"},
+        {"memory_per_connection", options->memory_per_connection, 0, most, "bytes"},
     };
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err == 0)
         err = check_numbers(options, message, size);
     if (err == 0 && (options->events.message == NULL) == (options->events.piece == NULL)) {
-        snprintf(message, size, "one of events.message and events.piece has to be set, and not both");
+        snprintf(message, size,
+                 "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
     }
     if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
@@ -115,33 +119,40 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     options->max_frame_size = or_default(options->max_frame_size, options->max_message_size);
     /* There are clients that send frames of 4 KiB. */
     size_t fragments = options->max_message_size / DEFAULT_FRAGMENT;
-    options->max_fragments =
-        or_default(options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
+    options->max_fragments = or_default(
+        options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
     options->max_queue_size = or_default(options->max_queue_size, MIB);
-    options->high_watermark = or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
+    options->high_watermark =
+        or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
     options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
-    options->ping_interval = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
-    options->close_timeout = options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
+    options->ping_interval =
+        options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
+    options->close_timeout =
+        options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
     options->compression_min_size = or_default(options->compression_min_size, DEFAULT_MIN_SIZE);
     options->window_bits = options->window_bits == 0 ? MOST_BITS : options->window_bits;
     options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);
     options->memory_per_connection = or_default(options->memory_per_connection, 64 * KIB);
-    options->memory = options->shares_memory_with != NULL ? options->shares_memory_with->memory->budget.limit
-                                                          : or_default(options->memory, 64 * (size_t)MIB);
+    options->memory = options->shares_memory_with != NULL
+                          ? options->shares_memory_with->memory->budget.limit
+                          : or_default(options->memory, 64 * (size_t)MIB);
 }
 
-/* What options say together, with the defaults put in: what one of them promises, another must not make impossible. max_frame_size may be more than max_message_size: a
- * frame is measured as it was sent, and compressing makes some messages longer. */
+/* What options say together, with the defaults put in: what one of them promises, another must not
+ * make impossible. max_frame_size may be more than max_message_size: a frame is measured as it was
+ * sent, and compressing makes some messages longer. */
 static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
     size_t collected = options->events.message != NULL ? options->max_message_size : 0;
     const struct uvh_option_range ranges[] = {
-        {"low_watermark",         options->low_watermark,         0,                                      options->high_watermark, "bytes (high_watermark)"   },
-        {"high_watermark",        options->high_watermark,        0,                                      options->max_queue_size, "bytes (max_queue_size)"   },
-        {"memory",                options->memory,                collected,                              SIZE_MAX,                "bytes (max_message_size)" },
-        {"memory_per_connection", options->memory_per_connection, dedicated ? uvh_ws_deflate_least() : 0,
-         SIZE_MAX,                                                                                                                 "bytes (windows of 9 bits)"},
+        {"low_watermark", options->low_watermark, 0, options->high_watermark,
+         "bytes (high_watermark)"},
+        {"high_watermark", options->high_watermark, 0, options->max_queue_size,
+         "bytes (max_queue_size)"},
+        {"memory", options->memory, collected, SIZE_MAX, "bytes (max_message_size)"},
+        {"memory_per_connection", options->memory_per_connection,
+         dedicated ? uvh_ws_deflate_least() : 0, SIZE_MAX, "bytes (windows of 9 bits)"},
     };
     return uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
 }
@@ -163,7 +174,8 @@ int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *mess
     put_defaults(&complete);
     const struct uvh_ws_accept_rules rules = rules_of(options);
     err = check_together(&complete, message, size);
-    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
+    return err != 0 ? err
+                    : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
 }
 
 static const char *const *copy_list(struct uvh_owned *owned, const char *const *list, bool *failed)
@@ -200,13 +212,15 @@ static void endpoint_free(void *arg)
 }
 
 /* Everything but what is allocated. */
-static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *server, size_t workers)
+static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *server,
+                   size_t workers)
 {
     const uvhttp_websocket_options_t *options = &endpoint->options;
     endpoint->server = server;
-    endpoint->from_clients = (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
-                                                   .max_fragments = (uint32_t)options->max_fragments,
-                                                   .from_client = true};
+    endpoint->from_clients =
+        (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
+                              .max_fragments = (uint32_t)options->max_fragments,
+                              .from_client = true};
     endpoint->from_servers = endpoint->from_clients;
     endpoint->from_servers.from_client = false;
     endpoint->accept = rules_of(options);
@@ -214,7 +228,8 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
         .allocator = endpoint->allocator,
         .compression = options->compression,
         .level = options->compression_level == 0 ? DEFAULT_LEVEL : options->compression_level,
-        .shared_level = options->compression_level == 0 ? DEFAULT_LEVEL_FOR_MANY : options->compression_level,
+        .shared_level =
+            options->compression_level == 0 ? DEFAULT_LEVEL_FOR_MANY : options->compression_level,
         .window_bits = options->window_bits,
         .max_ratio = options->max_ratio,
         .memory_per_connection = options->memory_per_connection,
@@ -231,7 +246,8 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 }
 
 int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
-                                  const uvhttp_websocket_options_t *options, char *message, size_t size)
+                                  const uvhttp_websocket_options_t *options, char *message,
+                                  size_t size)
 {
     if (out == NULL)
         return UVHTTP_EINVAL;
@@ -283,8 +299,8 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
     char message[256] = "";
     int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof(message));
     if (message[0] != '\0')
-        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s", pattern != NULL ? pattern : "",
-                          message);
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s",
+                          pattern != NULL ? pattern : "", message);
     if (err != 0)
         return err;
     /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
@@ -316,7 +332,8 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
     if (err == 0 && ws == NULL)
         err = UVHTTP_ENOMEM;
     if (err == 0)
-        err = uvhttp_response_upgrade(response, "websocket", &uvh_websocket_stream_events, ws, &ws->stream);
+        err = uvhttp_response_upgrade(response, "websocket", &uvh_websocket_stream_events, ws,
+                                      &ws->stream);
     if (err != 0) {
         if (ws != NULL)
             uvh_websocket_discard(ws);
@@ -351,8 +368,8 @@ static int agree(struct uvhttp_websocket_endpoint *endpoint, uvhttp_request_t *r
     return err;
 }
 
-int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_response_t *response, void *data,
-                            uvhttp_websocket_t **ws)
+int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_response_t *response,
+                            void *data, uvhttp_websocket_t **ws)
 {
     struct uvh_ws_accepted accepted;
     struct uvh_ws_refusal refusal;
@@ -372,7 +389,8 @@ static int refuse(uvhttp_response_t *response, int err)
     return uvhttp_response_send_text(response, 403, "This WebSocket does not admit you.\n");
 }
 
-int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                    void *arg)
 {
     struct uvhttp_websocket_endpoint *endpoint = arg;
     if (endpoint == NULL)
@@ -401,7 +419,8 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
 
 /* ---- numbers ---- */
 
-void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint, uvhttp_websocket_stats_t *stats)
+void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint,
+                                 uvhttp_websocket_stats_t *stats)
 {
     if (stats == NULL)
         return;
@@ -418,6 +437,6 @@ void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint, uv
         stats->messages_sent += uvh_counter_read(&worker->messages_sent);
         stats->dropped += uvh_counter_read(&worker->dropped);
     }
-    stats->memory = atomic_load_explicit((atomic_size_t *)(uintptr_t)&endpoint->memory->budget.taken,
-                                         memory_order_relaxed);
+    stats->memory = atomic_load_explicit(
+        (atomic_size_t *)(uintptr_t)&endpoint->memory->budget.taken, memory_order_relaxed);
 }

@@ -11,7 +11,8 @@ enum { WINDOWS_LEAVE = 4 /* a part of so many, for messages */ };
 
 /* ---- what they live on ---- */
 
-struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, size_t limit, bool passing)
+struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, size_t limit,
+                                        bool passing)
 {
     struct uvh_ws_memory *memory = uvh_alloc_zero(allocator, sizeof(*memory));
     if (memory == NULL)
@@ -37,7 +38,8 @@ void uvh_ws_memory_unref(struct uvh_ws_memory *memory)
         uvh_free(memory->allocator, memory);
 }
 
-bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message, struct uvh_ws_memory *memory)
+bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message,
+                                  struct uvh_ws_memory *memory)
 {
     struct uvh_ws_memory *before = atomic_load_explicit(&message->memory, memory_order_acquire);
     if (!before->passing)
@@ -45,7 +47,8 @@ bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message, stru
     if (!uvh_budget_take(&memory->budget, message->size))
         return false;
     uvh_ws_memory_ref(memory);
-    if (!atomic_compare_exchange_strong(&message->memory, &before, memory)) /* another worker was faster */
+    /* another worker was faster */
+    if (!atomic_compare_exchange_strong(&message->memory, &before, memory))
         before = memory;
     uvh_budget_give(&before->budget, message->size);
     uvh_ws_memory_unref(before);
@@ -91,10 +94,10 @@ static bool is_compressing(const struct uvhttp_websocket_endpoint *endpoint)
     return false;
 }
 
-struct uvhttp_websocket_message *uvh_websocket_message_make(struct uvh_ws_memory *memory,
-                                                            struct uvhttp_websocket_endpoint *compressor,
-                                                            uvhttp_websocket_kind_t kind, const void *data,
-                                                            size_t size)
+struct uvhttp_websocket_message *
+uvh_websocket_message_make(struct uvh_ws_memory *memory,
+                           struct uvhttp_websocket_endpoint *compressor,
+                           uvhttp_websocket_kind_t kind, const void *data, size_t size)
 {
     struct uvh_ws_frame frame = {.opcode = (uint8_t)kind, .last = true, .length = size};
     char head[UVH_WS_HEAD_MAX], compressed_head[UVH_WS_HEAD_MAX];
@@ -133,13 +136,13 @@ struct uvhttp_websocket_message *uvh_websocket_message_make(struct uvh_ws_memory
 }
 
 uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint,
-                                                         uvhttp_websocket_kind_t kind, const void *data,
-                                                         size_t size)
+                                                         uvhttp_websocket_kind_t kind,
+                                                         const void *data, size_t size)
 {
     if (endpoint == NULL || !uvh_websocket_message_fits(kind, data, size))
         return NULL;
-    return uvh_websocket_message_make(endpoint->memory, is_compressing(endpoint) ? endpoint : NULL, kind,
-                                      data, size);
+    return uvh_websocket_message_make(endpoint->memory, is_compressing(endpoint) ? endpoint : NULL,
+                                      kind, data, size);
 }
 
 void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message)

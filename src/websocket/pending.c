@@ -1,4 +1,5 @@
-/* What waits for a peer that does not read: in the stream the rest of one write, behind it the connection's queue. The limits of both, their budget, and how they leave. */
+/* What waits for a peer that does not read: in the stream the rest of one write, behind it the
+ * connection's queue. The limits of both, their budget, and how they leave. */
 #include "websocket/websocket.h"
 
 #include <uvhttp/error.h>
@@ -23,7 +24,8 @@ bool uvh_websocket_charge(struct uvhttp_websocket *ws)
     if (blocked < ws->charged) {
         uvh_budget_give(budget, ws->charged - blocked);
     } else if (!uvh_budget_take(budget, blocked - ws->charged)) {
-        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "memory for what waits is used up");
+        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
+                                 "memory for what waits is used up");
         uvhttp_stream_close(ws->stream);
         return false;
     }
@@ -54,7 +56,8 @@ int uvh_websocket_taken(struct uvhttp_websocket *ws)
     if (UVH_UNLIKELY(ws->stream == NULL)) /* it broke when it was to be told of room */
         return UVHTTP_EGONE;
     uvh_websocket_moved(ws);
-    return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0 : await_room(ws);
+    return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0
+                                                                                   : await_room(ws);
 }
 
 int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_message)
@@ -81,10 +84,11 @@ int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_me
     return await_room(ws);
 }
 
-int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message, bool compressed)
+int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message,
+                       bool compressed)
 {
-    if (ws->queue == NULL &&
-        (ws->queue = uvh_ws_queue_new(ws->worker->endpoint->allocator, ws->worker->endpoint->memory)) == NULL)
+    if (ws->queue == NULL && (ws->queue = uvh_ws_queue_new(ws->worker->endpoint->allocator,
+                                                           ws->worker->endpoint->memory)) == NULL)
         return UVHTTP_ENOMEM;
     int err = uvh_ws_queue_push(ws->queue, message, compressed);
     if (err == 0) {
@@ -100,7 +104,8 @@ void uvh_websocket_pump(struct uvhttp_websocket *ws)
 {
     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS];
     while (ws->queue != NULL && ws->queue->count > 0) {
-        size_t count = uvh_ws_queue_areas(ws->queue, areas, UVHTTP_STREAM_MAX_AREAS, SLICE), bytes = 0;
+        size_t count = uvh_ws_queue_areas(ws->queue, areas, UVHTTP_STREAM_MAX_AREAS, SLICE),
+               bytes = 0;
         for (size_t i = 0; i < count; i++)
             bytes += areas[i].length;
         int err = uvhttp_stream_write_areas(ws->stream, areas, count);

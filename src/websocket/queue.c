@@ -39,7 +39,8 @@ static struct uvh_ws_queue_entry *ring_new(const struct uvh_ws_queue *queue, siz
     return entries;
 }
 
-struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_ws_memory *memory)
+struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator,
+                                      struct uvh_ws_memory *memory)
 {
     struct uvh_ws_queue *queue = uvh_alloc_zero(allocator, sizeof(*queue));
     if (queue == NULL)
@@ -81,7 +82,8 @@ static int grow(struct uvh_ws_queue *queue)
     return 0;
 }
 
-int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed)
+int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message,
+                      bool compressed)
 {
     if ((queue->count == queue->capacity && grow(queue) != 0) ||
         !uvh_websocket_message_settle(message, queue->memory))
@@ -96,7 +98,8 @@ int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_messag
     return 0;
 }
 
-size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *areas, size_t most, size_t limit)
+size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *areas, size_t most,
+                          size_t limit)
 {
     size_t count = 0, bytes = 0;
     for (; count < most && count < queue->count && bytes < limit; count++) {
@@ -113,7 +116,8 @@ size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *area
     return count;
 }
 
-/* The entry at `index` leaves the queue, and those on the shorter side of it move: a peer that does not read and pings has its pongs behind all that waits. */
+/* The entry at `index` leaves the queue, and those on the shorter side of it move: a peer that does
+ * not read and pings has its pongs behind all that waits. */
 static void remove_at(struct uvh_ws_queue *queue, uint32_t index)
 {
     struct uvhttp_websocket_message *message = at(queue, index)->message;

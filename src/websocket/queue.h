@@ -1,6 +1,8 @@
-/* What waits for a peer that does not read: messages in order, the first of which may have left in part.
+/* What waits for a peer that does not read: messages in order, the first of which may have left in
+ * part.
  *
- * Always true: a queue holds a reference of each message; who pushes has looked at the limits; removing one moves the entries on its shorter side. Called by send.c. */
+ * Always true: a queue holds a reference of each message; who pushes has looked at the limits;
+ * removing one moves the entries on its shorter side. Called by send.c. */
 #ifndef UVH_WEBSOCKET_QUEUE_H
 #define UVH_WEBSOCKET_QUEUE_H
 
@@ -33,15 +35,19 @@ struct uvh_ws_queue {
 };
 
 /* Its ring is in the budget of `memory`, which outlives it. NULL when that or memory ran out. */
-struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator, struct uvh_ws_memory *memory);
+struct uvh_ws_queue *uvh_ws_queue_new(const uvhttp_allocator_t *allocator,
+                                      struct uvh_ws_memory *memory);
 /* Drops the references. NULL is fine. */
 void uvh_ws_queue_free(struct uvh_ws_queue *queue);
 
-/* Takes a reference, and has the message in its budget unless it is in that of another queue. UVHTTP_ENOMEM: it does not wait. */
-int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message, bool compressed);
+/* Takes a reference, and has the message in its budget unless it is in that of another queue.
+ * UVHTTP_ENOMEM: it does not wait. */
+int uvh_ws_queue_push(struct uvh_ws_queue *queue, struct uvhttp_websocket_message *message,
+                      bool compressed);
 
 /* Areas of what waits first, up to `most` areas and about `limit` bytes. Returns how many. */
-size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *areas, size_t most, size_t limit);
+size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *areas, size_t most,
+                          size_t limit);
 
 /* So many of these bytes have left. */
 void uvh_ws_queue_advance(struct uvh_ws_queue *queue, size_t bytes);

@@ -25,9 +25,10 @@ void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_asse
     uvh_free(endpoint->allocator, assembly);
 }
 
-/* Appends to what has been collected. Memory grows with what has come, never with what was announced. 0, UVHTTP_EFULL (the budget), UVHTTP_ENOMEM. */
-static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place, const char *data,
-                        size_t size)
+/* Appends to what has been collected. Memory grows with what has come, never with what was
+ * announced. 0, UVHTTP_EFULL (the budget), UVHTTP_ENOMEM. */
+static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place,
+                        const char *data, size_t size)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     if (*place == NULL && (*place = uvh_alloc_zero(endpoint->allocator, sizeof(**place))) == NULL)
@@ -57,7 +58,8 @@ static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **pl
     return 0;
 }
 
-/* False when the peer sends more often than it may: a bucket as one number, the moment at which it is full again. */
+/* False when the peer sends more often than it may: a bucket as one number, the moment at which it
+ * is full again. */
 static bool within_rate(struct uvhttp_websocket *ws)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
@@ -78,8 +80,8 @@ static void give_message(struct uvhttp_websocket *ws, const char *data, size_t s
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     uvh_counter_add(&ws->worker->messages_received, 1);
     if (!ws->told)
-        options->events.message(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY, data, size,
-                                options->arg);
+        options->events.message(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY,
+                                data, size, options->arg);
 }
 
 static void fail_for(struct uvhttp_websocket *ws, int err)
@@ -94,13 +96,15 @@ static void fail_for(struct uvhttp_websocket *ws, int err)
     default:
         uvhttp_server_log(ws->worker->endpoint->server, UVHTTP_LOG_WARNING,
                           "websocket: no memory for a message: %s",
-                          err == UVHTTP_EFULL ? "the endpoint's `memory` is used up" : uvhttp_strerror(err));
+                          err == UVHTTP_EFULL ? "the endpoint's `memory` is used up"
+                                              : uvhttp_strerror(err));
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the message");
         break;
     }
 }
 
-/* Bytes of a message as its sender meant them. `last`: the message ends with them. False when the connection has failed. */
+/* Bytes of a message as its sender meant them. `last`: the message ends with them. False when the
+ * connection has failed. */
 static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t size, bool last)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
@@ -109,7 +113,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     if (!ws->closing_timer) /* talking does not keep what is to end */
         uvh_websocket_moved(ws);
     if (UVH_UNLIKELY(ws->message_size > options->max_message_size)) {
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG, "the message is larger than max_message_size");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG,
+                           "the message is larger than max_message_size");
         return false;
     }
     if (ws->text) {
@@ -123,8 +128,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
         if (last)
             uvh_counter_add(&ws->worker->messages_received, 1);
         if ((size > 0 || last) && !ws->told)
-            options->events.piece(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY, data, size,
-                                  last, options->arg);
+            options->events.piece(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY,
+                                  data, size, last, options->arg);
         return true;
     }
     if (whole) {
@@ -145,7 +150,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     return true;
 }
 
-/* Goes on with the piece that was begun, to its end or until its user pauses: then the rest stays as it came, since a little may become much. */
+/* Goes on with the piece that was begun, to its end or until its user pauses: then the rest stays
+ * as it came, since a little may become much. */
 static void expand_on(struct uvhttp_websocket *ws)
 {
     struct uvh_ws_worker *worker = ws->worker;
@@ -172,7 +178,8 @@ static void expand(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
         fail_for(ws, UVHTTP_ENOMEM);
         return;
     }
-    int err = uvh_ws_deflate_begin(ws->deflate, &worker->deflate, event->data, event->size, event->last);
+    int err =
+        uvh_ws_deflate_begin(ws->deflate, &worker->deflate, event->data, event->size, event->last);
     if (err != 0) {
         fail_for(ws, err);
         return;
@@ -182,7 +189,8 @@ static void expand(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
     expand_on(ws);
 }
 
-/* Bytes at the end of those before `data` that are left of the piece, because its user has paused. */
+/* Bytes at the end of those before `data` that are left of the piece, because its user has
+ * paused. */
 static size_t left_to_expand(const struct uvhttp_websocket *ws)
 {
     return UVH_UNLIKELY(ws->expanding) && ws->paused ? uvh_ws_deflate_left(ws->deflate) : 0;
@@ -201,7 +209,8 @@ static void on_piece(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
 {
     if (event->first) {
         if (!within_rate(ws)) {
-            uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_POLICY_VIOLATION, "more messages than max_message_rate");
+            uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_POLICY_VIOLATION,
+                               "more messages than max_message_rate");
             return;
         }
         ws->message_size = 0;
@@ -218,7 +227,8 @@ static void on_control(struct uvhttp_websocket *ws, const struct uvh_ws_event *e
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     if (!within_rate(ws)) {
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_POLICY_VIOLATION, "more frames than max_message_rate");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_POLICY_VIOLATION,
+                           "more frames than max_message_rate");
         return;
     }
     if (event->kind == UVH_WS_EVENT_PONG) {
@@ -226,7 +236,8 @@ static void on_control(struct uvhttp_websocket *ws, const struct uvh_ws_event *e
             options->events.pong(ws, event->data, event->size, options->arg);
         return;
     }
-    /* The latest may answer all (RFC 6455 section 5.5.3), so a peer that does not read has no more than one waiting. */
+    /* The latest may answer all (RFC 6455 section 5.5.3), so a peer that does not read has no more
+     * than one waiting. */
     if (!ws->close_sent) {
         if (ws->queue != NULL && ws->pong_waits)
             uvh_ws_queue_drop_pong(ws->queue);
@@ -245,7 +256,8 @@ static bool is_reading(const struct uvhttp_websocket *ws)
 void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    const struct uvh_ws_rules *rules = ws->client ? &endpoint->from_servers : &endpoint->from_clients;
+    const struct uvh_ws_rules *rules =
+        ws->client ? &endpoint->from_servers : &endpoint->from_clients;
     struct uvh_ws_event event;
     uvh_websocket_hold(ws);
     uvh_websocket_heard(ws);
@@ -292,7 +304,8 @@ void uvhttp_websocket_pause(uvhttp_websocket_t *ws)
     uvhttp_stream_pause(ws->stream);
 }
 
-/* In a turn of its own, since whoever resumes may be in the middle of another connection's message. */
+/* In a turn of its own, since whoever resumes may be in the middle of another connection's
+ * message. */
 static void take_kept(uvhttp_server_t *server, size_t worker, void *arg)
 {
     struct uvhttp_websocket *ws = arg;

@@ -1,7 +1,8 @@
 /* Sending: a message goes to the stream at once, and to the queue when the socket does not take it.
  *
- * The stream copies what a socket leaves of one write, so no write is longer than SLICE, and nothing is written behind what was refused: what waits, waits
- * in the connection's queue (pending.c), where it is a message that can be counted, dropped and shared. */
+ * The stream copies what a socket leaves of one write, so no write is longer than SLICE, and
+ * nothing is written behind what was refused: what waits, waits in the connection's queue
+ * (pending.c), where it is a message that can be counted, dropped and shared. */
 #include "websocket/websocket.h"
 
 #include <string.h>
@@ -32,13 +33,15 @@ enum frame_class {
 /* The peer waits for the rest of a frame. */
 static int break_off(struct uvhttp_websocket *ws)
 {
-    uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the rest of a frame");
+    uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
+                             "no memory for the rest of a frame");
     uvhttp_stream_close(ws->stream);
     return UVHTTP_EGONE;
 }
 
-/* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue. The rest of a frame that has begun is no matter for the limit of the queue but for the budget: so one for which
- * nobody had to wait may be larger than that limit. */
+/* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue.
+ * The rest of a frame that has begun is no matter for the limit of the queue but for the budget: so
+ * one for which nobody had to wait may be larger than that limit. */
 static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_slice_t payload,
                        enum frame_class class)
 {
@@ -47,9 +50,7 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
         while (sent < size) {
             size_t behind = sent < head.length ? 0 : sent - head.length;
             size_t count = payload.length - behind < SLICE ? payload.length - behind : SLICE;
-            uvhttp_slice_t areas[2] = {
-                head, {payload.base + behind, count}
-            };
+            uvhttp_slice_t areas[2] = {head, {payload.base + behind, count}};
             int err = sent == 0 ? uvhttp_stream_write_areas(ws->stream, areas, 2)
                                 : uvhttp_stream_write(ws->stream, areas[1].base, count);
             if (err == UVHTTP_EGONE || (err == UVHTTP_ENOMEM && sent == 0))
@@ -63,12 +64,13 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
         if (UVH_LIKELY(sent == size))
             return 0;
     }
-    int err = sent > 0 || class == CONTROL ? 0 : uvh_websocket_make_room(ws, size, class <= IN_WINDOW);
+    int err =
+        sent > 0 || class == CONTROL ? 0 : uvh_websocket_make_room(ws, size, class <= IN_WINDOW);
     if (err != 0)
         return err;
     size_t of_head = sent < head.length ? head.length - sent : 0;
-    struct uvhttp_websocket_message *message =
-        uvh_websocket_message_of(ws->worker->endpoint->memory, size - sent, class == DROPPABLE && sent == 0);
+    struct uvhttp_websocket_message *message = uvh_websocket_message_of(
+        ws->worker->endpoint->memory, size - sent, class == DROPPABLE && sent == 0);
     if (message != NULL) {
         message->pong = class == CONTROL && (head.base[0] & 0x0f) == UVH_WS_PONG;
         memcpy(message->bytes, head.base + (head.length - of_head), of_head);
@@ -80,7 +82,8 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
     return err != 0 && sent > 0 ? break_off(ws) : err;
 }
 
-/* As a client: masked with a number that the sender of the payload cannot know (RFC 6455 section 10.3). */
+/* As a client: masked with a number that the sender of the payload cannot know (RFC 6455 section
+ * 10.3). */
 static int write_masked(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, const void *data,
                         enum frame_class class)
 {
@@ -118,8 +121,8 @@ static int send_frame(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, c
 
 /* ---- messages ---- */
 
-static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t kind, const void *data,
-                      size_t size)
+static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t kind,
+                      const void *data, size_t size)
 {
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
@@ -134,7 +137,8 @@ static void compress(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, co
         return;
     worker->out.length = 0;
     worker->out.failed = false;
-    if (!uvh_ws_deflate_message(ws->deflate, &worker->deflate, *data, (size_t)frame->length, &worker->out))
+    if (!uvh_ws_deflate_message(ws->deflate, &worker->deflate, *data, (size_t)frame->length,
+                                &worker->out))
         return;
     frame->compressed = true;
     frame->length = worker->out.length;
@@ -152,14 +156,16 @@ static void trim(struct uvh_bytes *out)
     uvh_bytes_init(out, allocator, maximum);
 }
 
-int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const void *data, size_t size)
+int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const void *data,
+                          size_t size)
 {
     struct uvh_ws_worker *worker = ws->worker;
     struct uvh_ws_frame frame = {.opcode = (uint8_t)kind, .last = true, .length = size};
     int err = check_open(ws, kind, data, size);
     if (err != 0)
         return err;
-    /* What cannot be taken however small it becomes is not compressed. Nobody's place is made free for what may turn out not to fit. */
+    /* What cannot be taken however small it becomes is not compressed. Nobody's place is made free
+     * for what may turn out not to fit. */
     if (ws->queue != NULL && worker->endpoint->options.slow != UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST) {
         err = uvh_websocket_make_room(ws, LEAST_FRAME, true);
         if (err != 0)
@@ -192,8 +198,8 @@ int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text)
                         : uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
 }
 
-int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const void *data,
-                                size_t size, bool last)
+int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
+                                const void *data, size_t size, bool last)
 {
     struct uvh_ws_worker *worker = ws->worker;
     bool first = !ws->sending_pieces;
@@ -201,14 +207,16 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
         .opcode = first ? (uint8_t)kind : UVH_WS_CONTINUATION, .last = last, .length = size};
     if (!uvh_websocket_is_open(ws))
         return UVHTTP_EGONE;
-    if ((kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY) || (data == NULL && size > 0))
+    if ((kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY) ||
+        (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     if (!first && ws->sending_text != (kind == UVHTTP_WEBSOCKET_TEXT))
         return UVHTTP_EINVAL;
     struct uvh_utf8 sent = first ? (struct uvh_utf8){0} : ws->sent_utf8;
     if (first)
         ws->sending_text = kind == UVHTTP_WEBSOCKET_TEXT;
-    if (ws->sending_text && (!uvh_utf8_check(&sent, data, size) || (last && !uvh_utf8_complete(&sent))))
+    if (ws->sending_text &&
+        (!uvh_utf8_check(&sent, data, size) || (last && !uvh_utf8_complete(&sent))))
         return UVHTTP_EINVAL;
     uvh_websocket_hold(ws);
     int err = send_frame(ws, &frame, data, PART);
@@ -228,14 +236,16 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
 /* ---- messages for many ---- */
 
 /* Whether the peer gets the compressed one. */
-static bool gets_compressed(const struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+static bool gets_compressed(const struct uvhttp_websocket *ws,
+                            const struct uvhttp_websocket_message *message)
 {
     return ws->deflate != NULL && message->compressed_size > 0 &&
            uvh_ws_deflate_understands(ws->deflate, message->window_bits);
 }
 
 /* The frame that goes out now. */
-static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws,
+                                const struct uvhttp_websocket_message *message)
 {
     bool compressed = gets_compressed(ws, message);
     if (compressed)
@@ -243,12 +253,14 @@ static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws, const struct uvhttp
     return uvh_websocket_message_frame(message, compressed);
 }
 
-static size_t size_for(const struct uvhttp_websocket *ws, const struct uvhttp_websocket_message *message)
+static size_t size_for(const struct uvhttp_websocket *ws,
+                       const struct uvhttp_websocket_message *message)
 {
     return uvh_websocket_message_frame(message, gets_compressed(ws, message)).length;
 }
 
-/* Nothing waits: by slices as far as the peer takes them, so that only what has to wait needs the endpoint's memory. The queue knows how far it has left. */
+/* Nothing waits: by slices as far as the peer takes them, so that only what has to wait needs the
+ * endpoint's memory. The queue knows how far it has left. */
 static int begin_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     bool compressed = gets_compressed(ws, message);
@@ -289,7 +301,8 @@ static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message 
 static int send_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     int err = UVHTTP_EFULL;
-    if (ws->queue == NULL && size_for(ws, message) <= SLICE && uvhttp_stream_blocked(ws->stream) == 0) {
+    if (ws->queue == NULL && size_for(ws, message) <= SLICE &&
+        uvhttp_stream_blocked(ws->stream) == 0) {
         uvhttp_slice_t frame = frame_for(ws, message);
         err = uvhttp_stream_write(ws->stream, frame.base, frame.length);
     }
@@ -319,10 +332,11 @@ int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_messa
     return err;
 }
 
-/* Frames that leave with one call, at most SLICE bytes: as areas, or behind one another in the worker's scratch when these are too many. That is free here: this is called by no connection's receiving. Returns how
- * many messages, with the areas in `*used`. */
-static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages, size_t count,
-                     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS], size_t *used)
+/* Frames that leave with one call, at most SLICE bytes: as areas, or behind one another in the
+ * worker's scratch when these are too many. That is free here: this is called by no connection's
+ * receiving. Returns how many messages, with the areas in `*used`. */
+static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages,
+                     size_t count, uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS], size_t *used)
 {
     struct uvh_ws_worker *worker = ws->worker;
     size_t bytes = 0, several = 0;
@@ -350,12 +364,13 @@ static void miss(struct uvhttp_websocket *ws, size_t count)
 {
     uvh_counter_add(&ws->worker->dropped, count);
     if (ws->worker->endpoint->options.slow == UVHTTP_WEBSOCKET_SLOW_CLOSE)
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "memory for what waits is used up");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
+                           "memory for what waits is used up");
 }
 
 /* With one call of the system for all, when they fit into one. */
-void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages,
-                             size_t count)
+void uvh_websocket_send_many(struct uvhttp_websocket *ws,
+                             uvhttp_websocket_message_t *const *messages, size_t count)
 {
     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS];
     struct uvh_ws_worker *worker = ws->worker;
@@ -391,15 +406,15 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_messa
 
 /* ---- control frames ---- */
 
-int uvh_websocket_send_control(struct uvhttp_websocket *ws, enum uvh_ws_opcode opcode, const void *data,
-                               size_t size)
+int uvh_websocket_send_control(struct uvhttp_websocket *ws, enum uvh_ws_opcode opcode,
+                               const void *data, size_t size)
 {
     struct uvh_ws_frame frame = {.opcode = (uint8_t)opcode, .last = true, .length = size};
     return send_frame(ws, &frame, data, CONTROL);
 }
 
-void uvh_websocket_send_close(struct uvhttp_websocket *ws, unsigned code, const char *reason, size_t length,
-                              bool at_once)
+void uvh_websocket_send_close(struct uvhttp_websocket *ws, unsigned code, const char *reason,
+                              size_t length, bool at_once)
 {
     char payload[UVH_WS_CONTROL_MAX] = {(char)(code >> 8), (char)(code & 255)};
     size_t size = code == 0 || code == UVHTTP_WEBSOCKET_NO_STATUS ? 0 : 2;

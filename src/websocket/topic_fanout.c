@@ -1,4 +1,5 @@
-/* Parcels lie in one array, those of a member are a chain through it: so a turn allocates nothing once the array has grown, and it is emptied by a number. */
+/* Parcels lie in one array, those of a member are a chain through it: so a turn allocates nothing
+ * once the array has grown, and it is emptied by a number. */
 #include "websocket/topic_fanout.h"
 
 #include <uvhttp/error.h>
@@ -8,7 +9,8 @@
 
 enum {
     MOST_PARCELS =
-        1 << 18, /* that wait to be sent together, 4 MiB; or one for every member, if these are more */
+        /* that wait to be sent together, 4 MiB; or one for every member, if these are more */
+    1 << 18,
     KEPT_PARCELS = 1 << 12, /* beyond one for every member, between turns */
     USUAL_COUNT = 64,       /* messages for one member in a turn for which the stack has room */
 };

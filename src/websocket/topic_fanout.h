@@ -1,8 +1,11 @@
-/* Messages on their way from a worker's tree to its subscribers: collected first, then each subscriber gets all of its own with one call.
+/* Messages on their way from a worker's tree to its subscribers: collected first, then each
+ * subscriber gets all of its own with one call.
  *
- * Collecting calls nobody, so the tree may be walked; sending may close connections and run users' code, and walks nothing but a list that those take themselves out of.
+ * Collecting calls nobody, so the tree may be walked; sending may close connections and run users'
+ * code, and walks nothing but a list that those take themselves out of.
  *
- * Always true: there is room for one message to every member, so collecting one behind a sending cannot fail. One thread. Called by topics.c and topics_publish.c. */
+ * Always true: there is room for one message to every member, so collecting one behind a sending
+ * cannot fail. One thread. Called by topics.c and topics_publish.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_FANOUT_H
 #define UVH_WEBSOCKET_TOPIC_FANOUT_H
 
@@ -50,7 +53,8 @@ int uvh_topic_fanout_join(struct uvh_topic_fanout *fanout, struct uvh_topic_memb
 /* It goes; what waits for it is forgotten. */
 void uvh_topic_fanout_leave(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member);
 
-/* Makes room for one more message to every member. False when it is to be sent first what was collected, since memory ran out or it is much. */
+/* Makes room for one more message to every member. False when it is to be sent first what was
+ * collected, since memory ran out or it is much. */
 bool uvh_topic_fanout_room(struct uvh_topic_fanout *fanout);
 
 /* A message for a member; there is room. */

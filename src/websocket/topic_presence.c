@@ -1,4 +1,5 @@
-/* An entry goes with its last reference, and may have no connection before: while the user is told that the last one has gone. */
+/* An entry goes with its last reference, and may have no connection before: while the user is told
+ * that the last one has gone. */
 #include "websocket/topic_presence.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 
-void uvh_topic_presence_init(struct uvh_topic_presence *presence, const uvhttp_allocator_t *allocator,
-                             uint64_t seed)
+void uvh_topic_presence_init(struct uvh_topic_presence *presence,
+                             const uvhttp_allocator_t *allocator, uint64_t seed)
 {
     presence->allocator = allocator;
     presence->seed = seed;
@@ -22,8 +23,8 @@ void uvh_topic_presence_release(struct uvh_topic_presence *presence)
     uvh_lock_destroy(&presence->lock);
 }
 
-static struct uvh_topic_present *find(struct uvh_topic_presence *presence, const char *pattern, size_t length,
-                                      uint64_t hash)
+static struct uvh_topic_present *find(struct uvh_topic_presence *presence, const char *pattern,
+                                      size_t length, uint64_t hash)
 {
     struct uvh_topic_link *link = uvh_topic_table_find(&presence->table, hash);
     for (; link != NULL; link = uvh_topic_table_same(link->next, hash)) {
@@ -34,8 +35,8 @@ static struct uvh_topic_present *find(struct uvh_topic_presence *presence, const
     return NULL;
 }
 
-static struct uvh_topic_present *find_or_add(struct uvh_topic_presence *presence, const char *pattern,
-                                             size_t length)
+static struct uvh_topic_present *find_or_add(struct uvh_topic_presence *presence,
+                                             const char *pattern, size_t length)
 {
     uint64_t hash = uvh_hash(pattern, length, presence->seed);
     struct uvh_topic_present *one = find(presence, pattern, length, hash);
@@ -52,8 +53,9 @@ static struct uvh_topic_present *find_or_add(struct uvh_topic_presence *presence
     return one;
 }
 
-struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *presence, const char *pattern,
-                                                   size_t length, size_t *count)
+struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *presence,
+                                                   const char *pattern, size_t length,
+                                                   size_t *count)
 {
     uvh_lock_acquire(&presence->lock);
     struct uvh_topic_present *one = find_or_add(presence, pattern, length);
@@ -67,7 +69,8 @@ struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *pr
     return one;
 }
 
-size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence, struct uvh_topic_present *present)
+size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence,
+                                struct uvh_topic_present *present)
 {
     uvh_lock_acquire(&presence->lock);
     size_t left = --present->count;
@@ -84,7 +87,8 @@ void uvh_topic_presence_hold(struct uvh_topic_presence *presence, struct uvh_top
     uvh_lock_release(&presence->lock);
 }
 
-void uvh_topic_presence_let_go(struct uvh_topic_presence *presence, struct uvh_topic_present *present)
+void uvh_topic_presence_let_go(struct uvh_topic_presence *presence,
+                               struct uvh_topic_present *present)
 {
     uvh_lock_acquire(&presence->lock);
     bool last = --present->refs == 0;
@@ -95,7 +99,8 @@ void uvh_topic_presence_let_go(struct uvh_topic_presence *presence, struct uvh_t
         uvh_free(presence->allocator, present);
 }
 
-size_t uvh_topic_presence_count(struct uvh_topic_presence *presence, const char *pattern, size_t length)
+size_t uvh_topic_presence_count(struct uvh_topic_presence *presence, const char *pattern,
+                                size_t length)
 {
     uvh_lock_acquire(&presence->lock);
     const struct uvh_topic_present *one =

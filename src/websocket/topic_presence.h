@@ -1,6 +1,8 @@
-/* How many connections have subscribed to a pattern on this machine, whatever their worker: one table behind a lock, which subscribing and unsubscribing take, and messages do not.
+/* How many connections have subscribed to a pattern on this machine, whatever their worker: one
+ * table behind a lock, which subscribing and unsubscribing take, and messages do not.
  *
- * Always true: the adapter is told of the first one and of the last one in the order in which they came and went, since that happens under the lock. Any thread. Called by topics.c. */
+ * Always true: the adapter is told of the first one and of the last one in the order in which they
+ * came and went, since that happens under the lock. Any thread. Called by topics.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_PRESENCE_H
 #define UVH_WEBSOCKET_TOPIC_PRESENCE_H
 
@@ -29,22 +31,27 @@ struct uvh_topic_presence {
     void *adapter;
 };
 
-void uvh_topic_presence_init(struct uvh_topic_presence *presence, const uvhttp_allocator_t *allocator,
-                             uint64_t seed);
+void uvh_topic_presence_init(struct uvh_topic_presence *presence,
+                             const uvhttp_allocator_t *allocator, uint64_t seed);
 /* Nobody is subscribed any more. */
 void uvh_topic_presence_release(struct uvh_topic_presence *presence);
 
 /* One more; `*count` with it. Holds a reference for the subscription. NULL when memory ran out. */
-struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *presence, const char *pattern,
-                                                   size_t length, size_t *count);
+struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *presence,
+                                                   const char *pattern, size_t length,
+                                                   size_t *count);
 
 /* One less; returns how many are left. The reference stays. */
-size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence, struct uvh_topic_present *present);
+size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence,
+                                struct uvh_topic_present *present);
 
 /* Whoever calls the user with the text has a reference of its own. */
-void uvh_topic_presence_hold(struct uvh_topic_presence *presence, struct uvh_topic_present *present);
-void uvh_topic_presence_let_go(struct uvh_topic_presence *presence, struct uvh_topic_present *present);
+void uvh_topic_presence_hold(struct uvh_topic_presence *presence,
+                             struct uvh_topic_present *present);
+void uvh_topic_presence_let_go(struct uvh_topic_presence *presence,
+                               struct uvh_topic_present *present);
 
-size_t uvh_topic_presence_count(struct uvh_topic_presence *presence, const char *pattern, size_t length);
+size_t uvh_topic_presence_count(struct uvh_topic_presence *presence, const char *pattern,
+                                size_t length);
 
 #endif

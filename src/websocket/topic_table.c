@@ -1,4 +1,5 @@
-/* Chains behind slots, one slot for each member on average. The table never shrinks: who has had so many members may have them again. */
+/* Chains behind slots, one slot for each member on average. The table never shrinks: who has had so
+ * many members may have them again. */
 #include "websocket/topic_table.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,8 @@
-/* A hash table whose members are embedded in what is found: adding fails never, for want of memory it only becomes slower.
+/* A hash table whose members are embedded in what is found: adding fails never, for want of memory
+ * it only becomes slower.
  *
- * Always true: a member is in at most one table, and stays at its address. Who looks something up compares the members of a hash itself. Called by topic_tree.c and topic_presence.c. */
+ * Always true: a member is in at most one table, and stays at its address. Who looks something up
+ * compares the members of a hash itself. Called by topic_tree.c and topic_presence.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_TABLE_H
 #define UVH_WEBSOCKET_TOPIC_TABLE_H
 
@@ -28,15 +30,18 @@ void uvh_topic_table_init(struct uvh_topic_table *table, const uvhttp_allocator_
 void uvh_topic_table_release(struct uvh_topic_table *table);
 
 /* The first member with this hash from here on, `link` included. */
-static inline struct uvh_topic_link *uvh_topic_table_same(struct uvh_topic_link *link, uint64_t hash)
+static inline struct uvh_topic_link *uvh_topic_table_same(struct uvh_topic_link *link,
+                                                          uint64_t hash)
 {
     while (link != NULL && link->hash != hash)
         link = link->next;
     return link;
 }
 
-/* The first member with this hash, NULL when there is none; the next one is uvh_topic_table_same(link->next, hash). */
-static inline struct uvh_topic_link *uvh_topic_table_find(const struct uvh_topic_table *table, uint64_t hash)
+/* The first member with this hash, NULL when there is none; the next one is
+ * uvh_topic_table_same(link->next, hash). */
+static inline struct uvh_topic_link *uvh_topic_table_find(const struct uvh_topic_table *table,
+                                                          uint64_t hash)
 {
     return uvh_topic_table_same(table->slots[hash & table->mask], hash);
 }

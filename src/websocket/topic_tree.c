@@ -1,5 +1,6 @@
-/* A match goes level by level: from all nodes that fit the levels so far to those of their children that fit the next one. Which these are is a chain through the nodes themselves, and a node has one
- * parent, so it is in the chain at most once. */
+/* A match goes level by level: from all nodes that fit the levels so far to those of their children
+ * that fit the next one. Which these are is a chain through the nodes themselves, and a node has
+ * one parent, so it is in the chain at most once. */
 #include "websocket/topic_tree.h"
 
 #include <string.h>
@@ -85,8 +86,8 @@ static struct uvh_topic_node *literal_child(const struct uvh_topic_tree *tree,
     return NULL;
 }
 
-static struct uvh_topic_node *child(const struct uvh_topic_tree *tree, const struct uvh_topic_node *parent,
-                                    struct level level)
+static struct uvh_topic_node *child(const struct uvh_topic_tree *tree,
+                                    const struct uvh_topic_node *parent, struct level level)
 {
     if (is_wild(level, '+'))
         return parent->plus;
@@ -120,7 +121,8 @@ static struct uvh_topic_node *add_child(struct uvh_topic_tree *tree, struct uvh_
     if (is_wild(level, '+'))
         parent->plus = node;
     else
-        uvh_topic_table_add(&tree->nodes, &node->link, level_hash(tree, level) ^ of_pointer(parent));
+        uvh_topic_table_add(&tree->nodes, &node->link,
+                            level_hash(tree, level) ^ of_pointer(parent));
     return node;
 }
 
@@ -146,7 +148,8 @@ static void prune(struct uvh_topic_tree *tree, struct uvh_topic_node *node)
 
 /* ---- subscriptions ---- */
 
-void uvh_topic_tree_init(struct uvh_topic_tree *tree, const uvhttp_allocator_t *allocator, uint64_t seed)
+void uvh_topic_tree_init(struct uvh_topic_tree *tree, const uvhttp_allocator_t *allocator,
+                         uint64_t seed)
 {
     *tree = (struct uvh_topic_tree){.allocator = allocator, .seed = seed};
     uvh_topic_table_init(&tree->nodes, allocator);
@@ -184,16 +187,18 @@ struct uvh_topic_subscription *uvh_topic_tree_find(struct uvh_topic_tree *tree,
     uint64_t hash = subscription_hash(node, subscriber);
     struct uvh_topic_link *link = uvh_topic_table_find(&tree->subscriptions, hash);
     for (; link != NULL; link = uvh_topic_table_same(link->next, hash)) {
-        struct uvh_topic_subscription *one = UVH_CONTAINER_OF(link, struct uvh_topic_subscription, link);
+        struct uvh_topic_subscription *one =
+            UVH_CONTAINER_OF(link, struct uvh_topic_subscription, link);
         if (one->node == node && one->subscriber == subscriber && one->below == below)
             return one;
     }
     return NULL;
 }
 
-/* The node in which a pattern ends, made where it is missing. NULL when memory ran out, and then there are no new ones. */
-static struct uvh_topic_node *make_path(struct uvh_topic_tree *tree, const char *pattern, size_t length,
-                                        bool *below)
+/* The node in which a pattern ends, made where it is missing. NULL when memory ran out, and then
+ * there are no new ones. */
+static struct uvh_topic_node *make_path(struct uvh_topic_tree *tree, const char *pattern,
+                                        size_t length, bool *below)
 {
     struct levels rest = levels_of(pattern, length);
     if (tree->root == NULL)
@@ -293,7 +298,8 @@ static struct uvh_topic_node *reach(const struct uvh_topic_tree *tree, struct uv
 }
 
 void uvh_topic_tree_match(struct uvh_topic_tree *tree, const char *topic, size_t length,
-                          void (*visit)(struct uvh_topic_subscriber *subscriber, void *arg), void *arg)
+                          void (*visit)(struct uvh_topic_subscriber *subscriber, void *arg),
+                          void *arg)
 {
     struct match match = {++tree->visits, visit, arg};
     struct levels rest = levels_of(topic, length);

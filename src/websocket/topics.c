@@ -1,4 +1,5 @@
-/* Topics and who has subscribed to them. A connection's subscriptions hang at the connection, which calls `gone` when it ends. */
+/* Topics and who has subscribed to them. A connection's subscriptions hang at the connection, which
+ * calls `gone` when it ends. */
 #include "websocket/topics.h"
 
 #include <string.h>
@@ -49,7 +50,8 @@ static void put_options(struct uvhttp_topics *topics, const uvhttp_topics_option
         topics->options.memory = DEFAULT_MEMORY;
 }
 
-int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvhttp_topics_options_t *options)
+int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
+                      const uvhttp_topics_options_t *options)
 {
     const uvhttp_allocator_t *allocator =
         options == NULL || options->allocator == NULL ? uvh_alloc_default() : options->allocator;
@@ -64,7 +66,8 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server, const uvht
         err = uvh_random_number(&seed);
     if (err != 0)
         return err;
-    if ((topics = uvh_alloc_zero(allocator, sizeof(*topics) + workers * sizeof(topics->workers[0]))) == NULL)
+    if ((topics = uvh_alloc_zero(allocator,
+                                 sizeof(*topics) + workers * sizeof(topics->workers[0]))) == NULL)
         return UVHTTP_ENOMEM;
     topics->allocator = allocator;
     topics->server = server;
@@ -95,7 +98,8 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
 {
     if (topics == NULL)
         return UVHTTP_ENOMEM;
-    if (functions == NULL || functions->publish == NULL || topics->presence.functions.publish != NULL)
+    if (functions == NULL || functions->publish == NULL ||
+        topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
     int err = uvh_check_not_frozen(topics->server); /* connections read it without a lock */
     if (err != 0)
@@ -105,7 +109,8 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
     return 0;
 }
 
-void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_cb presence, void *arg)
+void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_cb presence,
+                               void *arg)
 {
     if (topics == NULL)
         return;
@@ -115,7 +120,8 @@ void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_c
 
 /* ---- members ---- */
 
-static struct uvh_topic_member *member_of(const struct uvhttp_topics *topics, const uvhttp_websocket_t *ws)
+static struct uvh_topic_member *member_of(const struct uvhttp_topics *topics,
+                                          const uvhttp_websocket_t *ws)
 {
     struct uvh_topic_member *member = uvh_websocket_member(ws);
     while (member != NULL && member->worker->topics != topics)
@@ -124,7 +130,8 @@ static struct uvh_topic_member *member_of(const struct uvhttp_topics *topics, co
 }
 
 /* The subscription is gone when this returns, and the user is told, who may do anything. */
-static void unsubscribe(struct uvh_topics_worker *worker, struct uvh_topic_subscription *subscription)
+static void unsubscribe(struct uvh_topics_worker *worker,
+                        struct uvh_topic_subscription *subscription)
 {
     struct uvhttp_topics *topics = worker->topics;
     struct uvh_topic_present *present = subscription->presence;
@@ -185,8 +192,8 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
 
 /* ---- subscriptions ---- */
 
-static int check(const struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, const char *pattern,
-                 size_t *length)
+static int check(const struct uvhttp_topics *topics, const uvhttp_websocket_t *ws,
+                 const char *pattern, size_t *length)
 {
     if (topics == NULL)
         return UVHTTP_ENOMEM;
@@ -206,7 +213,8 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
         return err != 0 ? err : UVHTTP_EGONE;
     struct uvh_topics_worker *worker = &topics->workers[uvhttp_websocket_worker(ws)];
     struct uvh_topic_member *member = member_of(topics, ws);
-    if (member != NULL && uvh_topic_tree_find(&worker->tree, &member->subscriber, pattern, length) != NULL)
+    if (member != NULL &&
+        uvh_topic_tree_find(&worker->tree, &member->subscriber, pattern, length) != NULL)
         return 0;
     if (member != NULL && member->subscriber.count >= topics->options.max_subscriptions)
         return UVHTTP_EFULL;
@@ -217,7 +225,8 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
         uvh_topic_tree_add(&worker->tree, &member->subscriber, pattern, length);
     if (one == NULL)
         return UVHTTP_ENOMEM;
-    struct uvh_topic_present *present = uvh_topic_presence_enter(&topics->presence, pattern, length, &count);
+    struct uvh_topic_present *present =
+        uvh_topic_presence_enter(&topics->presence, pattern, length, &count);
     if (present == NULL) {
         uvh_topic_tree_remove(&worker->tree, one);
         return UVHTTP_ENOMEM;
@@ -231,7 +240,8 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
     return 0;
 }
 
-int uvhttp_websocket_unsubscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, const char *pattern)
+int uvhttp_websocket_unsubscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics,
+                                 const char *pattern)
 {
     size_t length;
     int err = check(topics, ws, pattern, &length);
@@ -240,7 +250,8 @@ int uvhttp_websocket_unsubscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics
     struct uvh_topics_worker *worker = &topics->workers[uvhttp_websocket_worker(ws)];
     const struct uvh_topic_member *member = member_of(topics, ws);
     struct uvh_topic_subscription *one =
-        member == NULL ? NULL : uvh_topic_tree_find(&worker->tree, &member->subscriber, pattern, length);
+        member == NULL ? NULL
+                       : uvh_topic_tree_find(&worker->tree, &member->subscriber, pattern, length);
     if (one == NULL)
         return UVHTTP_EINVAL;
     unsubscribe(worker, one);

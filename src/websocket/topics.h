@@ -1,10 +1,14 @@
-/* Topics as their own files see them. topics.c makes them and keeps subscriptions, topics_publish.c carries messages: from who publishes to a batch, from there to all workers, and by
- * topic_fanout.c to subscribers.
+/* Topics as their own files see them. topics.c makes them and keeps subscriptions, topics_publish.c
+ * carries messages: from who publishes to a batch, from there to all workers, and by topic_fanout.c
+ * to subscribers.
  *
- * A message published by a connection goes into its worker's batch, without a lock. A letter that the worker writes to itself ends the turn: the batch is put into the boxes of all
- * other workers, and taken apart here. Those that come from elsewhere are collected under a lock and take the same way from the first worker on.
+ * A message published by a connection goes into its worker's batch, without a lock. A letter that
+ * the worker writes to itself ends the turn: the batch is put into the boxes of all other workers,
+ * and taken apart here. Those that come from elsewhere are collected under a lock and take the same
+ * way from the first worker on.
  *
- * Always true: what belongs to a worker is touched on its thread only, but for its box. A batch does not change once others have it. */
+ * Always true: what belongs to a worker is touched on its thread only, but for its box. A batch
+ * does not change once others have it. */
 #ifndef UVH_WEBSOCKET_TOPICS_H
 #define UVH_WEBSOCKET_TOPICS_H
 
@@ -21,7 +25,8 @@
 struct uvh_topic_publication {
     struct uvh_topic_publication *next;
     uvhttp_websocket_message_t *message;
-    const uvhttp_websocket_t *publisher; /* is left out; compared with, and not looked at. NULL: nobody is */
+    /* is left out; compared with, and not looked at. NULL: nobody is */
+    const uvhttp_websocket_t *publisher;
     size_t length;
     char topic[];
 };
@@ -46,10 +51,11 @@ struct uvh_topics_worker {
     size_t index;
     struct uvh_topic_tree tree;
     struct uvh_topic_fanout fanout;
-    struct uvh_topic_batch
-        *batch; /* of this turn; NULL when nothing was published. While it is there, a letter is on its way */
-    struct uvh_topic_publication *collected; /* the last one of it that is in `fanout`; NULL: none */
-    char apart[64];                          /* what others write is not to slow this one down */
+    struct uvh_topic_batch *batch; /* of this turn; NULL when nothing was published. While it is
+                                      there, a letter is on its way */
+    /* the last one of it that is in `fanout`; NULL: none */
+    struct uvh_topic_publication *collected;
+    char apart[64]; /* what others write is not to slow this one down */
     struct uvh_lock lock;
     struct uvh_topic_mail *box; /* the following are under the lock */
     struct uvh_topic_mail *box_last;
@@ -63,20 +69,25 @@ struct uvhttp_topics {
     void *told_arg;
     struct uvh_topic_presence presence;
     struct uvh_ws_memory *memory; /* of messages until they have been sent or wait for somebody */
-    atomic_size_t members;        /* connections that have subscribed to anything so far, on all workers */
-    atomic_size_t compressing;    /* of these, with compression */
+    /* connections that have subscribed to anything so far, on all workers */
+    atomic_size_t members;
+    atomic_size_t compressing; /* of these, with compression */
     struct uvhttp_websocket_endpoint *_Atomic
-        compressor; /* of the first of those: how messages are compressed. NULL: there never was one */
+        /* of the first of those: how messages are compressed. NULL: there never was one */
+        compressor;
     struct uvh_lock lock;
     struct uvh_topic_batch *
-        elsewhere; /* published outside of connections, under the lock. While it is there, a letter is on its way */
+        /* published outside of connections, under the lock. While it is there, a letter is on its
+         * way */
+        elsewhere;
     size_t worker_count;
     struct uvh_topics_worker workers[];
 };
 
 /* ---- topics_publish.c ---- */
 
-/* The tree is about to change: what was published before goes to those who have subscribed by now. */
+/* The tree is about to change: what was published before goes to those who have subscribed by
+ * now. */
 void uvh_topics_collect(struct uvh_topics_worker *worker);
 
 /* The server has ended: frees what no letter has come for. */

@@ -1,5 +1,6 @@
-/* From who publishes to who has subscribed. Who is subscribed on the publisher's worker at that moment gets a message, though it leaves at the end of the turn: before the tree changes, what was published is
- * collected. On other workers it is who is subscribed when the batch arrives. */
+/* From who publishes to who has subscribed. Who is subscribed on the publisher's worker at that
+ * moment gets a message, though it leaves at the end of the turn: before the tree changes, what was
+ * published is collected. On other workers it is who is subscribed when the batch arrives. */
 #include <string.h>
 
 #include <uvhttp/embedding.h>
@@ -13,8 +14,8 @@
 
 static struct uvh_topic_batch *batch_new(struct uvhttp_topics *topics)
 {
-    struct uvh_topic_batch *batch =
-        uvh_alloc_zero(topics->allocator, sizeof(*batch) + topics->worker_count * sizeof(batch->mails[0]));
+    struct uvh_topic_batch *batch = uvh_alloc_zero(
+        topics->allocator, sizeof(*batch) + topics->worker_count * sizeof(batch->mails[0]));
     if (batch == NULL)
         return NULL;
     batch->allocator = topics->allocator;
@@ -61,12 +62,14 @@ struct visit {
 static void visit_member(struct uvh_topic_subscriber *subscriber, void *arg)
 {
     const struct visit *visit = arg;
-    struct uvh_topic_member *member = UVH_CONTAINER_OF(subscriber, struct uvh_topic_member, subscriber);
+    struct uvh_topic_member *member =
+        UVH_CONTAINER_OF(subscriber, struct uvh_topic_member, subscriber);
     if (!visit->leave_out || member->ws != visit->publication->publisher)
         uvh_topic_fanout_collect(visit->fanout, member, visit->publication->message);
 }
 
-static void collect(struct uvh_topics_worker *worker, const struct uvh_topic_publication *one, bool leave_out)
+static void collect(struct uvh_topics_worker *worker, const struct uvh_topic_publication *one,
+                    bool leave_out)
 {
     struct visit visit = {&worker->fanout, one, leave_out};
     uvh_topic_tree_match(&worker->tree, one->topic, one->length, visit_member, &visit);
@@ -86,8 +89,8 @@ void uvh_topics_collect(struct uvh_topics_worker *worker)
 }
 
 /* What is behind `from`, sending when there is no room left. */
-static void collect_and_send(struct uvh_topics_worker *worker, const struct uvh_topic_publication *from,
-                             bool leave_out)
+static void collect_and_send(struct uvh_topics_worker *worker,
+                             const struct uvh_topic_publication *from, bool leave_out)
 {
     for (; from != NULL; from = from->next) {
         if (!uvh_topic_fanout_room(&worker->fanout))
@@ -129,7 +132,8 @@ static void read_box(uvhttp_server_t *server, size_t index, void *arg)
     unref_all(mails);
 }
 
-/* One lock, and a letter when there was nothing in the box. A worker that has ended has nobody to tell. */
+/* One lock, and a letter when there was nothing in the box. A worker that has ended has nobody to
+ * tell. */
 static void put_in_box(struct uvh_topics_worker *worker, struct uvh_topic_batch *batch)
 {
     struct uvhttp_topics *topics = worker->topics;
@@ -147,12 +151,14 @@ static void put_in_box(struct uvh_topics_worker *worker, struct uvh_topic_batch 
     if (err == 0)
         return;
     if (err != UVHTTP_ESTOPPED)
-        uvhttp_server_log(topics->server, UVHTTP_LOG_ERROR, "messages of topics are lost for worker %zu: %s",
-                          worker->index, uvhttp_strerror(err));
+        uvhttp_server_log(topics->server, UVHTTP_LOG_ERROR,
+                          "messages of topics are lost for worker %zu: %s", worker->index,
+                          uvhttp_strerror(err));
     unref_all(empty_box(worker));
 }
 
-static void put_in_other_boxes(struct uvhttp_topics *topics, struct uvh_topic_batch *batch, size_t own)
+static void put_in_other_boxes(struct uvhttp_topics *topics, struct uvh_topic_batch *batch,
+                               size_t own)
 {
     for (size_t i = 0; i < topics->worker_count; i++) {
         if (i != own)
@@ -227,8 +233,8 @@ static int append_from(struct uvhttp_topics *topics, const uvhttp_websocket_t *w
 }
 
 /* Framed once for all; and compressed once, if there is a subscriber that gets it so. */
-static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, uvhttp_slice_t topic,
-                            uvhttp_websocket_kind_t kind, uvhttp_slice_t data,
+static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws,
+                            uvhttp_slice_t topic, uvhttp_websocket_kind_t kind, uvhttp_slice_t data,
                             struct uvh_topic_publication **out)
 {
     struct uvhttp_websocket_endpoint *compressor =
@@ -238,7 +244,8 @@ static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket
         return UVHTTP_ENOMEM;
     *one = (struct uvh_topic_publication){.publisher = ws, .length = topic.length};
     memcpy(one->topic, topic.base, topic.length);
-    one->message = uvh_websocket_message_make(topics->memory, compressor, kind, data.base, data.length);
+    one->message =
+        uvh_websocket_message_make(topics->memory, compressor, kind, data.base, data.length);
     if (one->message == NULL) {
         uvh_free(topics->allocator, one);
         return UVHTTP_ENOMEM;

@@ -1,4 +1,5 @@
-/* A connection from its handshake to its end: the events of its stream, silence and pings, the closing handshake. */
+/* A connection from its handshake to its end: the events of its stream, silence and pings, the
+ * closing handshake. */
 #include "websocket/websocket.h"
 
 #include <string.h>
@@ -11,7 +12,9 @@
 
 enum {
     STREAM_BACKLOG =
-        4096, /* what the stream may keep before it refuses: the rest waits in our queue, where it is counted */
+        /* what the stream may keep before it refuses: the rest waits in our queue, where it is
+         * counted */
+    4096,
 };
 
 const char uvh_websocket_stopping[] = "the server is stopping";
@@ -98,9 +101,11 @@ static void explain_end(struct uvhttp_websocket *ws)
 {
     const char *why = uvhttp_stream_tls_error(ws->stream);
     if (!ws->opened && ws->close_reason == NULL)
-        uvh_websocket_set_reason(ws, 0, why != NULL ? why : "the connection broke before the answer");
+        uvh_websocket_set_reason(ws, 0,
+                                 why != NULL ? why : "the connection broke before the answer");
     else if (ws->close_sent && is_sending(ws) && ws->close_code != UVHTTP_WEBSOCKET_ABNORMAL)
-        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL, "it ended before all that waited was sent");
+        uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL,
+                                 "it ended before all that waited was sent");
 }
 
 static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
@@ -137,7 +142,8 @@ void uvh_websocket_set_reason(struct uvhttp_websocket *ws, unsigned code, const 
     ws->close_reason = text;
 }
 
-/* A stream that was ended has no timer any more, so ours goes on until the peer has taken what waits. */
+/* A stream that was ended has no timer any more, so ours goes on until the peer has taken what
+ * waits. */
 void uvh_websocket_end_if_sent(struct uvhttp_websocket *ws)
 {
     if (!ws->end_when_sent || ws->stream == NULL || ws->queue != NULL)
@@ -156,15 +162,16 @@ static void end_when_sent(struct uvhttp_websocket *ws)
     uvh_websocket_end_if_sent(ws);
 }
 
-/* Gives the peer close_timeout from the last bytes on that have left. A paused connection goes on: otherwise the peer's close frame would not be seen. */
+/* Gives the peer close_timeout from the last bytes on that have left. A paused connection goes on:
+ * otherwise the peer's close frame would not be seen. */
 static void await_end(struct uvhttp_websocket *ws)
 {
     ws->closing_timer = true;
     if (ws->stream == NULL)
         return;
     uvh_websocket_moved(ws);
-    if (uvhttp_stream_set_timer(ws->stream, (uint32_t)ws->worker->endpoint->options.close_timeout * 1000) ==
-        UVHTTP_ENOMEM)
+    if (uvhttp_stream_set_timer(ws->stream, (uint32_t)ws->worker->endpoint->options.close_timeout *
+                                                1000) == UVHTTP_ENOMEM)
         uvhttp_stream_close(ws->stream);
     else
         uvhttp_websocket_resume(ws);
@@ -175,8 +182,8 @@ void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *
     if (ws->failed || ws->stream == NULL)
         return;
     uvh_websocket_hold(ws);
-    uvhttp_server_log(ws->worker->endpoint->server, UVHTTP_LOG_DEBUG, "websocket closed with %u: %s", code,
-                      reason);
+    uvhttp_server_log(ws->worker->endpoint->server, UVHTTP_LOG_DEBUG,
+                      "websocket closed with %u: %s", code, reason);
     ws->failed = true;
     if (ws->close_code == 0)
         uvh_websocket_set_reason(ws, code, reason);
@@ -187,13 +194,15 @@ void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *
     uvh_websocket_let_go(ws);
 }
 
-/* The peer's close frame: the first one is answered with the same code (RFC 6455 section 5.5.1). The server ends the connection, and a client waits for that (section 7.1.1). */
+/* The peer's close frame: the first one is answered with the same code (RFC 6455 section 5.5.1).
+ * The server ends the connection, and a client waits for that (section 7.1.1). */
 void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_event *event)
 {
     ws->close_received = true;
     ws->close_code = event->code;
     uvh_websocket_keep_reason(ws, event->data, event->size);
-    uvh_websocket_send_close(ws, event->code, NULL, 0, false); /* behind what waits: it was sent before */
+    /* behind what waits: it was sent before */
+    uvh_websocket_send_close(ws, event->code, NULL, 0, false);
     tell_closed(ws);
     await_end(ws);
     if (!ws->client)
@@ -289,7 +298,8 @@ static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, int s
     return passed < whole ? whole - passed : 0;
 }
 
-/* Has it looked at when something may be due, if ever. Moments are noted when bytes move and the timer stays where it is, since setting it for each message would cost more. */
+/* Has it looked at when something may be due, if ever. Moments are noted when bytes move and the
+ * timer stays where it is, since setting it for each message would cost more. */
 static int look_later(struct uvhttp_websocket *ws)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
@@ -302,7 +312,8 @@ static int look_later(struct uvhttp_websocket *ws)
     return least == UINT32_MAX ? 0 : uvhttp_stream_set_timer(ws->stream, least);
 }
 
-/* The stream tells when all has left, which a slow peer makes late: part of it is a sign of life, too. */
+/* The stream tells when all has left, which a slow peer makes late: part of it is a sign of life,
+ * too. */
 static void note_leaving(struct uvhttp_websocket *ws)
 {
     size_t blocked = uvhttp_stream_blocked(ws->stream);
@@ -379,7 +390,8 @@ const uvhttp_stream_events_t uvh_websocket_stream_events = {
 
 /* ---- the beginning ---- */
 
-void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol, struct uvh_ws_deflate *deflate)
+void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
+                        struct uvh_ws_deflate *deflate)
 {
     struct uvh_ws_worker *worker = ws->worker;
     const struct uvhttp_websocket_endpoint *endpoint = worker->endpoint;

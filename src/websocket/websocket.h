@@ -1,11 +1,14 @@
-/* The message layer of WebSocket: a connection as its own files see it. endpoint.c makes endpoints, accept.c and connect.c shake
- * hands, websocket.c lives with the connection (its stream, closing, silence), receive.c takes frames in, send.c sends, pending.c and queue.c keep what the peer does not read yet,
- * deflate.c compresses.
+/* The message layer of WebSocket: a connection as its own files see it. endpoint.c makes endpoints,
+ * accept.c and connect.c shake hands, websocket.c lives with the connection (its stream, closing,
+ * silence), receive.c takes frames in, send.c sends, pending.c and queue.c keep what the peer does
+ * not read yet, deflate.c compresses.
  *
- * It stands on uvhttp_stream_t alone, which names no socket, so that a stream of another protocol version can carry it (RFC 8441).
+ * It stands on uvhttp_stream_t alone, which names no socket, so that a stream of another protocol
+ * version can carry it (RFC 8441).
  *
- * Always true: a connection that was told to be over (`told`) is not touched by its user any more; its memory lives until the stream is closed and no function of ours is at
- * work with it (`holds`). Everything that a peer can make grow is taken from the endpoint's budget first. */
+ * Always true: a connection that was told to be over (`told`) is not touched by its user any more;
+ * its memory lives until the stream is closed and no function of ours is at work with it (`holds`).
+ * Everything that a peer can make grow is taken from the endpoint's budget first. */
 #ifndef UVH_WEBSOCKET_WEBSOCKET_H
 #define UVH_WEBSOCKET_WEBSOCKET_H
 
@@ -25,7 +28,8 @@
 struct uvh_topic_member;
 struct uvh_ws_greeter;
 
-/* What the connections of an endpoint on one worker share. Written on the worker's thread; the counters are read by others. */
+/* What the connections of an endpoint on one worker share. Written on the worker's thread; the
+ * counters are read by others. */
 struct uvh_ws_worker {
     struct uvhttp_websocket_endpoint *endpoint;
     size_t index;
@@ -81,15 +85,19 @@ struct uvhttp_websocket {
     void (*member_gone)(struct uvh_topic_member *member);
     uint64_t message_size; /* of the message that is coming, expanded */
     int64_t
-        rate_full_at; /* max_message_rate: when all may be spent again, in milliseconds of the loop times the rate */
+        /* max_message_rate: when all may be spent again, in milliseconds of the loop times the
+         * rate */
+        rate_full_at;
     size_t charged;           /* bytes of the budget for what the socket has not taken */
     const char *close_reason; /* static, or in a block of its own; see own_reason */
     struct uvh_ws_reader reader;
     struct uvh_utf8 utf8;      /* of the text that is coming */
     struct uvh_utf8 sent_utf8; /* of the text that is being sent in pieces */
-    uint32_t heard_at; /* when the peer has shown that it is there, or got a ping; see uvh_websocket_now */
+    /* when the peer has shown that it is there, or got a ping; see uvh_websocket_now */
+    uint32_t heard_at;
     uint32_t
-        moved_at; /* when bytes of messages have moved, either way; while closing: ours, or the beginning */
+        /* when bytes of messages have moved, either way; while closing: ours, or the beginning */
+        moved_at;
     uint16_t close_code; /* of the peer's close frame, or of ours */
     uint16_t holds;
     bool client : 1; /* we are the client */
@@ -113,14 +121,16 @@ struct uvhttp_websocket {
     bool own_reason : 1;
 };
 
-/* An idle connection is to cost at most 768 bytes, of which an HTTP connection and its stream are more than half. */
+/* An idle connection is to cost at most 768 bytes, of which an HTTP connection and its stream are
+ * more than half. */
 _Static_assert(sizeof(struct uvhttp_websocket) <= 288, "an idle connection stays small");
 
 /* ---- websocket.c ---- */
 
 /* A connection that is not open yet: NULL when memory ran out. */
 struct uvhttp_websocket *uvh_websocket_new(struct uvh_ws_worker *worker, void *data);
-/* It never opened, and nobody knows of it: the memory is freed, the user's data stays the caller's. */
+/* It never opened, and nobody knows of it: the memory is freed, the user's data stays the
+ * caller's. */
 void uvh_websocket_discard(struct uvhttp_websocket *ws);
 
 /* Why a client's connection does not open: its own server stops. */
@@ -129,8 +139,10 @@ extern const char uvh_websocket_stopping[];
 /* The callbacks of its stream, whose argument is the connection. */
 extern const uvhttp_stream_events_t uvh_websocket_stream_events;
 
-/* The handshake is done on `ws->stream`: `open` runs. The connection may be gone afterwards. `deflate` may be NULL. */
-void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol, struct uvh_ws_deflate *deflate);
+/* The handshake is done on `ws->stream`: `open` runs. The connection may be gone afterwards.
+ * `deflate` may be NULL. */
+void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
+                        struct uvh_ws_deflate *deflate);
 
 /* The peer's close frame has come. */
 void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_event *event);
@@ -142,10 +154,12 @@ static inline void uvh_websocket_hold(struct uvhttp_websocket *ws)
 }
 void uvh_websocket_let_go(struct uvhttp_websocket *ws);
 
-/* Ends it because of what the peer did or what memory there is: a close frame with this code, the static text as its reason, and no more is read. */
+/* Ends it because of what the peer did or what memory there is: a close frame with this code, the
+ * static text as its reason, and no more is read. */
 void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *reason);
 
-/* Says why it ends, with a static text; `code` 0 leaves what is known. Nothing changes once its user has been told. */
+/* Says why it ends, with a static text; `code` 0 leaves what is known. Nothing changes once its
+ * user has been told. */
 void uvh_websocket_set_reason(struct uvhttp_websocket *ws, unsigned code, const char *text);
 
 /* Keeps a text for `close`. Without memory there is none. */
@@ -154,7 +168,8 @@ void uvh_websocket_keep_reason(struct uvhttp_websocket *ws, const char *text, si
 /* Ends the stream if that waits for the last bytes, and they have left. */
 void uvh_websocket_end_if_sent(struct uvhttp_websocket *ws);
 
-/* Milliseconds of the loop's clock, as few as a connection keeps: differences are right for 49 days. Its stream is there. */
+/* Milliseconds of the loop's clock, as few as a connection keeps: differences are right for 49
+ * days. Its stream is there. */
 static inline uint32_t uvh_websocket_now(const struct uvhttp_websocket *ws)
 {
     return (uint32_t)uvhttp_stream_now(ws->stream);
@@ -197,27 +212,32 @@ void uvh_websocket_greeter_free(struct uvhttp_websocket *ws);
 
 /* ---- send.c ---- */
 
-/* A control frame; CLOSE frames go through uvh_websocket_send_close. Errors as uvhttp_websocket_ping. */
-int uvh_websocket_send_control(struct uvhttp_websocket *ws, enum uvh_ws_opcode opcode, const void *data,
-                               size_t size);
+/* A control frame; CLOSE frames go through uvh_websocket_send_close. Errors as
+ * uvhttp_websocket_ping. */
+int uvh_websocket_send_control(struct uvhttp_websocket *ws, enum uvh_ws_opcode opcode,
+                               const void *data, size_t size);
 
-/* Our close frame, in front of messages that wait and have not begun when `at_once`; those are dropped. */
-void uvh_websocket_send_close(struct uvhttp_websocket *ws, unsigned code, const char *reason, size_t length,
-                              bool at_once);
+/* Our close frame, in front of messages that wait and have not begun when `at_once`; those are
+ * dropped. */
+void uvh_websocket_send_close(struct uvhttp_websocket *ws, unsigned code, const char *reason,
+                              size_t length, bool at_once);
 
-/* Sends messages for many with one call of the system as far as it takes them. The connection may be gone afterwards. */
-void uvh_websocket_send_many(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages,
-                             size_t count);
+/* Sends messages for many with one call of the system as far as it takes them. The connection may
+ * be gone afterwards. */
+void uvh_websocket_send_many(struct uvhttp_websocket *ws,
+                             uvhttp_websocket_message_t *const *messages, size_t count);
 
 /* ---- pending.c ---- */
 
 /* The stream has room again. */
 void uvh_websocket_drained(struct uvhttp_websocket *ws);
 
-/* What the stream keeps is the endpoint's memory as well: behind each write. False when there is none left for it; then the connection is gone. */
+/* What the stream keeps is the endpoint's memory as well: behind each write. False when there is
+ * none left for it; then the connection is gone. */
 bool uvh_websocket_charge(struct uvhttp_websocket *ws);
 
-/* Makes room for a frame of `size` bytes behind what waits, as the endpoint's policy for slow peers has it. 0, UVHTTP_EFULL (it is not to be sent; a message is counted then), UVHTTP_EGONE. */
+/* Makes room for a frame of `size` bytes behind what waits, as the endpoint's policy for slow peers
+ * has it. 0, UVHTTP_EFULL (it is not to be sent; a message is counted then), UVHTTP_EGONE. */
 int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_message);
 
 /* To the end of the queue. 0, UVHTTP_ENOMEM. */
@@ -237,7 +257,8 @@ static inline struct uvh_topic_member *uvh_websocket_member(const struct uvhttp_
     return ws->member;
 }
 /* `gone` is called when the connection ends. */
-static inline void uvh_websocket_set_member(struct uvhttp_websocket *ws, struct uvh_topic_member *member,
+static inline void uvh_websocket_set_member(struct uvhttp_websocket *ws,
+                                            struct uvh_topic_member *member,
                                             void (*gone)(struct uvh_topic_member *member))
 {
     ws->member = member;

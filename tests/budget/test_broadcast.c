@@ -1,4 +1,5 @@
-/* What a message to many costs: it is framed once and compressed once, however many get it. The calls of zlib are counted by a function in front of it, allocations by the heap. */
+/* What a message to many costs: it is framed once and compressed once, however many get it. The
+ * calls of zlib are counted by a function in front of it, allocations by the heap. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +52,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     endpoint = uvhttp_websocket_endpoint_of(ws);
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
@@ -78,11 +79,9 @@ static void begin(uvhttp_websocket_compression_t compression)
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
     const uvhttp_topics_options_t sizes = {.allocator = &stage.heap.allocator};
-    const uvhttp_websocket_options_t options = {
-        .events = {.open = on_open, .message = on_message},
-        .compression = compression,
-        .allocator = &stage.heap.allocator
-    };
+    const uvhttp_websocket_options_t options = {.events = {.open = on_open, .message = on_message},
+                                                .compression = compression,
+                                                .allocator = &stage.heap.allocator};
     assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
     assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
     stage_listen(&stage);
@@ -133,7 +132,8 @@ static struct cost of_publishing(void)
             before[k] = clients[k].received;
         fault_heap_arm(&stage.heap, 0, false);
         deflated = 0;
-        assert_int_equal(uvhttp_topics_publish(topics, "news", UVHTTP_WEBSOCKET_TEXT, text, SIZE), 0);
+        assert_int_equal(uvhttp_topics_publish(topics, "news", UVHTTP_WEBSOCKET_TEXT, text, SIZE),
+                         0);
         check_all_got_it(before);
         cost = (struct cost){atomic_load(&stage.heap.calls), deflated};
     }

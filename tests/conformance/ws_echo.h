@@ -1,4 +1,5 @@
-/* What the two programs for conformance suites share: the options of an endpoint that echoes whatever a suite sends. */
+/* What the two programs for conformance suites share: the options of an endpoint that echoes
+ * whatever a suite sends. */
 #ifndef UVH_WS_ECHO_H
 #define UVH_WS_ECHO_H
 
@@ -9,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sixteen times what the largest case has, so that nothing but the protocol is tested. Fragments: 4 MiB in pieces of 64 bytes is a case. */
+/* Sixteen times what the largest case has, so that nothing but the protocol is tested. Fragments: 4
+ * MiB in pieces of 64 bytes is a case. */
 #define WS_ECHO_MESSAGE   ((size_t)64 << 20)
 #define WS_ECHO_FRAGMENTS ((size_t)1 << 20)
 /* Windows of their own in full size. */
 #define WS_ECHO_WINDOWS ((size_t)1 << 20)
 
-static inline void ws_echo_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
-                                   size_t size, void *arg)
+static inline void ws_echo_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
+                                   const char *data, size_t size, void *arg)
 {
     int err = uvhttp_websocket_send(ws, kind, data, size);
     (void)arg;
@@ -35,8 +37,10 @@ static inline uvhttp_websocket_options_t ws_echo_options(void)
                                         .memory = 8 * WS_ECHO_MESSAGE};
 }
 
-/* Takes "--compression=not|shared|dedicated" from the front of the arguments. False: it says something else. */
-static inline bool ws_echo_take_compression(int *argc, char ***argv, uvhttp_websocket_options_t *options)
+/* Takes "--compression=not|shared|dedicated" from the front of the arguments. False: it says
+ * something else. */
+static inline bool ws_echo_take_compression(int *argc, char ***argv,
+                                            uvhttp_websocket_options_t *options)
 {
     static const char *const names[] = {"not", "shared", "dedicated"};
     static const char option[] = "--compression=";

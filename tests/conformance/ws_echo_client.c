@@ -1,7 +1,9 @@
-/* A client that echoes what the fuzzing server of a conformance suite sends (`./dev conformance websocket client`): asks how many cases there
- * are, lets each be run on a connection of its own, one after the other, and has the report written.
+/* A client that echoes what the fuzzing server of a conformance suite sends (`./dev conformance
+ * websocket client`): asks how many cases there are, lets each be run on a connection of its own,
+ * one after the other, and has the report written.
  *
- * Usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT. Ends with 1 if the suite could not be asked. */
+ * Usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT. Ends with 1 if the suite
+ * could not be asked. */
 #include "ws_echo.h"
 
 enum { URL_SIZE = 512 };
@@ -17,7 +19,8 @@ static struct run {
 
 static void connect_to(uvhttp_websocket_endpoint_t *endpoint, const char *url)
 {
-    int err = uvhttp_websocket_connect(endpoint, &(uvhttp_websocket_target_t){.url = url}, NULL, NULL);
+    int err =
+        uvhttp_websocket_connect(endpoint, &(uvhttp_websocket_target_t){.url = url}, NULL, NULL);
     if (err == 0)
         return;
     (void)fprintf(stderr, "ws_echo_client: %s: %s\n", url, uvhttp_error_name(err));
@@ -29,7 +32,8 @@ static void go_on(void)
 {
     char url[URL_SIZE];
     if (run.next <= run.count) {
-        (void)snprintf(url, sizeof url, "%s/runCase?case=%ld&agent=%s", run.base, run.next++, run.agent);
+        (void)snprintf(url, sizeof url, "%s/runCase?case=%ld&agent=%s", run.base, run.next++,
+                       run.agent);
         connect_to(run.echoing, url);
     } else if (!run.reported) {
         run.reported = true;
@@ -40,8 +44,8 @@ static void go_on(void)
     }
 }
 
-static void on_count(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                     void *arg)
+static void on_count(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                     size_t size, void *arg)
 {
     char text[16] = "";
     (void)ws, (void)kind, (void)arg;
@@ -53,7 +57,8 @@ static void on_answered(uvhttp_websocket_t *ws, unsigned code, const char *reaso
 {
     (void)ws, (void)arg;
     if (run.count == 0) {
-        (void)fprintf(stderr, "ws_echo_client: the suite does not say how many cases it has: %u %s\n", code,
+        (void)fprintf(stderr,
+                      "ws_echo_client: the suite does not say how many cases it has: %u %s\n", code,
                       reason);
         run.failed = true;
         uvhttp_server_stop(run.server);
@@ -71,14 +76,13 @@ static void on_case_over(uvhttp_websocket_t *ws, unsigned code, const char *reas
 
 static int prepare(uvhttp_websocket_options_t *echo)
 {
-    uvhttp_websocket_options_t ask = {
-        .events = {.message = on_count, .close = on_answered}
-    };
+    uvhttp_websocket_options_t ask = {.events = {.message = on_count, .close = on_answered}};
     char message[256] = "";
     int err = uvhttp_websocket_endpoint_new(&run.asking, run.server, &ask, message, sizeof message);
     echo->events.close = on_case_over;
     if (err == 0)
-        err = uvhttp_websocket_endpoint_new(&run.echoing, run.server, echo, message, sizeof message);
+        err =
+            uvhttp_websocket_endpoint_new(&run.echoing, run.server, echo, message, sizeof message);
     if (err != 0)
         (void)fprintf(stderr, "ws_echo_client: %s\n", message);
     return err;
@@ -89,10 +93,12 @@ int main(int argc, char **argv)
     uvhttp_websocket_options_t options = ws_echo_options();
     char url[URL_SIZE];
     if (!ws_echo_take_compression(&argc, &argv, &options) || argc != 3) {
-        (void)fprintf(stderr, "usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT\n");
+        (void)fprintf(stderr,
+                      "usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT\n");
         return 2;
     }
-    run = (struct run){.server = uvhttp_server_new(NULL), .base = argv[1], .agent = argv[2], .next = 1};
+    run = (struct run){
+        .server = uvhttp_server_new(NULL), .base = argv[1], .agent = argv[2], .next = 1};
     int err = prepare(&options);
     /* Nobody connects to it: it is what the client's connections live on. */
     if (err == 0)

@@ -1,6 +1,8 @@
-/* An echo of messages for the fuzzing client of a conformance suite (`./dev conformance websocket server`).
+/* An echo of messages for the fuzzing client of a conformance suite (`./dev conformance websocket
+ * server`).
  *
- * Usage: ws_echo_server [--compression=not|shared|dedicated] [PORT]. Prints the URL it listens on; runs until SIGTERM. */
+ * Usage: ws_echo_server [--compression=not|shared|dedicated] [PORT]. Prints the URL it listens on;
+ * runs until SIGTERM. */
 #include "ws_echo.h"
 
 int main(int argc, char **argv)
@@ -13,7 +15,8 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_websocket_route(server, "/", &options);
     if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0);
+        err = uvhttp_server_listen(server, "127.0.0.1",
+                                   argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

@@ -1,4 +1,5 @@
-/* When a send function has returned: what was lent to it is not looked at any more, and what it has ended is not used again. ASan tells. */
+/* When a send function has returned: what was lent to it is not looked at any more, and what it has
+ * ended is not used again. ASan tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static char large[LARGE];
 static int finished;
 static bool from_within; /* the send function has not returned yet */
 
-static int send_with_fields_of_the_moment(uvhttp_request_t *request, uvhttp_response_t *response, void *size)
+static int send_with_fields_of_the_moment(uvhttp_request_t *request, uvhttp_response_t *response,
+                                          void *size)
 {
     (void)request;
     char *type = strdup("text/x-own");
@@ -61,8 +63,9 @@ static void fields_that_were_lent_are_forgotten(void **state)
         bool within = i == 0; /* the other one is too large for the socket */
         stage_begin(&stage);
         assert_non_null(stage_new_server(&stage));
-        assert_int_equal(
-            uvhttp_server_route(stage.server, "GET", "/", send_with_fields_of_the_moment, &sizes[i]), 0);
+        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/",
+                                             send_with_fields_of_the_moment, &sizes[i]),
+                         0);
         uvhttp_server_on_finished(stage.server, look_at_fields, &within);
         stage_listen(&stage);
         finished = 0;
@@ -142,9 +145,7 @@ static int subscribe(uvhttp_request_t *request, uvhttp_response_t *response, voi
 static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **state)
 {
     static const char *const targets[] = {"/limited", "/all", "/limited"};
-    const uvhttp_sse_event_t event = {
-        .data = {"0123456789012345678901234567890123456789", 40}
-    };
+    const uvhttp_sse_event_t event = {.data = {"0123456789012345678901234567890123456789", 40}};
     size_t limit = 60;
     (void)state;
     stage_begin(&stage);

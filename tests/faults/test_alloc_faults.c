@@ -1,6 +1,7 @@
-/* Out of memory at every single allocation of a scenario: whichever fails, nothing crashes, nothing is left behind when the server
- * is freed, and the client gets the right answer, a 503 or 500, or a closed connection. Each scenario runs with its first
- * allocation failing, then its second, and so on until it needs no more; and once more with all later ones failing too. */
+/* Out of memory at every single allocation of a scenario: whichever fails, nothing crashes, nothing
+ * is left behind when the server is freed, and the client gets the right answer, a 503 or 500, or a
+ * closed connection. Each scenario runs with its first allocation failing, then its second, and so
+ * on until it needs no more; and once more with all later ones failing too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ struct scenario {
     size_t count;                    /* answers */
     struct expected answers[3];      /* by turns when there are more */
     bool closes;                     /* the server closes after the last one */
-    int send_buffer;                 /* the server's, so that an answer leaves in pieces; 0: the usual one */
+    /* the server's, so that an answer leaves in pieces; 0: the usual one */
+    int send_buffer;
 };
 
 static struct stage stage;
@@ -38,11 +40,11 @@ static struct raw_client client;
 #define LONG_TAG   "\"" TEN(TEN("123456789-123456789-")) "1234567890\""
 #define AT(place)  place "000-" place "000,"
 #define DECADE(n) \
-    AT(n "0") AT(n "1") AT(n "2") AT(n "3") AT(n "4") AT(n "5") AT(n "6") AT(n "7") AT(n "8") AT(n "9")
+    AT(n "0")     \
+    AT(n "1") AT(n "2") AT(n "3") AT(n "4") AT(n "5") AT(n "6") AT(n "7") AT(n "8") AT(n "9")
 #define F4(n) "X-" n "0: 0\r\nX-" n "1: 1\r\nX-" n "2: 2\r\nX-" n "3: 3\r\n"
 
 /* It would align the columns of rows that have little in common. */
-/* clang-format off */
 static const struct scenario scenarios[] = {
     {.name = "a small answer", .pieces = {GET("/")}, .count = 1, .answers = {{200, "hello", 0}}},
     {.name = "two requests one after the other",
@@ -57,10 +59,13 @@ static const struct scenario scenarios[] = {
      .pieces = {GET("/") GET("/large") GET("/") GET("/large") GET("/") GET("/large")},
      .count = 6,
      .answers = {{200, "hello", 0}, {200, NULL, FAULT_SITE_LARGE}}},
-    {.name = "fields and cookies", .pieces = {GET("/fields")}, .count = 1, .answers = {{201, "{}", 0}}},
+    {.name = "fields and cookies",
+     .pieces = {GET("/fields")},
+     .count = 1,
+     .answers = {{201, "{}", 0}}},
     {.name = "forty request fields",
-     .pieces = {"GET /d/a%20b/c/d?q=%41 HTTP/1.1\r\nHost: h\r\n"
-                F4("a") F4("b") F4("c") F4("d") F4("e") F4("f") F4("g") F4("h") F4("i") F4("j") "\r\n"},
+     .pieces = {"GET /d/a%20b/c/d?q=%41 HTTP/1.1\r\nHost: h\r\n" F4("a") F4("b") F4("c") F4("d")
+                    F4("e") F4("f") F4("g") F4("h") F4("i") F4("j") "\r\n"},
      .count = 1,
      .answers = {{200, "GET a b c/d A 41 0 - 127.0.0.1", 0}}},
     {.name = "a head in pieces",
@@ -68,16 +73,20 @@ static const struct scenario scenarios[] = {
      .count = 1,
      .answers = {{200, "GET 1 2 3 1 0 - 127.0.0.1", 0}}},
     {.name = "a chunked body with trailers",
-     .pieces = {"POST /d/1/2?q=3 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-                "6;x=y\r\n world\r\n0\r\nX-Su", "m: 42\r\n\r\n"},
+     .pieces =
+         {"POST /d/1/2?q=3 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+          "6;x=y\r\n world\r\n0\r\nX-Su", "m: 42\r\n\r\n"},
      .count = 1,
      .answers = {{200, "POST 1 2 3 2 11 42 127.0.0.1", 0}}},
     {.name = "waiting for 100 continue",
-     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n", "body"},
+     .pieces =
+         {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+          "body"},
      .count = 1,
      .answers = {{200, "body", 0}}},
     {.name = "a body in pieces",
-     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n", "one ", "two ", "four"},
+     .pieces = {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n", "one ", "two ",
+                "four"},
      .count = 1,
      .answers = {{200, "one two four", 0}}},
     {.name = "a body in one piece and a request behind it",
@@ -113,8 +122,9 @@ static const struct scenario scenarios[] = {
      .answers = {{200, NULL, FAULT_SITE_LARGE}, {200, "hello", 0}},
      .send_buffer = 16384},
     {.name = "pieces that come and go",
-     .pieces = {"POST /echo-pieces HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\n", "one ",
-                "two ", "four" GET("/")},
+     .pieces = {"POST /echo-pieces HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\nExpect: "
+                "100-continue\r\n\r\n",
+                "one ", "two ", "four" GET("/")},
      .count = 2,
      .answers = {{200, "one two four", 0}, {200, "hello", 0}}},
     {.name = "an upgrade, and what is echoed behind it",
@@ -132,7 +142,10 @@ static const struct scenario scenarios[] = {
      .answers = {{200, NULL, FAULT_SITE_LARGE}, {200, "hello", 0}},
      .send_buffer = 16384},
     {.name = "a redirect", .pieces = {GET("/redirect")}, .count = 1, .answers = {{308, NULL, 0}}},
-    {.name = "no route", .pieces = {GET("/nowhere")}, .count = 1, .answers = {{404, "404 Not Found\n", 0}}},
+    {.name = "no route",
+     .pieces = {GET("/nowhere")},
+     .count = 1,
+     .answers = {{404, "404 Not Found\n", 0}}},
     {.name = "another method",
      .pieces = {"PUT / HTTP/1.1\r\nHost: h\r\n\r\n"},
      .count = 1,
@@ -141,7 +154,10 @@ static const struct scenario scenarios[] = {
      .pieces = {"OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\nOPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"},
      .count = 2,
      .answers = {{204, NULL, 0}}},
-    {.name = "a handler that fails", .pieces = {GET("/einval")}, .count = 1, .answers = {{500, NULL, 0}}},
+    {.name = "a handler that fails",
+     .pieces = {GET("/einval")},
+     .count = 1,
+     .answers = {{500, NULL, 0}}},
     {.name = "a refused request",
      .pieces = {"GET / HTTP/1.1\r\n\r\n"},
      .count = 1,
@@ -175,28 +191,37 @@ static const struct scenario scenarios[] = {
      .answers = {{200, NULL, FAULT_SITE_LARGE}}},
     {.name = "a listing", .pieces = {GET("/static/")}, .count = 1, .answers = {{200, NULL, 0}}},
     {.name = "a listing in JSON",
-     .pieces = {"GET /static/ HTTP/1.1\r\nHost: h\r\nAccept: text/html;q=0\r\nAccept: application/json\r\n\r\n"},
+     .pieces = {"GET /static/ HTTP/1.1\r\nHost: h\r\nAccept: text/html;q=0\r\nAccept: "
+                "application/json\r\n\r\n"},
      .count = 1,
      .answers = {{200, NULL, 0}}},
     {.name = "the style of a listing",
      .pieces = {GET("/static/?format=css")},
      .count = 1,
      .answers = {{200, NULL, 0}}},
-    {.name = "an archive", .pieces = {GET("/static/?format=tar")}, .count = 1, .answers = {{200, NULL, 0}}},
+    {.name = "an archive",
+     .pieces = {GET("/static/?format=tar")},
+     .count = 1,
+     .answers = {{200, NULL, 0}}},
     {.name = "a range",
      .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\n\r\n"},
      .count = 1,
      .answers = {{206, "ma", 0}}},
     {.name = "two ranges of a file, and so many that they need blocks of their own",
      .pieces = {"GET /static/large.bin HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9,-10\r\n\r\n",
-                "GET /static/large.bin HTTP/1.1\r\nHost: h\r\nRange: bytes=" DECADE("1") DECADE("2") DECADE("3")
-                DECADE("4") DECADE("5") DECADE("6") AT("70") AT("71") AT("72") AT("73") "\r\n\r\n"},
+                "GET /static/large.bin HTTP/1.1\r\nHost: h\r\nRange: bytes=" DECADE("1") DECADE("2")
+                    DECADE("3") DECADE("4") DECADE("5") DECADE("6") AT("70") AT("71") AT("72")
+                        AT("73") "\r\n\r\n"},
      .count = 2,
      .answers = {{206, NULL, 250}, {206, NULL, 6870}}},
     {.name = "conditions and ranges on several lines, longer than what is left of a block",
-     .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG "\r\nIf-None-Match: \"x\"\r\n\r\n",
-                "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\nIf-Match: " LONG_TAG "\r\n\r\n",
-                "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\nRange: " LONG_TAG "\r\n\r\n"},
+     .pieces =
+         {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG
+          "\r\nIf-None-Match: \"x\"\r\n\r\n",
+          "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\nIf-Match: " LONG_TAG
+          "\r\n\r\n",
+          "GET /static/small.txt HTTP/1.1\r\nHost: h\r\nRange: bytes=1-2\r\nRange: " LONG_TAG
+          "\r\n\r\n"},
      .count = 3,
      .answers = {{200, "small", 0}, {412, NULL, 0}, {200, "small", 0}}},
     {.name = "If-Range on several lines",
@@ -205,23 +230,32 @@ static const struct scenario scenarios[] = {
      .count = 1,
      .answers = {{200, "small", 0}}},
     {.name = "an entity tag, and conditions on several lines",
-     .pieces = {"GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG "\r\nIf-None-Match: \"x\"\r\n\r\n"},
+     .pieces = {"GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-None-Match: " LONG_TAG
+                "\r\nIf-None-Match: \"x\"\r\n\r\n"},
      .count = 1,
      .answers = {{200, "hello", 0}}},
     {.name = "not modified",
      .pieces = {"GET /static/small.txt HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n"},
      .count = 1,
      .answers = {{304, NULL, 0}}},
-    {.name = "an entity tag", .pieces = {GET("/limited/hello")}, .count = 1, .answers = {{200, "hello", 0}}},
+    {.name = "an entity tag",
+     .pieces = {GET("/limited/hello")},
+     .count = 1,
+     .answers = {{200, "hello", 0}}},
     {.name = "an entity tag that is known, or another one",
      .pieces = {"GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n",
                 "GET /limited/hello HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n"},
      .count = 2,
      .answers = {{304, "", 0}, {412, "", 0}}},
-    {.name = "an answer that is too large, in pieces", .pieces = {GET("/limited/pieces")}, .count = 0, .closes = true},
-    {.name = "no such file", .pieces = {GET("/static/nothing")}, .count = 1, .answers = {{404, NULL, 0}}},
+    {.name = "an answer that is too large, in pieces",
+     .pieces = {GET("/limited/pieces")},
+     .count = 0,
+     .closes = true},
+    {.name = "no such file",
+     .pieces = {GET("/static/nothing")},
+     .count = 1,
+     .answers = {{404, NULL, 0}}},
 };
-/* clang-format on */
 
 static void assert_answers(const struct scenario *scenario, bool failed)
 {
@@ -250,7 +284,8 @@ static void assert_answers(const struct scenario *scenario, bool failed)
     assert_true(seen == scenario->count || client.ended);
 }
 
-/* The scenario from connecting to the last answer, with the n-th allocation failing. True when there was one to fail. */
+/* The scenario from connecting to the last answer, with the n-th allocation failing. True when
+ * there was one to fail. */
 static bool play(const struct scenario *scenario, size_t n, bool fail_on)
 {
     stage_begin(&stage);
@@ -326,7 +361,8 @@ static void a_client_that_goes_before_its_answer(void **state)
     }
 }
 
-/* From uvhttp_server_new_with to uvhttp_server_free: every call says so when it fails, and what was made before goes. */
+/* From uvhttp_server_new_with to uvhttp_server_free: every call says so when it fails, and what was
+ * made before goes. */
 static void building_and_freeing(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Handlers that block, in what only a test with the loop in its hands can bring about: memory that runs out while one waits for room, letters that come
- * when a worker is about to end, and answers that cannot be completed. */
+/* Handlers that block, in what only a test with the loop in its hands can bring about: memory that
+ * runs out while one waits for room, letters that come when a worker is about to end, and answers
+ * that cannot be completed. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,8 @@ static int see(uvhttp_request_t *request, uvhttp_response_t *response, void *arg
     (void)request;
     (void)arg;
     real = response;
-    return uvhttp_response_add_trailer(response, "X-First", "1") == 0 ? UVHTTP_DECLINED : UVHTTP_ENOMEM;
+    return uvhttp_response_add_trailer(response, "X-First", "1") == 0 ? UVHTTP_DECLINED
+                                                                      : UVHTTP_ENOMEM;
 }
 
 struct source {
@@ -55,10 +57,11 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
 
 static int pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    struct source source = {LARGE, uvhttp_request_query(request, "fail") == NULL ? 0 : UVHTTP_ETRUNCATED};
+    struct source source = {LARGE,
+                            uvhttp_request_query(request, "fail") == NULL ? 0 : UVHTTP_ETRUNCATED};
     (void)arg;
-    int err =
-        uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull, NULL, &source);
+    int err = uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull,
+                                          NULL, &source);
     atomic_store(&first_result, err);
     atomic_store(&ended, 1);
     return err;
@@ -98,9 +101,7 @@ static int events(uvhttp_request_t *request, uvhttp_response_t *response, void *
 {
     (void)request;
     (void)arg;
-    static const uvhttp_sse_event_t event = {
-        .data = {"x", 1}
-    };
+    static const uvhttp_sse_event_t event = {.data = {"x", 1}};
     int err = uvhttp_response_begin_events(response);
     uv_sem_wait(&gate);
     if (err == 0)
@@ -163,14 +164,17 @@ static int serve_file(uvhttp_request_t *request, uvhttp_response_t *response, vo
 static void begin(void)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/pulled",  .handler = pulled,       .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/limited", .handler = limited,      .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/pieces",  .handler = pieces,       .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/events",  .handler = events,       .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/compute", .handler = compute,      .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/gate",    .handler = wait_at_gate, .handler_timeout = 1,           .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/files/*",                     .handler = serve_file,                        .flags = UVHTTP_ROUTE_BLOCKING            },
-        {.pattern = "/",                     .handler = say,                               .flags = UVHTTP_ROUTE_BLOCKING              },
+        {.pattern = "/pulled", .handler = pulled, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/limited", .handler = limited, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pieces", .handler = pieces, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/events", .handler = events, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/compute", .handler = compute, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/gate",
+         .handler = wait_at_gate,
+         .handler_timeout = 1,
+         .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/files/*", .handler = serve_file, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/", .handler = say, .flags = UVHTTP_ROUTE_BLOCKING},
     };
     stage_begin(&stage);
     real = NULL;
@@ -268,7 +272,8 @@ static bool waits_for_room(void *arg)
     return real != NULL && real->wants_drain;
 }
 
-/* What the socket does not take of the piece that has waited cannot be stored: the connection breaks in the very call that tells of room. */
+/* What the socket does not take of the piece that has waited cannot be stored: the connection
+ * breaks in the very call that tells of room. */
 static void a_connection_that_breaks_when_there_is_room_is_told_once(void **state)
 {
     (void)state;
@@ -349,9 +354,11 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
 
 static void static_handler_on_blocking_thread_gets_einval(void **state)
 {
-    static const char *const targets[] = {"/files/index.html", "/files/none", "/files/index.html?upload=1"};
-    const uvhttp_static_config_t config = {
-        .root = UVHTTP_TESTS_DIR "/../examples/site", .uploads = true, .allocator = &stage.heap.allocator};
+    static const char *const targets[] = {"/files/index.html", "/files/none",
+                                          "/files/index.html?upload=1"};
+    const uvhttp_static_config_t config = {.root = UVHTTP_TESTS_DIR "/../examples/site",
+                                           .uploads = true,
+                                           .allocator = &stage.heap.allocator};
     uvhttp_static_stats_t stats;
     (void)state;
     begin();
@@ -453,7 +460,8 @@ static int handed_over = -1;
 static void hand_over(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)arg;
-    assert_int_equal(uvh_accept_take(&uvh_server_of(server)->workers[worker], handed_over, NULL), 0);
+    assert_int_equal(uvh_accept_take(&uvh_server_of(server)->workers[worker], handed_over, NULL),
+                     0);
 }
 
 static void post_hand_over(uvhttp_server_t *server, size_t worker, void *arg)

@@ -1,4 +1,5 @@
-/* How connections end: by a server that drains, and by timeouts that look once more before. Time is an argument here. */
+/* How connections end: by a server that drains, and by timeouts that look once more before. Time is
+ * an argument here. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +138,8 @@ static void begin(size_t grace)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/events", begin_events, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", answer_later, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/pieces", answer_in_pieces, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/pieces", answer_in_pieces, NULL),
+                     0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/begun", begin_and_wait, NULL), 0);
     uvhttp_server_on_stopping(stage.server, on_stopping, &stopping);
     uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
@@ -194,7 +196,8 @@ static void await_end(void)
 static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
 {
     static const char *const requests[] = {LATER, BEGUN,
-                                           LATER GET}; /* the last with bytes that are not taken yet */
+                                           /* the last with bytes that are not taken yet */
+                                           LATER GET};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         begin_waiting(requests[i], UVHTTP_EGONE);
@@ -566,7 +569,8 @@ static void fresh_connections_wait_instead_of_closing_each_other(void **state)
     assert_int_equal(active(), count);
     for (size_t i = 0; i < count + 2; i++)
         raw_client_send_text(&clients[i], GET);
-    raw_client_close(&clients[0], false); /* its end lets the next one in, for which others make way then */
+    /* its end lets the next one in, for which others make way then */
+    raw_client_close(&clients[0], false);
     for (size_t i = 1; i < count + 2; i++)
         assert_int_equal(stage_drive_answers(&stage, &clients[i], STEP, 1), 1);
     for (size_t i = 1; i < count + 2; i++)

@@ -1,4 +1,5 @@
-/* What a connection may lose: a wake-up, an end that is reported once, input beside output, a request that was kept. */
+/* What a connection may lose: a wake-up, an end that is reported once, input beside output, a
+ * request that was kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,7 +190,8 @@ static void kept_request_is_answered_at_stop(void **state)
     stage.config->drain_grace = 0;
     uvhttp_server_route(stage.server, "GET", "/", first_later, NULL);
     listen_and_connect();
-    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    raw_client_send_text(&client,
+                         "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
     stage_turns(&stage, 10);
     assert_int_equal(requests, 1);
@@ -278,7 +280,8 @@ static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err;
 }
 
-static const char offer[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+static const char offer[] =
+    "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
 static void half_closed_stream_that_is_reset_is_closed(void **state)
 {
@@ -312,7 +315,8 @@ static void half_closed_stream_that_is_reset_is_closed(void **state)
 static void busy_stream_hears_its_client(void **state)
 {
     (void)state;
-    static const uvhttp_stream_events_t events = {.data = on_data, .drain = on_drain, .closed = on_closed};
+    static const uvhttp_stream_events_t events = {
+        .data = on_data, .drain = on_drain, .closed = on_closed};
     begin_server();
     uvhttp_route_t route = {.method = "GET",
                             .pattern = "/",
@@ -385,8 +389,8 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return 0;
 }
 
-static int on_body(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                   void *arg)
+static int on_body(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                   size_t size, void *arg)
 {
     (void)request;
     (void)response;
@@ -402,8 +406,8 @@ static int both(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     (void)arg;
     int err = uvhttp_request_on_body(request, on_body, NULL);
     return err != 0 ? err
-                    : uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull,
-                                                  NULL, NULL);
+                    : uvhttp_response_send_pulled(response, 200, "text/plain",
+                                                  UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
 }
 
 static void body_is_read_while_a_response_is_pulled(void **state)
@@ -412,7 +416,8 @@ static void body_is_read_while_a_response_is_pulled(void **state)
     begin_server();
     body_calls = 0;
     pulled = 0;
-    uvhttp_route_t route = {.method = "POST", .pattern = "/", .handler = both, .flags = UVHTTP_ROUTE_STREAM};
+    uvhttp_route_t route = {
+        .method = "POST", .pattern = "/", .handler = both, .flags = UVHTTP_ROUTE_STREAM};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
     raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
@@ -448,8 +453,10 @@ static void upload_is_read_after_a_response_in_pieces_has_ended(void **state)
     static char body[BODY];
     (void)state;
     begin_server();
-    uvhttp_route_t route = {
-        .method = "POST", .pattern = "/", .handler = end_before_the_body, .flags = UVHTTP_ROUTE_STREAM};
+    uvhttp_route_t route = {.method = "POST",
+                            .pattern = "/",
+                            .handler = end_before_the_body,
+                            .flags = UVHTTP_ROUTE_STREAM};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
     stage_listen(&stage);

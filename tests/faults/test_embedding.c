@@ -1,5 +1,5 @@
-/* What programs around a server rely on: proxies that are believed, data with connections and servers, levels of the log, a clock of one's own,
- * and servers that come and go on one loop. */
+/* What programs around a server rely on: proxies that are believed, data with connections and
+ * servers, levels of the log, a clock of one's own, and servers that come and go on one loop. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,8 @@ static int count_requests(uvhttp_request_t *request, uvhttp_response_t *response
         if (err != 0)
             return err;
     }
-    snprintf(text, sizeof text, "%llu %s", (unsigned long long)uvhttp_request_connection_id(request),
+    snprintf(text, sizeof text, "%llu %s",
+             (unsigned long long)uvhttp_request_connection_id(request),
              count == NULL ? "first" : "again");
     return uvhttp_response_send_text(response, 200, text);
 }
@@ -129,9 +130,9 @@ static void without_believed_proxies_nothing_is_believed(void **state)
     begin();
     make_server();
     connect_client();
-    ask("/origin",
-        "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: x\r\n"
-        "Forwarded: for=192.0.2.1;proto=https;host=x\r\n");
+    ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: "
+                   "https\r\nX-Forwarded-Host: x\r\n"
+                   "Forwarded: for=192.0.2.1;proto=https;host=x\r\n");
     assert_body("127.0.0.1|127.0.0.1|http|h");
     end();
 }
@@ -142,33 +143,36 @@ static void x_forwarded_fields_of_believed_proxies(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"",                                                                              "127.0.0.1|http|h"             },
-        {"X-Forwarded-For: 192.0.2.1\r\n",                                                "192.0.2.1|http|h"             },
-        {"X-Forwarded-For: 1.1.1.1, 192.0.2.1, 10.0.0.1\r\n",                             "192.0.2.1|http|h"             },
-        {"X-Forwarded-For: 1.1.1.1\r\nx-forwarded-for: 192.0.2.1\r\n",                    "192.0.2.1|http|h"             },
-        {"X-Forwarded-For: 2001:DB8::1\r\nX-Forwarded-Proto: HTTPS\r\n",                  "2001:db8::1|https|h"          },
-        {"X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http, https\r\n",              "192.0.2.1|https|h"            },
+        {"", "127.0.0.1|http|h"},
+        {"X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1|http|h"},
+        {"X-Forwarded-For: 1.1.1.1, 192.0.2.1, 10.0.0.1\r\n", "192.0.2.1|http|h"},
+        {"X-Forwarded-For: 1.1.1.1\r\nx-forwarded-for: 192.0.2.1\r\n", "192.0.2.1|http|h"},
+        {"X-Forwarded-For: 2001:DB8::1\r\nX-Forwarded-Proto: HTTPS\r\n", "2001:db8::1|https|h"},
+        {"X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http, https\r\n", "192.0.2.1|https|h"},
         {"X-Forwarded-For: 192.0.2.1, 10.0.0.1\r\nX-Forwarded-Proto: x, https, http\r\n",
-         "192.0.2.1|https|h"                                                                                             },
-        {"X-Forwarded-For: 192.0.2.1, 10.0.0.1\r\nX-Forwarded-Proto: https\r\n",          "192.0.2.1|https|h"            },
-        {"X-Forwarded-Proto: https\r\n",                                                  "127.0.0.1|https|h"            },
-        {"X-Forwarded-Proto: ftp\r\n",                                                    "127.0.0.1|http|h"             },
-        {"X-Forwarded-Host: a.example:8443\r\n",                                          "127.0.0.1|http|a.example:8443"},
-        {"X-Forwarded-Host: bad host\r\n",                                                "127.0.0.1|http|h"             },
-        {"X-Forwarded-Host: a/b\r\n",                                                     "127.0.0.1|http|h"             },
-        {"X-Forwarded-For: unknown\r\n",                                                  "127.0.0.1|http|h"             },
-        {"X-Forwarded-For: 192.0.2.1, nonsense, 10.0.0.1\r\n",                            "10.0.0.1|http|h"              },
-        {"Forwarded: for=192.0.2.1;proto=https\r\n",                                      "127.0.0.1|http|h"             },
+         "192.0.2.1|https|h"},
+        {"X-Forwarded-For: 192.0.2.1, 10.0.0.1\r\nX-Forwarded-Proto: https\r\n",
+         "192.0.2.1|https|h"},
+        {"X-Forwarded-Proto: https\r\n", "127.0.0.1|https|h"},
+        {"X-Forwarded-Proto: ftp\r\n", "127.0.0.1|http|h"},
+        {"X-Forwarded-Host: a.example:8443\r\n", "127.0.0.1|http|a.example:8443"},
+        {"X-Forwarded-Host: bad host\r\n", "127.0.0.1|http|h"},
+        {"X-Forwarded-Host: a/b\r\n", "127.0.0.1|http|h"},
+        {"X-Forwarded-For: unknown\r\n", "127.0.0.1|http|h"},
+        {"X-Forwarded-For: 192.0.2.1, nonsense, 10.0.0.1\r\n", "10.0.0.1|http|h"},
+        {"Forwarded: for=192.0.2.1;proto=https\r\n", "127.0.0.1|http|h"},
     };
     begin();
     make_server();
-    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X), 0);
+    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
+                     0);
     connect_client();
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         char fields[256], expected[128];
         const char *rest = strchr(rows[i][1], '|');
         snprintf(fields, sizeof fields, "Host: h\r\n%s", rows[i][0]);
-        snprintf(expected, sizeof expected, "%.*s|127.0.0.1%s", (int)(rest - rows[i][1]), rows[i][1], rest);
+        snprintf(expected, sizeof expected, "%.*s|127.0.0.1%s", (int)(rest - rows[i][1]),
+                 rows[i][1], rest);
         ask("/origin", fields);
         assert_body(expected);
     }
@@ -183,8 +187,10 @@ static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
     assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL, 0), 0);
     begin();
     make_server();
-    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X), 0);
-    assert_int_equal(uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
+    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
+                     0);
+    assert_int_equal(
+        uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
     connect_client();
     ask("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
     assert_true(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
@@ -199,17 +205,20 @@ static void forwarded_of_believed_proxies(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"Forwarded: for=192.0.2.1;proto=https;host=a.example\r\n", "192.0.2.1|127.0.0.1|https|a.example"},
+        {"Forwarded: for=192.0.2.1;proto=https;host=a.example\r\n",
+         "192.0.2.1|127.0.0.1|https|a.example"},
         {"Forwarded: for=1.1.1.1;proto=http, for=\"[2001:db8::1]:80\";proto=https, "
-         "for=10.0.0.1;proto=http\r\n",                    "2001:db8::1|127.0.0.1|https|h"      },
-        {"Forwarded: for=\"\r\nForwarded: for=192.0.2.1\r\n",       "192.0.2.1|127.0.0.1|http|h"         },
-        {"Forwarded: for=_hidden;proto=https\r\n",                  "127.0.0.1|127.0.0.1|https|h"        },
-        {"Forwarded: for=192.0.2.1;for=192.0.2.2\r\n",              "127.0.0.1|127.0.0.1|http|h"         },
-        {"X-Forwarded-For: 192.0.2.1\r\n",                          "127.0.0.1|127.0.0.1|http|h"         },
+         "for=10.0.0.1;proto=http\r\n",
+         "2001:db8::1|127.0.0.1|https|h"},
+        {"Forwarded: for=\"\r\nForwarded: for=192.0.2.1\r\n", "192.0.2.1|127.0.0.1|http|h"},
+        {"Forwarded: for=_hidden;proto=https\r\n", "127.0.0.1|127.0.0.1|https|h"},
+        {"Forwarded: for=192.0.2.1;for=192.0.2.2\r\n", "127.0.0.1|127.0.0.1|http|h"},
+        {"X-Forwarded-For: 192.0.2.1\r\n", "127.0.0.1|127.0.0.1|http|h"},
     };
     begin();
     make_server();
-    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_STANDARD), 0);
+    assert_int_equal(
+        uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_STANDARD), 0);
     connect_client();
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         char fields[256];
@@ -241,8 +250,10 @@ static void proxies_on_unix_sockets_can_be_believed(void **state)
         int pair[2];
         begin();
         make_server();
-        assert_int_equal(uvhttp_server_trust_proxies(stage.server, prefixes, count, UVHTTP_FORWARDING_X), 0);
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+        assert_int_equal(
+            uvhttp_server_trust_proxies(stage.server, prefixes, count, UVHTTP_FORWARDING_X), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+                         0);
         assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
         client = (struct raw_client){.socket = pair[1]};
         ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.1\r\n");
@@ -261,22 +272,27 @@ static void wrong_proxies_are_refused(void **state)
     make_server();
     for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
         stage.last_error[0] = '\0';
-        assert_int_equal(uvhttp_server_trust_proxies(stage.server, &wrong[i], 1, UVHTTP_FORWARDING_X),
-                         UVHTTP_EINVAL);
+        assert_int_equal(
+            uvhttp_server_trust_proxies(stage.server, &wrong[i], 1, UVHTTP_FORWARDING_X),
+            UVHTTP_EINVAL);
         assert_non_null(strstr(stage.last_error, wrong[i] == NULL ? "''" : wrong[i]));
     }
-    assert_int_equal(uvhttp_server_trust_proxies(stage.server, NULL, 1, UVHTTP_FORWARDING_X), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_trust_proxies(stage.server, NULL, 1, UVHTTP_FORWARDING_X),
+                     UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, (uvhttp_forwarding_t)2),
                      UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_server_trust_proxies(NULL, loopback, 2, UVHTTP_FORWARDING_X), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_trust_proxies(NULL, loopback, 2, UVHTTP_FORWARDING_X),
+                     UVHTTP_ENOMEM);
     for (size_t n = 1; n <= 2; n++) {
         fault_heap_arm(&stage.heap, n, false);
-        assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
-                         UVHTTP_ENOMEM);
+        assert_int_equal(
+            uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
+            UVHTTP_ENOMEM);
     }
     fault_heap_arm(&stage.heap, 0, false);
     /* The last call counts. */
-    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X), 0);
+    assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
+                     0);
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, NULL, 0, UVHTTP_FORWARDING_X), 0);
     connect_client();
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
@@ -473,8 +489,8 @@ static void the_ready_made_log_writes_lines(void **state)
     char kinds[3][32];
     int year, more = -1;
     const char *text = captured(write_lines);
-    int found = sscanf(text, "%d-%*d-%*dT%*d:%*d:%*dZ %31[^\n]\n%*s %31[^\n]\n%*s %31[^\n]\n%n", &year,
-                       kinds[0], kinds[1], kinds[2], &more);
+    int found = sscanf(text, "%d-%*d-%*dT%*d:%*d:%*dZ %31[^\n]\n%*s %31[^\n]\n%*s %31[^\n]\n%n",
+                       &year, kinds[0], kinds[1], kinds[2], &more);
     assert_int_equal(found, 4);
     assert_true(year > 2000 && text[more] == '\0');
     assert_string_equal(kinds[0], "error one");

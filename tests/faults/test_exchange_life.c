@@ -1,5 +1,6 @@
-/* The life of exchanges, ended at every stage, by the client, by stopping or freeing the server: every callback runs as often as it is
- * promised, and nothing is left on the loop or on the heap. */
+/* The life of exchanges, ended at every stage, by the client, by stopping or freeing the
+ * server: every callback runs as often as it is promised, and nothing is left on the loop or on
+ * the heap. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -499,7 +500,8 @@ static void a_client_that_ends_its_side_is_answered_later_too(void **state)
     assert_int_equal(aborts, 0);
 }
 
-/* More answers than the server collects before it sends, so it notices in the middle of one that nobody is there. */
+/* More answers than the server collects before it sends, so it notices in the middle of one that
+ * nobody is there. */
 static void a_client_that_resets_with_requests_at_hand_is_no_failure(void **state)
 {
     (void)state;

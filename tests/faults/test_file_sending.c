@@ -1,5 +1,5 @@
-/* Files whose disk, or the network it is behind, fails at every place, and what one event sends of a large one: this program has system calls of its
- * own between the server and the system. */
+/* Files whose disk, or the network it is behind, fails at every place, and what one event sends of
+ * a large one: this program has system calls of its own between the server and the system. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@ enum { SIZE = 300000, LARGE = 64 << 20, MOST_CALLS = 4096, MOST_WAITS = 20000 };
 
 enum call { CALL_NONE, CALL_OPEN, CALL_FSTAT, CALL_PREAD, CALL_SENDFILE };
 
-/* The next `times` calls of one kind, behind the first `after` ones, fail with `error`; or with none and then send `most` bytes at most. */
+/* The next `times` calls of one kind, behind the first `after` ones, fail with `error`; or with
+ * none and then send `most` bytes at most. */
 static struct {
     enum call call;
     int error, after, times;
@@ -89,7 +90,8 @@ int fstat(int descriptor, struct stat *status)
     if (fails(CALL_FSTAT))
         return -1;
     int result = fstatat(descriptor, "", status, AT_EMPTY_PATH);
-    status->st_ctim.tv_sec -= 3600; /* a file that nobody has touched lately needs not be read again */
+    /* a file that nobody has touched lately needs not be read again */
+    status->st_ctim.tv_sec -= 3600;
     return result;
 }
 
@@ -113,8 +115,8 @@ long syscall(long number, ...)
     opened += opens;
     if (opens && fails(CALL_OPEN))
         return -1;
-    long result =
-        next_syscall()(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    long result = next_syscall()(number, argument[0], argument[1], argument[2], argument[3],
+                                 argument[4], argument[5]);
     if (opens && atomic_exchange(&held, false)) {
         atomic_store(&holding, true);
         sem_wait(&let_go);
@@ -147,8 +149,8 @@ static int send_kept(uvhttp_request_t *request, uvhttp_response_t *response, voi
     (void)request;
     (void)arg;
     uvhttp_response_on_read_error(response, told_error, &kept);
-    return uvhttp_response_send_descriptor(response, 200, NULL, kept.descriptor, 0, SIZE, release_kept,
-                                           &kept);
+    return uvhttp_response_send_descriptor(response, 200, NULL, kept.descriptor, 0, SIZE,
+                                           release_kept, &kept);
 }
 
 /* ---- the stage ---- */
@@ -176,16 +178,17 @@ static void begin(void)
     asked_count = 0;
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_static_mount(stage.server, "/",
-                                         &(uvhttp_static_config_t){.root = folder,
-                                                                   .revalidate_ms = 3600000,
-                                                                   .memory_file_size = 5000,
-                                                                   .precompressed = true,
-                                                                   .uploads = true,
-                                                                   .upload_overwrite = true,
-                                                                   .error_pages = "404=/file",
-                                                                   .allocator = stage.config->allocator}),
-                     0);
+    assert_int_equal(
+        uvhttp_static_mount(stage.server, "/",
+                            &(uvhttp_static_config_t){.root = folder,
+                                                      .revalidate_ms = 3600000,
+                                                      .memory_file_size = 5000,
+                                                      .precompressed = true,
+                                                      .uploads = true,
+                                                      .upload_overwrite = true,
+                                                      .error_pages = "404=/file",
+                                                      .allocator = stage.config->allocator}),
+        0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
@@ -239,13 +242,11 @@ static void a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log(voi
         const char *target;
         size_t size;
     } places[] = {
-        {CALL_OPEN,  0, "/small", 1000},
-        {CALL_OPEN,  0, "/file",  SIZE},
+        {CALL_OPEN, 0, "/small", 1000},  {CALL_OPEN, 0, "/file", SIZE},
         {CALL_FSTAT, 0, "/small", 1000}, /* the look */
         {CALL_FSTAT, 1, "/small", 1000}, /* of what was opened */
         {CALL_FSTAT, 2, "/small", 1000}, /* behind reading it */
-        {CALL_FSTAT, 1, "/file",  SIZE},
-        {CALL_PREAD, 0, "/small", 1000},
+        {CALL_FSTAT, 1, "/file", SIZE},  {CALL_PREAD, 0, "/small", 1000},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
         for (size_t k = 0; k < UVH_COUNT_OF(errors); k++) {
@@ -288,7 +289,8 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
         fault.most = 0;
         assert_whole("/file", SIZE);
         assert_int_equal(opened,
-                         before + 1); /* what failed was not used again, though the file looks the same */
+                         /* what failed was not used again, though the file looks the same */
+                         before + 1);
         assert_whole("/file", SIZE);
         assert_int_equal(opened, before + 1);
         assert_int_equal(stage.errors_logged, 1);
@@ -311,9 +313,9 @@ static void what_failed_is_not_used_again_however_it_is_sent(void **state)
         int status;
         int files; /* that are opened, the source of a sibling among them */
     } places[] = {
-        {"/coded",   "Accept-Encoding: gzip\r\n",              200, 2},
-        {"/file",    "Range: bytes=0-99999,150000-249999\r\n", 206, 1},
-        {"/missing", "",                                       404, 1},
+        {"/coded", "Accept-Encoding: gzip\r\n", 200, 2},
+        {"/file", "Range: bytes=0-99999,150000-249999\r\n", 206, 1},
+        {"/missing", "", 404, 1},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
@@ -330,7 +332,8 @@ static void what_failed_is_not_used_again_however_it_is_sent(void **state)
         fault.times = 1;
         assert_int_equal(answer_to(places[i].target, &answer), 0);
         fault.call = CALL_NONE;
-        if (places[i].files > 1) /* the source, while it is not known that the sibling is right again */
+        /* the source, while it is not known that the sibling is right again */
+        if (places[i].files > 1)
             assert_arrives(places[i].target, places[i].status, SIZE);
         assert_arrives(places[i].target, places[i].status, size);
         assert_int_equal(opened, 2 * places[i].files);
@@ -358,7 +361,8 @@ static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
         raw_client_step(&client, SIZE);
         stage_wait(&stage);
     }
-    raw_client_send_text(&writer, "PUT /changed HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nnew");
+    raw_client_send_text(&writer,
+                         "PUT /changed HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nnew");
     assert_int_equal(stage_drive_answers(&stage, &writer, SIZE, 1), 1);
     assert_true(raw_client_answer(&writer, &offset, false, &answer));
     assert_int_equal(answer.status, 204);
@@ -420,13 +424,11 @@ static void a_file_that_is_sent_in_dribs_and_drabs_arrives_whole(void **state)
     static const struct {
         int error, times;
         size_t most;
-    } ways[] = {
-        {EINTR,  50, 0              },
-        {EAGAIN, 3,  0              },
-        {0,      0,  1 + SIZE / 1000},
-        {EINTR,  20, 7777           },
-        {EAGAIN, 5,  12345          }
-    };
+    } ways[] = {{EINTR, 50, 0},
+                {EAGAIN, 3, 0},
+                {0, 0, 1 + SIZE / 1000},
+                {EINTR, 20, 7777},
+                {EAGAIN, 5, 12345}};
     for (size_t i = 0; i < UVH_COUNT_OF(ways); i++) {
         begin();
         fault.call = CALL_SENDFILE;
@@ -450,7 +452,8 @@ static bool has_asked(void *arg)
     return asked_count >= *(const size_t *)arg;
 }
 
-/* Many small requests: while they are answered, no event sends more of the large file than a short slice, and it gets on all the same. */
+/* Many small requests: while they are answered, no event sends more of the large file than a short
+ * slice, and it gets on all the same. */
 static void a_large_file_leaves_others_their_turn(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The shipped middleware without memory: whichever allocation fails, nobody passes who should not, nothing is left behind, and what is answered
- * as if nothing had happened has all its fields. */
+/* The shipped middleware without memory: whichever allocation fails, nobody passes who should not,
+ * nothing is left behind, and what is answered as if nothing had happened has all its fields. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,16 +46,16 @@ static int decide(uvhttp_response_t *response, void *verdict)
 }
 
 /* Decides about "good" and "bad" on the pool, and about others at once. */
-static int check(uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_credentials_t *given,
-                 void *arg)
+static int check(uvhttp_request_t *request, uvhttp_response_t *response,
+                 const uvhttp_credentials_t *given, void *arg)
 {
     static char accepted;
     (void)request;
     (void)arg;
     if (strcmp(given->user, "good") != 0 && strcmp(given->user, "bad") != 0)
         return UVHTTP_AUTH_REFUSE;
-    int err =
-        uvhttp_response_defer(response, work, decide, strcmp(given->user, "good") == 0 ? &accepted : NULL);
+    int err = uvhttp_response_defer(response, work, decide,
+                                    strcmp(given->user, "good") == 0 ? &accepted : NULL);
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }
 
@@ -65,23 +65,26 @@ static int make(void)
     const uvhttp_allocator_t *allocator = &stage.heap.allocator;
     guards = (struct guards){0};
     int err = uvhttp_request_ids_new(
-        &guards.ids, &(uvhttp_request_ids_config_t){.trusted = true, .allocator = allocator}, NULL, 0);
+        &guards.ids, &(uvhttp_request_ids_config_t){.trusted = true, .allocator = allocator}, NULL,
+        0);
     if (err == 0)
         err = uvhttp_security_headers_new(
             &guards.headers, &(uvhttp_security_headers_config_t){.allocator = allocator}, NULL, 0);
     if (err == 0)
-        err = uvhttp_cors_new(
-            &guards.cors,
-            &(uvhttp_cors_config_t){.origins = "https://a.b", .headers = "*", .allocator = allocator}, NULL,
-            0);
+        err = uvhttp_cors_new(&guards.cors,
+                              &(uvhttp_cors_config_t){
+                                  .origins = "https://a.b", .headers = "*", .allocator = allocator},
+                              NULL, 0);
     if (err == 0)
         err = uvhttp_auth_new(&guards.auth,
-                              &(uvhttp_auth_config_t){.check_basic = check, .allocator = allocator}, NULL, 0);
+                              &(uvhttp_auth_config_t){.check_basic = check, .allocator = allocator},
+                              NULL, 0);
     if (err == 0)
-        err = uvhttp_address_rules_new(
-            &guards.rules,
-            &(uvhttp_address_rules_config_t){.rules = &local, .rule_count = 1, .allocator = allocator}, NULL,
-            0);
+        err =
+            uvhttp_address_rules_new(&guards.rules,
+                                     &(uvhttp_address_rules_config_t){
+                                         .rules = &local, .rule_count = 1, .allocator = allocator},
+                                     NULL, 0);
     return err;
 }
 
@@ -92,7 +95,8 @@ static int build(void)
     if (err == 0)
         err = uvhttp_server_use(stage.server, uvhttp_request_ids_handle_request, guards.ids);
     if (err == 0)
-        err = uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, guards.headers);
+        err =
+            uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, guards.headers);
     if (err == 0)
         err = uvhttp_server_use(stage.server, uvhttp_cors_handle_request, guards.cors);
     if (err == 0)
@@ -116,21 +120,23 @@ static void clean(void)
     uvhttp_address_rules_free(guards.rules);
 }
 
-#define HEAD(method) method " / HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n"
+#define HEAD(method) \
+    method " / HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n"
 
 static const struct {
     const char *request;
     int status;
     const char *field; /* that this answer has */
 } requests[REQUESTS] = {
-    {HEAD("GET") "Authorization: Basic Z29vZDp4\r\n\r\n",                                               200, "Content-Type"    },
-    {HEAD("GET") "Authorization: Basic YmFkOng=\r\n\r\n",                                               401, "WWW-Authenticate"},
-    {HEAD("GET") "Authorization: Basic bm9ib2R5Og==\r\n\r\n",                                           401, "WWW-Authenticate"},
-    {HEAD("GET") "\r\n",                                                                                401, "WWW-Authenticate"},
-    {HEAD("OPTIONS") "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x\r\n\r\n", 204,
-     "Access-Control-Allow-Headers"                                                                                            },
-    {"GET /nowhere HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n\r\n",        404,
-     "Content-Type"                                                                                                            },
+    {HEAD("GET") "Authorization: Basic Z29vZDp4\r\n\r\n", 200, "Content-Type"},
+    {HEAD("GET") "Authorization: Basic YmFkOng=\r\n\r\n", 401, "WWW-Authenticate"},
+    {HEAD("GET") "Authorization: Basic bm9ib2R5Og==\r\n\r\n", 401, "WWW-Authenticate"},
+    {HEAD("GET") "\r\n", 401, "WWW-Authenticate"},
+    {HEAD("OPTIONS") "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: "
+                     "x\r\n\r\n",
+     204, "Access-Control-Allow-Headers"},
+    {"GET /nowhere HTTP/1.1\r\nHost: h\r\nOrigin: https://a.b\r\nX-Request-Id: the-one\r\n\r\n",
+     404, "Content-Type"},
 };
 
 static void assert_complete(const struct raw_answer *answer, const char *own)
@@ -152,7 +158,8 @@ static void assert_complete(const struct raw_answer *answer, const char *own)
     assert_string_equal(value, "the-one");
 }
 
-/* One request with the n-th allocation since the server listens failing. True when there was one to fail. */
+/* One request with the n-th allocation since the server listens failing. True when there was one to
+ * fail. */
 static bool ask(size_t index, size_t n, bool fail_on)
 {
     stage_begin(&stage);
@@ -173,7 +180,8 @@ static bool ask(size_t index, size_t n, bool fail_on)
             assert_complete(&answer, requests[index].field);
         else
             assert_true(failed && (answer.status == 503 || answer.status == 500));
-        assert_int_equal(answer.status == 200, requests[index].status == 200 && answer.status < 400);
+        assert_int_equal(answer.status == 200,
+                         requests[index].status == 200 && answer.status < 400);
     } else {
         assert_true(failed && client.ended);
     }

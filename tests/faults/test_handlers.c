@@ -1,5 +1,6 @@
-/* What handlers may do and what the server does for them: order of middleware, refusals, declining, failing, answering twice, sending
- * nothing wrong, and that every counter of uvhttp_stats_t says what happened. */
+/* What handlers may do and what the server does for them: order of middleware, refusals, declining,
+ * failing, answering twice, sending nothing wrong, and that every counter of uvhttp_stats_t says
+ * what happened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +70,8 @@ static void count_release(void *arg)
     ++*(int *)arg;
 }
 
-/* Refuses the answer, and lets the one that is sent instead pass; `arg` is whether it is that already. */
+/* Refuses the answer, and lets the one that is sent instead pass; `arg` is whether it is that
+ * already. */
 static int refuse_once(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     bool *refused = arg;
@@ -99,8 +101,9 @@ static void hand_on_null(uvhttp_request_t *request, uvhttp_response_t *response)
     assert_int_equal(uvhttp_response_send_json(response, 200, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_response_send(response, 200, NULL, NULL, 1), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_response_send_static(response, 200, NULL, NULL, 1), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_response_send_borrowed(response, 200, NULL, NULL, 5000, count_release, &released),
-                     UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_response_send_borrowed(response, 200, NULL, NULL, 5000, count_release, &released),
+        UVHTTP_EINVAL);
     assert_int_equal(released, 1);
     assert_int_equal(uvhttp_response_upgrade(response, "x", NULL, NULL, &stream), UVHTTP_EINVAL);
 }
@@ -126,13 +129,15 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         static const int errors[] = {UVHTTP_ENOMEM, UVHTTP_EHEADER};
         int error = strcmp(what, "later-nomem") == 0 ? 0 : 1;
         uvhttp_response_set_header(response, "X-Half", "made");
-        return uvhttp_response_defer(response, nothing, fail_later, (void *)(uintptr_t)&errors[error]);
+        return uvhttp_response_defer(response, nothing, fail_later,
+                                     (void *)(uintptr_t)&errors[error]);
     }
     if (strcmp(what, "hook-nomem") == 0) {
         int released = 0;
         bool refused = false;
         assert_int_equal(uvhttp_response_on_send(response, refuse_once, &refused), 0);
-        int err = uvhttp_response_send_borrowed(response, 200, NULL, "x", 1, count_release, &released);
+        int err =
+            uvhttp_response_send_borrowed(response, 200, NULL, "x", 1, count_release, &released);
         assert_int_equal(err, UVHTTP_ENOMEM);
         assert_int_equal(released, 1);
         return uvhttp_response_fail(response, err); /* at once, while `refused` is there */
@@ -184,12 +189,13 @@ static void begin(void)
     assert_int_equal(uvhttp_server_use(stage.server, guard, names[1]), 0);
     assert_int_equal(uvhttp_server_use(stage.server, pass, names[2]), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", handler, names[3]), 0);
-    assert_int_equal(
-        uvhttp_router_add(
-            uvhttp_server_router(stage.server),
-            &(uvhttp_route_t){
-                .method = "POST", .pattern = "/", .handler = handler, .arg = names[4], .max_body_size = 4}),
-        0);
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server),
+                                       &(uvhttp_route_t){.method = "POST",
+                                                         .pattern = "/",
+                                                         .handler = handler,
+                                                         .arg = names[4],
+                                                         .max_body_size = 4}),
+                     0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     trace[0] = '\0';
@@ -216,31 +222,31 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         int status;
         const char *trace, *body;
     } cases[] = {
-        {"GET",     "/",                     200, "abch", "done"                       },
-        {"POST",    "/",                     200, "abcp", "done"                       },
-        {"GET",     "/?guard=refuse",        403, "ab",   "403 Forbidden\n"            },
-        {"GET",     "/?guard=fail",          500, "ab",   "500 Internal Server Error\n"},
-        {"GET",     "/?guard=nomem",         503, "ab",   "503 Service Unavailable\n"  },
-        {"GET",     "/?guard=sloppy",        403, "ab",   "403 Forbidden\n"            },
-        {"GET",     "/nowhere",              404, "abc",  "404 Not Found\n"            },
-        {"GET",     "/nowhere?guard=refuse", 403, "ab",   "403 Forbidden\n"            },
-        {"DELETE",  "/",                     405, "abc",  "405 Method Not Allowed\n"   },
-        {"OPTIONS", "/",                     204, "abc",  ""                           },
-        {"OPTIONS", "*",                     204, "abc",  ""                           },
-        {"PURGE",   "/",                     501, "abc",  "501 Not Implemented\n"      },
-        {"TRACE",   "/",                     501, "abc",  "501 Not Implemented\n"      },
-        {"GET",     "/?do=decline",          404, "abch", "404 Not Found\n"            },
-        {"GET",     "/?do=fail",             500, "abch", "500 Internal Server Error\n"},
-        {"GET",     "/?do=gone",             500, "abch", "500 Internal Server Error\n"},
-        {"GET",     "/?do=fail-number",      500, "abch", "500 Internal Server Error\n"},
-        {"GET",     "/?do=later-fail",       500, "abch", "500 Internal Server Error\n"},
-        {"GET",     "/?do=later-nomem",      503, "abch", "503 Service Unavailable\n"  },
-        {"GET",     "/?do=hook-nomem",       503, "abch", "503 Service Unavailable\n"  },
-        {"GET",     "/?do=zero",             410, "abch", "410 Gone\n"                 },
-        {"GET",     "/?do=reset",            205, "abch", ""                           },
-        {"GET",     "/?do=twice",            200, "abch", "first"                      },
-        {"GET",     "/?do=status",           202, "abch", "still open"                 },
-        {"GET",     "/?do=prepared",         200, "abch", "prepared"                   },
+        {"GET", "/", 200, "abch", "done"},
+        {"POST", "/", 200, "abcp", "done"},
+        {"GET", "/?guard=refuse", 403, "ab", "403 Forbidden\n"},
+        {"GET", "/?guard=fail", 500, "ab", "500 Internal Server Error\n"},
+        {"GET", "/?guard=nomem", 503, "ab", "503 Service Unavailable\n"},
+        {"GET", "/?guard=sloppy", 403, "ab", "403 Forbidden\n"},
+        {"GET", "/nowhere", 404, "abc", "404 Not Found\n"},
+        {"GET", "/nowhere?guard=refuse", 403, "ab", "403 Forbidden\n"},
+        {"DELETE", "/", 405, "abc", "405 Method Not Allowed\n"},
+        {"OPTIONS", "/", 204, "abc", ""},
+        {"OPTIONS", "*", 204, "abc", ""},
+        {"PURGE", "/", 501, "abc", "501 Not Implemented\n"},
+        {"TRACE", "/", 501, "abc", "501 Not Implemented\n"},
+        {"GET", "/?do=decline", 404, "abch", "404 Not Found\n"},
+        {"GET", "/?do=fail", 500, "abch", "500 Internal Server Error\n"},
+        {"GET", "/?do=gone", 500, "abch", "500 Internal Server Error\n"},
+        {"GET", "/?do=fail-number", 500, "abch", "500 Internal Server Error\n"},
+        {"GET", "/?do=later-fail", 500, "abch", "500 Internal Server Error\n"},
+        {"GET", "/?do=later-nomem", 503, "abch", "503 Service Unavailable\n"},
+        {"GET", "/?do=hook-nomem", 503, "abch", "503 Service Unavailable\n"},
+        {"GET", "/?do=zero", 410, "abch", "410 Gone\n"},
+        {"GET", "/?do=reset", 205, "abch", ""},
+        {"GET", "/?do=twice", 200, "abch", "first"},
+        {"GET", "/?do=status", 202, "abch", "still open"},
+        {"GET", "/?do=prepared", 200, "abch", "prepared"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         struct raw_answer answer;
@@ -295,7 +301,8 @@ static void expect_answer(int status, const char *body)
     assert_memory_equal(answer.body, body, answer.body_length);
 }
 
-/* It decides about the request before the body is there, so it must not depend on how much of it has come. */
+/* It decides about the request before the body is there, so it must not depend on how much of it
+ * has come. */
 static void a_middleware_sees_no_body_however_it_is_cut(void **state)
 {
     (void)state;
@@ -306,8 +313,8 @@ static void a_middleware_sees_no_body_however_it_is_cut(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(targets) * UVH_COUNT_OF(bodies); i++) {
         char asked[128];
-        int length =
-            snprintf(asked, sizeof(asked), "PUT %s HTTP/1.1\r\nHost: h\r\n%s", targets[i / 2], bodies[i % 2]);
+        int length = snprintf(asked, sizeof(asked), "PUT %s HTTP/1.1\r\nHost: h\r\n%s",
+                              targets[i / 2], bodies[i % 2]);
         for (size_t cut = 1; cut <= (size_t)length; cut++) {
             begin_limited(echo_body);
             raw_client_send(&client, asked, cut);
@@ -326,7 +333,8 @@ static void a_body_without_a_route_is_not_found(void **state)
 {
     (void)state;
     begin_limited(NULL);
-    raw_client_send_text(&client, "PUT /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123456789");
+    raw_client_send_text(&client,
+                         "PUT /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123456789");
     expect_answer(404, NULL);
     end();
 }
@@ -342,8 +350,8 @@ static void every_counter_counts_its_own(void **state)
     ask("OPTIONS", "/");
     ask("GET", "/nowhere");
     ask("GET", "/?do=fail");
-    raw_client_send_text(&client,
-                         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+    raw_client_send_text(
+        &client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     size_t sent = client.out_length + 2 + strlen("GET / HTTP/1.1\r\n\r\n");
     for (int turn = 0; turn < 10; turn++) {
         raw_client_step(&client, 10000);
@@ -435,12 +443,14 @@ static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
         const char *request;
         int status;
     } cases[] = {
-        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd",                                     200},
-        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",                                         413},
-        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n",
-         200                                                                                                   },
-        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n",         413},
-        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\n",                413},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd", 200},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 413},
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n",
+         200},
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n",
+         413},
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\n", 413},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         begin();

@@ -234,7 +234,8 @@ static void send_request(size_t index, const char *request)
 static void ask(size_t index, const char *target)
 {
     char request[256];
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", target);
+    snprintf(request, sizeof(request),
+             "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", target);
     send_request(index, request);
 }
 
@@ -247,7 +248,8 @@ static int status_of(size_t index, bool *retry)
     assert_int_equal(stage_drive_answers(&stage, &clients[index], 100000, 1), 1);
     assert_true(raw_client_answer(&clients[index], &offset, false, &answer));
     clients[index].received = 0;
-    *retry = raw_answer_field(&answer, "Retry-After", value, sizeof(value)) && strcmp(value, "1") == 0;
+    *retry =
+        raw_answer_field(&answer, "Retry-After", value, sizeof(value)) && strcmp(value, "1") == 0;
     return answer.status;
 }
 
@@ -417,7 +419,8 @@ static void full_queue_takes_nothing_of_a_new_response(void **state)
     assert_int_equal(uvhttp_response_defer(kept, work, released, NULL), UVHTTP_EFULL);
     assert_int_equal(uvhttp_response_defer(kept, work, released, NULL), UVHTTP_EFULL);
     assert_true(uvhttp_response_open(kept));
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, released, NULL), 0); /* there is room */
+    /* there is room */
+    assert_int_equal(uvhttp_response_defer_heavy(kept, work, released, NULL), 0);
     assert_status(2, 200);
     assert_int_equal(ran, 1);
     drain_lane(0, UVH_LANE_QUICK);
@@ -503,9 +506,9 @@ struct heavy_case {
 };
 
 static const struct heavy_case heavy_cases[] = {
-    {"GET /files/sub/ HTTP/1.1\r\nHost: h\r\n\r\n",                              200, 503},
-    {"GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n",                   200, 503},
-    {"PUT /files/put.txt HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",   201, 503},
+    {"GET /files/sub/ HTTP/1.1\r\nHost: h\r\n\r\n", 200, 503},
+    {"GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n", 200, 503},
+    {"PUT /files/put.txt HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", 201, 503},
     {"GET /files/text.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", 200, 200},
 };
 
@@ -613,13 +616,14 @@ static void passwords_are_hashed_in_the_heavy_lane(void **state)
 {
     (void)state;
     static const uvhttp_hashed_user_t users[] = {
-        {"me", "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"}
-    };
-    const char *request = "GET /staff HTTP/1.1\r\nHost: h\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n";
+        {"me", "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"}};
+    const char *request =
+        "GET /staff HTTP/1.1\r\nHost: h\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n";
     uvhttp_passwords_t *passwords;
     uvhttp_auth_t *auth;
     uvhttp_router_t *group;
-    if (uvhttp_passwords_new(&passwords, &(uvhttp_passwords_config_t){.users = users, .user_count = 1}, NULL,
+    if (uvhttp_passwords_new(&passwords,
+                             &(uvhttp_passwords_config_t){.users = users, .user_count = 1}, NULL,
                              0) == UVHTTP_ENOTSUP)
         skip();
     assert_int_equal(uvhttp_auth_new(&auth,
@@ -694,7 +698,8 @@ static void posts_after_the_last_job_of_a_stopping_server_run_in_order(void **st
     uvhttp_server_stop(stage.server);
     stage_turns(&stage, 20);
     uv_sem_post(&lanes[UVH_LANE_QUICK].gate);
-    while (counts_of(UVH_LANE_QUICK)->running > 0) /* its result is pending, the loop does not run */
+    /* its result is pending, the loop does not run */
+    while (counts_of(UVH_LANE_QUICK)->running > 0)
         ;
     assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "1"), 0);
     stage_turns(&stage, 20);
@@ -718,10 +723,9 @@ static void failed_thread_creation_is_an_error_of_listen(void **state)
         failing_threads_fail_at(n);
         assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UV_EAGAIN);
         assert_int_equal(stage.errors_logged, n);
-        assert_string_equal(
-            stage.last_error,
-            "cannot create the threads for jobs (quick_threads: 3, heavy_threads: 2, handshake_threads: 1): "
-            "resource temporarily unavailable");
+        assert_string_equal(stage.last_error, "cannot create the threads for jobs (quick_threads: "
+                                              "3, heavy_threads: 2, handshake_threads: 1): "
+                                              "resource temporarily unavailable");
         assert_int_equal(failing_threads_alive(), 0);
         assert_int_equal(uvhttp_server_port(stage.server), 0);
         assert_int_equal(stage_descriptors(), descriptors);

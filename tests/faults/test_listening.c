@@ -1,5 +1,5 @@
-/* Ways to get connections other than address and port: unix sockets and their files, descriptors that listen or are connected already. What
- * the server does not take stays with who made it. */
+/* Ways to get connections other than address and port: unix sockets and their files, descriptors
+ * that listen or are connected already. What the server does not take stays with who made it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -284,7 +284,8 @@ static void files_go_by_a_unix_socket(void **state)
     assert_int_equal(fault_site_build(stage.server, NULL), 0);
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
     use(connect_to(path));
-    static const char *const targets[] = {"/file", "/static/large.bin", "/static/large.bin", "/pieces"};
+    static const char *const targets[] = {"/file", "/static/large.bin", "/static/large.bin",
+                                          "/pieces"};
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         char request[128];
         snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
@@ -489,7 +490,8 @@ static void inherited_sockets_are_taken(void **state)
     (void)state;
     char own[32];
     size_t count = 7;
-    int spare = fcntl(LISTEN_FDS_START, F_DUPFD_CLOEXEC, 100); /* what the test's runner has there */
+    /* what the test's runner has there */
+    int spare = fcntl(LISTEN_FDS_START, F_DUPFD_CLOEXEC, 100);
     snprintf(own, sizeof own, "%ld", (long)getpid());
     close(LISTEN_FDS_START);
     int placed = listening_on_loopback(AF_INET);
@@ -502,15 +504,8 @@ static void inherited_sockets_are_taken(void **state)
     assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
     assert_int_equal(count, 0);
     static const char *const wrong[][2] = {
-        {"1",  "1"                   },
-        {NULL, "0"                   },
-        {NULL, ""                    },
-        {NULL, "x"                   },
-        {NULL, "-1"                  },
-        {NULL, "1x"                  },
-        {"",   "1"                   },
-        {NULL, "99999999999999999999"}
-    };
+        {"1", "1"},   {NULL, "0"},  {NULL, ""}, {NULL, "x"},
+        {NULL, "-1"}, {NULL, "1x"}, {"", "1"},  {NULL, "99999999999999999999"}};
     for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
         inherit(-1, wrong[i][0] != NULL ? wrong[i][0] : own, wrong[i][1]);
         assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
@@ -545,8 +540,9 @@ static void localhost_is_both_loopback_addresses(void **state)
     raw_client_connect(&client, port, 0);
     assert_client_is("127.0.0.1");
     raw_client_close(&client, false);
-    struct sockaddr_in6 v6 = {
-        .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                              .sin6_port = htons((uint16_t)port),
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (six >= 0 && connect(six, (struct sockaddr *)&v6, sizeof v6) == 0) {
         use(six);

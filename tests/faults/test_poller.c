@@ -1,5 +1,5 @@
-/* net/poller.c under a server: every edge counts, so a connection that misses one would hang. This program has system
- * calls of its own between the server and the system. */
+/* net/poller.c under a server: every edge counts, so a connection that misses one would hang. This
+ * program has system calls of its own between the server and the system. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,7 +133,8 @@ static void end(void)
 
 static void assert_connections(size_t count)
 {
-    for (int i = 0; i < MOST_WAITS && uvhttp_server_stats(stage.server)->active_connections != count; i++)
+    for (int i = 0;
+         i < MOST_WAITS && uvhttp_server_stats(stage.server)->active_connections != count; i++)
         stage_wait(&stage);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, count);
 }

@@ -1,7 +1,9 @@
-/* Several clients that do everything in any order: send pieces of pipelined requests, read pieces of answers, reset, end their side, come
- * back, while some answers wait for a job or for the test, and memory runs out now and then. Whatever comes, every client's answers come
- * in the order of its requests, whole, and nothing is left at the end. The walks are random but always the same ones; one that fails
- * names its number. Debug builds check the states of every connection after every event meanwhile. */
+/* Several clients that do everything in any order: send pieces of pipelined requests, read pieces
+ * of answers, reset, end their side, come back, while some answers wait for a job or for the test,
+ * and memory runs out now and then. Whatever comes, every client's answers come in the order of its
+ * requests, whole, and nothing is left at the end. The walks are random but always the same ones;
+ * one that fails names its number. Debug builds check the states of every connection after every
+ * event meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,8 @@ struct walker {
     unsigned answered; /* number of the last answer */
     size_t checked;    /* bytes of the answers so far */
     bool half_closed;
-    bool upgraded; /* its last request leaves HTTP, and the server ends the connection behind the answer */
+    /* its last request leaves HTTP, and the server ends the connection behind the answer */
+    bool upgraded;
 };
 
 static struct stage stage;
@@ -137,8 +140,8 @@ static int echo_waiting(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-static int echo_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                      void *arg)
+static int echo_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     struct echoed *echoed = arg;
     if (size == 0) {
@@ -193,7 +196,8 @@ static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *respons
     if (err == 0)
         err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
     for (size_t sent = 0; err == 0 && sent < LARGE; sent += piece)
-        err = uvhttp_response_write(response, large + sent, piece < LARGE - sent ? piece : LARGE - sent);
+        err = uvhttp_response_write(response, large + sent,
+                                    piece < LARGE - sent ? piece : LARGE - sent);
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
@@ -204,10 +208,8 @@ static void stream_on(uvhttp_stream_t *stream, void *arg)
     struct source *source = arg;
     while (source->sent < LARGE) {
         size_t size = next_piece(source), first = pick((unsigned)size);
-        uvhttp_slice_t areas[] = {
-            {large + source->sent,         first       },
-            {large + source->sent + first, size - first}
-        };
+        uvhttp_slice_t areas[] = {{large + source->sent, first},
+                                  {large + source->sent + first, size - first}};
         int err = uvhttp_stream_write_areas(stream, areas, 2);
         if (err == UVHTTP_ENOMEM)
             uvhttp_stream_close(stream);
@@ -250,8 +252,8 @@ static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void 
         free(source);
         return err;
     }
-    int length =
-        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n", id, LARGE);
+    int length = snprintf(head, sizeof(head),
+                          "HTTP/1.1 200 OK\r\nX-Id: %s\r\nContent-Length: %d\r\n\r\n", id, LARGE);
     if (uvhttp_stream_write(stream, head, (size_t)length) != 0)
         uvhttp_stream_close(stream);
     else
@@ -336,12 +338,12 @@ static void add_request(struct walker *walker)
                           "4\r\nbody\r\n%x\r\n%0*u\r\n0\r\nX-Sum: 1\r\n\r\n",
                           kind, id, 8 + id % 64, (int)(8 + id % 64), id);
     else if (kind == 'e' || kind == 'b')
-        length =
-            snprintf(text, sizeof(text), "POST /%c/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u",
-                     kind, id, 8 + id % 200, (int)(8 + id % 200), id);
+        length = snprintf(text, sizeof(text),
+                          "POST /%c/%u HTTP/1.1\r\nHost: h\r\nContent-Length: %u\r\n\r\n%0*u", kind,
+                          id, 8 + id % 200, (int)(8 + id % 200), id);
     else
-        length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n%s\r\n%s", kind, id,
-                          kind == 'u' ? "Connection: upgrade\r\nUpgrade: walk\r\n" : "",
+        length = snprintf(text, sizeof(text), "GET /%c/%u HTTP/1.1\r\nHost: h\r\n%s\r\n%s", kind,
+                          id, kind == 'u' ? "Connection: upgrade\r\nUpgrade: walk\r\n" : "",
                           kind == 'u' ? "more" : "");
     if (walker->script_length + (size_t)length > sizeof(walker->script)) {
         walker->asked--;
@@ -457,10 +459,9 @@ static void walk(uint64_t number)
                      0);
     uvhttp_router_t *router = uvhttp_server_router(stage.server);
     uvhttp_route_t more[] = {
-        {.pattern = "/x/:id", .handler = block,           .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/x/:id", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/y/:id", .handler = block_in_pieces, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/u/:id", .handler = go_over,         .upgrade = "walk"             }
-    };
+        {.pattern = "/u/:id", .handler = go_over, .upgrade = "walk"}};
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         assert_int_equal(uvhttp_router_add(router, &more[i]), 0);
     stage_listen(&stage);
@@ -481,7 +482,8 @@ static void walk(uint64_t number)
         if (!walker->half_closed)
             raw_client_send(&walker->client, walker->script, walker->script_length);
         stage_drive(&stage, &walker->client, 50000, is_settled, walker);
-        assert_true(!walker->client.ended || memory_fails || walker->half_closed || walker->upgraded);
+        assert_true(!walker->client.ended || memory_fails || walker->half_closed ||
+                    walker->upgraded);
     }
     for (size_t i = 0; i < CLIENTS; i++)
         raw_client_close(&walkers[i].client, false);

@@ -1,5 +1,5 @@
-/* Receiving that is cut anywhere: requests with bodies of every kind, split in two at every place, byte by byte, and from two clients in
- * turns, are answered as if they had come in one piece. */
+/* Receiving that is cut anywhere: requests with bodies of every kind, split in two at every place,
+ * byte by byte, and from two clients in turns, are answered as if they had come in one piece. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,16 +63,17 @@ static void end(void)
     stage_end(&stage);
 }
 
-static const char pieces[] = "POST /echo/a?b=c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-                             "5\r\nhello\r\n6;ext=\"v\"\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n"
-                             "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"
-                             "POST /echo/d HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nlength"
-                             "GET /small HTTP/1.1\r\nHost: h\r\n\r\n";
+static const char pieces[] =
+    "POST /echo/a?b=c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "5\r\nhello\r\n6;ext=\"v\"\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n"
+    "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"
+    "POST /echo/d HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nlength"
+    "GET /small HTTP/1.1\r\nHost: h\r\n\r\n";
 
 static void assert_pieces_answered(void)
 {
-    static const char *const expected[] = {"/echo/a?b=c 42 hello world", "small", "/echo/d? - length",
-                                           "small"};
+    static const char *const expected[] = {"/echo/a?b=c 42 hello world", "small",
+                                           "/echo/d? - length", "small"};
     assert_int_equal(stage_drive_answers(&stage, &client, 10000, 4), 4);
     size_t offset = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -115,7 +116,8 @@ static void requests_byte_by_byte_are_answered_alike(void **state)
     end();
 }
 
-/* Two clients take turns, so that what one has left over lies in a buffer that the other one goes on filling. */
+/* Two clients take turns, so that what one has left over lies in a buffer that the other one goes
+ * on filling. */
 static void two_clients_in_turns_do_not_mix(void **state)
 {
     (void)state;
@@ -142,7 +144,8 @@ static void two_clients_in_turns_do_not_mix(void **state)
     }
 }
 
-/* What the first client has left over lies in a buffer that is full by now, at the very place up to which the next buffer is filled. */
+/* What the first client has left over lies in a buffer that is full by now, at the very place up to
+ * which the next buffer is filled. */
 static void leftovers_in_different_buffers_do_not_mix(void **state)
 {
     (void)state;
@@ -186,9 +189,10 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
         const char *request, *rest, *answer;
     } cases[] = {
         {"POST /keep/a%20b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody", "",
-         "/keep/a b?c=d - body"                                                                                                    },
+         "/keep/a b?c=d - body"},
         {"POST /keep/x?y HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-         "4\r\nbody\r\n",                                                    "0\r\nX-Sum: 42\r\n\r\n", "/keep/x?y 42 body"},
+         "4\r\nbody\r\n",
+         "0\r\nX-Sum: 42\r\n\r\n", "/keep/x?y 42 body"},
     };
     char noise[3000];
     memset(noise, '#', sizeof(noise));

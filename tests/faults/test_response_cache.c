@@ -1,5 +1,6 @@
-/* Answers that are asked for often and kept whole in a file in memory: which ones, that clients get the same bytes either way, and what happens where
- * the system takes only parts, or nothing. This program has system calls of its own between the server and the system. */
+/* Answers that are asked for often and kept whole in a file in memory: which ones, that clients get
+ * the same bytes either way, and what happens where the system takes only parts, or nothing. This
+ * program has system calls of its own between the server and the system. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +131,8 @@ static int send_prepared(uvhttp_response_t *response, int status, const char *by
         return uvhttp_response_send_descriptor(response, status, NULL,
                                                bytes == body ? body_file : other_body_file, 0, SIZE,
                                                count_release, &released);
-    return uvhttp_response_send_borrowed(response, status, NULL, bytes, SIZE, count_release, &released);
+    return uvhttp_response_send_borrowed(response, status, NULL, bytes, SIZE, count_release,
+                                         &released);
 }
 
 static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -218,11 +220,11 @@ static void begin_with(size_t memory, bool with_clock)
         const char *pattern;
         uvhttp_handler_cb handler;
     } routes[] = {
-        {"/often",   answer             },
-        {"/created", answer_created     },
-        {"/field",   answer_with_a_field},
-        {"/other",   answer_other_bytes },
-        {"/slowly",  answer_slowly      },
+        {"/often", answer},
+        {"/created", answer_created},
+        {"/field", answer_with_a_field},
+        {"/other", answer_other_bytes},
+        {"/slowly", answer_slowly},
     };
     let_the_system_be();
     sendfile_calls = kept = files = released = 0;
@@ -234,8 +236,9 @@ static void begin_with(size_t memory, bool with_clock)
         stage.config->clock = read_own_clock;
     assert_non_null(stage_new_server(&stage));
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
-        assert_int_equal(uvhttp_server_route(stage.server, "GET", routes[i].pattern, routes[i].handler, NULL),
-                         0);
+        assert_int_equal(
+            uvhttp_server_route(stage.server, "GET", routes[i].pattern, routes[i].handler, NULL),
+            0);
     uvhttp_server_on_finished(stage.server, add_outcome, NULL);
     stage_listen(&stage);
     client.socket = -1;
@@ -407,11 +410,7 @@ static void what_is_taken_in_dribs_and_drabs_arrives_whole(void **state)
         int error, errors;
         size_t most;
     } ways[] = {
-        {EINTR,  30, 0   },
-        {EAGAIN, 3,  0   },
-        {0,      0,  1   },
-        {0,      0,  3001},
-        {EAGAIN, 5,  4096},
+        {EINTR, 30, 0}, {EAGAIN, 3, 0}, {0, 0, 1}, {0, 0, 3001}, {EAGAIN, 5, 4096},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(ways); i++) {
@@ -533,10 +532,12 @@ static void only_so_much_is_kept(void **state)
     make_it_stand();
     uvhttp_prepared_t *first = prepared;
     size_t calls = sendfile_calls, before = kept;
-    prepared = new_prepared("text/plain"); /* another answer, for which there is no room in the same second */
+    /* another answer, for which there is no room in the same second */
+    prepared = new_prepared("text/plain");
     assert_int_equal(ask(GET("/often"), OFTEN + 1), OFTEN + 1);
     assert_answers(OFTEN + 1, body);
-    assert_true(kept == before ? sendfile_calls == calls : kept == before + 1); /* or a new second began */
+    /* or a new second began */
+    assert_true(kept == before ? sendfile_calls == calls : kept == before + 1);
     uvhttp_prepared_free(first);
     end();
 }
@@ -552,7 +553,8 @@ static void with_a_clock_of_its_own_nothing_is_kept(void **state)
         assert_int_equal(ask(GET("/often"), MANY), MANY);
         assert_true(raw_client_answer(&client, &offset, false, &got));
         assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
-        snprintf(expected, sizeof(expected), "Thu, 01 Jan 1970 00:00:0%d GMT", (int)(own_clock_ms / 1000));
+        snprintf(expected, sizeof(expected), "Thu, 01 Jan 1970 00:00:0%d GMT",
+                 (int)(own_clock_ms / 1000));
         assert_string_equal(date, expected);
     }
     assert_int_equal(kept, 0);
@@ -677,13 +679,15 @@ static void memory_goes_back_when_nobody_asks_any_more(void **state)
     assert_true(with_file <= before + 2);
     make_it_stand();
     raw_client_close(&client, false);
-    for (int i = 0; i < MOST_WAITS && stage_descriptors() > before - 2; i++) /* both ends of the connection */
+    /* both ends of the connection */
+    for (int i = 0; i < MOST_WAITS && stage_descriptors() > before - 2; i++)
         stage_wait(&stage);
     assert_int_equal(stage_descriptors(), before - 2);
     end();
 }
 
-/* The second may not be over: what was kept in the file that is gone is not there any more, whoever comes first. */
+/* The second may not be over: what was kept in the file that is gone is not there any more, whoever
+ * comes first. */
 static void what_was_kept_for_others_is_not_looked_for_when_it_has_gone(void **state)
 {
     (void)state;
@@ -788,7 +792,7 @@ static void a_part_of_a_file_is_another_answer(void **state)
         size_t size;
     } parts[] = {
         {0, SIZE - 1},
-        {1, SIZE    },
+        {1, SIZE},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(parts); i++) {
@@ -807,15 +811,12 @@ static void a_part_of_a_file_is_another_answer(void **state)
 
 /* ---- without a server ---- */
 
-static struct uvh_cached_response *request(struct uvh_response_cache *cache, uint64_t id, uint64_t until,
-                                           uint32_t times)
+static struct uvh_cached_response *request(struct uvh_response_cache *cache, uint64_t id,
+                                           uint64_t until, uint32_t times)
 {
-    uvhttp_prepared_t fields = {
-        .id = id, .descriptor = -1, .body = {body, SIZE}
-    };
+    uvhttp_prepared_t fields = {.id = id, .descriptor = -1, .body = {body, SIZE}};
     struct uvhttp_response response = {
-        .status = 200, .prepared = &fields, .body = {.base = body, .size = SIZE, .descriptor = -1}
-    };
+        .status = 200, .prepared = &fields, .body = {.base = body, .size = SIZE, .descriptor = -1}};
     struct uvh_cached_response *cached = NULL;
     while (times-- > 0) {
         cached = uvh_response_cache_lookup(cache, &response, until);
@@ -834,12 +835,14 @@ static void what_was_worth_it_is_kept_at_once_in_the_next_second(void **state)
     uvh_response_cache_init(&cache, uvh_alloc_default(), 1 << 20);
     assert_int_equal(request(&cache, 1, 500, OFTEN - 1)->size, 0);
     assert_int_equal(request(&cache, 1, 1000, OFTEN - 1)->size, 0);
-    assert_int_equal(request(&cache, 1, 1000, OFTEN)->size, SIZE); /* sent in this way one time too few */
+    /* sent in this way one time too few */
+    assert_int_equal(request(&cache, 1, 1000, OFTEN)->size, SIZE);
     assert_int_equal(request(&cache, 1, 2000, OFTEN - 1)->size, 0);
     assert_int_equal(request(&cache, 1, 2000, OFTEN + 1)->size, SIZE);
     assert_int_equal(request(&cache, 1, 3000, 1)->size, SIZE);
     uvh_response_cache_expire(&cache, 3000);
-    assert_int_equal(request(&cache, 1, 4000, 1)->size, 0); /* in the second before it was not worth it */
+    /* in the second before it was not worth it */
+    assert_int_equal(request(&cache, 1, 4000, 1)->size, 0);
     uvh_response_cache_expire(&cache, 4000);
     assert_int_equal(request(&cache, 1, 5000, 2 * OFTEN)->size, SIZE);
     uvh_response_cache_expire(&cache, 5000);

@@ -1,5 +1,5 @@
-/* The life of servers: made, listening or failing to, several on one loop, a hundred one after the other. Nothing is left on the loop, on
- * the heap or in the table of descriptors. */
+/* The life of servers: made, listening or failing to, several on one loop, a hundred one after the
+ * other. Nothing is left on the loop, on the heap or in the table of descriptors. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,7 +151,8 @@ static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
             raw_client_step(&client, 0);
             uvhttp_server_stop(server);
             assert_int_equal(uvhttp_server_run(server), 0);
-            raw_client_step(&client, 1000); /* it was connected before the stop, so it is answered */
+            /* it was connected before the stop, so it is answered */
+            raw_client_step(&client, 1000);
             assert_memory_equal(client.data, "HTTP/1.1 404 ", 13);
             raw_client_close(&client, false);
         } else { /* signals would have nothing to stop */
@@ -293,15 +294,12 @@ static void what_cannot_be_listened_on_is_refused_and_the_next_is_tried(void **s
         const char *address;
         int port;
     } wrong[] = {
-        {"example.com", 0    },
-        {"",            0    },
-        {"127.0.0.1:8", 0    },
-        {"127.0.0.1",   65536},
-        {"127.0.0.1",   -1   },
-        {NULL,          0    },
+        {"example.com", 0},   {"", 0},           {"127.0.0.1:8", 0},
+        {"127.0.0.1", 65536}, {"127.0.0.1", -1}, {NULL, 0},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++)
-        assert_int_equal(uvhttp_server_listen(stage.server, wrong[i].address, wrong[i].port), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_server_listen(stage.server, wrong[i].address, wrong[i].port),
+                         UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", taken), UV_EADDRINUSE);
     assert_int_equal(uvhttp_server_port(stage.server), 0);
     stage_listen(&stage);
@@ -323,7 +321,8 @@ static void a_wrong_configuration_is_refused_when_listening(void **state)
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UVHTTP_ECONFIG);
     assert_non_null(strstr(stage.last_error, "max_connections is 0"));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0); /* not frozen by that */
+    /* not frozen by that */
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
     stage_end(&stage);
 }
 

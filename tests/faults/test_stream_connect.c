@@ -1,5 +1,6 @@
-/* Streams to somebody else: how they come about, every way in which they do not, and what a server is that has nothing but them. Names are looked
- * up in a function of this file, which can wait as long as the test wants. */
+/* Streams to somebody else: how they come about, every way in which they do not, and what a server
+ * is that has nothing but them. Names are looked up in a function of this file, which can wait as
+ * long as the test wants. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -33,7 +34,8 @@ enum { LONG = 600000, MOST_ALLOCATIONS = 60, ANSWER = 65536, FULL = 3 };
 static struct stage stage;
 static uvhttp_stream_t *stream;
 static char
-    heard[ANSWER]; /* 'c' connected, 'e' failed, bytes, '.' for the other's end, 's' stopping, '!' over */
+    /* 'c' connected, 'e' failed, bytes, '.' for the other's end, 's' stopping, '!' over */
+    heard[ANSWER];
 static int failed_with;
 static void (*when_told)(void); /* in `connected` */
 static int listener, port;
@@ -46,7 +48,8 @@ static int peer; /* what the listener has accepted; -1: nothing */
 static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* held: lookups wait */
 static atomic_uint lookups;                               /* that have begun */
 
-static struct addrinfo *make_address(int family, uint32_t address, const char *service, struct addrinfo *next)
+static struct addrinfo *make_address(int family, uint32_t address, const char *service,
+                                     struct addrinfo *next)
 {
     struct addrinfo *made = calloc(1, sizeof(*made) + sizeof(struct sockaddr_in));
     assert_non_null(made);
@@ -62,7 +65,8 @@ static struct addrinfo *make_address(int family, uint32_t address, const char *s
     return made;
 }
 
-/* "one" is this machine, "three" two that are not to be had and then this machine, "silent" one that says nothing and then this machine, "none" no address at all. */
+/* "one" is this machine, "three" two that are not to be had and then this machine, "silent" one
+ * that says nothing and then this machine, "none" no address at all. */
 EXPORTED int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                          struct addrinfo **found)
 {
@@ -145,8 +149,8 @@ static int connect_to(const char *host, int to_port, uint32_t timeout_ms)
         .data = on_data, .stopping = on_stopping, .closed = on_closed};
     heard[0] = '\0';
     failed_with = 0;
-    return uvhttp_stream_connect(stage.server, host, to_port, timeout_ms, on_connected, &events, &stage,
-                                 &stream);
+    return uvhttp_stream_connect(stage.server, host, to_port, timeout_ms, on_connected, &events,
+                                 &stage, &stream);
 }
 
 static void assert_connecting(const char *host, uint32_t timeout_ms)
@@ -280,7 +284,8 @@ static void ipv6_is_as_good(void **state)
     end();
 }
 
-/* The server as its own client: an answer comes, and only the connection that was accepted is one of its connections. */
+/* The server as its own client: an answer comes, and only the connection that was accepted is one
+ * of its connections. */
 static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -460,7 +465,8 @@ static void a_share_is_fair(void **state)
     (void)state;
     assert_int_equal(uvh_stream_connect_share(10000, 1), 10000);
     assert_int_equal(uvh_stream_connect_share(10000, 4), 2500);
-    assert_int_equal(uvh_stream_connect_share(1000, 100), 250); /* of use to some rather than to none */
+    /* of use to some rather than to none */
+    assert_int_equal(uvh_stream_connect_share(1000, 100), 250);
     assert_int_equal(uvh_stream_connect_share(100, 3), 100);
     assert_int_equal(uvh_stream_connect_share(0, 3), 1);
 }
@@ -563,9 +569,11 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(uvhttp_stream_connect(server, "::1", 80, 0, on_connected, &deaf, NULL, &other),
                      UVHTTP_EINVAL);
     assert_null(other);
-    assert_int_equal(uvhttp_stream_connect(server, "::1", 80, 0, on_connected, &endless, NULL, &other),
+    assert_int_equal(
+        uvhttp_stream_connect(server, "::1", 80, 0, on_connected, &endless, NULL, &other),
+        UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_stream_connect(server, "::1", 80, 0, NULL, &events, NULL, &other),
                      UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_stream_connect(server, "::1", 80, 0, NULL, &events, NULL, &other), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_stream_connect(NULL, "::1", 80, 0, on_connected, &events, NULL, &other),
                      UVHTTP_ENOMEM);
     assert_string_equal(heard, "");

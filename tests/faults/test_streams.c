@@ -1,5 +1,6 @@
-/* Connections that leave HTTP, at the moments when something else happens to them: the client has gone or says nothing more, the memory is
- * exhausted, or somebody who sees the 101 before it leaves wants it otherwise. */
+/* Connections that leave HTTP, at the moments when something else happens to them: the client has
+ * gone or says nothing more, the memory is exhausted, or somebody who sees the 101 before it leaves
+ * wants it otherwise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,17 @@
 
 enum { MEGABYTE = 1 << 20, SMALL_BUFFER = 4096, HELD = 6, STALLED = 50 };
 
-static const char offer[] = "GET /later HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+static const char offer[] =
+    "GET /later HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
 static struct stage stage;
 static struct raw_client client;
 static uvhttp_response_t *kept;
 static uvhttp_stream_t *stream;
 static char heard
-    [256]; /* what the stream was told, in order: bytes, '.' for the client's end, '!' for its own, 't' for its timer */
+    /* what the stream was told, in order: bytes, '.' for the client's end, '!' for its own, 't' for
+     * its timer */
+    [256];
 static bool stays;        /* when the server stops */
 static void (*due)(void); /* what its timer does */
 static int drains;        /* how often it was told that everything has left */
@@ -105,8 +109,11 @@ static void on_drain(uvhttp_stream_t *of, void *arg)
 
 static int upgrade(void)
 {
-    static const uvhttp_stream_events_t events = {
-        .data = on_data, .drain = on_drain, .timer = on_timer, .stopping = on_stopping, .closed = on_closed};
+    static const uvhttp_stream_events_t events = {.data = on_data,
+                                                  .drain = on_drain,
+                                                  .timer = on_timer,
+                                                  .stopping = on_stopping,
+                                                  .closed = on_closed};
     return uvhttp_response_upgrade(kept, "x", &events, NULL, &stream);
 }
 
@@ -264,7 +271,8 @@ static void a_request_is_answered_though_its_client_has_ended_behind_it(void **s
 
 /* ---- memory ---- */
 
-/* The client neither reads nor stops sending: what it says behind the end is thrown away, not stored. */
+/* The client neither reads nor stops sending: what it says behind the end is thrown away, not
+ * stored. */
 static void an_ended_stream_stores_nothing(void **state)
 {
     static char bytes[MEGABYTE];
@@ -335,7 +343,8 @@ static void write_pattern(uvhttp_stream_t *to, size_t *written, size_t size)
     *written += size;
 }
 
-/* The client gets what was written, a little at a time; what still waits then never lies in a buffer that is much too large. */
+/* The client gets what was written, a little at a time; what still waits then never lies in a
+ * buffer that is much too large. */
 static void assert_read_to_the_end(struct raw_client *reader, uvhttp_stream_t *of, size_t written)
 {
     const struct uvh_conn *conn = of->on.conn;
@@ -358,8 +367,10 @@ static void assert_read_to_the_end(struct raw_client *reader, uvhttp_stream_t *o
     assert_null(conn->out.buffer);
 }
 
-/* As thousands of subscribers that do not read: each has a little waiting, one has got it in one piece and one in many. */
-/* Without a write that was refused, once for each time it is asked for, and also when nothing waits. */
+/* As thousands of subscribers that do not read: each has a little waiting, one has got it in one
+ * piece and one in many. */
+/* Without a write that was refused, once for each time it is asked for, and also when nothing
+ * waits. */
 static void who_awaits_a_drain_is_told_once(void **state)
 {
     (void)state;
@@ -413,7 +424,8 @@ static void clients_that_take_nothing_hold_no_whole_buffers(void **state)
         for (int more = 0; more < 5; more++)
             write_pattern(streams[i], &written[i], 200);
     }
-    assert_true(atomic_load(&stage.heap.held) - before < (size_t)STALLED * SMALL_BUFFER + MEGABYTE / 16);
+    assert_true(atomic_load(&stage.heap.held) - before <
+                (size_t)STALLED * SMALL_BUFFER + MEGABYTE / 16);
     for (size_t i = 0; i < STALLED; i++) {
         for (int more = 0; more < 100; more++)
             write_pattern(streams[i], &written[i], 200);
@@ -432,7 +444,8 @@ static void write_much(void)
         write_pattern(stream, &due_written, 1000);
 }
 
-/* What was collected during an event lies in a large buffer, and leaves it for a small one as it gets less. */
+/* What was collected during an event lies in a large buffer, and leaves it for a small one as it
+ * gets less. */
 static void what_was_collected_does_not_keep_its_buffer(void **state)
 {
     (void)state;
@@ -682,7 +695,8 @@ static void exhaust_memory(struct raw_client held[HELD])
     fault_heap_arm(&stage.heap, 1, true);
 }
 
-/* Sends as long as it is taken; nothing of HTTP may come in what is none. So many connections are left. */
+/* Sends as long as it is taken; nothing of HTTP may come in what is none. So many connections are
+ * left. */
 static void assert_no_word_of_http(size_t left)
 {
     struct raw_client held[HELD];

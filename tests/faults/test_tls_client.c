@@ -1,5 +1,5 @@
-/* A stream over TLS between two ends in one loop: memory that runs out at every allocation, and a client that gives up at every
- * turn. Nothing is left either way. */
+/* A stream over TLS between two ends in one loop: memory that runs out at every allocation, and a
+ * client that gives up at every turn. Nothing is left either way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,12 @@
 #include "support/stage.h"
 #include "support/tls_certificate.h"
 
-enum { LONG = 600000, MOST_ALLOCATIONS = 500, MOST_TURNS = 5000, MOST_OPENSSL_ALLOCATIONS = 100000 };
+enum {
+    LONG = 600000,
+    MOST_ALLOCATIONS = 500,
+    MOST_TURNS = 5000,
+    MOST_OPENSSL_ALLOCATIONS = 100000
+};
 
 static struct stage stage;
 static uvhttp_tls_t *tls;
@@ -80,7 +85,8 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static void begin(void)
 {
-    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
     const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
     stage_begin(&stage);
     stream = NULL;
@@ -140,8 +146,9 @@ static int make_client(const char *name)
 static int connect_here(void)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
-    return uvhttp_stream_connect_tls(stage.server, client, "127.0.0.1", uvhttp_server_port(stage.server),
-                                     LONG, on_connected, &events, NULL, &stream);
+    return uvhttp_stream_connect_tls(stage.server, client, "127.0.0.1",
+                                     uvhttp_server_port(stage.server), LONG, on_connected, &events,
+                                     NULL, &stream);
 }
 
 /* Until the stream is over. The number of turns. */
@@ -205,7 +212,8 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 10);
 }
 
-/* Whatever fails of what OpenSSL asks for, at either end, nobody is taken for a server that is not the one. */
+/* Whatever fails of what OpenSSL asks for, at either end, nobody is taken for a server that is not
+ * the one. */
 static void no_failing_allocation_skips_the_check(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Kernel TLS without a kernel: the test encrypts with the keys that a session gives away, and OpenSSL's
- * client has to understand it. Where the system has no kernel TLS there is nothing to test. */
+/* Kernel TLS without a kernel: the test encrypts with the keys that a session gives away, and
+ * OpenSSL's client has to understand it. Where the system has no kernel TLS there is nothing to
+ * test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +54,10 @@ static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL
 
 static void replace(bool ktls)
 {
-    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1, .ktls = ktls};
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
+    const uvhttp_tls_config_t config = {
+        .certificates = &certificate, .certificate_count = 1, .ktls = ktls};
     assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL, 0), 0);
 }
 
@@ -101,7 +104,8 @@ static struct parts take_apart(const struct uvh_socket_tls_keys *keys)
     const struct small_keys *small = (const void *)keys->info;
     const struct large_keys *large = (const void *)keys->info;
     if (small->cipher == AES_128)
-        return (struct parts){small->iv, small->key, small->salt, small->sequence, 16, small->version};
+        return (struct parts){small->iv,       small->key, small->salt,
+                              small->sequence, 16,         small->version};
     assert_int_equal(large->cipher, AES_256);
     return (struct parts){large->iv, large->key, large->salt, large->sequence, 32, large->version};
 }
@@ -157,8 +161,8 @@ static const struct {
 } offloaded[] = {
     {TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"},
     {TLS1_2_VERSION, "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384"},
-    {TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256"                                   },
-    {TLS1_3_VERSION, "TLS_AES_256_GCM_SHA384"                                   },
+    {TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256"},
+    {TLS1_3_VERSION, "TLS_AES_256_GCM_SHA384"},
 };
 
 static void expect(const char *text)
@@ -186,7 +190,8 @@ static void the_stream_goes_on_with_the_keys(void **state)
     }
 }
 
-/* What the session still has to say goes out as plaintext of alerts, and nothing that it encrypts. */
+/* What the session still has to say goes out as plaintext of alerts, and nothing that it
+ * encrypts. */
 static void alerts_are_left_to_the_kernel(void **state)
 {
     (void)state;
@@ -287,7 +292,7 @@ static void records_are_counted_with_their_carry(void **state)
         .version = TLS1_2_VERSION,
         .cipher = AES_128,
         .iv = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
-        .sequence = {0,    0,    0,    0,    0,    0,    1,    0xfe},
+        .sequence = {0, 0, 0, 0, 0, 0, 1, 0xfe},
     };
     struct uvh_socket_tls_keys keys;
     assert_true(uvh_socket_tls_copy_keys(&keys, &info));
@@ -314,7 +319,8 @@ int main(void)
         cmocka_unit_test(records_are_counted_with_their_carry),
     };
     struct uvh_socket_tls_keys keys;
-    if (!uvh_socket_tls_copy_keys(&keys, &(struct small_keys){TLS1_3_VERSION, AES_128, "", "", "", ""}))
+    if (!uvh_socket_tls_copy_keys(&keys,
+                                  &(struct small_keys){TLS1_3_VERSION, AES_128, "", "", "", ""}))
         return 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

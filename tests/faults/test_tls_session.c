@@ -1,5 +1,5 @@
-/* A TLS session without sockets: every cut of what comes, sizes of records, and memory that runs out at every single
- * allocation, of ours and of OpenSSL's. */
+/* A TLS session without sockets: every cut of what comes, sizes of records, and memory that runs
+ * out at every single allocation, of ours and of OpenSSL's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -107,15 +107,16 @@ static void shake(int version, size_t step)
     assert_true(tls_pair_shake(&pair, step));
 }
 
-/* Reads what the client has sent, in reads of `space` bytes, with `step` bytes of ciphertext at a time. */
+/* Reads what the client has sent, in reads of `space` bytes, with `step` bytes of ciphertext at a
+ * time. */
 static size_t read_all(size_t step, size_t space)
 {
     char bytes[65536];
     size_t total = 0;
     ssize_t count;
     do {
-        count =
-            uvh_tls_session_read(pair.server, received + total, space < MUCH - total ? space : MUCH - total);
+        count = uvh_tls_session_read(pair.server, received + total,
+                                     space < MUCH - total ? space : MUCH - total);
         if (count > 0)
             total += (size_t)count;
         assert_true(uvh_tls_session_keep_input(pair.server));
@@ -131,14 +132,15 @@ static size_t read_all(size_t step, size_t space)
 static void data_comes_through_every_cut(void **state)
 {
     (void)state;
-    static const size_t steps[] = {1, 2, 5, 100, 1500, 20000, 65536}, spaces[] = {1, 100, 16384, MUCH};
+    static const size_t steps[] = {1, 2, 5, 100, 1500, 20000, 65536},
+                        spaces[] = {1, 100, 16384, MUCH};
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     for (size_t v = 0; v < 2; v++) {
         for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
             shake(versions[v], steps[i]);
             for (size_t at = 0; at < MUCH; at += 3000) /* records of many sizes */
-                assert_true(SSL_write(pair.client, sent + at, (int)(MUCH - at < 3000 ? MUCH - at : 3000)) >
-                            0);
+                assert_true(SSL_write(pair.client, sent + at,
+                                      (int)(MUCH - at < 3000 ? MUCH - at : 3000)) > 0);
             assert_int_equal(read_all(steps[i], spaces[i % 4]), MUCH);
             assert_memory_equal(received, sent, MUCH);
             tls_pair_close(&pair);
@@ -151,11 +153,7 @@ static void responses_come_through(void **state)
     (void)state;
     shake(TLS1_3_VERSION, 4096);
     const uvhttp_slice_t areas[] = {
-        {sent,       10        },
-        {sent + 10,  0         },
-        {sent + 10,  90        },
-        {sent + 100, MUCH - 100}
-    };
+        {sent, 10}, {sent + 10, 0}, {sent + 10, 90}, {sent + 100, MUCH - 100}};
     assert_int_equal(uvh_tls_session_write(pair.server, areas, MUCH, 1000), 0);
     tls_pair_deliver(&pair);
     size_t total = 0;
@@ -184,7 +182,8 @@ static size_t record_sizes(size_t *sizes, size_t most)
 
 static void write_at(size_t size, uint64_t now)
 {
-    assert_int_equal(uvh_tls_session_write(pair.server, &(uvhttp_slice_t){sent, size}, size, now), 0);
+    assert_int_equal(uvh_tls_session_write(pair.server, &(uvhttp_slice_t){sent, size}, size, now),
+                     0);
 }
 
 static void records_are_small_at_first_and_after_idleness(void **state)
@@ -212,11 +211,7 @@ static void small_areas_share_a_record(void **state)
     (void)state;
     size_t sizes[8];
     shake(TLS1_3_VERSION, 4096);
-    const uvhttp_slice_t areas[] = {
-        {sent, 100},
-        {sent, 1  },
-        {sent, 500}
-    };
+    const uvhttp_slice_t areas[] = {{sent, 100}, {sent, 1}, {sent, 500}};
     assert_int_equal(uvh_tls_session_write(pair.server, areas, 601, 1), 0);
     assert_int_equal(record_sizes(sizes, 8), 1);
     tls_pair_close(&pair);
@@ -279,7 +274,8 @@ static int keep_ticket(SSL *ssl, SSL_SESSION *session)
 /* From now on contexts are those of a configuration with so many bytes of early data. */
 static void allow_bytes(size_t size)
 {
-    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
     const uvhttp_tls_config_t config = {
         .certificates = &certificate, .certificate_count = 1, .early_data = size};
     assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL, 0), 0);
@@ -302,7 +298,8 @@ static void get_ticket(void)
 {
     char data[16];
     tls_pair_client(&pair, TLS1_3_VERSION);
-    SSL_CTX_set_session_cache_mode(pair.client_context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_set_session_cache_mode(pair.client_context,
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(pair.client_context, keep_ticket);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     assert_non_null(pair.server);
@@ -397,7 +394,8 @@ static void responses_are_sent_before_the_handshake_is_over(void **state)
     tls_pair_deliver(&pair);
     for (size_t total = 0; total < MUCH; total += written)
         assert_int_equal(SSL_read_ex(pair.client, received, MUCH, &written), 1);
-    assert_int_equal(SSL_get_error(pair.client, SSL_read(pair.client, received, 1)), SSL_ERROR_ZERO_RETURN);
+    assert_int_equal(SSL_get_error(pair.client, SSL_read(pair.client, received, 1)),
+                     SSL_ERROR_ZERO_RETURN);
     tls_pair_close(&pair);
     forbid_early_data();
 }
@@ -438,7 +436,8 @@ static void more_early_data_than_allowed_fails(void **state)
     (void)state;
     allow_early_data();
     get_ticket();
-    assert_int_equal(SSL_SESSION_set_max_early_data(ticket, MUCH), 1); /* what the client believes */
+    /* what the client believes */
+    assert_int_equal(SSL_SESSION_set_max_early_data(ticket, MUCH), 1);
     send_early(2 * EARLY);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     assert_non_null(pair.server);
@@ -464,7 +463,8 @@ static void ticket_that_comes_again_gets_a_full_handshake(void **state)
         assert_non_null(pair.server);
         assert_int_equal(shake_early(65536), -EAGAIN);
         assert_true(tls_pair_shake(&pair, 4096));
-        assert_false(uvh_tls_session_is_early(pair.server) || uvh_tls_session_is_resumed(pair.server));
+        assert_false(uvh_tls_session_is_early(pair.server) ||
+                     uvh_tls_session_is_resumed(pair.server));
         assert_int_equal(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_REJECTED);
         assert_int_equal(read_to_end(), -EAGAIN); /* nothing of it */
         tls_pair_close(&pair);
@@ -485,7 +485,8 @@ static void ticket_that_promises_more_is_not_believed(void **state)
         assert_non_null(pair.server);
         assert_int_equal(shake_early(65536), -EAGAIN);
         assert_true(tls_pair_shake(&pair, 4096));
-        assert_true(uvh_tls_session_is_resumed(pair.server) && !uvh_tls_session_is_early(pair.server));
+        assert_true(uvh_tls_session_is_resumed(pair.server) &&
+                    !uvh_tls_session_is_early(pair.server));
         assert_int_equal(read_to_end(), -EAGAIN);
         tls_pair_close(&pair);
     }
@@ -518,13 +519,14 @@ static void run_connection(int version)
         tls_pair_deliver(&pair);
     }
     good = good && pair.ready && SSL_do_handshake(pair.client) == 1 &&
-           SSL_write(pair.client, "request", 7) == 7 && tls_pair_take(&pair, bytes, sizeof(bytes)) > 0;
+           SSL_write(pair.client, "request", 7) == 7 &&
+           tls_pair_take(&pair, bytes, sizeof(bytes)) > 0;
     ERR_clear_error(); /* the client's: it may have got an alert */
     if (good) {
         armed = true;
         ssize_t count = uvh_tls_session_read(pair.server, data, sizeof(data));
-        good =
-            count == 7 && uvh_tls_session_write(pair.server, &(uvhttp_slice_t){sent, 50000}, 50000, 1) == 0;
+        good = count == 7 &&
+               uvh_tls_session_write(pair.server, &(uvhttp_slice_t){sent, 50000}, 50000, 1) == 0;
         uvh_tls_session_close(pair.server);
         armed = false;
     }
@@ -577,7 +579,8 @@ static void run_early(int version)
     armed = false;
     bool good = pair.server != NULL && tls_pair_take(&pair, bytes, sizeof(bytes)) > 0;
     armed = true;
-    good = good && uvh_tls_session_handshake(pair.server) == 0 && uvh_tls_session_keep_input(pair.server);
+    good = good && uvh_tls_session_handshake(pair.server) == 0 &&
+           uvh_tls_session_keep_input(pair.server);
     size_t total = 0;
     ssize_t count = 1;
     while (good && uvh_tls_session_is_early(pair.server) && total < 5000 && count > 0) {
@@ -618,9 +621,12 @@ static void memory_runs_out_in_early_data(void **state)
 
 static void run_load(int version)
 {
-    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {
-        .certificates = &certificate, .certificate_count = 1, .early_data = EARLY, .allocator = &allocator};
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
+    const uvhttp_tls_config_t config = {.certificates = &certificate,
+                                        .certificate_count = 1,
+                                        .early_data = EARLY,
+                                        .allocator = &allocator};
     (void)version;
     uvhttp_tls_t *made;
     char message[256];
@@ -628,7 +634,8 @@ static void run_load(int version)
     armed = true;
     int err = uvhttp_tls_new(&made, &config, message, sizeof(message));
     armed = false;
-    assert_true(err == 0 ? made != NULL : made == NULL && (err == UVHTTP_ENOMEM || err == UVHTTP_ECONFIG));
+    assert_true(err == 0 ? made != NULL
+                         : made == NULL && (err == UVHTTP_ENOMEM || err == UVHTTP_ECONFIG));
     assert_true(denied > 0 || err == 0);
     assert_int_equal(ERR_peek_error(), 0);
     uvhttp_tls_free(made);
@@ -649,9 +656,11 @@ static void replace_that_fails_changes_nothing(void **state)
     const uvhttp_tls_config_t config = {.certificates = &broken, .certificate_count = 1};
     char message[128];
     int64_t expires = uvhttp_tls_expires(pair.tls);
-    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, message, sizeof(message)),
+                     UVHTTP_ECONFIG);
     assert_string_equal(
-        message, "the certificate of certificates[0] cannot be read: it holds no such thing in PEM form");
+        message,
+        "the certificate of certificates[0] cannot be read: it holds no such thing in PEM form");
     assert_true(expires > 0 && uvhttp_tls_expires(pair.tls) == expires);
     shake(TLS1_3_VERSION, 4096);
     tls_pair_close(&pair);

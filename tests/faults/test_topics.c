@@ -1,5 +1,7 @@
-/* Out of memory at every single allocation of topics: what was said to be subscribed and published arrives, what failed does not, numbers of subscribers stay true, and nothing is left behind. Also the moments at which connections and
- * servers go: between a message and the end of its turn, in callbacks of the same turn, with letters on their way. */
+/* Out of memory at every single allocation of topics: what was said to be subscribed and published
+ * arrives, what failed does not, numbers of subscribers stay true, and nothing is left behind. Also
+ * the moments at which connections and servers go: between a message and the end of its turn, in
+ * callbacks of the same turn, with letters on their way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +15,14 @@
 
 #include "support/stage.h"
 
-enum { MEMBERS = 4, MANY = 100, MOST_ALLOCATIONS = 3000, TEXT_SIZE = 4096, TURNS = 8, LARGE = 30000 };
+enum {
+    MEMBERS = 4,
+    MANY = 100,
+    MOST_ALLOCATIONS = 3000,
+    TEXT_SIZE = 4096,
+    TURNS = 8,
+    LARGE = 30000
+};
 
 static const char handshake[] =
     "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -43,8 +52,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     opened++;
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
@@ -157,10 +166,10 @@ static void publish(struct member *from, const char *text)
 {
     if (from != NULL && from->ws == NULL)
         return;
-    int err =
-        from == NULL
-            ? uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, text, strlen(text))
-            : uvhttp_websocket_publish(from->ws, topics, "room/1", UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
+    int err = from == NULL ? uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, text,
+                                                   strlen(text))
+                           : uvhttp_websocket_publish(from->ws, topics, "room/1",
+                                                      UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
     assert_true(err == 0 || err == UVHTTP_ENOMEM);
     for (size_t i = 0; err == 0 && i < MEMBERS; i++) {
         if (members[i].subscribed && &members[i] != from)
@@ -294,7 +303,8 @@ static void subscribe_all_others_again(struct member *member)
     publish(NULL, "<again>");
 }
 
-/* A member that does not read is closed while the messages of a turn go out, and what it does in `close` falls on those that wait in the same turn. */
+/* A member that does not read is closed while the messages of a turn go out, and what it does in
+ * `close` falls on those that wait in the same turn. */
 static void close_in_the_middle(void (*then)(struct member *member))
 {
     static char large[LARGE + 1];
@@ -306,7 +316,8 @@ static void close_in_the_middle(void (*then)(struct member *member))
     at_close = then;
     memset(large, 'x', LARGE);
     for (int i = 0; i < 2 * MANY && members[0].ws != NULL; i++) {
-        assert_int_equal(uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, large, LARGE), 0);
+        assert_int_equal(
+            uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, large, LARGE), 0);
         stage_turn(&stage);
     }
     assert_null(members[0].ws);
@@ -368,7 +379,8 @@ static char carried[TEXT_SIZE];
 
 static void note(const char *what, const char *of)
 {
-    (void)snprintf(carried + strlen(carried), sizeof(carried) - strlen(carried), "%s %s;", what, of);
+    (void)snprintf(carried + strlen(carried), sizeof(carried) - strlen(carried), "%s %s;", what,
+                   of);
 }
 
 static int carry(void *adapter, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
@@ -419,7 +431,8 @@ static void an_adapter_is_told_of_the_first_and_the_last(void **state)
     expect(&members[1], "<b>");
     assert_int_equal(uvhttp_topics_deliver(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, "\xff", 1),
                      UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_topics_deliver(topics, "room/#", UVHTTP_WEBSOCKET_TEXT, "<c>", 3), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_topics_deliver(topics, "room/#", UVHTTP_WEBSOCKET_TEXT, "<c>", 3),
+                     UVHTTP_EINVAL);
     turns();
     check_texts();
     unsubscribe(&members[0], "room/+");

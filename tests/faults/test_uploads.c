@@ -1,5 +1,6 @@
-/* Uploads, forms with files and streams of events, out of memory at every allocation in turn: the client gets its answer, a 503 or 500, or a closed
- * connection; the folder holds what was published and nothing else. */
+/* Uploads, forms with files and streams of events, out of memory at every allocation in turn: the
+ * client gets its answer, a 503 or 500, or a closed connection; the folder holds what was published
+ * and nothing else. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,11 +27,12 @@ static size_t parts_seen;
 static int put(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
-    return uvhttp_upload_to_file(request, folder, uvhttp_request_param(request, "name"), NULL, NULL, NULL);
+    return uvhttp_upload_to_file(request, folder, uvhttp_request_param(request, "name"), NULL, NULL,
+                                 NULL);
 }
 
-static int received(uvhttp_request_t *request, uvhttp_response_t *response, const uvhttp_form_data_t *form,
-                    void *arg)
+static int received(uvhttp_request_t *request, uvhttp_response_t *response,
+                    const uvhttp_form_data_t *form, void *arg)
 {
     (void)request, (void)arg;
     const uvhttp_form_part_t *large = uvhttp_form_data_part(form, "large");
@@ -47,7 +49,8 @@ static int received(uvhttp_request_t *request, uvhttp_response_t *response, cons
 static int post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
-    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.folder = folder}, received, NULL);
+    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.folder = folder}, received,
+                                 NULL);
 }
 
 static int listen_to(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -62,9 +65,7 @@ static int publish(uvhttp_request_t *request, uvhttp_response_t *response, void 
     static char data[3000];
     (void)request, (void)arg;
     memset(data, 'x', sizeof(data));
-    int err = uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
-                                                .data = {data, sizeof(data)}
-    });
+    int err = uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){.data = {data, sizeof(data)}});
     return err != 0 ? err : uvhttp_response_send_text(response, 200, "told");
 }
 
@@ -94,15 +95,17 @@ static void begin(size_t n, bool fail_on)
     assert_non_null(stage_new_server(&stage));
     uvhttp_router_t *router = uvhttp_server_router(stage.server);
     const uvhttp_route_t routes[] = {
-        {.method = "PUT",               .pattern = "/:name", .handler = put, .flags = UVHTTP_ROUTE_STREAM},
-        {.method = "POST",                             .pattern = "/form",                                 .handler = post, .flags = UVHTTP_ROUTE_STREAM},
-        {.method = "GET", .pattern = "/hub",                    .handler = listen_to                   },
-        {.method = "GET",         .pattern = "/publish",         .handler = publish},
+        {.method = "PUT", .pattern = "/:name", .handler = put, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "POST", .pattern = "/form", .handler = post, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET", .pattern = "/hub", .handler = listen_to},
+        {.method = "GET", .pattern = "/publish", .handler = publish},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(router, &routes[i]), 0);
-    const uvhttp_static_config_t files = {
-        .root = folder, .uploads = true, .upload_overwrite = true, .allocator = &stage.heap.allocator};
+    const uvhttp_static_config_t files = {.root = folder,
+                                          .uploads = true,
+                                          .upload_overwrite = true,
+                                          .allocator = &stage.heap.allocator};
     assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files), 0);
     hub = uvhttp_event_hub_new(&stage.heap.allocator);
     assert_non_null(hub);
@@ -127,7 +130,8 @@ static void send_large(const char *head, const char *front, const char *back)
     static char body[LARGE];
     char text[512];
     memset(body, 'b', sizeof(body));
-    snprintf(text, sizeof(text), "%s%zu\r\n\r\n%s", head, strlen(front) + sizeof(body) + strlen(back), front);
+    snprintf(text, sizeof(text), "%s%zu\r\n\r\n%s", head,
+             strlen(front) + sizeof(body) + strlen(back), front);
     raw_client_send_text(&client, text);
     raw_client_send(&client, body, sizeof(body));
     raw_client_send_text(&client, back);
@@ -173,18 +177,20 @@ static bool an_upload(size_t n, bool fail_on)
     assert_status(status, 201, failed);
     size_t files = empty_folder();
     assert_true(files == 1 ||
-                (files == 0 && status != 201)); /* it may be there, and the memory for saying so not */
+                /* it may be there, and the memory for saying so not */
+                (files == 0 && status != 201));
     return failed;
 }
 
 static bool a_form(size_t n, bool fail_on)
 {
     begin(n, fail_on);
-    send_large(
-        "POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: ",
-        "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
-        "--b\r\nContent-Disposition: form-data; name=large; filename=\"a/b\"\r\nContent-Type: a/b\r\n\r\n",
-        "\r\n--b--\r\n");
+    send_large("POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
+               "boundary=b\r\nContent-Length: ",
+               "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
+               "--b\r\nContent-Disposition: form-data; name=large; "
+               "filename=\"a/b\"\r\nContent-Type: a/b\r\n\r\n",
+               "\r\n--b--\r\n");
     int status = answer_status(1);
     bool failed = end(false);
     assert_status(status, 200, failed);
@@ -300,12 +306,16 @@ int main(void)
                                       an_upload_to_a_served_folder,
                                       a_form_to_a_served_folder};
     const struct CMUnitTest tests[] = {
-        {.name = "an upload",                    .test_func = play_all, .initial_state = &scenarios[0]},
-        {.name = "a form",                       .test_func = play_all, .initial_state = &scenarios[1]},
-        {.name = "a client that goes",           .test_func = play_all, .initial_state = &scenarios[2]},
-        {.name = "an event for all",             .test_func = play_all, .initial_state = &scenarios[3]},
-        {.name = "an upload to a served folder", .test_func = play_all, .initial_state = &scenarios[4]},
-        {.name = "a form to a served folder",    .test_func = play_all, .initial_state = &scenarios[5]},
+        {.name = "an upload", .test_func = play_all, .initial_state = &scenarios[0]},
+        {.name = "a form", .test_func = play_all, .initial_state = &scenarios[1]},
+        {.name = "a client that goes", .test_func = play_all, .initial_state = &scenarios[2]},
+        {.name = "an event for all", .test_func = play_all, .initial_state = &scenarios[3]},
+        {.name = "an upload to a served folder",
+         .test_func = play_all,
+         .initial_state = &scenarios[4]},
+        {.name = "a form to a served folder",
+         .test_func = play_all,
+         .initial_state = &scenarios[5]},
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
-/* Durations of exchanges and loop turns as uvhttp_server_stats tells them: what is counted, what is not, and that time which a handler
- * or somebody else on the loop takes is found again in them. */
+/* Durations of exchanges and loop turns as uvhttp_server_stats tells them: what is counted, what is
+ * not, and that time which a handler or somebody else on the loop takes is found again in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +60,9 @@ static void begin(void)
 {
     stage_begin(&stage);
     stage_new_server(&stage);
-    assert_int_equal(
-        uvhttp_server_route(stage.server, "GET", "/metrics", uvhttp_metrics_handle_request, stage.server), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/metrics",
+                                         uvhttp_metrics_handle_request, stage.server),
+                     0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/quick", quick, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/slow", slow, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
@@ -128,7 +129,8 @@ static void what_a_handler_takes_is_found_again(void **state)
     assert_true(after.latency.sum_us - before.latency.sum_us >= BUSY_US);
     assert_true(after.loop_delay.max_us >= BUSY_US);
     assert_true(after.loop_busy_us - before.loop_busy_us >= BUSY_US);
-    assert_true(after.loop_time_us - before.loop_time_us >= after.loop_busy_us - before.loop_busy_us);
+    assert_true(after.loop_time_us - before.loop_time_us >=
+                after.loop_busy_us - before.loop_busy_us);
     /* 16 ms is the bound below, and no bound counts it that is smaller. */
     assert_true(after.latency.below[8] - before.latency.below[8] == 0);
     assert_true(after.latency.count - before.latency.count == 1);
@@ -225,7 +227,8 @@ static void before_listening_everything_is_zero(void **state)
     stage_end(&stage);
 }
 
-/* Metrics need a piece of memory: without it the client gets 503 or a closed connection, and the next one is served. */
+/* Metrics need a piece of memory: without it the client gets 503 or a closed connection, and the
+ * next one is served. */
 static void metrics_without_memory_are_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Connections that we make: why one does not open is told in words that name what was asked for, whatever happens on the way; what is refused at once is explained, too, and no secret is. */
+/* Connections that we make: why one does not open is told in words that name what was asked for,
+ * whatever happens on the way; what is refused at once is explained, too, and no secret is. */
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,8 +32,8 @@ static void on_open(uvhttp_websocket_t *of, void *arg)
     (void)snprintf(told, sizeof told, "open");
 }
 
-static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)of, (void)kind, (void)data, (void)size, (void)arg;
 }
@@ -117,8 +118,8 @@ static void nobody_listens(void **state)
     close(listener);
     listener = -1;
     connect_here();
-    (void)snprintf(expected, sizeof expected, "1006 cannot connect to 127.0.0.1:%d: connection refused",
-                   port);
+    (void)snprintf(expected, sizeof expected,
+                   "1006 cannot connect to 127.0.0.1:%d: connection refused", port);
     assert_told(expected);
     end();
 }
@@ -206,16 +207,16 @@ static void assert_refused(const char *url, const char *fields, int code, const 
 static void urls_that_cannot_be_meant(void **state)
 {
     static const char *const rows[][2] = {
-        {"http://h/",               "url is \"http://h/\"" ALLOWED     },
-        {"nonsense",                "url is \"nonsense\"" ALLOWED      },
-        {"",                        "url is \"\"" ALLOWED              },
-        {"ws://h:0/",               "url is \"ws://h:0/\"" ALLOWED     },
-        {"ws://h:99999/",           "url is \"ws://h:99999/\"" ALLOWED },
-        {"ws://ann:secret@h/a",     "url is \"ws://...@h/a\"" ALLOWED  },
-        {"ann:secret@h://",         "url is \"...@h://\"" ALLOWED      },
-        {"ws://h/a#secret",         "url is \"ws://h/a#...\"" ALLOWED  },
+        {"http://h/", "url is \"http://h/\"" ALLOWED},
+        {"nonsense", "url is \"nonsense\"" ALLOWED},
+        {"", "url is \"\"" ALLOWED},
+        {"ws://h:0/", "url is \"ws://h:0/\"" ALLOWED},
+        {"ws://h:99999/", "url is \"ws://h:99999/\"" ALLOWED},
+        {"ws://ann:secret@h/a", "url is \"ws://...@h/a\"" ALLOWED},
+        {"ann:secret@h://", "url is \"...@h://\"" ALLOWED},
+        {"ws://h/a#secret", "url is \"ws://h/a#...\"" ALLOWED},
         {"ws://h/a b?token=secret", "url is \"ws://h/a b?...\"" ALLOWED},
-        {"ws://h/\n\x7f\xff",       "url is \"ws://h/???\"" ALLOWED    },
+        {"ws://h/\n\x7f\xff", "url is \"ws://h/???\"" ALLOWED},
     };
     (void)state;
     begin();
@@ -227,11 +228,13 @@ static void urls_that_cannot_be_meant(void **state)
     long_url[sizeof long_url - 1] = '\0';
     assert_refused(long_url, NULL, UVHTTP_EINVAL, "url is \"ws://h/ xxx");
 #if !UVHTTP_TESTS_HTTPS
-    assert_refused("wss://example.org/", NULL, UVHTTP_ENOTSUP,
-                   "url is \"wss://example.org/\"; wss needs TLS, which this build has not: build with "
-                   "BUILD_WITH_HTTPS=ON");
+    assert_refused(
+        "wss://example.org/", NULL, UVHTTP_ENOTSUP,
+        "url is \"wss://example.org/\"; wss needs TLS, which this build has not: build with "
+        "BUILD_WITH_HTTPS=ON");
 #endif
-    assert_refused("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL, "fields has what may not be sent");
+    assert_refused("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL,
+                   "fields has what may not be sent");
     end();
 }
 
@@ -241,7 +244,8 @@ static void nothing_is_said_of_what_is_well(void **state)
     (void)state;
     begin();
     (void)snprintf(url, sizeof url, "ws://127.0.0.1:%d/", port);
-    const uvhttp_websocket_target_t target = {.url = url, .message = message, .message_size = sizeof message};
+    const uvhttp_websocket_target_t target = {
+        .url = url, .message = message, .message_size = sizeof message};
     assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &ws), 0);
     assert_string_equal(message, "");
     uvhttp_websocket_abort(ws);

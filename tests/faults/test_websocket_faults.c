@@ -1,5 +1,7 @@
-/* Out of memory at every single allocation of a WebSocket connection's life: whichever fails, nothing crashes, nothing is left behind, the connection's data is released once, and `close` follows each `open`
- * exactly once. Each scenario runs with its first allocation failing, then its second, and so on until it needs no more; and once more with all later ones failing too. */
+/* Out of memory at every single allocation of a WebSocket connection's life: whichever fails,
+ * nothing crashes, nothing is left behind, the connection's data is released once, and `close`
+ * follows each `open` exactly once. Each scenario runs with its first allocation failing, then its
+ * second, and so on until it needs no more; and once more with all later ones failing too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +17,10 @@
 
 enum { MOST_PIECES = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000, LARGE = 70000 };
 
-#define HANDSHAKE(more)                                                                                   \
-    "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: " \
-    "13\r\n"                                                                                              \
+#define HANDSHAKE(more)                                               \
+    "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: " \
+    "websocket\r\nSec-WebSocket-Version: "                            \
+    "13\r\n"                                                          \
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" more "\r\n"
 #define NO_MASK "\0\0\0\0"
 #define CLOSE   "\x88\x82" NO_MASK "\x03\xe8"
@@ -28,9 +31,11 @@ enum { MOST_PIECES = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000,
 
 struct scenario {
     const char *name;
-    uvhttp_slice_t pieces[MOST_PIECES]; /* sent one after the other, with turns of the loop between them */
-    size_t large;                       /* a binary message of so many bytes behind them */
-    const char *expected;               /* stands somewhere in what comes; NULL: only its end counts */
+    /* sent one after the other, with turns of the loop between them */
+    uvhttp_slice_t pieces[MOST_PIECES];
+    size_t large; /* a binary message of so many bytes behind them */
+    /* stands somewhere in what comes; NULL: only its end counts */
+    const char *expected;
     size_t expected_size;
     uvhttp_websocket_slow_t slow;
     int send_buffer;
@@ -43,39 +48,52 @@ static struct {
     int opened, closed, data, drained;
 } seen;
 
-#define OFFER                                                                                             \
-    "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\nSec-WebSocket-Protocol: a, " \
+#define OFFER                                               \
+    "Sec-WebSocket-Extensions: permessage-deflate; "        \
+    "client_max_window_bits\r\nSec-WebSocket-Protocol: a, " \
     "b\r\n"
 
-/* clang-format off */
 static const struct scenario scenarios[] = {
     {.name = "a text",
      .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "hello"), PIECE(CLOSE)},
-     .expected = "\x81\x05hello", .expected_size = 7},
+     .expected = "\x81\x05hello",
+     .expected_size = 7},
     {.name = "fragments with a ping between them, all of them in pieces",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x01\x83" NO_MASK "on"), PIECE("e\x89\x84" NO_MASK "p"), PIECE("ing\x80\x83" NO_MASK), PIECE("two"), PIECE(CLOSE)},
-     .expected = "\x81\x06onetwo", .expected_size = 8},
+     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x01\x83" NO_MASK "on"),
+                PIECE("e\x89\x84" NO_MASK "p"), PIECE("ing\x80\x83" NO_MASK), PIECE("two"),
+                PIECE(CLOSE)},
+     .expected = "\x81\x06onetwo",
+     .expected_size = 8},
     {.name = "a message behind the handshake in one packet",
      .pieces = {PIECE(HANDSHAKE("") "\x82\x81" NO_MASK "x"), PIECE(CLOSE)},
-     .expected = "\x82\x01x", .expected_size = 3},
+     .expected = "\x82\x01x",
+     .expected_size = 3},
     {.name = "a compressed text, and one in fragments",
      .pieces = {PIECE(HANDSHAKE(OFFER)), PIECE("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
-                PIECE("\x41\x83" NO_MASK "\xf2\x48\xcd"), PIECE("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), PIECE(CLOSE)},
-     .expected = "\x81\x05Hello", .expected_size = 7},
+                PIECE("\x41\x83" NO_MASK "\xf2\x48\xcd"),
+                PIECE("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), PIECE(CLOSE)},
+     .expected = "\x81\x05Hello",
+     .expected_size = 7},
     {.name = "a large message to a small buffer",
-     .pieces = {PIECE(HANDSHAKE(""))}, .large = LARGE, .send_buffer = 4096},
+     .pieces = {PIECE(HANDSHAKE(""))},
+     .large = LARGE,
+     .send_buffer = 4096},
     {.name = "a flood",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "flood"), PIECE(CLOSE)}, .send_buffer = 4096},
+     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "flood"), PIECE(CLOSE)},
+     .send_buffer = 4096},
     {.name = "a flood of which the oldest are dropped",
      .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "flood"), PIECE(CLOSE)},
-     .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST, .send_buffer = 4096},
+     .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST,
+     .send_buffer = 4096},
     {.name = "a flood for many",
      .pieces = {PIECE(HANDSHAKE(OFFER)), PIECE("\x81\x84" NO_MASK "many"), PIECE(CLOSE)},
-     .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST, .send_buffer = 4096},
+     .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST,
+     .send_buffer = 4096},
     {.name = "a broken rule", .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x05hello")}},
-    {.name = "messages behind a pause", .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81"), PIECE("\x81" NO_MASK "y"), PIECE(CLOSE)}},
+    {.name = "messages behind a pause",
+     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81"),
+                PIECE("\x81" NO_MASK "y"), PIECE(CLOSE)}},
 };
-/* clang-format on */
 
 static int admit(uvhttp_request_t *request, void **data, void *arg)
 {
@@ -113,8 +131,8 @@ static void flood(uvhttp_websocket_t *ws, bool many)
     }
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)arg;
     if (size == 5 && memcmp(data, "flood", 5) == 0) {
@@ -209,7 +227,8 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
     bool failed = atomic_load(&stage.heap.failures) > 0;
     fault_heap_arm(&stage.heap, 0, false);
     if (!failed && scenario->expected != NULL)
-        assert_non_null(memmem(client.data, client.received, scenario->expected, scenario->expected_size));
+        assert_non_null(
+            memmem(client.data, client.received, scenario->expected, scenario->expected_size));
     if (!failed && scenario->large > 0)
         assert_true(client.received > scenario->large);
     raw_client_close(&client, false);

@@ -1,5 +1,6 @@
-/* How long a connection lives: what counts as silence and when it is looked at, that what waits is sent before the end, and that a pause is one. Time passes when a test says so: what
- * a connection remembers moves into the past. */
+/* How long a connection lives: what counts as silence and when it is looked at, that what waits is
+ * sent before the end, and that a pause is one. Time passes when a test says so: what a connection
+ * remembers moves into the past. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ enum {
     SMALL_BUFFER = 4096,
     LARGE = 400000, /* more than sockets of that take */
     BOMB = 1000000, /* of zeros, more than one piece when it is expanded */
-    TICK = 1900,    /* milliseconds that pass by themselves, on a machine that has other things to do */
+    /* milliseconds that pass by themselves, on a machine that has other things to do */
+    TICK = 1900,
 };
 
 #define NO_MASK "\0\0\0\0"
@@ -65,8 +67,8 @@ static void hear(const char *data, size_t size)
     seen.heard[length + size] = '\0';
 }
 
-static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)kind, (void)arg;
     assert_ptr_equal(of, ws);
@@ -75,8 +77,8 @@ static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, con
         uvhttp_websocket_pause(of);
 }
 
-static void on_piece(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                     bool last, void *arg)
+static void on_piece(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
+                     size_t size, bool last, void *arg)
 {
     (void)arg;
     seen.pieces++;
@@ -228,7 +230,8 @@ static void a_ping_comes_when_it_is_due(void **state)
     uint32_t passed = due();
     pass(passed);
     passed += due();
-    assert_in_range(passed, 8000 - TICK, 9001); /* and goes on for what remains, counted from the message */
+    /* and goes on for what remains, counted from the message */
+    assert_in_range(passed, 8000 - TICK, 9001);
     pass(due());
     take(100);
     assert_true(client_has("\x89\x00", 2));
@@ -369,7 +372,8 @@ static void who_takes_nothing_is_left(void **state)
     pass(1500);
     assert_false(seen.over);
     pass(1000);
-    assert_string_equal(seen.end, "1006 the peer has taken nothing of what waited for close_timeout");
+    assert_string_equal(seen.end,
+                        "1006 the peer has taken nothing of what waited for close_timeout");
     end();
 }
 
@@ -417,7 +421,8 @@ static void who_does_not_answer_is_left_with_the_code_of_ours(void **state)
     end();
 }
 
-/* Sends what ends the connection in the middle of a message, of which the client gets the rest, and then the code. */
+/* Sends what ends the connection in the middle of a message, of which the client gets the rest, and
+ * then the code. */
 static void end_within_a_message(const char *frame, size_t size, const char *code)
 {
     begin((uvhttp_websocket_options_t){.close_timeout = 2});
@@ -489,7 +494,8 @@ static void what_was_kept_is_told_before_the_end(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout = 2});
-    raw_client_send(&client, "\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81\x81" NO_MASK "y", 25);
+    raw_client_send(&client, "\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81\x81" NO_MASK "y",
+                    25);
     turns();
     assert_string_equal(seen.heard, "pause");
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, NULL), 0);
@@ -501,7 +507,8 @@ static void what_was_kept_is_told_before_the_end(void **state)
 }
 
 #if UVHTTP_TESTS_COMPRESSION
-/* A message of many zeros, compressed, in `frames` frames, and a text behind it in the same packet. */
+/* A message of many zeros, compressed, in `frames` frames, and a text behind it in the same
+ * packet. */
 static void send_bomb(size_t frames)
 {
     static char zeros[BOMB];
@@ -549,7 +556,8 @@ static void a_pause_holds_within_a_frame_that_expands(void **state)
             send_bomb(frames);
             int resumes = 0;
             for (; ws->paused; resumes++) {
-                assert_int_equal(seen.pieces, resumes + 1); /* nothing but the one that has paused */
+                /* nothing but the one that has paused */
+                assert_int_equal(seen.pieces, resumes + 1);
                 seen.pause_at = 1;
                 uvhttp_websocket_resume(ws);
                 turns();

@@ -1,5 +1,7 @@
-/* Who pays for what waits: the limits of a connection's queue count bytes as they are sent, one message may go beyond them while nothing else waits, what is dropped makes room, and what slow peers of one endpoint hold
- * is no matter for those of another. Messages may outlive their server. */
+/* Who pays for what waits: the limits of a connection's queue count bytes as they are sent, one
+ * message may go beyond them while nothing else waits, what is dropped makes room, and what
+ * slow peers of one endpoint hold is no matter for those of another. Messages may outlive their
+ * server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +49,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     uvhttp_websocket_set_data(ws, &peers[opened]);
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
@@ -92,7 +94,8 @@ static void begin(void)
     assert_non_null(stage_new_server(&stage));
 }
 
-static uvhttp_websocket_endpoint_t *add_endpoint(const char *path, const uvhttp_websocket_options_t *options)
+static uvhttp_websocket_endpoint_t *add_endpoint(const char *path,
+                                                 const uvhttp_websocket_options_t *options)
 {
     uvhttp_websocket_endpoint_t *endpoint;
     assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, options, NULL, 0), 0);
@@ -117,9 +120,10 @@ static struct peer *join(const char *path, bool compressing)
     raw_client_connect(&peer->client, uvhttp_server_port(stage.server), SMALL_BUFFER);
     raw_client_send_text(&peer->client, "GET ");
     raw_client_send_text(&peer->client, path);
-    raw_client_send_text(&peer->client,
-                         " HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+    raw_client_send_text(
+        &peer->client,
+        " HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
     if (compressing)
         raw_client_send_text(&peer->client, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
     raw_client_send_text(&peer->client, "\r\n");
@@ -207,7 +211,8 @@ static void a_message_is_text_or_binary(void **state)
     for (int kind = 0; kind < 16; kind++) {
         uvhttp_websocket_message_t *message =
             uvhttp_websocket_message_new(endpoint, (uvhttp_websocket_kind_t)kind, "news", 4);
-        assert_int_equal(message != NULL, kind == UVHTTP_WEBSOCKET_TEXT || kind == UVHTTP_WEBSOCKET_BINARY);
+        assert_int_equal(message != NULL,
+                         kind == UVHTTP_WEBSOCKET_TEXT || kind == UVHTTP_WEBSOCKET_BINARY);
         uvhttp_websocket_message_unref(message);
     }
     assert_null(uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_TEXT, "\xc3(", 2));
@@ -299,8 +304,9 @@ static void endpoints_may_share_their_memory(void **state)
     uvhttp_websocket_endpoint_t *first = add_endpoint("/first", &options), *none;
     options.shares_memory_with = first;
     char message[100] = "";
-    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
-                     UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
+        UVHTTP_EINVAL);
     assert_null(none);
     assert_non_null(strstr(message, "shares_memory_with"));
     options.memory = 0;
@@ -316,7 +322,8 @@ static void endpoints_may_share_their_memory(void **state)
         assert_true(uvhttp_websocket_pending(other->ws) < TIGHT / 2);
     assert_int_equal(err, UVHTTP_ENOMEM); /* though it has less than half of it */
     assert_true(hog->ws != NULL && memory_of(first) <= TIGHT);
-    uvhttp_websocket_message_t *kept = uvhttp_websocket_message_new(second, UVHTTP_WEBSOCKET_TEXT, "x", 1);
+    uvhttp_websocket_message_t *kept =
+        uvhttp_websocket_message_new(second, UVHTTP_WEBSOCKET_TEXT, "x", 1);
     assert_non_null(kept);
     raw_client_close(&hog->client, false);
     raw_client_close(&other->client, false);
@@ -336,13 +343,15 @@ static void only_what_helps_is_dropped(void **state)
     struct peer *peer = join("/ws", false);
     fill(peer);
     /* A piece stays whatever comes. */
-    assert_int_equal(uvhttp_websocket_send_piece(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 5 * NOISE, true),
-                     UVHTTP_EFULL);
+    assert_int_equal(
+        uvhttp_websocket_send_piece(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 5 * NOISE, true),
+        UVHTTP_EFULL);
     assert_int_equal(send_noise(peer, NOISE), UVHTTP_EFULL);
     assert_int_equal(send_noise(peer, NOISE), UVHTTP_EFULL);
     size_t before = uvhttp_websocket_pending(peer->ws);
     assert_int_equal(dropped(endpoint), 0);
-    assert_int_equal(send_noise(peer, 6 * NOISE), UVHTTP_EFULL); /* for which both would not be enough */
+    /* for which both would not be enough */
+    assert_int_equal(send_noise(peer, 6 * NOISE), UVHTTP_EFULL);
     assert_int_equal(dropped(endpoint), 1);
     assert_int_equal(uvhttp_websocket_pending(peer->ws), before);
     assert_int_equal(send_noise(peer, 3 * NOISE), UVHTTP_EFULL); /* takes their place */
@@ -357,7 +366,8 @@ static void only_what_helps_is_dropped(void **state)
 static void a_full_endpoint_is_no_matter_for_others(void **state)
 {
     (void)state;
-    for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST; slow++) {
+    for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
+         slow++) {
         uvhttp_topics_t *topics;
         begin();
         uvhttp_websocket_options_t open_to_all = options_with((uvhttp_websocket_slow_t)slow);
@@ -373,14 +383,16 @@ static void a_full_endpoint_is_no_matter_for_others(void **state)
         assert_int_equal(uvhttp_websocket_subscribe(reader->ws, topics, "room"), 0);
         size_t before = reader->client.received;
         for (int i = 0; i < PUBLISHED; i++) {
-            assert_int_equal(uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE), 0);
+            assert_int_equal(
+                uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE), 0);
             stage_turns(&stage, TURNS);
             assert_true(memory_of(full) <= TIGHT);
             read_all(reader);
         }
         assert_true(reader->client.received - before > (size_t)PUBLISHED * NOISE);
         assert_int_equal(memory_of(free_one), 0);
-        /* Who waits misses what there is no memory for, and is told where it must not miss anything. */
+        /* Who waits misses what there is no memory for, and is told where it must not miss
+         * anything. */
         assert_true(dropped(full) > 0);
         assert_int_equal(lazy->ws == NULL, slow == UVHTTP_WEBSOCKET_SLOW_CLOSE);
         assert_int_equal(lazy->code, lazy->ws == NULL ? UVHTTP_WEBSOCKET_TRY_AGAIN_LATER : 0);
@@ -391,7 +403,8 @@ static void a_full_endpoint_is_no_matter_for_others(void **state)
 static void who_keeps_up_needs_no_memory(void **state)
 {
     (void)state;
-    for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST; slow++) {
+    for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
+         slow++) {
         uvhttp_topics_t *topics;
         begin();
         uvhttp_websocket_options_t options = options_with((uvhttp_websocket_slow_t)slow);
@@ -407,8 +420,10 @@ static void who_keeps_up_needs_no_memory(void **state)
             (void)send_noise(hog, NOISE);
         size_t before = reader->client.received;
         assert_int_equal(
-            uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, SEVERAL_SLICES), 0);
-        for (int i = 0; i < STAGE_MOST_TURNS && reader->client.received - before < SEVERAL_SLICES; i++) {
+            uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, SEVERAL_SLICES),
+            0);
+        for (int i = 0; i < STAGE_MOST_TURNS && reader->client.received - before < SEVERAL_SLICES;
+             i++) {
             (void)raw_client_step(&reader->client, ROOM);
             stage_turn(&stage);
         }
@@ -430,9 +445,11 @@ static void an_allowance_is_that_of_the_one_who_has_it(void **state)
     options.shares_memory_with = small;
     options.max_message_size = TIGHT + 1;
     char message[100] = "";
-    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
-                     UVHTTP_ECONFIG);
-    assert_string_equal(message, "memory is 100000; allowed are 100001 bytes (max_message_size) and more");
+    assert_int_equal(
+        uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
+        UVHTTP_ECONFIG);
+    assert_string_equal(message,
+                        "memory is 100000; allowed are 100001 bytes (max_message_size) and more");
     end();
 }
 
@@ -482,12 +499,13 @@ static void a_subscriber_decides_what_is_compressed(void **state)
                 plain = join("/plain", false);
             else
                 packed = join("/packed", true);
-            assert_int_equal(
-                uvhttp_websocket_subscribe((i == 0) == (first == 0) ? plain->ws : packed->ws, topics, "room"),
-                0);
+            assert_int_equal(uvhttp_websocket_subscribe(
+                                 (i == 0) == (first == 0) ? plain->ws : packed->ws, topics, "room"),
+                             0);
         }
         size_t plain_before = plain->client.received, packed_before = packed->client.received;
-        assert_int_equal(uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_TEXT, letters, NOISE), 0);
+        assert_int_equal(
+            uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_TEXT, letters, NOISE), 0);
         stage_turns(&stage, TURNS);
         read_all(plain);
         read_all(packed);

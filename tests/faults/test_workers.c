@@ -1,5 +1,6 @@
-/* Servers with several workers in one process: what cannot be started is undone, what is posted runs exactly once, and nothing is left, on the
- * heap or in the table of descriptors, however often and at whatever point they end. */
+/* Servers with several workers in one process: what cannot be started is undone, what is posted
+ * runs exactly once, and nothing is left, on the heap or in the table of descriptors, however often
+ * and at whatever point they end. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *arg)
     return real(thread, entry, arg);
 }
 
-/* libuv 1.44 leaves the loop's epoll descriptor open when there is none for the rest of the loop. That one is not ours to be found. */
+/* libuv 1.44 leaves the loop's epoll descriptor open when there is none for the rest of the loop.
+ * That one is not ours to be found. */
 int uv_loop_init(uv_loop_t *loop)
 {
     int (*real)(uv_loop_t *);
@@ -169,7 +171,8 @@ static void without_memory_nobody_listens(void **state)
         if (err != 0) {
             assert_int_equal(err, UVHTTP_ENOMEM);
             assert_int_equal(uvhttp_server_port(server), 0);
-            assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0); /* later there is some again */
+            /* later there is some again */
+            assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
             refused++;
         }
         end();
@@ -226,7 +229,8 @@ static void a_port_is_for_one_server(void **state)
     listening();
     uvhttp_server_t *other = server;
     assert_int_equal(new_server(WORKERS, NULL), 0);
-    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", uvhttp_server_port(other)), UV_EADDRINUSE);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", uvhttp_server_port(other)),
+                     UV_EADDRINUSE);
     uvhttp_server_free(other);
     end();
 }
@@ -350,8 +354,8 @@ static void try_to_connect(uvhttp_server_t *from, size_t worker, void *arg)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
     uvhttp_stream_t *stream;
-    connects[worker] = uvhttp_stream_connect(from, "127.0.0.1", uvhttp_server_port(from), 1000, on_connected,
-                                             &events, NULL, &stream);
+    connects[worker] = uvhttp_stream_connect(from, "127.0.0.1", uvhttp_server_port(from), 1000,
+                                             on_connected, &events, NULL, &stream);
     count(from, worker, arg);
 }
 
@@ -397,7 +401,8 @@ static void starting_and_stopping_often_leaves_nothing(void **state)
         uvhttp_server_stop(server);
         assert_int_equal(uvhttp_server_run(server), 0);
         raw_client_step(&client,
-                        1000); /* it was connected before the stop, so it is answered, whoever has it */
+                        /* it was connected before the stop, so it is answered, whoever has it */
+                        1000);
         assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
         raw_client_close(&client, false);
         assert_int_equal(stopped, 1);

@@ -213,8 +213,8 @@ static void write_from_a_timer_yields_as_well(void **state)
 
 /* ---- what passes filters ---- */
 
-static int pass(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data, size_t size,
-                uvhttp_filter_output_t *output, void *arg)
+static int pass(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     (void)response, (void)arg;
     return event == UVHTTP_FILTER_PIECE ? uvhttp_filter_output_append(output, data, size) : 0;
@@ -275,7 +275,8 @@ static int pull_twice(uvhttp_request_t *request, uvhttp_response_t *response, vo
     (void)request, (void)arg;
     memset(&source, 0, sizeof(source));
     source.limit = 40;
-    int err = uvhttp_response_send_pulled(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
+    int err =
+        uvhttp_response_send_pulled(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
     assert_int_equal(source.pulls, 40);
     source.limit = UINT32_MAX;
     uvhttp_response_resume_pull(response);
@@ -325,7 +326,8 @@ static void blocking_handlers_have_none(void **state)
     begin(0, 0);
     atomic_store(&blocking_written, 0);
     assert_non_null(stage_new_server(&stage));
-    const uvhttp_route_t route = {.pattern = "/", .handler = write_blocking, .flags = UVHTTP_ROUTE_BLOCKING};
+    const uvhttp_route_t route = {
+        .pattern = "/", .handler = write_blocking, .flags = UVHTTP_ROUTE_BLOCKING};
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &route), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);

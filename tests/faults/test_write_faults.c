@@ -1,5 +1,6 @@
-/* Sending that is cut off and delayed: the server's socket takes a few kilobytes at a time and the client reads in small pieces, yet
- * every byte arrives once and in order, and a borrowed body is given back exactly once, when nothing of it is needed any more. */
+/* Sending that is cut off and delayed: the server's socket takes a few kilobytes at a time and the
+ * client reads in small pieces, yet every byte arrives once and in order, and a borrowed body is
+ * given back exactly once, when nothing of it is needed any more. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,11 +73,13 @@ static int send_part_of_file(uvhttp_request_t *request, uvhttp_response_t *respo
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor >= 0);
     assert_int_equal(lseek(descriptor, 77, SEEK_SET), 77); /* of no meaning */
-    return uvhttp_response_send_descriptor(response, 200, NULL, descriptor, FILE_OFFSET, SIZE - FILE_OFFSET,
-                                           close_descriptor, (void *)(intptr_t)descriptor);
+    return uvhttp_response_send_descriptor(response, 200, NULL, descriptor, FILE_OFFSET,
+                                           SIZE - FILE_OFFSET, close_descriptor,
+                                           (void *)(intptr_t)descriptor);
 }
 
-/* Gives the bytes back by spoiling them: whatever is still sent from them afterwards is seen by the client. */
+/* Gives the bytes back by spoiling them: whatever is still sent from them afterwards is seen by the
+ * client. */
 static void release_borrowed(void *arg)
 {
     assert_ptr_equal(arg, &borrowed);
@@ -87,26 +90,17 @@ static void release_borrowed(void *arg)
     borrowed.descriptor = -1;
 }
 
-/* All of `bytes`, from memory and from the file in turn: short parts in memory before, between and behind long ones and files, empty ones,
- * more in one piece than a buffer holds. The array is spoiled as soon as the call returns. With "?more" a byte more of the file than there is. */
+/* All of `bytes`, from memory and from the file in turn: short parts in memory before, between and
+ * behind long ones and files, empty ones, more in one piece than a buffer holds. The array is
+ * spoiled as soon as the call returns. With "?more" a byte more of the file than there is. */
 static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const struct {
         bool from_file;
         uint64_t size;
     } pieces[] = {
-        {false, 100 },
-        {false, 1   },
-        {true,  1   },
-        {false, 4096},
-        {true,  0   },
-        {false, 4097},
-        {true,  5000},
-        {true,  5000},
-        {false, 0   },
-        {false, 7   },
-        {true,  9000},
-        {false, 7000},
+        {false, 100}, {false, 1},   {true, 1},  {false, 4096}, {true, 0},    {false, 4097},
+        {true, 5000}, {true, 5000}, {false, 0}, {false, 7},    {true, 9000}, {false, 7000},
     };
     uvhttp_part_t parts[UVH_COUNT_OF(pieces) + 40];
     size_t count = 0;
@@ -118,9 +112,11 @@ static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *respons
     borrowed.descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(borrowed.descriptor >= 0);
     for (; count < UVH_COUNT_OF(parts) - 1; count++) {
-        bool in_table = count < UVH_COUNT_OF(pieces); /* behind it 39 short ones, and all that is left */
+        /* behind it 39 short ones, and all that is left */
+        bool in_table = count < UVH_COUNT_OF(pieces);
         bool from_file = in_table ? pieces[count].from_file : count % 13 == 0;
-        parts[count] = (uvhttp_part_t){.size = in_table ? pieces[count].size : 2500, .descriptor = -1};
+        parts[count] =
+            (uvhttp_part_t){.size = in_table ? pieces[count].size : 2500, .descriptor = -1};
         if (from_file) {
             parts[count].descriptor = borrowed.descriptor;
             parts[count].offset = offset;
@@ -130,10 +126,12 @@ static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *respons
         offset += parts[count].size;
     }
     bool more = uvhttp_request_query(request, "more") != NULL;
-    parts[count++] = (uvhttp_part_t){
-        .descriptor = borrowed.descriptor, .offset = offset, .size = SIZE - offset + (more ? 1 : 0)};
-    int err = uvhttp_response_send_parts(response, status == NULL ? 200 : (int)strtol(status, NULL, 10), NULL,
-                                         parts, count, release_borrowed, &borrowed);
+    parts[count++] = (uvhttp_part_t){.descriptor = borrowed.descriptor,
+                                     .offset = offset,
+                                     .size = SIZE - offset + (more ? 1 : 0)};
+    int err =
+        uvhttp_response_send_parts(response, status == NULL ? 200 : (int)strtol(status, NULL, 10),
+                                   NULL, parts, count, release_borrowed, &borrowed);
     memset(parts, 0xee, sizeof(parts));
     if (err == 0)
         return 0;
@@ -170,8 +168,9 @@ static int send_borrowed_bytes(uvhttp_request_t *request, uvhttp_response_t *res
     const char *status = uvhttp_request_query(request, "status");
     borrowed.size = size == NULL ? SIZE : strtoul(size, NULL, 10);
     memcpy(borrowed.data, bytes, SIZE);
-    int err = uvhttp_response_send_borrowed(response, status == NULL ? 200 : (int)strtol(status, NULL, 10),
-                                            NULL, borrowed.data, borrowed.size, release_borrowed, &borrowed);
+    int err = uvhttp_response_send_borrowed(
+        response, status == NULL ? 200 : (int)strtol(status, NULL, 10), NULL, borrowed.data,
+        borrowed.size, release_borrowed, &borrowed);
     if (err == 0)
         return 0;
     assert_int_equal(borrowed.released, 1);
@@ -186,29 +185,29 @@ static int refuse_parts(uvhttp_request_t *request, uvhttp_response_t *response, 
         uvhttp_part_t part;
         size_t count;
     } wrong[] = {
-        {{.data = NULL, .descriptor = -1, .size = 1},           1           },
-        {{.data = &byte, .descriptor = -1, .size = UINT64_MAX}, 1           },
-        {{.descriptor = 0, .offset = INT64_MAX, .size = 1},     1           },
-        {{.descriptor = 0, .offset = UINT64_MAX, .size = 0},    1           },
-        {{.data = &byte, .descriptor = -1, .size = 1},          SIZE_MAX    },
-        {{.data = &byte, .descriptor = -1, .size = 1},          SIZE_MAX / 8},
+        {{.data = NULL, .descriptor = -1, .size = 1}, 1},
+        {{.data = &byte, .descriptor = -1, .size = UINT64_MAX}, 1},
+        {{.descriptor = 0, .offset = INT64_MAX, .size = 1}, 1},
+        {{.descriptor = 0, .offset = UINT64_MAX, .size = 0}, 1},
+        {{.data = &byte, .descriptor = -1, .size = 1}, SIZE_MAX},
+        {{.data = &byte, .descriptor = -1, .size = 1}, SIZE_MAX / 8},
     };
     (void)request;
     (void)arg;
     for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
         borrowed.released = 0;
         borrowed.size = 0;
-        assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, &wrong[i].part, wrong[i].count,
-                                                    release_borrowed, &borrowed),
+        assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, &wrong[i].part,
+                                                    wrong[i].count, release_borrowed, &borrowed),
                          UVHTTP_EINVAL);
         assert_int_equal(borrowed.released, 1);
     }
-    uvhttp_part_t two[2] = {
-        {.descriptor = 0,   .size = INT64_MAX},
-        { .data = &byte, .descriptor = -1,         .size = 1}
-    };
-    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, two, 2, NULL, NULL), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, NULL, 1, NULL, NULL), UVHTTP_EINVAL);
+    uvhttp_part_t two[2] = {{.descriptor = 0, .size = INT64_MAX},
+                            {.data = &byte, .descriptor = -1, .size = 1}};
+    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, two, 2, NULL, NULL),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, NULL, 1, NULL, NULL),
+                     UVHTTP_EINVAL);
     assert_true(uvhttp_response_open(response));
     return uvhttp_response_send_parts(response, 200, "text/plain", NULL, 0, NULL, NULL);
 }
@@ -228,22 +227,17 @@ static void begin(int receive_buffer)
         const char *pattern;
         uvhttp_handler_cb handler;
     } routes[] = {
-        {"/static",   send_static_bytes  },
-        {"/copied",   send_copied_bytes  },
-        {"/file",     send_whole_file    },
-        {"/part",     send_part_of_file  },
-        {"/borrowed", send_borrowed_bytes},
-        {"/small",    send_small         },
-        {"/parts",    send_many_parts    },
-        {"/replaced", replace_parts      },
-        {"/limited",  limit_parts        },
-        {"/refused",  refuse_parts       },
+        {"/static", send_static_bytes},     {"/copied", send_copied_bytes},
+        {"/file", send_whole_file},         {"/part", send_part_of_file},
+        {"/borrowed", send_borrowed_bytes}, {"/small", send_small},
+        {"/parts", send_many_parts},        {"/replaced", replace_parts},
+        {"/limited", limit_parts},          {"/refused", refuse_parts},
     };
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
-        assert_int_equal(uvhttp_server_route(stage.server, NULL, routes[i].pattern, routes[i].handler, NULL),
-                         0);
+        assert_int_equal(
+            uvhttp_server_route(stage.server, NULL, routes[i].pattern, routes[i].handler, NULL), 0);
     const uvhttp_route_t blocked = {
         .pattern = "/blocked", .handler = send_many_parts, .flags = UVHTTP_ROUTE_BLOCKING};
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &blocked), 0);
@@ -328,9 +322,10 @@ static void small_answers_read_byte_by_byte(void **state)
 static void pipelined_answers_of_all_kinds_keep_their_order(void **state)
 {
     (void)state;
-    static const char *const targets[] = {"/small",  "/small", "/static", "/small",    "/file",  "/part",
-                                          "/small",  "/small", "/copied", "/borrowed", "/small", "/file",
-                                          "/copied", "/parts", "/small",  "/parts",    "/parts", "/small"};
+    static const char *const targets[] = {"/small", "/small", "/static", "/small",  "/file",
+                                          "/part",  "/small", "/small",  "/copied", "/borrowed",
+                                          "/small", "/file",  "/copied", "/parts",  "/small",
+                                          "/parts", "/parts", "/small"};
     exchange(targets, UVH_COUNT_OF(targets), 0, 3000);
     exchange(targets, UVH_COUNT_OF(targets), 0, SIZE);
     exchange(targets, 5, RECEIVE_BUFFER, 900);
@@ -363,7 +358,8 @@ static void a_borrowed_body_is_given_back_once_it_is_out(void **state)
             stage_wait(&stage);
             /* Given back means that the system has it all. */
             if (borrowed.released != 0)
-                assert_true(sizes[i] <= 4096 || uvhttp_server_stats(stage.server)->bytes_sent > sizes[i]);
+                assert_true(sizes[i] <= 4096 ||
+                            uvhttp_server_stats(stage.server)->bytes_sent > sizes[i]);
         }
         assert_int_equal(stage_drive_answers(&stage, &client, 2000, 1), 1);
         struct raw_answer answer;
@@ -430,17 +426,17 @@ static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
         int status;
         const char *length, *body;
     } cases[] = {
-        {"HEAD", "/borrowed",            200, "200000", ""                },
-        {"GET",  "/borrowed?status=204", 204, NULL,     ""                },
-        {"GET",  "/borrowed?status=304", 304, NULL,     ""                },
-        {"GET",  "/borrowed?status=99",  200, "13",     "UVHTTP_EINVAL"   },
-        {"HEAD", "/parts",               200, "200000", ""                },
-        {"GET",  "/parts?status=204",    204, NULL,     ""                },
-        {"GET",  "/parts?status=205",    205, "0",      ""                },
-        {"GET",  "/parts?status=304",    304, NULL,     ""                },
-        {"GET",  "/parts?status=99",     200, "13",     "UVHTTP_EINVAL"   },
-        {"GET",  "/limited?most=199999", 200, "16",     "UVHTTP_ETOOLARGE"},
-        {"GET",  "/replaced",            200, "7",      "instead"         },
+        {"HEAD", "/borrowed", 200, "200000", ""},
+        {"GET", "/borrowed?status=204", 204, NULL, ""},
+        {"GET", "/borrowed?status=304", 304, NULL, ""},
+        {"GET", "/borrowed?status=99", 200, "13", "UVHTTP_EINVAL"},
+        {"HEAD", "/parts", 200, "200000", ""},
+        {"GET", "/parts?status=204", 204, NULL, ""},
+        {"GET", "/parts?status=205", 205, "0", ""},
+        {"GET", "/parts?status=304", 304, NULL, ""},
+        {"GET", "/parts?status=99", 200, "13", "UVHTTP_EINVAL"},
+        {"GET", "/limited?most=199999", 200, "16", "UVHTTP_ETOOLARGE"},
+        {"GET", "/replaced", 200, "7", "instead"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char length[32];
@@ -530,16 +526,19 @@ static void what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body(void **s
 
 /* ---- the last answer ---- */
 
-/* The server closes after an answer, of its own accord; the client, not knowing, has sent more. Closing with that unread would reset
- * the connection and take the end of the answer with it (RFC 9112 section 9.6). */
+/* The server closes after an answer, of its own accord; the client, not knowing, has sent more.
+ * Closing with that unread would reset the connection and take the end of the answer with it (RFC
+ * 9112 section 9.6). */
 static void assert_last_answer_arrives(size_t max_requests, bool stop)
 {
     stage_begin(&stage);
     stage.config->max_requests_per_connection = max_requests;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/static", send_static_bytes, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/static", send_static_bytes, NULL),
+                     0);
     stage_listen(&stage);
-    stage_shrink_send_buffer(&stage, 32768); /* the end of the answer waits there when the server closes */
+    /* the end of the answer waits there when the server closes */
+    stage_shrink_send_buffer(&stage, 32768);
     raw_client_connect(&client, uvhttp_server_port(stage.server), RECEIVE_BUFFER);
     ask("GET", "/static");
     stage_drive(&stage, &client, 600, body_has_begun, NULL);

@@ -1,6 +1,8 @@
-/* Lines of the access log from any facts and any pattern. Holds: a line ends with its only line end and is not too long; Apache's formats have
- * printable ASCII only, and what a field says, unescaped, is the beginning of the value; JSON is a flat object of strings, numbers and
- * words in UTF-8 without control characters. The first byte makes the numbers, the next eight are the lengths of pattern and values. */
+/* Lines of the access log from any facts and any pattern. Holds: a line ends with its only line end
+ * and is not too long; Apache's formats have printable ASCII only, and what a field says,
+ * unescaped, is the beginning of the value; JSON is a flat object of strings, numbers and words in
+ * UTF-8 without control characters. The first byte makes the numbers, the next eight are the
+ * lengths of pattern and values. */
 #include "fuzz/fuzz_check.h"
 #include "observe/access_format.h"
 
@@ -116,9 +118,7 @@ static void check_all(const uvhttp_access_facts_t *facts, const char *pattern, i
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uvhttp_slice_t slices[SLICES] = {
-        {NULL, 0}
-    };
+    uvhttp_slice_t slices[SLICES] = {{NULL, 0}};
     char *copies[SLICES];
     if (size < 1 + SLICES)
         return 0;

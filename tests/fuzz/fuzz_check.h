@@ -1,6 +1,8 @@
-/* What the fuzz targets have in common: a property that does not hold ends the process, and so does a byte read outside an input.
+/* What the fuzz targets have in common: a property that does not hold ends the process, and so does
+ * a byte read outside an input.
  *
- * Each input is put into memory of exactly its size, so that the sanitizer sees every byte too many. */
+ * Each input is put into memory of exactly its size, so that the sanitizer sees every byte too
+ * many. */
 #ifndef UVH_TESTS_FUZZ_CHECK_H
 #define UVH_TESTS_FUZZ_CHECK_H
 

@@ -1,6 +1,7 @@
-/* Chunked bodies. The first byte chooses how the rest is cut, the second the limit of extensions. Holds: whole, cut, byte by byte and in
- * place, the data, the verdict and what is consumed are those of the reference parser; pieces lie within what was consumed, data
- * that is moved together is no longer than it; every call with bytes at hand makes progress or ends. */
+/* Chunked bodies. The first byte chooses how the rest is cut, the second the limit of extensions.
+ * Holds: whole, cut, byte by byte and in place, the data, the verdict and what is consumed are
+ * those of the reference parser; pieces lie within what was consumed, data that is moved together
+ * is no longer than it; every call with bytes at hand makes progress or ends. */
 #include "fuzz/fuzz_check.h"
 #include "reference/chunked.h"
 
@@ -19,16 +20,19 @@ static void take(struct outcome *outcome, const char *bytes, size_t length)
     outcome->length += length;
 }
 
-static void stream(uvhttp_chunked_t *decoder, struct outcome *outcome, const char *data, size_t length)
+static void stream(uvhttp_chunked_t *decoder, struct outcome *outcome, const char *data,
+                   size_t length)
 {
     size_t done = 0;
     while (outcome->result == UVHTTP_PARSE_MORE && done < length) {
         size_t consumed;
         uvhttp_slice_t piece;
-        outcome->result = uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
+        outcome->result =
+            uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
         require(consumed <= length - done && (consumed > 0 || outcome->result == UVHTTP_PARSE_BAD));
         if (piece.length > 0)
-            require(piece.base >= data + done && piece.base + piece.length == data + done + consumed);
+            require(piece.base >= data + done &&
+                    piece.base + piece.length == data + done + consumed);
         take(outcome, piece.base, piece.length);
         done += consumed;
     }
@@ -46,8 +50,8 @@ static void in_place(uvhttp_chunked_t *decoder, struct outcome *outcome, char *d
     outcome->used += consumed;
 }
 
-static void check(const struct reference_chunked *expected, const char *data, size_t size, size_t step,
-                  uint32_t max_extension, bool moved)
+static void check(const struct reference_chunked *expected, const char *data, size_t size,
+                  size_t step, uint32_t max_extension, bool moved)
 {
     struct outcome outcome = {UVHTTP_PARSE_MORE, 0, 0, malloc(size)};
     uvhttp_chunked_t decoder;
@@ -67,8 +71,8 @@ static void check(const struct reference_chunked *expected, const char *data, si
     require_same(outcome.result != expected->result ? "the result" : NULL, how);
     require_same(decoder.reason != (unsigned)expected->reason ? "the reason" : NULL, how);
     require_same(outcome.used != expected->consumed ? "what is consumed" : NULL, how);
-    bool same =
-        outcome.length == expected->data_length && memcmp(outcome.data, expected->data, outcome.length) == 0;
+    bool same = outcome.length == expected->data_length &&
+                memcmp(outcome.data, expected->data, outcome.length) == 0;
     require_same(same ? NULL : "the data", how);
     free(outcome.data);
 }

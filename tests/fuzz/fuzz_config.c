@@ -1,5 +1,5 @@
-/* Configuration files, without the file system. Holds: reading ends, what is refused is told, and what is accepted comes out of a printed
- * configuration again, to the last byte. */
+/* Configuration files, without the file system. Holds: reading ends, what is refused is told, and
+ * what is accepted comes out of a printed configuration again, to the last byte. */
 #include <stdio.h>
 
 #include "app/config_file.h"

@@ -1,5 +1,6 @@
-/* Cookie fields. Holds: the pairs are those of the reference parser, lie in the field in order, hold no semicolon and have no white space at
- * their ends; written as a field again they are the same pairs. */
+/* Cookie fields. Holds: the pairs are those of the reference parser, lie in the field in order,
+ * hold no semicolon and have no white space at their ends; written as a field again they are the
+ * same pairs. */
 #include "fuzz/fuzz_check.h"
 #include "reference/text.h"
 
@@ -33,8 +34,10 @@ static void check_pairs(uvhttp_slice_t text, struct pairs *pairs)
         require(reference_cookie_next(&rest[1], &name[1], &value[1]));
         require(slice_equal(name[0], name[1]) && slice_equal(value[0], value[1]));
         require(value[0].length == 0 || value[0].base == value[1].base);
-        require(slice_within(name[0], text) && slice_within(value[0], text) && name[0].base >= reached);
-        require(is_trimmed(name[0]) && is_trimmed(value[0]) && name[0].length + value[0].length > 0);
+        require(slice_within(name[0], text) && slice_within(value[0], text) &&
+                name[0].base >= reached);
+        require(is_trimmed(name[0]) && is_trimmed(value[0]) &&
+                name[0].length + value[0].length > 0);
         require(!has_byte(name[0], ';') && !has_byte(name[0], '=') && !has_byte(value[0], ';'));
         require(value[0].base >= name[0].base + name[0].length);
         reached = value[0].base + value[0].length;

@@ -1,5 +1,6 @@
-/* What proxies say. Holds: elements lie in the line from its end to its beginning, none is empty or has white space around it; addresses that
- * are read have one spelling, which reads as the same; and whatever a client puts in front, what a believed proxy has appended is what counts. */
+/* What proxies say. Holds: elements lie in the line from its end to its beginning, none is empty or
+ * has white space around it; addresses that are read have one spelling, which reads as the same;
+ * and whatever a client puts in front, what a believed proxy has appended is what counts. */
 #include "codec/fields/forwarded.h"
 #include "codec/text/chars.h"
 #include "fuzz/fuzz_check.h"
@@ -37,7 +38,8 @@ static void check_list(uvhttp_slice_t line, bool quotes)
     while (uvh_forwarded_last(&rest, quotes, &element)) {
         struct uvh_forwarded_hop hop;
         require(element.length > 0 && slice_within(element, line));
-        require(element.base + element.length <= reached && rest.base + rest.length <= element.base);
+        require(element.base + element.length <= reached &&
+                rest.base + rest.length <= element.base);
         require(!uvh_chars_is(element.base[0], UVH_CHAR_SPACE));
         require(!uvh_chars_is(element.base[element.length - 1], UVH_CHAR_SPACE));
         require(quotes || memchr(element.base, ',', element.length) == NULL);
@@ -56,8 +58,9 @@ static void check_list(uvhttp_slice_t line, bool quotes)
 /* The line with an element behind it that a proxy which is believed has appended. */
 static void check_appended(const uint8_t *data, size_t size, bool standard)
 {
-    static const char *const texts[] = {", 192.0.2.1, 10.0.0.1",
-                                        ", host=\"a,\\\"b\";for=192.0.2.1;proto=https, for=\"10.0.0.1:80\""};
+    static const char *const texts[] = {
+        ", 192.0.2.1, 10.0.0.1",
+        ", host=\"a,\\\"b\";for=192.0.2.1;proto=https, for=\"10.0.0.1:80\""};
     struct uvh_address_prefix ten;
     struct uvh_ip_address client;
     require(uvh_address_prefix_parse((uvhttp_slice_t){"10.0.0.0/8", 10}, &ten));

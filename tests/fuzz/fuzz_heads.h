@@ -1,6 +1,7 @@
-/* Heads and trailer sections for the fuzz targets. Each is parsed on every back end: in one buffer, growing, and from pieces. All have to
- * give what the reference parser gives, so splits change nothing, back ends agree, and pieces are as good as one buffer; and
- * what a head was accepted with comes back when it is written and parsed again. */
+/* Heads and trailer sections for the fuzz targets. Each is parsed on every back end: in one buffer,
+ * growing, and from pieces. All have to give what the reference parser gives, so splits change
+ * nothing, back ends agree, and pieces are as good as one buffer; and what a head was accepted with
+ * comes back when it is written and parsed again. */
 #ifndef UVH_TESTS_FUZZ_HEADS_H
 #define UVH_TESTS_FUZZ_HEADS_H
 
@@ -12,8 +13,9 @@
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
-typedef uvhttp_parse_result_t (*pieces_fn)(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
-                                           char *gather, const uvhttp_head_limits_t *limits);
+typedef uvhttp_parse_result_t (*pieces_fn)(uvhttp_head_t *head, const uvhttp_slice_t *pieces,
+                                           size_t count, char *gather,
+                                           const uvhttp_head_limits_t *limits);
 
 enum head_kind { HEAD_REQUEST, HEAD_RESPONSE, HEAD_TRAILERS };
 
@@ -44,8 +46,8 @@ static pieces_fn const head_pieces_parsers[] = {uvhttp_request_head_parse_pieces
 static inline void head_expect(const struct head_input *input, struct head_expected *expected)
 {
     static void (*const parsers[])(struct reference_head *, const char *, size_t,
-                                   const uvhttp_head_limits_t *,
-                                   size_t) = {reference_request, reference_response, reference_trailers};
+                                   const uvhttp_head_limits_t *, size_t) = {
+        reference_request, reference_response, reference_trailers};
     parsers[input->kind](&expected->head, input->data, input->length, &input->limits,
                          UVHTTP_HEAD_INLINE_FIELDS);
     if (expected->head.result != UVHTTP_PARSE_DONE)
@@ -53,11 +55,13 @@ static inline void head_expect(const struct head_input *input, struct head_expec
     if (input->kind == HEAD_REQUEST)
         reference_request_framing(&expected->head, input->data, &expected->framing);
     else if (input->kind == HEAD_RESPONSE)
-        reference_response_framing(&expected->head, input->data, input->request_method, &expected->framing);
+        reference_response_framing(&expected->head, input->data, input->request_method,
+                                   &expected->framing);
 }
 
 static inline void head_check(const struct head_input *input, const struct head_expected *expected,
-                              const uvhttp_head_t *head, uvhttp_parse_result_t result, const char *how)
+                              const uvhttp_head_t *head, uvhttp_parse_result_t result,
+                              const char *how)
 {
     require_same(compare_head(head, result, &expected->head), how);
     if (result != UVHTTP_PARSE_DONE)
@@ -70,8 +74,9 @@ static inline void head_check(const struct head_input *input, const struct head_
     uvhttp_reason_t reason = input->kind == HEAD_REQUEST
                                  ? uvhttp_request_framing(head, &framing)
                                  : uvhttp_response_framing(head, input->request_method, &framing);
-    require_same(compare_framing(&framing, reason, head->base, &expected->framing, input->data, head->size),
-                 how);
+    require_same(
+        compare_framing(&framing, reason, head->base, &expected->framing, input->data, head->size),
+        how);
 }
 
 static inline void head_whole(const struct head_input *input, const struct head_expected *expected)
@@ -79,7 +84,8 @@ static inline void head_whole(const struct head_input *input, const struct head_
     static uvhttp_head_t head;
     char *copy = exact_copy(input->data, input->length);
     uvhttp_head_init(&head, NULL, 0);
-    uvhttp_parse_result_t result = head_parsers[input->kind](&head, copy, input->length, &input->limits);
+    uvhttp_parse_result_t result =
+        head_parsers[input->kind](&head, copy, input->length, &input->limits);
     head_check(input, expected, &head, result, "whole");
     free(copy);
 }
@@ -92,7 +98,8 @@ static inline void head_grown(const struct head_input *input, const struct head_
     for (bool going = true; going; at_hand += input->step) {
         at_hand = at_hand < input->length ? at_hand : input->length;
         char *copy = exact_copy(input->data, at_hand);
-        uvhttp_parse_result_t result = head_parsers[input->kind](&head, copy, at_hand, &input->limits);
+        uvhttp_parse_result_t result =
+            head_parsers[input->kind](&head, copy, at_hand, &input->limits);
         going = result == UVHTTP_PARSE_MORE && at_hand < input->length;
         if (!going)
             head_check(input, expected, &head, result, "growing");
@@ -100,7 +107,8 @@ static inline void head_grown(const struct head_input *input, const struct head_
     }
 }
 
-/* The first `at_hand` bytes in pieces, to be freed. The first `gathered` are not there any more: nobody needs them. */
+/* The first `at_hand` bytes in pieces, to be freed. The first `gathered` are not there any more:
+ * nobody needs them. */
 static inline void head_cut(const struct head_input *input, size_t gathered, size_t at_hand,
                             const size_t *seams, uvhttp_slice_t pieces[HEAD_PIECES],
                             char *copies[HEAD_PIECES])
@@ -163,7 +171,8 @@ static inline char *head_string(const uvhttp_head_t *head, size_t offset, size_t
     return string;
 }
 
-static inline void head_write_start(uvhttp_writer_t *writer, enum head_kind kind, const uvhttp_head_t *head)
+static inline void head_write_start(uvhttp_writer_t *writer, enum head_kind kind,
+                                    const uvhttp_head_t *head)
 {
     if (kind == HEAD_REQUEST) {
         char *method = head_string(head, head->start, head->method_length);
@@ -190,8 +199,9 @@ static inline void head_check_written(enum head_kind kind, const uvhttp_head_t *
         require(slice_equal(head_part(again, again->target_offset, again->target_length),
                             head_part(head, head->target_offset, head->target_length)));
     } else {
-        require(slice_equal(head_part(again, again->reason_phrase_offset, again->reason_phrase_length),
-                            head_part(head, head->reason_phrase_offset, head->reason_phrase_length)));
+        require(
+            slice_equal(head_part(again, again->reason_phrase_offset, again->reason_phrase_length),
+                        head_part(head, head->reason_phrase_offset, head->reason_phrase_length)));
     }
     for (unsigned i = 0; i < head->field_count; i++) {
         const uvhttp_field_t *a = &again->fields[i];
@@ -210,7 +220,8 @@ static inline void head_write(const struct head_input *input)
     static uvhttp_head_t head;
     static uvhttp_head_t again;
     uvhttp_head_init(&head, NULL, 0);
-    if (head_parsers[input->kind](&head, input->data, input->length, &input->limits) != UVHTTP_PARSE_DONE)
+    if (head_parsers[input->kind](&head, input->data, input->length, &input->limits) !=
+        UVHTTP_PARSE_DONE)
         return;
     /* Each field is written with ": " and CR LF: at most one byte more than it was read with. */
     size_t room = head.size + head.field_count + 2u;
@@ -222,16 +233,19 @@ static inline void head_write(const struct head_input *input)
     head_write_start(&writer, input->kind, &head);
     for (unsigned i = 0; i < head.field_count && writer.error == UVHTTP_WRITER_OK; i++) {
         const uvhttp_field_t *field = &head.fields[i];
-        require(uvhttp_writer_field_slice(&writer, head_part(&head, field->name_offset, field->name_length),
-                                          head_part(&head, field->value_offset, field->value_length)));
+        require(uvhttp_writer_field_slice(
+            &writer, head_part(&head, field->name_offset, field->name_length),
+            head_part(&head, field->value_offset, field->value_length)));
     }
     if (uvhttp_writer_end(&writer)) {
         uvhttp_head_init(&again, NULL, 0);
-        require(head_parsers[input->kind](&again, text, writer.length, &limits) == UVHTTP_PARSE_DONE);
+        require(head_parsers[input->kind](&again, text, writer.length, &limits) ==
+                UVHTTP_PARSE_DONE);
         require(again.size == writer.length);
         head_check_written(input->kind, &head, &again);
     } else {
-        require(input->kind == HEAD_RESPONSE && head.status < 100 && writer.error == UVHTTP_WRITER_INVALID);
+        require(input->kind == HEAD_RESPONSE && head.status < 100 &&
+                writer.error == UVHTTP_WRITER_INVALID);
     }
     free(text);
 }
@@ -252,7 +266,8 @@ static inline void head_run(const struct head_input *input)
         head_write(input);
 }
 
-/* The first byte of an input chooses how the rest is cut; a long one arrives in at most some hundred pieces, for speed. */
+/* The first byte of an input chooses how the rest is cut; a long one arrives in at most some
+ * hundred pieces, for speed. */
 static inline void head_choose_cuts(struct head_input *input, uint8_t choice)
 {
     input->step = choice % 64 + 1u + input->length / 128;

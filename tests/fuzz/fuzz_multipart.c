@@ -1,6 +1,8 @@
-/* Forms with files. The first byte chooses how the body is cut, the second the boundary and the limits, the rest is the body; it is also read as a
- * Content-Type. Holds: what comes out, the verdict and where it falls do not depend on the cut; data lies within the piece or the parser; a
- * complete form has as many delimiters as a plain search finds; it can be written again from what came out, and is the same form then. */
+/* Forms with files. The first byte chooses how the body is cut, the second the boundary and the
+ * limits, the rest is the body; it is also read as a Content-Type. Holds: what comes out, the
+ * verdict and where it falls do not depend on the cut; data lies within the piece or the parser; a
+ * complete form has as many delimiters as a plain search finds; it can be written again from what
+ * came out, and is the same form then. */
 #include <uvhttp/multipart.h>
 
 #include "fuzz/fuzz_check.h"
@@ -8,7 +10,8 @@
 enum { MOST_DELIMITER = 4 + UVHTTP_MULTIPART_BOUNDARY_SIZE };
 
 static const char *const boundaries[] = {
-    "b", "--", "a-b", "=?:/ x", "1234567890123456789012345678901234567890123456789012345678901234567890"};
+    "b", "--", "a-b", "=?:/ x",
+    "1234567890123456789012345678901234567890123456789012345678901234567890"};
 
 /* Bytes that grow. */
 struct text {
@@ -17,8 +20,8 @@ struct text {
     size_t capacity;
 };
 
-/* What came out: `events` has a letter for each event, and behind it what it brought, so that two can be compared; `body` is the form written
- * again. */
+/* What came out: `events` has a letter for each event, and behind it what it brought, so that two
+ * can be compared; `body` is the form written again. */
 struct outcome {
     struct text events;
     struct text body;
@@ -59,7 +62,8 @@ static void add_sized(struct text *text, char letter, uvhttp_slice_t slice)
 
 static void check_text(const uvhttp_multipart_t *form, uvhttp_slice_t text)
 {
-    require(text.length == 0 || slice_within(text, (uvhttp_slice_t){form->head, sizeof form->head}));
+    require(text.length == 0 ||
+            slice_within(text, (uvhttp_slice_t){form->head, sizeof form->head}));
     require(text.length == 0 || memchr(text.base, '\0', text.length) == NULL);
 }
 
@@ -100,7 +104,8 @@ static bool feed(struct outcome *outcome, uvhttp_multipart_t *form, uvhttp_slice
     for (;;) {
         uvhttp_slice_t data;
         uvhttp_multipart_event_t event = uvhttp_multipart_next(form, &piece, &data);
-        require(slice_within(piece, whole) && piece.base + piece.length == whole.base + whole.length);
+        require(slice_within(piece, whole) &&
+                piece.base + piece.length == whole.base + whole.length);
         require((event == UVHTTP_MULTIPART_DATA) == (data.length > 0));
         if (event == UVHTTP_MULTIPART_MORE)
             return true;
@@ -152,9 +157,11 @@ static void release(struct outcome *outcome)
 
 static void require_same_outcome(const struct outcome *a, const struct outcome *b)
 {
-    require(a->complete == b->complete && a->error == b->error && a->error_offset == b->error_offset);
+    require(a->complete == b->complete && a->error == b->error &&
+            a->error_offset == b->error_offset);
     require(a->part_count == b->part_count && a->events.length == b->events.length);
-    require(a->events.length == 0 || memcmp(a->events.bytes, b->events.bytes, a->events.length) == 0);
+    require(a->events.length == 0 ||
+            memcmp(a->events.bytes, b->events.bytes, a->events.length) == 0);
 }
 
 /* The delimiters up to the closing one. One at the very beginning has no line end in front. */

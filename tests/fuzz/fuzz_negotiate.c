@@ -1,6 +1,8 @@
-/* Content negotiation. The first line is a list of offers divided by '|', the rest the field. Holds for each of the three fields: qualities lie
- * between 0 and 1000; the offer that is chosen is wanted, none more, and none in front of it as much; an element that is malformed, empty
- * elements and white space change nothing; an element in front that names an offer and refuses it keeps it from being chosen. */
+/* Content negotiation. The first line is a list of offers divided by '|', the rest the field. Holds
+ * for each of the three fields: qualities lie between 0 and 1000; the offer that is chosen is
+ * wanted, none more, and none in front of it as much; an element that is malformed, empty elements
+ * and white space change nothing; an element in front that names an offer and refuses it keeps it
+ * from being chosen. */
 #include <uvhttp/negotiate.h>
 
 #include "fuzz/fuzz_check.h"
@@ -12,7 +14,8 @@ typedef int (*quality_cb)(uvhttp_slice_t field, const char *offer);
 
 static const choose_cb choose[KINDS] = {uvhttp_negotiate_type, uvhttp_negotiate_encoding,
                                         uvhttp_negotiate_language};
-static const quality_cb quality[KINDS] = {uvhttp_negotiate_type_quality, uvhttp_negotiate_encoding_quality,
+static const quality_cb quality[KINDS] = {uvhttp_negotiate_type_quality,
+                                          uvhttp_negotiate_encoding_quality,
                                           uvhttp_negotiate_language_quality};
 
 /* front, field, behind; to be freed. */
@@ -52,7 +55,8 @@ static void check_same(int kind, uvhttp_slice_t field, const char *front, const 
 
 static bool is_word(const char *text)
 {
-    return text[0] != '\0' && text[strspn(text, "abcdefghijklmnopqrstuvwxyz")] == '\0' && strlen(text) <= 8;
+    return text[0] != '\0' && text[strspn(text, "abcdefghijklmnopqrstuvwxyz")] == '\0' &&
+           strlen(text) <= 8;
 }
 
 static void check_refused(int kind, uvhttp_slice_t field, const char *offer)

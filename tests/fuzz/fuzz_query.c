@@ -1,6 +1,7 @@
-/* Queries, forms and percent-encoding. Holds: pairs are those of the reference parser and lie in the query in order; decoding gives what the
- * reference gives, never grows, and is the same in place and piece by piece; a form is its query, decoded; encoding everything and
- * decoding gives the bytes back. */
+/* Queries, forms and percent-encoding. Holds: pairs are those of the reference parser and lie in
+ * the query in order; decoding gives what the reference gives, never grows, and is the same in
+ * place and piece by piece; a form is its query, decoded; encoding everything and decoding gives
+ * the bytes back. */
 #include "fuzz/fuzz_check.h"
 #include "reference/text.h"
 
@@ -25,7 +26,8 @@ static void check_query(uvhttp_slice_t query)
 }
 
 /* The pieces of `text` are `decoded`, up to a malformed escape at `bad` if `length` is negative. */
-static void check_pieces(uvhttp_slice_t text, bool plus, const char *decoded, ptrdiff_t length, size_t bad)
+static void check_pieces(uvhttp_slice_t text, bool plus, const char *decoded, ptrdiff_t length,
+                         size_t bad)
 {
     uvhttp_slice_t rest = text;
     uvhttp_slice_t piece;
@@ -51,7 +53,8 @@ static void check_percent(uvhttp_slice_t text, bool plus)
     ptrdiff_t length = reference_percent(text, plus, expected, &bad);
     require(length <= (ptrdiff_t)text.length);
     require(uvhttp_percent_decode(text, output, plus) == length);
-    require(uvhttp_percent_decode((uvhttp_slice_t){in_place, text.length}, in_place, plus) == length);
+    require(uvhttp_percent_decode((uvhttp_slice_t){in_place, text.length}, in_place, plus) ==
+            length);
     if (length > 0)
         require(memcmp(output, expected, (size_t)length) == 0 &&
                 memcmp(in_place, expected, (size_t)length) == 0);
@@ -93,7 +96,8 @@ static void check_form(uvhttp_slice_t form, bool in_place)
         uvhttp_slice_t raw_value;
         uvhttp_slice_t name;
         uvhttp_slice_t value;
-        char *scratch = in_place ? copy + form.length - rest.length : room + form.length - rest.length;
+        char *scratch =
+            in_place ? copy + form.length - rest.length : room + form.length - rest.length;
         size_t before = rest.length;
         int result = uvhttp_form_next(&rest, scratch, &name, &value);
         require(rest.base + rest.length == copy + form.length && rest.length <= before);
@@ -122,7 +126,8 @@ static void there_and_back(uvhttp_slice_t text)
         encoded[3 * i + 1] = "0123456789abcdef"[c >> 4];
         encoded[3 * i + 2] = "0123456789ABCDEF"[c & 15];
     }
-    ptrdiff_t length = uvhttp_percent_decode((uvhttp_slice_t){encoded, 3 * text.length}, encoded, true);
+    ptrdiff_t length =
+        uvhttp_percent_decode((uvhttp_slice_t){encoded, 3 * text.length}, encoded, true);
     require(length == (ptrdiff_t)text.length && memcmp(encoded, text.base, text.length) == 0);
     free(encoded);
 }

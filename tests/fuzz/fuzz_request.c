@@ -1,5 +1,5 @@
-/* Request heads with their framing, and trailer sections. The first byte chooses how the rest is cut, the second the limits. What holds
- * stands in fuzz_heads.h. */
+/* Request heads with their framing, and trailer sections. The first byte chooses how the rest is
+ * cut, the second the limits. What holds stands in fuzz_heads.h. */
 #include "fuzz/fuzz_heads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

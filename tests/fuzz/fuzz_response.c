@@ -1,11 +1,11 @@
-/* Response heads with their framing. The first byte chooses how the rest is cut, the second the limits and the request that is answered.
- * What holds stands in fuzz_heads.h. */
+/* Response heads with their framing. The first byte chooses how the rest is cut, the second the
+ * limits and the request that is answered. What holds stands in fuzz_heads.h. */
 #include "fuzz/fuzz_heads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uvhttp_method_t methods[] = {UVHTTP_METHOD_GET, UVHTTP_METHOD_HEAD, UVHTTP_METHOD_CONNECT,
-                                              UVHTTP_METHOD_OTHER};
+    static const uvhttp_method_t methods[] = {UVHTTP_METHOD_GET, UVHTTP_METHOD_HEAD,
+                                              UVHTTP_METHOD_CONNECT, UVHTTP_METHOD_OTHER};
     if (size < 2)
         return 0;
     struct head_input input = {

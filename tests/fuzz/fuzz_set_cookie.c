@@ -1,6 +1,8 @@
-/* Set-Cookie. The first two bytes choose flags, the next eight are Max-Age, eight more Expires; then come name, value, domain and path, divided by
- * line feeds (a text that is "-" is left out). Holds: what is written is read back, by the steps of rfc6265bis section 5.6, as exactly the cookie that
- * was given; every size that is too small is refused with the same length; what is refused leaves the memory alone. */
+/* Set-Cookie. The first two bytes choose flags, the next eight are Max-Age, eight more Expires;
+ * then come name, value, domain and path, divided by line feeds (a text that is "-" is left out).
+ * Holds: what is written is read back, by the steps of rfc6265bis section 5.6, as exactly the
+ * cookie that was given; every size that is too small is refused with the same length; what is
+ * refused leaves the memory alone. */
 #include <uvhttp/cookie.h>
 
 #include "fuzz/fuzz_check.h"
@@ -90,11 +92,13 @@ static void check_read(const uvhttp_cookie_t *cookie, const char *text)
     char age[32];
     snprintf(age, sizeof age, "%lld", cookie->max_age > 0 ? (long long)cookie->max_age : 0LL);
     require(text[strcspn(text, "\r\n")] == '\0' && read.others == 0);
-    require(same(read.name, cookie->name) && same(read.value, cookie->value != NULL ? cookie->value : ""));
+    require(same(read.name, cookie->name) &&
+            same(read.value, cookie->value != NULL ? cookie->value : ""));
     require(same(read.domain, cookie->domain) && same(read.path, cookie->path));
     require(same(read.max_age, cookie->max_age != 0 ? age : NULL));
     require((read.expires.base != NULL) == (cookie->expires != 0));
-    require(read.expires.base == NULL || read.expires.length == sizeof "Sun, 06 Nov 1994 08:49:37 GMT" - 1);
+    require(read.expires.base == NULL ||
+            read.expires.length == sizeof "Sun, 06 Nov 1994 08:49:37 GMT" - 1);
     require(same(read.same_site, same_site[cookie->same_site]));
     require(read.secure == cookie->secure && read.http_only == cookie->http_only);
     require(read.partitioned == cookie->partitioned);
@@ -117,7 +121,8 @@ static void check_cookie(const uvhttp_cookie_t *cookie)
         require(uvhttp_cookie_write(cookie, text, needed + 1, &length) == UVHTTP_COOKIE_OK);
         require(length == needed && strlen(text) == needed);
         check_read(cookie, text);
-        uvhttp_slice_t found = uvhttp_cookie_find((uvhttp_slice_t){text, strcspn(text, ";")}, cookie->name);
+        uvhttp_slice_t found =
+            uvhttp_cookie_find((uvhttp_slice_t){text, strcspn(text, ";")}, cookie->name);
         require(same(found, cookie->value != NULL ? cookie->value : ""));
     }
     free(text);

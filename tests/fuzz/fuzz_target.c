@@ -1,6 +1,8 @@
-/* Request targets: their form and parts by framing, and the paths in them. Holds: form, authority, path and query are those of the reference
- * parser; a normalized path too, and it is never longer, keeps no dot segment, never leads above its root, and in place it is the
- * same; normalizing it again changes nothing, unless an escaped '%' was decoded; a path said to be normal stays as it is. */
+/* Request targets: their form and parts by framing, and the paths in them. Holds: form, authority,
+ * path and query are those of the reference parser; a normalized path too, and it is never longer,
+ * keeps no dot segment, never leads above its root, and in place it is the same; normalizing it
+ * again changes nothing, unless an escaped '%' was decoded; a path said to be normal stays as it
+ * is. */
 #include "fuzz/fuzz_check.h"
 #include "reference/compare.h"
 #include "reference/text.h"
@@ -59,7 +61,8 @@ static void check_path(const char *bytes, size_t size)
         bool unchanged = length == size && memcmp(output, raw, size) == 0;
         require(raw[0] != '/' || normal == (unchanged && memchr(raw, '%', size) == NULL));
     }
-    require(!normal || (reason == UVHTTP_REASON_NONE && length == size && memcmp(output, raw, size) == 0));
+    require(!normal ||
+            (reason == UVHTTP_REASON_NONE && length == size && memcmp(output, raw, size) == 0));
     size_t length_in_place = 0;
     require(uvhttp_path_normalize(path, raw, &length_in_place) == reason);
     if (reason == UVHTTP_REASON_NONE)
@@ -91,7 +94,8 @@ static void check_target(const char *method, const char *bytes, size_t size)
     if (result == UVHTTP_PARSE_DONE) {
         reference_request_framing(&expected, text, &expected_framing);
         uvhttp_reason_t reason = uvhttp_request_framing(&head, &framing);
-        require_same(compare_framing(&framing, reason, text, &expected_framing, text, head.size), method);
+        require_same(compare_framing(&framing, reason, text, &expected_framing, text, head.size),
+                     method);
         if (reason == UVHTTP_REASON_NONE)
             check_path(framing.path.base, framing.path.length);
     }

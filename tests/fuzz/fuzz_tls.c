@@ -1,7 +1,9 @@
-/* A TLS session on the server's side, whose client is OpenSSL itself. The first byte chooses the version; each following pair is a step:
- * ciphertext of so many bytes arrives, so much plaintext is read, the client or the server writes, a byte is changed on the way, an end. Holds: until a byte
- * is changed, what one side has written comes out at the other, in order and complete; after that nothing that was not written comes out; no call waits
- * or fails without a reason, and the queue of errors is empty. */
+/* A TLS session on the server's side, whose client is OpenSSL itself. The first byte chooses the
+ * version; each following pair is a step: ciphertext of so many bytes arrives, so much plaintext is
+ * read, the client or the server writes, a byte is changed on the way, an end. Holds: until a byte
+ * is changed, what one side has written comes out at the other, in order and complete; after that
+ * nothing that was not written comes out; no call waits or fails without a reason, and the queue of
+ * errors is empty. */
 #include <stdlib.h>
 
 #include "fuzz/fuzz_check.h"

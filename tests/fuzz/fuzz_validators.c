@@ -1,6 +1,6 @@
-/* Dates, ranges, entity tags and conditions: the values of fields that clients send back. Up to the first
- * NUL the input is one value, behind it another. Holds: a date that is read and written is read as the
- * same; a range lies in the representation; a tag equals itself. */
+/* Dates, ranges, entity tags and conditions: the values of fields that clients send back. Up to the
+ * first NUL the input is one value, behind it another. Holds: a date that is read and written is
+ * read as the same; a range lies in the representation; a tag equals itself. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static void check_date(uvhttp_slice_t text)
     require(again == seconds || seconds == INT64_C(253402300800));
 }
 
-/* Every range lies in the representation, and any two are so far apart that both are worth a part. */
+/* Every range lies in the representation, and any two are so far apart that both are worth a
+ * part. */
 static void check_set(const struct uvh_range_set *set, uint64_t size)
 {
     require(set->count > 0 && set->count <= UVH_RANGE_MOST);

@@ -1,7 +1,9 @@
-/* The writer, then the parser. The input is what to write: a byte for the capacity, one for the kind of message, two for the status, then parts
- * divided by 0x1e: method and target, or the phrase; names and values of fields; behind a 0x1d the data of chunks; behind another one names
- * and values of trailer fields. Holds: what the rules of the RFCs and the room allow is written, is exactly as long as it has to be, and
- * is parsed as what was given; anything else is refused for the right reason, and nothing is written after that. */
+/* The writer, then the parser. The input is what to write: a byte for the capacity, one for the
+ * kind of message, two for the status, then parts divided by 0x1e: method and target, or the
+ * phrase; names and values of fields; behind a 0x1d the data of chunks; behind another one names
+ * and values of trailer fields. Holds: what the rules of the RFCs and the room allow is written, is
+ * exactly as long as it has to be, and is parsed as what was given; anything else is refused for
+ * the right reason, and nothing is written after that. */
 #include <uvhttp/writer.h>
 
 #include "fuzz/fuzz_check.h"
@@ -68,10 +70,12 @@ static bool all_are(uvhttp_slice_t text, bool (*is)(char))
 
 static bool is_name(uvhttp_slice_t text)
 {
-    return text.length > 0 && text.length <= REFERENCE_LONGEST_NAME && all_are(text, reference_is_token);
+    return text.length > 0 && text.length <= REFERENCE_LONGEST_NAME &&
+           all_are(text, reference_is_token);
 }
 
-/* One call of the writer: `done` is what it returned, `size` the bytes that it had to write if `valid`. */
+/* One call of the writer: `done` is what it returned, `size` the bytes that it had to write if
+ * `valid`. */
 static void check_call(struct script *script, size_t before, bool done, bool valid, size_t size)
 {
     const uvhttp_writer_t *writer = &script->writer;
@@ -96,13 +100,13 @@ static void write_request_line(struct script *script)
         script->method.length = strlen(method);
         script->target.length = strlen(target);
     }
-    bool valid =
-        is_name(script->method) && script->target.length > 0 && all_are(script->target, reference_is_target);
+    bool valid = is_name(script->method) && script->target.length > 0 &&
+                 all_are(script->target, reference_is_target);
     size_t size = script->method.length + script->target.length + sizeof "  HTTP/1.1\r\n" - 1;
     size_t before = script->writer.length;
-    bool done = script->slices
-                    ? uvhttp_writer_request_line_slice(&script->writer, script->method, script->target)
-                    : uvhttp_writer_request_line(&script->writer, method, target);
+    bool done = script->slices ? uvhttp_writer_request_line_slice(&script->writer, script->method,
+                                                                  script->target)
+                               : uvhttp_writer_request_line(&script->writer, method, target);
     check_call(script, before, done, valid, size);
     free(method);
     free(target);
@@ -121,7 +125,8 @@ static void write_status_line(struct script *script)
         require(!done || written >= sizeof "HTTP/1.1 200 \r\n" - 1);
         require(done || written == 0);
         script->failed = !done;
-        require(done || script->writer.error == (valid ? UVHTTP_WRITER_FULL : UVHTTP_WRITER_INVALID));
+        require(done ||
+                script->writer.error == (valid ? UVHTTP_WRITER_FULL : UVHTTP_WRITER_INVALID));
     } else {
         bool done = uvhttp_writer_status_line(&script->writer, script->status, phrase);
         valid = valid && all_are(slice, reference_is_value);
@@ -196,7 +201,8 @@ static void check_fields(const uvhttp_head_t *head, const struct parts *written)
         const uvhttp_field_t *field = &head->fields[i];
         uvhttp_slice_t name = {head->base + field->name_offset, field->name_length};
         uvhttp_slice_t value = {head->base + field->value_offset, field->value_length};
-        require(slice_equal(name, written->items[2 * i]) && slice_equal(value, written->items[2 * i + 1]));
+        require(slice_equal(name, written->items[2 * i]) &&
+                slice_equal(value, written->items[2 * i + 1]));
         require(field->id == reference_field_id(name.base, name.length));
     }
 }
@@ -250,7 +256,8 @@ static void read_trailers(const struct script *script, const char *data, size_t 
 static void read_back(const struct script *script)
 {
     const uvhttp_writer_t *writer = &script->writer;
-    uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length, MOST_PARTS};
+    uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length,
+                                   MOST_PARTS};
     size_t head_size = read_head(script, &limits);
     char *body = exact_copy(writer->memory + head_size, writer->length - head_size);
     uvhttp_chunked_t decoder;
@@ -259,25 +266,30 @@ static void read_back(const struct script *script)
     uvhttp_chunked_init(&decoder, 0);
     require(uvhttp_chunked_decode_in_place(&decoder, body, writer->length - head_size, &consumed,
                                            &body_length) == UVHTTP_PARSE_DONE);
-    require(body_length == script->body_length && memcmp(body, script->body_bytes, body_length) == 0);
+    require(body_length == script->body_length &&
+            memcmp(body, script->body_bytes, body_length) == 0);
     free(body);
-    read_trailers(script, writer->memory + head_size + consumed, writer->length - head_size - consumed,
-                  &limits);
+    read_trailers(script, writer->memory + head_size + consumed,
+                  writer->length - head_size - consumed, &limits);
 }
 
-/* Not all was written: what there is, whole lines, is a message that breaks off, nothing malformed. */
+/* Not all was written: what there is, whole lines, is a message that breaks off, nothing
+ * malformed. */
 static void read_prefix(const struct script *script)
 {
     static uvhttp_field_t table[MOST_PARTS];
     static uvhttp_head_t head;
     const uvhttp_writer_t *writer = &script->writer;
-    uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length, MOST_PARTS};
+    uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length,
+                                   MOST_PARTS};
     uvhttp_head_init(&head, table, MOST_PARTS);
     uvhttp_parse_result_t result =
-        script->response ? uvhttp_response_head_parse(&head, writer->memory, writer->length, &limits)
-                         : uvhttp_request_head_parse(&head, writer->memory, writer->length, &limits);
+        script->response
+            ? uvhttp_response_head_parse(&head, writer->memory, writer->length, &limits)
+            : uvhttp_request_head_parse(&head, writer->memory, writer->length, &limits);
     require(result != UVHTTP_PARSE_BAD);
-    require(result == UVHTTP_PARSE_DONE || writer->length == 0 || writer->memory[writer->length - 1] == '\n');
+    require(result == UVHTTP_PARSE_DONE || writer->length == 0 ||
+            writer->memory[writer->length - 1] == '\n');
 }
 
 static void choose(struct script *script, const uint8_t *data, size_t size)

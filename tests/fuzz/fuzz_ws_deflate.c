@@ -1,6 +1,8 @@
-/* permessage-deflate. The first byte chooses what is done, the second the pieces, the third the room for output, the fourth the size of messages. Holds: any bytes are expanded to the same output, or
- * refused, whatever pieces they come in and whatever room there is; what one side compresses the other expands to the same bytes, with every window, shared and not; at the end all of the budget is
- * given back. */
+/* permessage-deflate. The first byte chooses what is done, the second the pieces, the third the
+ * room for output, the fourth the size of messages. Holds: any bytes are expanded to the same
+ * output, or refused, whatever pieces they come in and whatever room there is; what one side
+ * compresses the other expands to the same bytes, with every window, shared and not; at the end all
+ * of the budget is given back. */
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
@@ -30,8 +32,8 @@ static bool take(struct outcome *outcome, const char *bytes, size_t size, int er
     return err == 0 && !outcome->cut;
 }
 
-static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const char *data, size_t size,
-                   size_t piece, size_t room)
+static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const char *data,
+                   size_t size, size_t piece, size_t room)
 {
     char *out = malloc(room);
     outcome->size = 0;
@@ -45,8 +47,8 @@ static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const
         for (bool done = false; more && !done;) {
             size_t in_size = length - used;
             size_t made = room;
-            int err =
-                uvh_inflater_run(inflater, copy + used, &in_size, out, &made, at + length == size, &done);
+            int err = uvh_inflater_run(inflater, copy + used, &in_size, out, &made,
+                                       at + length == size, &done);
             require(in_size <= length - used && made <= room);
             require(err != 0 || done || made == room);
             used += in_size;
@@ -96,12 +98,13 @@ static void receive(struct side *side, const struct uvh_bytes *in, const char *d
     for (size_t at = 0; at < in->length; at += piece) {
         size_t length = in->length - at < piece ? in->length - at : piece;
         char *copy = exact_copy(in->data + at, length);
-        require(uvh_ws_deflate_begin(side->deflate, &side->worker, copy, length, at + length == in->length) ==
-                0);
+        require(uvh_ws_deflate_begin(side->deflate, &side->worker, copy, length,
+                                     at + length == in->length) == 0);
         for (bool done = false; !done;) {
             size_t now = room;
             require(made <= size);
-            require(uvh_ws_deflate_expand(side->deflate, &side->worker, out + made, &now, &done) == 0);
+            require(uvh_ws_deflate_expand(side->deflate, &side->worker, out + made, &now, &done) ==
+                    0);
             made += now;
         }
         free(copy);
@@ -128,12 +131,14 @@ static void send(struct side *from, struct side *to, const struct uvh_ws_deflate
     uvh_bytes_release(&out);
 }
 
-static void both_sides(unsigned how, const char *data, size_t size, size_t piece, size_t room, size_t most)
+static void both_sides(unsigned how, const char *data, size_t size, size_t piece, size_t room,
+                       size_t most)
 {
     struct uvh_budget budget = {.limit = 64 << 20};
     struct uvh_ws_deflate_settings settings = {
         .allocator = uvh_alloc_default(),
-        .compression = how & 1 ? UVHTTP_WEBSOCKET_COMPRESS_DEDICATED : UVHTTP_WEBSOCKET_COMPRESS_SHARED,
+        .compression =
+            how & 1 ? UVHTTP_WEBSOCKET_COMPRESS_DEDICATED : UVHTTP_WEBSOCKET_COMPRESS_SHARED,
         .level = how & 2 ? 6 : 1,
         .shared_level = 6,
         .window_bits = (int)(9 + (how >> 2) % 7),
@@ -148,7 +153,8 @@ static void both_sides(unsigned how, const char *data, size_t size, size_t piece
     for (int i = 0; i < 2; i++) {
         size_t reserved;
         require(uvh_ws_deflate_wishes(&settings, &wishes, &reserved));
-        terms.server_no_context_takeover = terms.client_no_context_takeover = wishes.no_context_takeover;
+        terms.server_no_context_takeover = terms.client_no_context_takeover =
+            wishes.no_context_takeover;
         terms.server_max_window_bits = terms.client_max_window_bits = wishes.own_window_bits;
         sides[i].deflate = uvh_ws_deflate_new(&settings, &terms, i == 1, reserved);
         require(sides[i].deflate != NULL);
@@ -175,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] < 128)
         any_bytes((const char *)data + 4, size - 4, piece, room);
     else
-        both_sides(data[0], (const char *)data + 4, size - 4 < 4096 ? size - 4 : 4096, piece, room, most);
+        both_sides(data[0], (const char *)data + 4, size - 4 < 4096 ? size - 4 : 4096, piece, room,
+                   most);
     return 0;
 }

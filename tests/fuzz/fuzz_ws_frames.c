@@ -1,6 +1,8 @@
-/* Frames of WebSocket. The first byte chooses how the rest is cut, the second who the peer is, whether there is compression, and the limits. Holds: whole, cut and byte by byte, on every back
- * end, what the reader tells is what a plain reading of all bytes at once tells; a head that the reader takes is the one that is written for such a frame; a text in pieces is
- * UTF-8 when it is one byte by byte. */
+/* Frames of WebSocket. The first byte chooses how the rest is cut, the second who the peer is,
+ * whether there is compression, and the limits. Holds: whole, cut and byte by byte, on every back
+ * end, what the reader tells is what a plain reading of all bytes at once tells; a head that the
+ * reader takes is the one that is written for such a frame; a text in pieces is UTF-8 when it is
+ * one byte by byte. */
 #include "codec/simd/utf8.h"
 #include "codec/text/utf8_sequence.h"
 #include "fuzz/fuzz_check.h"
@@ -43,22 +45,24 @@ struct plain {
 };
 
 /* The code that a head deserves, 0 if none. */
-static unsigned plain_judge(const struct plain *plain, const struct plain_frame *read, const uint8_t *data,
-                            const struct uvh_ws_rules *rules, bool compression)
+static unsigned plain_judge(const struct plain *plain, const struct plain_frame *read,
+                            const uint8_t *data, const struct uvh_ws_rules *rules, bool compression)
 {
     const struct uvh_ws_frame *frame = &read->frame;
-    bool control =
-        frame->opcode == UVH_WS_CLOSE || frame->opcode == UVH_WS_PING || frame->opcode == UVH_WS_PONG;
+    bool control = frame->opcode == UVH_WS_CLOSE || frame->opcode == UVH_WS_PING ||
+                   frame->opcode == UVH_WS_PONG;
     bool begins = frame->opcode == UVH_WS_TEXT || frame->opcode == UVH_WS_BINARY;
     bool goes_on = frame->opcode == UVH_WS_CONTINUATION;
     if (read->reserved != 0 || (!control && !begins && !goes_on) ||
         (frame->compressed && !(compression && begins)))
         return 1002;
-    if ((control && !frame->last) || (goes_on && plain->fragments == 0) || (begins && plain->fragments > 0))
+    if ((control && !frame->last) || (goes_on && plain->fragments == 0) ||
+        (begins && plain->fragments > 0))
         return 1002;
     if (goes_on && plain->fragments == rules->max_fragments)
         return 1009;
-    if (frame->masked != rules->from_client || (control && data[1] % 128 > 125) || frame->length >> 63)
+    if (frame->masked != rules->from_client || (control && data[1] % 128 > 125) ||
+        frame->length >> 63)
         return 1002;
     char head[UVH_WS_HEAD_MAX];
     if (uvh_ws_frame_head(frame, head) != read->head) /* there is a shorter form */
@@ -75,7 +79,8 @@ static void plain_bad(struct plain *plain, unsigned code)
     plain->told.bad = true;
 }
 
-static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame, const char *payload)
+static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame,
+                          const char *payload)
 {
     size_t size = (size_t)frame->length;
     if (frame->opcode != UVH_WS_CLOSE) {
@@ -106,9 +111,10 @@ static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame,
     ws_events_say(&plain->told, ")");
 }
 
-/* All that is there of a frame. A message is begun when something of it can be shown: a byte, or that it is empty. */
-static void plain_message(struct plain *plain, const struct uvh_ws_frame *frame, const char *payload,
-                          size_t size)
+/* All that is there of a frame. A message is begun when something of it can be shown: a byte, or
+ * that it is empty. */
+static void plain_message(struct plain *plain, const struct uvh_ws_frame *frame,
+                          const char *payload, size_t size)
 {
     if (frame->opcode != UVH_WS_CONTINUATION) {
         if (size == 0 && frame->length > 0)
@@ -201,7 +207,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ws_events_init(&plain.told, size);
     size_t used = plain_all(&plain, data, size, &rules, compression);
     if (!plain.told.bad)
-        size = used; /* without an incomplete head: how much of it is judged depends on the pieces */
+        /* without an incomplete head: how much of it is judged depends on the pieces */
+        size = used;
     for (size_t at = 0; backends_next(&at);) {
         check(&plain.told, data, size, size > 0 ? size : 1, &rules, compression);
         check(&plain.told, data, size, step, &rules, compression);

@@ -1,6 +1,9 @@
-/* The handshake of WebSocket, both sides. Three bytes choose wishes; behind them, up to the first NUL, is one value, behind it another, and all of it an answer. Holds: what is chosen
- * exists; an origin equals itself, and whom it equals it is equalled by; a URL gives a request that the parser takes; what a server agrees to is within its wishes, and a client takes
- * the answer with the same terms; what a client takes is within what it offered; an answer is judged the same however it is cut. */
+/* The handshake of WebSocket, both sides. Three bytes choose wishes; behind them, up to the first
+ * NUL, is one value, behind it another, and all of it an answer. Holds: what is chosen exists; an
+ * origin equals itself, and whom it equals it is equalled by; a URL gives a request that the parser
+ * takes; what a server agrees to is within its wishes, and a client takes the answer with the same
+ * terms; what a client takes is within what it offered; an answer is judged the same however it is
+ * cut. */
 #include "codec/websocket/extension.h"
 #include "codec/websocket/handshake.h"
 #include "websocket/client_handshake.h"
@@ -40,14 +43,16 @@ static void check_values(uvhttp_slice_t a, uvhttp_slice_t b)
 }
 
 /* `text` is NUL-terminated, `fields` too. */
-static void check_url(const char *text, const char *fields, const struct uvh_ws_deflate_wishes *wishes)
+static void check_url(const char *text, const char *fields,
+                      const struct uvh_ws_deflate_wishes *wishes)
 {
     struct uvh_ws_url url;
     if (!uvh_ws_url_parse(text, &url))
         return;
     require(url.host.length > 0 && url.authority.length > 0 && url.port > 0);
     bool valid = uvh_ws_greeting_fields_valid(fields);
-    struct uvh_ws_greeting greeting = {.url = &url, .fields = fields, .protocols = ours, .deflate = wishes};
+    struct uvh_ws_greeting greeting = {
+        .url = &url, .fields = fields, .protocols = ours, .deflate = wishes};
     size_t size = uvh_ws_greeting_size(&greeting);
     char *out = malloc(size);
     require(out != NULL);
@@ -59,7 +64,8 @@ static void check_url(const char *text, const char *fields, const struct uvh_ws_
         uvhttp_head_t head;
         uvhttp_framing_t framing;
         uvhttp_head_init(&head, table, UINT16_MAX);
-        require(uvhttp_request_head_parse(&head, out, (size_t)length, &limits) == UVHTTP_PARSE_DONE);
+        require(uvhttp_request_head_parse(&head, out, (size_t)length, &limits) ==
+                UVHTTP_PARSE_DONE);
         require(head.size == (size_t)length);
         require(uvhttp_request_framing(&head, &framing) == UVHTTP_REASON_NONE);
         require(framing.upgrade && framing.body == UVHTTP_BODY_NONE);
@@ -99,7 +105,8 @@ static void check_offers(uvhttp_slice_t offers, const struct uvh_ws_deflate_wish
         return;
     require_bits(terms.server_max_window_bits, 9, wishes->own_window_bits);
     require_bits(terms.client_max_window_bits, 8, 15);
-    require(terms.client_max_window_bits <= wishes->peer_window_bits || terms.client_no_context_takeover);
+    require(terms.client_max_window_bits <= wishes->peer_window_bits ||
+            terms.client_no_context_takeover);
     require(!wishes->no_context_takeover ||
             (terms.server_no_context_takeover && terms.client_no_context_takeover));
     check_answer(&terms);
@@ -119,13 +126,15 @@ static void check_taken(uvhttp_slice_t answer, const struct uvh_ws_deflate_wishe
     require(!malformed);
 }
 
-static void check_pair(const struct uvh_ws_deflate_wishes *client, const struct uvh_ws_deflate_wishes *server)
+static void check_pair(const struct uvh_ws_deflate_wishes *client,
+                       const struct uvh_ws_deflate_wishes *server)
 {
     char text[UVH_WS_EXTENSION_MAX];
     struct uvh_ws_deflate_terms terms;
     bool malformed;
     uvh_ws_extension_offer(client, text);
-    require(uvh_ws_extension_agree((uvhttp_slice_t){text, strlen(text)}, server, &terms, &malformed));
+    require(
+        uvh_ws_extension_agree((uvhttp_slice_t){text, strlen(text)}, server, &terms, &malformed));
     uvh_ws_extension_answer(&terms, text);
     require(uvh_ws_extension_accept((uvhttp_slice_t){text, strlen(text)}, client, &terms));
 }
@@ -140,8 +149,8 @@ struct judgement {
     struct uvh_ws_accepted accepted;
 };
 
-static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, size_t first, size_t step,
-                  struct judgement *judgement)
+static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, size_t first,
+                  size_t step, struct judgement *judgement)
 {
     static struct uvh_ws_reply reply;
     *judgement = (struct judgement){.result = UVHTTP_PARSE_MORE};
@@ -150,7 +159,8 @@ static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, 
         size_t used;
         size = size < bytes.length - at ? size : bytes.length - at;
         char *piece = exact_copy(bytes.base + at, size);
-        judgement->result = uvh_ws_reply_read(&reply, greeting, piece, size, &used, &judgement->accepted);
+        judgement->result =
+            uvh_ws_reply_read(&reply, greeting, piece, size, &used, &judgement->accepted);
         free(piece);
         require(used <= size && (judgement->result != UVHTTP_PARSE_MORE || used == size));
         at += used;
@@ -163,7 +173,8 @@ static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, 
     require((judgement->result == UVHTTP_PARSE_BAD) == (reply.reason[0] != '\0'));
 }
 
-static void check_reply(uvhttp_slice_t bytes, size_t cut, const struct uvh_ws_deflate_wishes *wishes)
+static void check_reply(uvhttp_slice_t bytes, size_t cut,
+                        const struct uvh_ws_deflate_wishes *wishes)
 {
     struct judgement whole, parts;
     struct uvh_ws_greeting greeting = {.protocols = ours, .deflate = wishes};
@@ -175,8 +186,10 @@ static void check_reply(uvhttp_slice_t bytes, size_t cut, const struct uvh_ws_de
         require(strcmp(parts.reason, whole.reason) == 0);
         /* Of a head that is refused, nobody asks how long it is. */
         require(parts.used == whole.used || whole.result == UVHTTP_PARSE_BAD);
-        require(whole.result != UVHTTP_PARSE_DONE || parts.accepted.protocol == whole.accepted.protocol);
-        require(whole.result != UVHTTP_PARSE_DONE || parts.accepted.compressed == whole.accepted.compressed);
+        require(whole.result != UVHTTP_PARSE_DONE ||
+                parts.accepted.protocol == whole.accepted.protocol);
+        require(whole.result != UVHTTP_PARSE_DONE ||
+                parts.accepted.compressed == whole.accepted.compressed);
     }
 }
 

@@ -1,8 +1,8 @@
 /* Runs a fuzz target over stored inputs, for builds without libFuzzer.
  *
- * Linked to each tests/fuzz/fuzz_*.c outside the fuzz preset. Arguments are files and folders; each file, and each file of a
- * folder in the order of its name, is fed to LLVMFuzzerTestOneInput once. Exits with 1 when nothing was there to feed, because a
- * replay of nothing proves nothing. */
+ * Linked to each tests/fuzz/fuzz_*.c outside the fuzz preset. Arguments are files and folders; each
+ * file, and each file of a folder in the order of its name, is fed to LLVMFuzzerTestOneInput once.
+ * Exits with 1 when nothing was there to feed, because a replay of nothing proves nothing. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* The reference parser, part 1: what a byte is, said as the RFCs say it.
  *
- * The reference parser is slow and obviously correct: it follows the grammar one byte after the other, allocates nothing, keeps no state and
- * shares no line with src/. The parser has to agree with it on everything (tests/unit/test_codec_compare.c, tests/fuzz). Of the public
- * headers it uses the types, the names of reasons, and the tables of methods and field names. */
+ * The reference parser is slow and obviously correct: it follows the grammar one byte after the
+ * other, allocates nothing, keeps no state and shares no line with src/. The parser has to agree
+ * with it on everything (tests/unit/test_codec_compare.c, tests/fuzz). Of the public headers it
+ * uses the types, the names of reasons, and the tables of methods and field names. */
 #ifndef UVH_TESTS_REFERENCE_BYTES_H
 #define UVH_TESTS_REFERENCE_BYTES_H
 
@@ -79,7 +80,8 @@ static inline bool reference_is_visible(char c)
     return c >= 0x21 && c <= 0x7e;
 }
 
-/* SP / HTAB / VCHAR / obs-text: field values, reason phrases, what a backslash may stand in front of */
+/* SP / HTAB / VCHAR / obs-text: field values, reason phrases, what a backslash may stand in front
+ * of */
 static inline bool reference_is_value(char c)
 {
     return reference_is_space(c) || reference_is_visible(c) || reference_is_obs_text(c);
@@ -91,8 +93,9 @@ static inline bool reference_is_qdtext(char c)
     return reference_is_value(c) && c != '"' && c != '\\';
 }
 
-/* What may stand in a request target: the visible characters. '#' begins a fragment, which is never sent (RFC 9112 section 3.2); that
- * some of the others ought to be encoded is nothing to refuse a request for. */
+/* What may stand in a request target: the visible characters. '#' begins a fragment, which is never
+ * sent (RFC 9112 section 3.2); that some of the others ought to be encoded is nothing to refuse a
+ * request for. */
 static inline bool reference_is_target(char c)
 {
     return reference_is_visible(c) && c != '#';

@@ -1,10 +1,11 @@
-/* The reference parser, part 4: chunked bodies up to the line of the last chunk (RFC 9112 section 7.1).
+/* The reference parser, part 4: chunked bodies up to the line of the last chunk (RFC 9112 section
+ * 7.1).
  *
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF chunk-data CRLF
  *   chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
  *
- * The first byte that does not fit is what is wrong; of two rules that it breaks, the grammar comes before the limit of extensions.
- * See bytes.h for what a reference parser is. */
+ * The first byte that does not fit is what is wrong; of two rules that it breaks, the grammar comes
+ * before the limit of extensions. See bytes.h for what a reference parser is. */
 #ifndef UVH_TESTS_REFERENCE_CHUNKED_H
 #define UVH_TESTS_REFERENCE_CHUNKED_H
 
@@ -83,12 +84,13 @@ static inline bool reference_extension_take(struct reference_chunks *chunks)
 /* The byte at hand has no place in an extension. */
 static inline bool reference_extension_refuse(struct reference_chunks *chunks, char c)
 {
-    return reference_chunks_refuse(chunks,
-                                   c == '\n' ? UVHTTP_REASON_LINE_END : UVHTTP_REASON_CHUNK_EXTENSION);
+    return reference_chunks_refuse(chunks, c == '\n' ? UVHTTP_REASON_LINE_END
+                                                     : UVHTTP_REASON_CHUNK_EXTENSION);
 }
 
 /* *( the bytes that `is` takes ); `*c` is what ends them. */
-static inline bool reference_extension_run(struct reference_chunks *chunks, bool (*is)(char), char *c)
+static inline bool reference_extension_run(struct reference_chunks *chunks, bool (*is)(char),
+                                           char *c)
 {
     while (reference_chunks_byte(chunks, c)) {
         if (!is(*c))
@@ -137,7 +139,8 @@ static inline bool reference_extension_quoted(struct reference_chunks *chunks)
 static inline bool reference_extension_value(struct reference_chunks *chunks)
 {
     char c;
-    if (!reference_extension_take(chunks) || !reference_extension_run(chunks, reference_is_space, &c))
+    if (!reference_extension_take(chunks) ||
+        !reference_extension_run(chunks, reference_is_space, &c))
         return false;
     return c == '"' ? reference_extension_quoted(chunks) : reference_extension_token(chunks);
 }
@@ -178,7 +181,8 @@ static inline bool reference_extensions(struct reference_chunks *chunks)
 }
 
 /* CRLF, each refused for `reason` */
-static inline bool reference_chunks_line_end(struct reference_chunks *chunks, uvhttp_reason_t reason)
+static inline bool reference_chunks_line_end(struct reference_chunks *chunks,
+                                             uvhttp_reason_t reason)
 {
     char c;
     for (const char *form = "\r\n"; *form != '\0'; form++, chunks->at++) {
@@ -201,8 +205,8 @@ static inline bool reference_chunk_data(struct reference_chunks *chunks, uint64_
     return true;
 }
 
-static inline void reference_chunked_decode(struct reference_chunked *out, const char *bytes, size_t length,
-                                            size_t max_extension)
+static inline void reference_chunked_decode(struct reference_chunked *out, const char *bytes,
+                                            size_t length, size_t max_extension)
 {
     struct reference_chunks chunks = {bytes, length, 0, 0, max_extension, out};
     out->result = UVHTTP_PARSE_DONE;

@@ -1,6 +1,8 @@
-/* The parser's results beside those of the reference parser: everything that it reports is compared, nothing is left out.
+/* The parser's results beside those of the reference parser: everything that it reports is
+ * compared, nothing is left out.
  *
- * Each function returns NULL when both agree, else what differs. Used by tests/unit/test_codec_compare.c and the fuzz targets. */
+ * Each function returns NULL when both agree, else what differs. Used by
+ * tests/unit/test_codec_compare.c and the fuzz targets. */
 #ifndef UVH_TESTS_REFERENCE_COMPARE_H
 #define UVH_TESTS_REFERENCE_COMPARE_H
 
@@ -13,7 +15,8 @@
             return what;                              \
     } while (0)
 
-static inline const char *compare_field(const uvhttp_field_t *field, const struct reference_field *expected)
+static inline const char *compare_field(const uvhttp_field_t *field,
+                                        const struct reference_field *expected)
 {
     COMPARE("a field's name", field->name_offset, expected->name);
     COMPARE("the length of a field's name", field->name_length, expected->name_length);
@@ -25,7 +28,8 @@ static inline const char *compare_field(const uvhttp_field_t *field, const struc
 }
 
 /* Of each known id, whether there is a field and which is the first. */
-static inline const char *compare_known(const uvhttp_head_t *head, const struct reference_head *expected)
+static inline const char *compare_known(const uvhttp_head_t *head,
+                                        const struct reference_head *expected)
 {
     uint64_t present = 0;
     for (size_t i = expected->field_count; i > 0; i--) {
@@ -72,10 +76,10 @@ static inline const char *compare_head(const uvhttp_head_t *head, uvhttp_parse_r
     return compare_known(head, expected);
 }
 
-/* `base` and `data` are the same bytes, as the parser and as the reference parser saw them. A part that the head does not hold ("/" for an
- * empty path) is compared by its bytes. */
-static inline bool compare_part_equal(uvhttp_slice_t ours, const char *base, struct reference_part expected,
-                                      const char *data, size_t size)
+/* `base` and `data` are the same bytes, as the parser and as the reference parser saw them. A part
+ * that the head does not hold ("/" for an empty path) is compared by its bytes. */
+static inline bool compare_part_equal(uvhttp_slice_t ours, const char *base,
+                                      struct reference_part expected, const char *data, size_t size)
 {
     if ((ours.base == NULL) != (expected.base == NULL) || ours.length != expected.length)
         return false;
@@ -87,7 +91,8 @@ static inline bool compare_part_equal(uvhttp_slice_t ours, const char *base, str
 }
 
 static inline const char *compare_framing(const uvhttp_framing_t *framing, uvhttp_reason_t reason,
-                                          const char *base, const struct reference_framing *expected,
+                                          const char *base,
+                                          const struct reference_framing *expected,
                                           const char *data, size_t size)
 {
     COMPARE("the reason of the framing", reason, expected->reason);

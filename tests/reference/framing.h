@@ -1,7 +1,9 @@
-/* The reference parser, part 3: what a head says of body and connection (RFC 9112 sections 3.2, 6 and 9, RFC 9110 sections 7.2, 7.8, 10.1.1).
+/* The reference parser, part 3: what a head says of body and connection (RFC 9112 sections 3.2, 6
+ * and 9, RFC 9110 sections 7.2, 7.8, 10.1.1).
  *
- * A request is refused when two readers could disagree about its end. The rules are tried in this order, and inside a field from left
- * to right, line after line: Host, target, body, Expect. See bytes.h for what a reference parser is. */
+ * A request is refused when two readers could disagree about its end. The rules are tried in this
+ * order, and inside a field from left to right, line after line: Host, target, body, Expect. See
+ * bytes.h for what a reference parser is. */
 #ifndef UVH_TESTS_REFERENCE_FRAMING_H
 #define UVH_TESTS_REFERENCE_FRAMING_H
 
@@ -76,7 +78,8 @@ static inline bool reference_is_ip_future(const char *p, const char *end)
     return p > address && p == end;
 }
 
-/* reg-name = *( unreserved / pct-encoded / sub-delims ), of which IPv4address is a case; not empty in http (RFC 9110 section 4.2.1). */
+/* reg-name = *( unreserved / pct-encoded / sub-delims ), of which IPv4address is a case; not empty
+ * in http (RFC 9110 section 4.2.1). */
 static inline bool reference_is_name(const char *p, const char *end)
 {
     if (p == end)
@@ -120,8 +123,8 @@ static inline bool reference_authority(struct reference_part text, bool *has_por
     return host_end == end || (*host_end == ':' && reference_is_port(host_end + 1, end));
 }
 
-static inline struct reference_part reference_value_of(const struct reference_head *head, const char *data,
-                                                       size_t i)
+static inline struct reference_part reference_value_of(const struct reference_head *head,
+                                                       const char *data, size_t i)
 {
     return (struct reference_part){data + head->fields[i].value, head->fields[i].value_length};
 }
@@ -134,8 +137,9 @@ static inline size_t reference_count_of(const struct reference_head *head, unsig
     return count;
 }
 
-/* "A server MUST respond with a 400 to any HTTP/1.1 request message that lacks a Host header field and to any request message that contains
- * more than one Host header field line or a Host header field with an invalid field value" (RFC 9112 section 3.2). Empty is valid. */
+/* "A server MUST respond with a 400 to any HTTP/1.1 request message that lacks a Host header field
+ * and to any request message that contains more than one Host header field line or a Host header
+ * field with an invalid field value" (RFC 9112 section 3.2). Empty is valid. */
 static inline uvhttp_reason_t reference_host(const struct reference_head *head, const char *data,
                                              struct reference_framing *framing)
 {
@@ -155,7 +159,8 @@ static inline uvhttp_reason_t reference_host(const struct reference_head *head, 
 }
 
 /* path [ "?" query ] */
-static inline void reference_path_query(struct reference_framing *framing, const char *p, const char *end)
+static inline void reference_path_query(struct reference_framing *framing, const char *p,
+                                        const char *end)
 {
     const char *mark = p;
     while (mark < end && *mark != '?')
@@ -165,7 +170,8 @@ static inline void reference_path_query(struct reference_framing *framing, const
         framing->query = reference_between(mark + 1, end);
 }
 
-/* absolute-form, for http and https (RFC 9112 section 3.2.2): its authority replaces the Host field's. */
+/* absolute-form, for http and https (RFC 9112 section 3.2.2): its authority replaces the Host
+ * field's. */
 static inline uvhttp_reason_t reference_absolute(const char *p, const char *end,
                                                  struct reference_framing *framing)
 {
@@ -187,17 +193,20 @@ static inline uvhttp_reason_t reference_absolute(const char *p, const char *end,
         return UVHTTP_REASON_TARGET_FORM;
     reference_path_query(framing, p, end);
     if (framing->path.length == 0)
-        framing->path = (struct reference_part){"/", 1}; /* the same resource (RFC 9110 section 4.2.3) */
+        /* the same resource (RFC 9110 section 4.2.3) */
+        framing->path = (struct reference_part){"/", 1};
     return UVHTTP_REASON_NONE;
 }
 
-static inline uvhttp_reason_t reference_target_form(const struct reference_head *head, const char *data,
+static inline uvhttp_reason_t reference_target_form(const struct reference_head *head,
+                                                    const char *data,
                                                     struct reference_framing *framing)
 {
     const char *p = data + head->target;
     const char *end = p + head->target_length;
     if (head->method ==
-        UVHTTP_METHOD_CONNECT) { /* authority-form, with a port (section 3.2.3, RFC 9110 section 9.3.6) */
+        /* authority-form, with a port (section 3.2.3, RFC 9110 section 9.3.6) */
+        UVHTTP_METHOD_CONNECT) {
         bool has_port;
         framing->form = UVHTTP_TARGET_AUTHORITY;
         framing->authority = reference_between(p, end);
@@ -213,7 +222,8 @@ static inline uvhttp_reason_t reference_target_form(const struct reference_head 
     if (end - p == 1 && *p == '*') { /* asterisk-form, for OPTIONS only (section 3.2.4) */
         framing->form = UVHTTP_TARGET_ASTERISK;
         framing->path = reference_between(p, end);
-        return head->method == UVHTTP_METHOD_OPTIONS ? UVHTTP_REASON_NONE : UVHTTP_REASON_TARGET_FORM;
+        return head->method == UVHTTP_METHOD_OPTIONS ? UVHTTP_REASON_NONE
+                                                     : UVHTTP_REASON_TARGET_FORM;
     }
     return reference_absolute(p, end, framing);
 }
@@ -225,7 +235,8 @@ static inline const char *reference_skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Content-Length = 1*DIGIT; "a list of identical values" is taken too (RFC 9112 section 6.3 number 5). */
+/* Content-Length = 1*DIGIT; "a list of identical values" is taken too (RFC 9112 section 6.3 number
+ * 5). */
 static inline uvhttp_reason_t reference_length_value(struct reference_part value, bool *known,
                                                      uint64_t *length)
 {
@@ -261,8 +272,8 @@ static inline uvhttp_reason_t reference_length(const struct reference_head *head
     for (size_t i = 0; i < head->field_count; i++) {
         if (head->fields[i].id != UVHTTP_FIELD_CONTENT_LENGTH)
             continue;
-        uvhttp_reason_t reason =
-            reference_length_value(reference_value_of(head, data, i), &known, &framing->content_length);
+        uvhttp_reason_t reason = reference_length_value(reference_value_of(head, data, i), &known,
+                                                        &framing->content_length);
         if (reason != UVHTTP_REASON_NONE)
             return reason;
     }
@@ -295,7 +306,8 @@ static inline const char *reference_quoted_end(const char *p, const char *end)
     return NULL;
 }
 
-/* *( OWS ";" OWS token BWS "=" BWS ( token / quoted-string ) ) OWS (RFC 9112 section 7); NULL when malformed. */
+/* *( OWS ";" OWS token BWS "=" BWS ( token / quoted-string ) ) OWS (RFC 9112 section 7); NULL when
+ * malformed. */
 static inline const char *reference_parameters(const char *p, const char *end)
 {
     for (;;) {
@@ -327,9 +339,10 @@ struct reference_codings {
     bool chunked_last;
 };
 
-/* transfer-coding = token *( transfer-parameter ), divided by commas; no empty element, no parameter for chunked (RFC 9112 sections 7 and
- * 7.1). chunked is applied at most once (section 6.1), and in a request nothing is applied behind it (`last`): both are wrong as soon as
- * the name has been read. */
+/* transfer-coding = token *( transfer-parameter ), divided by commas; no empty element, no
+ * parameter for chunked (RFC 9112 sections 7 and 7.1). chunked is applied at most once (section
+ * 6.1), and in a request nothing is applied behind it (`last`): both are wrong as soon as the name
+ * has been read. */
 static inline uvhttp_reason_t reference_coding_value(struct reference_part value,
                                                      struct reference_codings *codings, bool last)
 {
@@ -356,14 +369,16 @@ static inline uvhttp_reason_t reference_coding_value(struct reference_part value
     }
 }
 
-static inline uvhttp_reason_t reference_codings_of(const struct reference_head *head, const char *data,
+static inline uvhttp_reason_t reference_codings_of(const struct reference_head *head,
+                                                   const char *data,
                                                    struct reference_codings *codings, bool last)
 {
     *codings = (struct reference_codings){0};
     for (size_t i = 0; i < head->field_count; i++) {
         if (head->fields[i].id != UVHTTP_FIELD_TRANSFER_ENCODING)
             continue;
-        uvhttp_reason_t reason = reference_coding_value(reference_value_of(head, data, i), codings, last);
+        uvhttp_reason_t reason =
+            reference_coding_value(reference_value_of(head, data, i), codings, last);
         if (reason != UVHTTP_REASON_NONE)
             return reason;
     }
@@ -371,7 +386,8 @@ static inline uvhttp_reason_t reference_codings_of(const struct reference_head *
 }
 
 /* RFC 9112 section 6.3 for requests, numbers 3 to 7. */
-static inline uvhttp_reason_t reference_request_body(const struct reference_head *head, const char *data,
+static inline uvhttp_reason_t reference_request_body(const struct reference_head *head,
+                                                     const char *data,
                                                      struct reference_framing *framing)
 {
     bool has_length = reference_count_of(head, UVHTTP_FIELD_CONTENT_LENGTH) > 0;
@@ -391,8 +407,8 @@ static inline uvhttp_reason_t reference_request_body(const struct reference_head
     return codings.count > 1 ? UVHTTP_REASON_CODING_UNKNOWN : UVHTTP_REASON_NONE;
 }
 
-/* Takes the next element off a list (RFC 9110 section 5.6.1.2: empty ones do not count), without the white space around it. A comma in a
- * quoted string divides nothing. */
+/* Takes the next element off a list (RFC 9110 section 5.6.1.2: empty ones do not count), without
+ * the white space around it. A comma in a quoted string divides nothing. */
 static inline bool reference_element(struct reference_part *rest, struct reference_part *element)
 {
     const char *p = rest->base;
@@ -415,8 +431,8 @@ static inline bool reference_element(struct reference_part *rest, struct referen
 }
 
 /* Does a list field name `word`? */
-static inline bool reference_list_has(const struct reference_head *head, const char *data, unsigned id,
-                                      const char *word)
+static inline bool reference_list_has(const struct reference_head *head, const char *data,
+                                      unsigned id, const char *word)
 {
     bool found = false;
     for (size_t i = 0; i < head->field_count; i++) {
@@ -435,7 +451,8 @@ static inline bool reference_keep_alive(const struct reference_head *head, const
 {
     if (reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "close"))
         return false;
-    return head->minor == 1 || reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "keep-alive");
+    return head->minor == 1 ||
+           reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "keep-alive");
 }
 
 /* RFC 9110 section 7.8: Connection has to name it, and an HTTP/1.0 message has none. */
@@ -445,7 +462,8 @@ static inline bool reference_upgrade(const struct reference_head *head, const ch
            reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "upgrade");
 }
 
-/* RFC 9110 section 10.1.1: 100-continue is the one expectation; HTTP/1.0 has none, and without a body there is nothing to wait for. */
+/* RFC 9110 section 10.1.1: 100-continue is the one expectation; HTTP/1.0 has none, and without a
+ * body there is nothing to wait for. */
 static inline uvhttp_reason_t reference_expect(const struct reference_head *head, const char *data,
                                                struct reference_framing *framing)
 {
@@ -459,7 +477,8 @@ static inline uvhttp_reason_t reference_expect(const struct reference_head *head
         while (reference_element(&rest, &element)) {
             if (!reference_is_word(element.base, element.length, "100-continue"))
                 return UVHTTP_REASON_EXPECT_UNKNOWN;
-            framing->expect_continue = framing->body == UVHTTP_BODY_CHUNKED || framing->content_length > 0;
+            framing->expect_continue =
+                framing->body == UVHTTP_BODY_CHUNKED || framing->content_length > 0;
         }
     }
     return UVHTTP_REASON_NONE;
@@ -481,28 +500,30 @@ static inline void reference_request_framing(const struct reference_head *head, 
 }
 
 /* RFC 9112 section 6.3 for responses, number by number. */
-static inline uvhttp_reason_t reference_response_body(const struct reference_head *head, const char *data,
-                                                      unsigned request_method,
+static inline uvhttp_reason_t reference_response_body(const struct reference_head *head,
+                                                      const char *data, unsigned request_method,
                                                       struct reference_framing *framing)
 {
     framing->body = UVHTTP_BODY_NONE;
     if (request_method == UVHTTP_METHOD_HEAD || head->status / 100 == 1 || head->status == 204 ||
         head->status == 304)
-        return UVHTTP_REASON_NONE; /* 1: ends with its head, "regardless of the header fields present" */
+        /* 1: ends with its head, "regardless of the header fields present" */
+        return UVHTTP_REASON_NONE;
     if (request_method == UVHTTP_METHOD_CONNECT && head->status / 100 == 2)
         return UVHTTP_REASON_NONE; /* 2: what follows is a tunnel; the fields are ignored */
     bool has_length = reference_count_of(head, UVHTTP_FIELD_CONTENT_LENGTH) > 0;
     if (reference_count_of(head, UVHTTP_FIELD_TRANSFER_ENCODING) > 0) {
         if (head->minor == 0)
-            return UVHTTP_REASON_CODING_OLD_VERSION; /* section 6.1: "as if the framing is faulty" */
+            /* section 6.1: "as if the framing is faulty" */
+            return UVHTTP_REASON_CODING_OLD_VERSION;
         if (has_length)
             return UVHTTP_REASON_LENGTH_WITH_CODING; /* 3: "ought to be handled as an error" */
         struct reference_codings codings;
         uvhttp_reason_t reason = reference_codings_of(head, data, &codings, false);
         if (reason != UVHTTP_REASON_NONE)
             return reason;
-        /* 4: "If [...] the chunked transfer coding is not the final encoding, the message body length is determined by reading the connection
-         * until it is closed by the server." */
+        /* 4: "If [...] the chunked transfer coding is not the final encoding, the message body
+         * length is determined by reading the connection until it is closed by the server." */
         framing->body = codings.chunked_last ? UVHTTP_BODY_CHUNKED : UVHTTP_BODY_UNTIL_CLOSE;
         return UVHTTP_REASON_NONE;
     }
@@ -513,11 +534,13 @@ static inline uvhttp_reason_t reference_response_body(const struct reference_hea
 }
 
 static inline void reference_response_framing(const struct reference_head *head, const char *data,
-                                              unsigned request_method, struct reference_framing *framing)
+                                              unsigned request_method,
+                                              struct reference_framing *framing)
 {
     *framing = (struct reference_framing){.body = UVHTTP_BODY_NONE};
     framing->reason = reference_response_body(head, data, request_method, framing);
-    framing->keep_alive = reference_keep_alive(head, data) && framing->body != UVHTTP_BODY_UNTIL_CLOSE;
+    framing->keep_alive =
+        reference_keep_alive(head, data) && framing->body != UVHTTP_BODY_UNTIL_CLOSE;
     framing->upgrade = head->status == 101;
 }
 

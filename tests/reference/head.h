@@ -1,11 +1,14 @@
-/* The reference parser, part 2: heads of requests and responses, and trailer sections (RFC 9112 sections 2 to 5 and 7.1.2).
+/* The reference parser, part 2: heads of requests and responses, and trailer sections (RFC 9112
+ * sections 2 to 5 and 7.1.2).
  *
  * When a head is refused, why and where follow from these rules, which the parser has in common:
- *   - bytes count up to the limit of the head; one that is not complete by then is refused for its size, and for the size of its target
- *     when it ends within that
- *   - a request line, a version and a status are judged byte by byte as they arrive: the first byte that does not fit is what is wrong
+ *   - bytes count up to the limit of the head; one that is not complete by then is refused for its
+ *     size, and for the size of its target when it ends within that
+ *   - a request line, a version and a status are judged byte by byte as they arrive: the first byte
+ *     that does not fit is what is wrong
  *   - a reason phrase and a field line are judged when their LF has arrived
- *   - what is wrong with a line that does not end with CR LF is its end, unless something else in front of that is
+ *   - what is wrong with a line that does not end with CR LF is its end, unless something else in
+ *     front of that is
  * See bytes.h for what a reference parser is. */
 #ifndef UVH_TESTS_REFERENCE_HEAD_H
 #define UVH_TESTS_REFERENCE_HEAD_H
@@ -56,7 +59,8 @@ static inline bool reference_stop(struct reference_head *head, uvhttp_parse_resu
     return false;
 }
 
-static inline bool reference_refuse(struct reference_head *head, uvhttp_reason_t reason, size_t offset)
+static inline bool reference_refuse(struct reference_head *head, uvhttp_reason_t reason,
+                                    size_t offset)
 {
     head->reason = reason;
     head->offset = offset;
@@ -86,10 +90,12 @@ static inline bool reference_line_end(struct reference_reader *reader)
     return true;
 }
 
-/* "a server SHOULD ignore at least one empty line (CRLF) received prior to the request-line" (RFC 9112 section 2.2) */
+/* "a server SHOULD ignore at least one empty line (CRLF) received prior to the request-line" (RFC
+ * 9112 section 2.2) */
 static inline bool reference_empty_lines(struct reference_reader *reader)
 {
-    while (!reference_at_end(reader) && (reference_byte(reader) == '\r' || reference_byte(reader) == '\n')) {
+    while (!reference_at_end(reader) &&
+           (reference_byte(reader) == '\r' || reference_byte(reader) == '\n')) {
         if (!reference_line_end(reader))
             return false;
     }
@@ -137,7 +143,8 @@ static inline bool reference_target(struct reference_reader *reader, size_t max_
     if (reference_at_end(reader))
         return reference_stop(head, UVHTTP_PARSE_MORE);
     if (reference_byte(reader) == '\r' || reference_byte(reader) == '\n')
-        return reference_refuse(head, UVHTTP_REASON_VERSION, reader->at); /* the line ends without one */
+        /* the line ends without one */
+        return reference_refuse(head, UVHTTP_REASON_VERSION, reader->at);
     head->target_length = reader->at - head->target;
     if (reference_byte(reader) != ' ' || head->target_length == 0)
         return reference_refuse(head, UVHTTP_REASON_TARGET, reader->at);
@@ -145,7 +152,8 @@ static inline bool reference_target(struct reference_reader *reader, size_t max_
     return true;
 }
 
-/* HTTP-version = "HTTP" "/" DIGIT "." DIGIT (RFC 9112 section 2.3). A minor version above 1 is read as 1. */
+/* HTTP-version = "HTTP" "/" DIGIT "." DIGIT (RFC 9112 section 2.3). A minor version above 1 is read
+ * as 1. */
 static inline bool reference_version(struct reference_reader *reader)
 {
     struct reference_head *head = reader->head;
@@ -185,7 +193,8 @@ static inline size_t reference_line_feed(const struct reference_reader *reader)
     return at;
 }
 
-/* status-line = HTTP-version SP status-code SP [ reason-phrase ] CRLF, status-code = 3DIGIT (RFC 9112 section 4) */
+/* status-line = HTTP-version SP status-code SP [ reason-phrase ] CRLF, status-code = 3DIGIT (RFC
+ * 9112 section 4) */
 static inline bool reference_status_line(struct reference_reader *reader)
 {
     struct reference_head *head = reader->head;
@@ -225,7 +234,8 @@ static inline unsigned reference_field_id(const char *name, size_t length)
 }
 
 /* field-name ":" of a complete line (RFC 9112 section 5) */
-static inline bool reference_field_name(struct reference_reader *reader, struct reference_field *field)
+static inline bool reference_field_name(struct reference_reader *reader,
+                                        struct reference_field *field)
 {
     struct reference_head *head = reader->head;
     field->name = reader->at;
@@ -244,7 +254,8 @@ static inline bool reference_field_name(struct reference_reader *reader, struct 
         while (reference_is_space(reader->bytes[behind]))
             behind++;
         bool colon =
-            reader->bytes[behind] == ':'; /* "No whitespace is allowed between the field name and colon" */
+            /* "No whitespace is allowed between the field name and colon" */
+            reader->bytes[behind] == ':';
         return reference_refuse(head, colon ? UVHTTP_REASON_FIELD_COLON : UVHTTP_REASON_FIELD_NAME,
                                 reader->at);
     }
@@ -256,7 +267,8 @@ static inline bool reference_field_name(struct reference_reader *reader, struct 
 }
 
 /* OWS field-value OWS CRLF (RFC 9112 section 5) */
-static inline bool reference_field_value(struct reference_reader *reader, struct reference_field *field)
+static inline bool reference_field_value(struct reference_reader *reader,
+                                         struct reference_field *field)
 {
     while (reference_is_space(reference_byte(reader)))
         reader->at++;
@@ -301,7 +313,8 @@ static inline void reference_mark_repeated(struct reference_head *head)
     for (size_t i = 0; i < head->field_count; i++) {
         bool earlier = false;
         for (size_t k = 0; k < head->field_count; k++) {
-            bool same = head->fields[i].id != UVHTTP_FIELD_OTHER && head->fields[k].id == head->fields[i].id;
+            bool same = head->fields[i].id != UVHTTP_FIELD_OTHER &&
+                        head->fields[k].id == head->fields[i].id;
             earlier = earlier || (same && k < i);
             if (same && k > i && !earlier)
                 head->fields[i].repeated = true;
@@ -310,15 +323,17 @@ static inline void reference_mark_repeated(struct reference_head *head)
 }
 
 static inline struct reference_reader reference_begin(struct reference_head *head, const char *data,
-                                                      size_t length, const uvhttp_head_limits_t *limits)
+                                                      size_t length,
+                                                      const uvhttp_head_limits_t *limits)
 {
     memset(head, 0, offsetof(struct reference_head, fields));
-    return (struct reference_reader){data, length < limits->max_size ? length : limits->max_size, 0, head};
+    return (struct reference_reader){data, length < limits->max_size ? length : limits->max_size, 0,
+                                     head};
 }
 
 /* A part that is incomplete when it has reached its limit is refused for that. */
-static inline void reference_end(struct reference_reader *reader, const uvhttp_head_limits_t *limits,
-                                 uvhttp_reason_t too_large)
+static inline void reference_end(struct reference_reader *reader,
+                                 const uvhttp_head_limits_t *limits, uvhttp_reason_t too_large)
 {
     if (reader->head->result == UVHTTP_PARSE_MORE && reader->length == limits->max_size)
         reference_refuse(reader->head, too_large, reader->length);
@@ -340,7 +355,8 @@ static inline void reference_request(struct reference_head *head, const char *da
     bool in_target = head->target != 0 && head->target_length == 0;
     if (line)
         reference_field_lines(&reader, reference_max_fields(limits, capacity));
-    reference_end(&reader, limits, in_target ? UVHTTP_REASON_TARGET_TOO_LONG : UVHTTP_REASON_HEAD_TOO_LARGE);
+    reference_end(&reader, limits,
+                  in_target ? UVHTTP_REASON_TARGET_TOO_LONG : UVHTTP_REASON_HEAD_TOO_LARGE);
 }
 
 static inline void reference_response(struct reference_head *head, const char *data, size_t length,
@@ -352,9 +368,10 @@ static inline void reference_response(struct reference_head *head, const char *d
     reference_end(&reader, limits, UVHTTP_REASON_HEAD_TOO_LARGE);
 }
 
-/* "A sender MUST NOT generate a trailer field unless the sender knows the corresponding header field name's definition permits sending it in
- * trailers" (RFC 9110 section 6.5.1): fields for framing, routing, request modifiers, authentication, response control, and the
- * content's format are refused there. These are the names of that kind that are registered. */
+/* "A sender MUST NOT generate a trailer field unless the sender knows the corresponding header
+ * field name's definition permits sending it in trailers" (RFC 9110 section 6.5.1): fields for
+ * framing, routing, request modifiers, authentication, response control, and the content's format
+ * are refused there. These are the names of that kind that are registered. */
 static inline bool reference_forbidden_trailer(const char *name, size_t length)
 {
     static const char *const names[] = {
@@ -365,8 +382,8 @@ static inline bool reference_forbidden_trailer(const char *name, size_t length)
         /* routing */
         "host", "max-forwards", "forwarded", "x-forwarded-for", "origin",
         /* modifiers, conditions, negotiation */
-        "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
-        "if-range", "range", "accept", "accept-encoding", "accept-language",
+        "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since",
+        "if-unmodified-since", "if-range", "range", "accept", "accept-encoding", "accept-language",
         /* authentication and state */
         "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "cookie",
         "set-cookie",

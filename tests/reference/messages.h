@@ -1,7 +1,9 @@
-/* Random messages for the comparison with the reference parser: built from the grammar, then damaged.
+/* Random messages for the comparison with the reference parser: built from the grammar, then
+ * damaged.
  *
- * Everything follows from one number, so that a message can be made again. Lengths of names, values, targets and phrases gather around
- * multiples of 16, where the parser's blocks of 16, 32 and 64 bytes end. Used by tests/unit/test_codec_compare.c. */
+ * Everything follows from one number, so that a message can be made again. Lengths of names,
+ * values, targets and phrases gather around multiples of 16, where the parser's blocks of 16, 32
+ * and 64 bytes end. Used by tests/unit/test_codec_compare.c. */
 #ifndef UVH_TESTS_REFERENCE_MESSAGES_H
 #define UVH_TESTS_REFERENCE_MESSAGES_H
 
@@ -82,7 +84,8 @@ static inline void message_run(struct message *message, const char *set, size_t 
 static inline void message_token(struct message *message, size_t length)
 {
     static const char *const sets[] = {"abcdefghijklmnopqrstuvwxyz-",
-                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij-_", "!#$%&'*+-.^_`|~09azAZ"};
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij-_",
+                                       "!#$%&'*+-.^_`|~09azAZ"};
     message_run(message, MESSAGE_PICK(message, sets), length);
 }
 
@@ -106,7 +109,8 @@ static inline void message_cased(struct message *message, const char *text)
 {
     size_t kind = message_below(message, 4);
     for (; *text != '\0'; text++) {
-        bool change = reference_is_alpha(*text) && (kind == 1 || (kind == 2 && message_chance(message, 2)));
+        bool change =
+            reference_is_alpha(*text) && (kind == 1 || (kind == 2 && message_chance(message, 2)));
         message_byte(message, (unsigned char)(change ? *text ^ 0x20 : *text));
     }
 }
@@ -164,9 +168,9 @@ static inline void message_authority(struct message *message)
 
 static inline void message_path(struct message *message)
 {
-    static const char *const segments[] = {"api",   "users", "12345", "..",  ".",      "%2e%2e", "%2E",
-                                           "a%20b", "%2F",   "%00",   "%zz", "",       "...",    "a.b",
-                                           ".a",    "%2f",   "%",     "x%",  "%e4%b8", "%252e"};
+    static const char *const segments[] = {
+        "api", "users", "12345", "..",  ".",  "%2e%2e", "%2E", "a%20b", "%2F",    "%00",
+        "%zz", "",      "...",   "a.b", ".a", "%2f",    "%",   "x%",    "%e4%b8", "%252e"};
     for (size_t count = message_below(message, 6); count > 0; count--) {
         message_say(message, "/");
         if (message_chance(message, 4))
@@ -189,7 +193,8 @@ static inline void message_query(struct message *message)
 static inline void message_target(struct message *message)
 {
     static const char *const odd[] = {
-        "*", "http://", "https://", "ftp://a/", "example.com:80", "a", "HTTP://Example.com", "http:/a", "#a"};
+        "*",       "http://", "https://", "ftp://a/", "example.com:80", "a", "HTTP://Example.com",
+        "http:/a", "#a"};
     size_t kind = message_below(message, 20);
     if (kind == 0) {
         message_say(message, MESSAGE_PICK(message, odd));
@@ -276,7 +281,8 @@ static inline void message_connection_value(struct message *message)
 static inline void message_framing_field(struct message *message)
 {
     static const char *const expectations[] = {
-        "100-continue", "100-Continue", "100-continue, 100-continue", "200-ok", "", ", 100-continue"};
+        "100-continue",  "100-Continue", "100-continue, 100-continue", "200-ok", "",
+        ", 100-continue"};
     static const char *const names[] = {"Host",       "Content-Length", "Transfer-Encoding",
                                         "Connection", "Upgrade",        "Expect"};
     size_t which = message_below(message, 6);
@@ -352,7 +358,8 @@ static inline void message_field(struct message *message)
         message_say(message, " folded\r\n");
 }
 
-/* Mostly few fields; sometimes about as many as a head holds inline, or more than a hundred short ones. */
+/* Mostly few fields; sometimes about as many as a head holds inline, or more than a hundred short
+ * ones. */
 static inline void message_fields(struct message *message)
 {
     size_t kind = message_below(message, 64);
@@ -406,8 +413,10 @@ static inline void message_make_response(struct message *message)
 {
     static const char *const statuses[] = {"200", "200", "204", "304", "100", "101", "199",
                                            "206", "299", "301", "305", "404", "500", "999"};
-    static const char *const odd_statuses[] = {"099", "000", "20", "2000", "2x0", "", " 200", "-20"};
-    static const char *const phrases[] = {"OK", "Not Found", "", "Moved Permanently", "\xc3\x84", "a\tb "};
+    static const char *const odd_statuses[] = {"099", "000", "20",   "2000",
+                                               "2x0", "",    " 200", "-20"};
+    static const char *const phrases[] = {"OK",       "Not Found", "", "Moved Permanently",
+                                          "\xc3\x84", "a\tb "};
     message_version(message);
     message_say(message, message_chance(message, 100) ? "" : " ");
     if (message_chance(message, 16))
@@ -430,7 +439,8 @@ static inline void message_make_response(struct message *message)
 
 static inline void message_make_trailers(struct message *message)
 {
-    static const char *const names[] = {"digest", "etag", "date", "x-checksum", "server", "last-modified"};
+    static const char *const names[] = {"digest",     "etag",   "date",
+                                        "x-checksum", "server", "last-modified"};
     for (size_t count = message_below(message, 4); count > 0; count--) {
         message_cased(message, MESSAGE_PICK(message, names));
         message_say(message, ":");
@@ -445,8 +455,9 @@ static inline void message_make_trailers(struct message *message)
 
 static inline void message_chunk_line(struct message *message, size_t size)
 {
-    static const char *const extensions[] = {";a", ";a=b", ";a=\"b;\\\"c\"", " ; a = b", ";a ;b",        " ",
-                                             ";",  ";a=",  ";a=\"",          "x",        ";a =\t\"\" ;c"};
+    static const char *const extensions[] = {
+        ";a", ";a=b", ";a=\"b;\\\"c\"", " ; a = b", ";a ;b",        " ",
+        ";",  ";a=",  ";a=\"",          "x",        ";a =\t\"\" ;c"};
     char digits[24];
     int length = snprintf(digits, sizeof digits, message_chance(message, 2) ? "%zx" : "%zX", size);
     if (message_chance(message, 10))
@@ -480,8 +491,8 @@ static inline void message_make_chunked(struct message *message)
 /* What is a path, a query, a form or a cookie, as one likes. */
 static inline void message_make_text(struct message *message)
 {
-    static const char *const cookies[] = {"a=b",  "; ",    ";",     "sid=\"x y\"", "=",           " = ",
-                                          "name", "a=b=c", "\t;\t", ",",           "theme = dark"};
+    static const char *const cookies[] = {"a=b",   "; ",    ";", "sid=\"x y\"", "=", " = ", "name",
+                                          "a=b=c", "\t;\t", ",", "theme = dark"};
     size_t kind = message_below(message, 3);
     if (kind == 0)
         message_path(message);
@@ -502,8 +513,8 @@ static inline void message_remove(struct message *message, size_t at, size_t cou
 static inline size_t message_open(struct message *message, size_t at, size_t count)
 {
     count = count < MESSAGE_ROOM - at ? count : MESSAGE_ROOM - at;
-    size_t kept =
-        message->length - at < MESSAGE_ROOM - at - count ? message->length - at : MESSAGE_ROOM - at - count;
+    size_t kept = message->length - at < MESSAGE_ROOM - at - count ? message->length - at
+                                                                   : MESSAGE_ROOM - at - count;
     memmove(message->bytes + at + count, message->bytes + at, kept);
     message->length = at + count + kept;
     return count;

@@ -1,5 +1,6 @@
-/* The reference parser, part 5: paths, percent-encoding, queries, forms, cookies (RFC 3986 sections 2.1 and 5.2.4, URL standard section
- * 5.1, RFC 6265 section 5.4). See bytes.h for what a reference parser is. */
+/* The reference parser, part 5: paths, percent-encoding, queries, forms, cookies (RFC 3986 sections
+ * 2.1 and 5.2.4, URL standard section 5.1, RFC 6265 section 5.4). See bytes.h for what a reference
+ * parser is. */
 #ifndef UVH_TESTS_REFERENCE_TEXT_H
 #define UVH_TESTS_REFERENCE_TEXT_H
 
@@ -19,7 +20,8 @@ static inline int reference_escape(uvhttp_slice_t text, size_t at)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Decoded to `out`, which has room for text.length bytes: the length, or -1. `*bad` is where a malformed escape begins. */
+/* Decoded to `out`, which has room for text.length bytes: the length, or -1. `*bad` is where a
+ * malformed escape begins. */
 static inline ptrdiff_t reference_percent(uvhttp_slice_t text, bool plus, char *out, size_t *bad)
 {
     ptrdiff_t length = 0;
@@ -40,7 +42,8 @@ static inline ptrdiff_t reference_percent(uvhttp_slice_t text, bool plus, char *
     return length;
 }
 
-/* Takes what stands in front of the next `separator`, and that, off `*rest`. False when nothing is left. */
+/* Takes what stands in front of the next `separator`, and that, off `*rest`. False when nothing is
+ * left. */
 static inline bool reference_split(uvhttp_slice_t *rest, char separator, uvhttp_slice_t *part)
 {
     size_t length = 0;
@@ -67,7 +70,8 @@ static inline void reference_pair(uvhttp_slice_t part, uvhttp_slice_t *name, uvh
 }
 
 /* Pairs divided by "&", empty ones left out. */
-static inline bool reference_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value)
+static inline bool reference_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
+                                        uvhttp_slice_t *value)
 {
     uvhttp_slice_t part;
     do {
@@ -87,8 +91,10 @@ static inline uvhttp_slice_t reference_trimmed(uvhttp_slice_t text)
     return text;
 }
 
-/* Pairs divided by ";" without the white space around name and value, empty ones left out; without "=" all of it is the value. */
-static inline bool reference_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name, uvhttp_slice_t *value)
+/* Pairs divided by ";" without the white space around name and value, empty ones left out; without
+ * "=" all of it is the value. */
+static inline bool reference_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
+                                         uvhttp_slice_t *value)
 {
     uvhttp_slice_t part;
     do {
@@ -115,12 +121,13 @@ static inline bool reference_reads_as_slash(const int *text, ptrdiff_t at, ptrdi
     return false;
 }
 
-/* One segment, decoded to `out` once; an encoded "/" stays as it is, and so does the '%' of what would read as one. The length, or -1 for a
- * malformed escape or NUL. */
+/* One segment, decoded to `out` once; an encoded "/" stays as it is, and so does the '%' of what
+ * would read as one. The length, or -1 for a malformed escape or NUL. */
 static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
 {
     static int
-        decoded[REFERENCE_LONGEST_PATH]; /* bytes; an encoded slash is 256 and the last byte of its escape */
+        /* bytes; an encoded slash is 256 and the last byte of its escape */
+        decoded[REFERENCE_LONGEST_PATH];
     ptrdiff_t count = 0;
     ptrdiff_t length = 0;
     for (size_t at = 0; at < text.length; at++) {
@@ -147,8 +154,8 @@ static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
     return length;
 }
 
-/* The path as a stack of segments: "." adds none, ".." takes one away (RFC 3986 section 5.2.4). `out` has room for raw.length bytes, and
- * that is at most REFERENCE_LONGEST_PATH. */
+/* The path as a stack of segments: "." adds none, ".." takes one away (RFC 3986 section 5.2.4).
+ * `out` has room for raw.length bytes, and that is at most REFERENCE_LONGEST_PATH. */
 static inline uvhttp_reason_t reference_path(uvhttp_slice_t raw, char *out, size_t *length)
 {
     size_t starts[REFERENCE_LONGEST_PATH];

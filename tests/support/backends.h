@@ -1,4 +1,5 @@
-/* All back ends of the head parser that can be had here, one after the other, for tests in which each has to give the same:
+/* All back ends of the head parser that can be had here, one after the other, for tests in which
+ * each has to give the same:
  *
  *     for (size_t at = 0; backends_next(&at);)
  *

@@ -1,4 +1,5 @@
-/* The C library's heap with a counter in front. Each block carries its size ahead of it, for the pattern. */
+/* The C library's heap with a counter in front. Each block carries its size ahead of it, for the
+ * pattern. */
 #include "support/fault_heap.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@ enum { HEADER = 16, PATTERN = 0xa5 };
 static bool fails(struct fault_heap *heap)
 {
     size_t call = atomic_fetch_add(&heap->calls, 1) + 1;
-    bool failing = heap->fail_at != 0 && (heap->fail_on ? call >= heap->fail_at : call == heap->fail_at);
+    bool failing =
+        heap->fail_at != 0 && (heap->fail_on ? call >= heap->fail_at : call == heap->fail_at);
     if (failing)
         atomic_fetch_add(&heap->failures, 1);
     return failing;

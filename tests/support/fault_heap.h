@@ -1,7 +1,9 @@
-/* An allocator that counts, and fails on demand: for tests that visit every allocation of a scenario in turn.
+/* An allocator that counts, and fails on demand: for tests that visit every allocation of a
+ * scenario in turn.
  *
- * Always true: `live` is the number of blocks handed out and not given back; a block that is given back is filled with a pattern
- * first, so that a late reader sees nonsense. Thread-safe, as uvhttp_allocator_t asks. */
+ * Always true: `live` is the number of blocks handed out and not given back; a block that is given
+ * back is filled with a pattern first, so that a late reader sees nonsense. Thread-safe, as
+ * uvhttp_allocator_t asks. */
 #ifndef UVH_SUPPORT_FAULT_HEAP_H
 #define UVH_SUPPORT_FAULT_HEAP_H
 

@@ -46,7 +46,8 @@ static int with_fields(uvhttp_request_t *request, uvhttp_response_t *response, v
     return err;
 }
 
-/* Method, a parameter, a query value, a field, the number of fields, the body: whatever asks for memory. */
+/* Method, a parameter, a query value, a field, the number of fields, the body: whatever asks for
+ * memory. */
 static int describe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -59,8 +60,9 @@ static int describe(uvhttp_request_t *request, uvhttp_response_t *response, void
     if (id == NULL || rest == NULL || query == NULL || text == NULL || address[0] == '\0')
         return UVHTTP_ENOMEM;
     uvhttp_slice_t body = uvhttp_request_body(request);
-    snprintf(text, 5000, "%s %s %s %s %zu %zu %s %s", uvhttp_request_method_name(request), id, rest, query,
-             uvhttp_request_header_count(request), body.length, sum == NULL ? "-" : sum, address);
+    snprintf(text, 5000, "%s %s %s %s %zu %zu %s %s", uvhttp_request_method_name(request), id, rest,
+             query, uvhttp_request_header_count(request), body.length, sum == NULL ? "-" : sum,
+             address);
     return uvhttp_response_send_text(response, 200, text);
 }
 
@@ -198,11 +200,12 @@ static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, v
     (void)arg;
     size_t *sent = calloc(1, sizeof(*sent));
     fault_site.owned++;
-    return uvhttp_response_send_pulled(response, 200, NULL, FAULT_SITE_LARGE, pull, free_pulled, sent);
+    return uvhttp_response_send_pulled(response, 200, NULL, FAULT_SITE_LARGE, pull, free_pulled,
+                                       sent);
 }
 
-static int send_back(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                     void *arg)
+static int send_back(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                     size_t size, void *arg)
 {
     (void)request;
     (void)arg;
@@ -346,7 +349,8 @@ static int own(uvhttp_server_t *server, uvhttp_release_cb release, void *object)
     return err;
 }
 
-/* The group "/limited": three requests in a day, bodies of at most 64 bytes in both directions, and entity tags. */
+/* The group "/limited": three requests in a day, bodies of at most 64 bytes in both directions, and
+ * entity tags. */
 static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *allocator)
 {
     uvhttp_rate_limit_t *rate;
@@ -374,7 +378,8 @@ static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *alloca
     if (err == 0)
         err = uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/hello", .handler = hello});
     if (err == 0)
-        err = uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/pieces", .handler = send_pieces});
+        err = uvhttp_router_add(group,
+                                &(uvhttp_route_t){.pattern = "/pieces", .handler = send_pieces});
     return err;
 }
 
@@ -385,31 +390,33 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         uvhttp_handler_cb handler;
         unsigned flags;
     } routes[] = {
-        {"GET",   "/",             hello,            0                    },
-        {"GET",   "/fields",       with_fields,      0                    },
-        {NULL,    "/d/:id/*rest",  describe,         0                    },
-        {"POST",  "/echo",         echo,             0                    },
-        {"GET",   "/large",        send_large,       0                    },
-        {"GET",   "/file",         send_large_file,  0                    },
-        {"GET",   "/redirect",     redirect,         0                    },
-        {"GET",   "/einval",       fail_with_einval, 0                    },
-        {"GET",   "/deferred",     deferred,         0                    },
-        {"GET",   "/never",        never,            0                    },
-        {"PURGE", "/",             hello,            0                    },
-        {"GET",   "/pieces",       send_pieces,      0                    },
-        {"GET",   "/pulled",       send_pulled,      0                    },
-        {"POST",  "/echo-pieces",  echo_pieces,      UVHTTP_ROUTE_STREAM  },
-        {"GET",   "/stream",       go_over,          0                    },
-        {"GET",   "/block/*",      block,            UVHTTP_ROUTE_BLOCKING},
-        {"GET",   "/block-pieces", block_in_pieces,  UVHTTP_ROUTE_BLOCKING},
+        {"GET", "/", hello, 0},
+        {"GET", "/fields", with_fields, 0},
+        {NULL, "/d/:id/*rest", describe, 0},
+        {"POST", "/echo", echo, 0},
+        {"GET", "/large", send_large, 0},
+        {"GET", "/file", send_large_file, 0},
+        {"GET", "/redirect", redirect, 0},
+        {"GET", "/einval", fail_with_einval, 0},
+        {"GET", "/deferred", deferred, 0},
+        {"GET", "/never", never, 0},
+        {"PURGE", "/", hello, 0},
+        {"GET", "/pieces", send_pieces, 0},
+        {"GET", "/pulled", send_pulled, 0},
+        {"POST", "/echo-pieces", echo_pieces, UVHTTP_ROUTE_STREAM},
+        {"GET", "/stream", go_over, 0},
+        {"GET", "/block/*", block, UVHTTP_ROUTE_BLOCKING},
+        {"GET", "/block-pieces", block_in_pieces, UVHTTP_ROUTE_BLOCKING},
     };
     int err = 0;
-    fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts = fault_site.owned = 0;
+    fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts =
+        fault_site.owned = 0;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
-        err = uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = routes[i].method,
-                                                                                .pattern = routes[i].pattern,
-                                                                                .handler = routes[i].handler,
-                                                                                .flags = routes[i].flags});
+        err = uvhttp_router_add(uvhttp_server_router(server),
+                                &(uvhttp_route_t){.method = routes[i].method,
+                                                  .pattern = routes[i].pattern,
+                                                  .handler = routes[i].handler,
+                                                  .flags = routes[i].flags});
     if (err == 0)
         err = uvhttp_server_use(server, pass_on, NULL);
     if (err == 0)

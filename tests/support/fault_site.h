@@ -1,5 +1,6 @@
-/* A server's routes for tests: small and large answers, files, cookies, whatever asks for memory, work on the thread pool, a handler that
- * never answers, a folder of files. What the handlers saw is counted in fault_site. */
+/* A server's routes for tests: small and large answers, files, cookies, whatever asks for memory,
+ * work on the thread pool, a handler that never answers, a folder of files. What the handlers saw
+ * is counted in fault_site. */
 #ifndef UVH_SUPPORT_FAULT_SITE_H
 #define UVH_SUPPORT_FAULT_SITE_H
 
@@ -23,7 +24,8 @@ extern struct fault_site fault_site;
 int fault_site_prepare(void);
 int fault_site_clean(void);
 
-/* Adds routes, middleware, and a folder of files to a server: 0, or the first error. The folder's cache uses `allocator`. */
+/* Adds routes, middleware, and a folder of files to a server: 0, or the first error. The folder's
+ * cache uses `allocator`. */
 int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocator);
 
 #endif

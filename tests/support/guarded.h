@@ -1,7 +1,9 @@
-/* Memory between two protected pages, so that a byte read or written outside it ends the process, in every build.
+/* Memory between two protected pages, so that a byte read or written outside it ends the process,
+ * in every build.
  *
- * Inputs are put against its end (or its front), where reading one byte too many (or too early) shows. Used by the vectors and the comparison
- * with the reference parser. Never released: the test's process ends with it. */
+ * Inputs are put against its end (or its front), where reading one byte too many (or too early)
+ * shows. Used by the vectors and the comparison with the reference parser. Never released: the
+ * test's process ends with it. */
 #ifndef UVH_TESTS_GUARDED_H
 #define UVH_TESTS_GUARDED_H
 
@@ -22,7 +24,8 @@ static inline struct guarded guarded_make(size_t room)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t size = (room + page - 1) / page * page;
-    char *memory = mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0 ||
         mprotect(memory + page + size, page, PROT_NONE) != 0) {
         fputs("there is no memory with protected pages\n", stderr);
@@ -41,7 +44,8 @@ static inline char *guarded_place(const struct guarded *memory, const char *byte
 }
 
 /* A copy of the bytes that begins behind the protected page. */
-static inline char *guarded_place_front(const struct guarded *memory, const char *bytes, size_t length)
+static inline char *guarded_place_front(const struct guarded *memory, const char *bytes,
+                                        size_t length)
 {
     if (length > 0)
         memcpy(memory->front, bytes, length);

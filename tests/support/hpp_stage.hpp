@@ -1,5 +1,6 @@
-/* For the tests of uvhttp.hpp: memory that is counted and can be short, and a server with a client on one thread, turn by turn. Included by one file of a
- * program, since it replaces `new` and `delete`; that file has included uvhttp.hpp. */
+/* For the tests of uvhttp.hpp: memory that is counted and can be short, and a server with a client
+ * on one thread, turn by turn. Included by one file of a program, since it replaces `new` and
+ * `delete`; that file has included uvhttp.hpp. */
 #ifndef UVH_SUPPORT_HPP_STAGE_HPP
 #define UVH_SUPPORT_HPP_STAGE_HPP
 
@@ -28,7 +29,8 @@ using uvhttp::Server;
 
 /* ---- memory that is counted, everybody's ---- */
 
-[[maybe_unused]] static std::atomic<std::size_t> allocations; /* threads of the pool allocate, too */
+/* threads of the pool allocate, too */
+[[maybe_unused]] static std::atomic<std::size_t> allocations;
 
 static bool out_of_memory; /* of the server's allocator */
 static long memory_left =
@@ -65,7 +67,9 @@ static bool has_memory()
 }
 
 static const uvhttp_allocator_t counted = {
-    [](std::size_t size, void *) { return has_memory() ? count_allocation(std::malloc(size)) : nullptr; },
+    [](std::size_t size, void *) {
+        return has_memory() ? count_allocation(std::malloc(size)) : nullptr;
+    },
     [](void *memory, std::size_t size, void *) {
         return has_memory() ? count_allocation(std::realloc(memory, size)) : nullptr;
     },
@@ -73,7 +77,8 @@ static const uvhttp_allocator_t counted = {
 
 /* ---- a server and a client in turns ---- */
 
-/* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for it. */
+/* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for
+ * it. */
 class Guest
 {
 public:
@@ -158,7 +163,8 @@ public:
             if (done())
                 return;
             raw_client_step(&client, 65536);
-            /* Waits a moment at most, for work on other threads; again and again, since the first may be due before the loop waits. */
+            /* Waits a moment at most, for work on other threads; again and again, since the first
+             * may be due before the loop waits. */
             uv_timer_start(
                 &pulse_, [](uv_timer_t *) {}, 1, 1);
             uv_run(&loop, UV_RUN_ONCE);
@@ -173,20 +179,22 @@ public:
         return {raw.status, std::string(raw.head == nullptr ? "" : raw.head, raw.head_length),
                 std::string(raw.body == nullptr ? "" : raw.body, raw.body_length)};
     }
-    Answer ask(const std::string &target, const std::string &fields = "", const std::string &body = "",
-               const std::string &method = "")
+    Answer ask(const std::string &target, const std::string &fields = "",
+               const std::string &body = "", const std::string &method = "")
     {
         send((!method.empty() ? method
               : body.empty()  ? "GET"
                               : "POST") +
              " " + target + " HTTP/1.1\r\nHost: h\r\n" + fields +
-             (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body);
+             (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") +
+             "\r\n" + body);
         return answer();
     }
     std::string received() const
     {
-        return client.data == nullptr ? std::string()
-                                      : std::string(client.data + offset_, client.received - offset_);
+        return client.data == nullptr
+                   ? std::string()
+                   : std::string(client.data + offset_, client.received - offset_);
     }
 
     uv_loop_t loop;
@@ -203,8 +211,8 @@ private:
 [[maybe_unused]] static void assert_answer(const Answer &answer, int status, std::string_view body)
 {
     if (answer.body != body)
-        print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(), static_cast<int>(body.size()),
-                    body.data());
+        print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(),
+                    static_cast<int>(body.size()), body.data());
     assert_int_equal(answer.status, status);
     assert_true(answer.body == body);
 }

@@ -51,7 +51,8 @@ void null_rows_leave(bool held)
         return;
     failed++;
     print_error("%s with `%s` NULL: %s\n", current_function, current_parameter,
-                crashed == 0 ? "gives something else than its header says" : strsignal((int)crashed));
+                crashed == 0 ? "gives something else than its header says"
+                             : strsignal((int)crashed));
 }
 
 void null_rows_end(void)

@@ -59,7 +59,8 @@ static bool step_out(struct raw_client *client)
         return false;
     ssize_t count = send(client->socket, client->out + client->out_sent,
                          client->out_length - client->out_sent, MSG_NOSIGNAL);
-    if (count < 0 && errno != EAGAIN) /* nobody takes it any more; what was received before still counts */
+    /* nobody takes it any more; what was received before still counts */
+    if (count < 0 && errno != EAGAIN)
         client->out_sent = client->out_length;
     if (count <= 0)
         return false;
@@ -109,8 +110,8 @@ void raw_client_close(struct raw_client *client, bool reset)
     *client = (struct raw_client){.socket = -1};
 }
 
-/* Copies the data of the chunks at `from` to `to`, which has room for all of them. Bytes of the chunks, or 0 when they are not
- * complete. */
+/* Copies the data of the chunks at `from` to `to`, which has room for all of them. Bytes of the
+ * chunks, or 0 when they are not complete. */
 static size_t join_chunks(const char *from, size_t left, char *to, size_t *length)
 {
     const char *begin = from, *end = from + left, *line_end;
@@ -131,7 +132,8 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
     return empty == NULL ? 0 : (size_t)(empty + 4 - begin);
 }
 
-bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless, struct raw_answer *answer)
+bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
+                       struct raw_answer *answer)
 {
     size_t left = client->received - *offset;
     if (left == 0)
@@ -155,8 +157,8 @@ bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
         assert_false(has_length);
         client->joined = realloc(client->joined, left + 1);
         assert_non_null(client->joined);
-        size_t taken =
-            join_chunks(answer->body, left - answer->head_length, client->joined, &answer->body_length);
+        size_t taken = join_chunks(answer->body, left - answer->head_length, client->joined,
+                                   &answer->body_length);
         answer->body = client->joined;
         client->joined[answer->body_length] = '\0';
         *offset += taken == 0 ? 0 : answer->head_length + taken;

@@ -1,7 +1,9 @@
-/* A client on a non-blocking socket, driven by the thread that drives the server: it moves bytes only when it is told to, as few at
- * a time as the test wants, and takes answers apart by its own simple rules.
+/* A client on a non-blocking socket, driven by the thread that drives the server: it moves bytes
+ * only when it is told to, as few at a time as the test wants, and takes answers apart by its own
+ * simple rules.
  *
- * Always true: `received` bytes of `data` are exactly what came, in order; `ended` says that the server closed or reset. */
+ * Always true: `received` bytes of `data` are exactly what came, in order; `ended` says that the
+ * server closed or reset. */
 #ifndef UVH_SUPPORT_RAW_CLIENT_H
 #define UVH_SUPPORT_RAW_CLIENT_H
 
@@ -20,8 +22,8 @@ struct raw_client {
     bool ended;
 };
 
-/* Connects to 127.0.0.1; the connection is complete on return, whether the server has accepted it or not. `receive_buffer` is
- * the size of the socket's buffer, 0 for the usual one. */
+/* Connects to 127.0.0.1; the connection is complete on return, whether the server has accepted it
+ * or not. `receive_buffer` is the size of the socket's buffer, 0 for the usual one. */
 void raw_client_connect(struct raw_client *client, int port, int receive_buffer);
 
 /* Has bytes sent by the next steps, behind those that wait already. */
@@ -34,7 +36,8 @@ bool raw_client_step(struct raw_client *client, size_t most);
 /* Ends the sending side only. */
 void raw_client_end_sending(struct raw_client *client);
 
-/* Closes the socket and forgets everything; `reset` closes with a reset instead of a regular end. Harmless when closed. */
+/* Closes the socket and forgets everything; `reset` closes with a reset instead of a regular end.
+ * Harmless when closed. */
 void raw_client_close(struct raw_client *client, bool reset);
 
 struct raw_answer {
@@ -45,9 +48,11 @@ struct raw_answer {
     size_t body_length;
 };
 
-/* The answer at `*offset` of what was received, if it is complete: `*offset` moves behind it. `bodiless`: it answers a HEAD.
- * A body in chunks is put together in memory that the next call uses again. Fails the test when it is no well-formed answer. */
-bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless, struct raw_answer *answer);
+/* The answer at `*offset` of what was received, if it is complete: `*offset` moves behind it.
+ * `bodiless`: it answers a HEAD. A body in chunks is put together in memory that the next call uses
+ * again. Fails the test when it is no well-formed answer. */
+bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
+                       struct raw_answer *answer);
 
 /* The value of a field, copied to `value`; false when the answer has none of that name. */
 bool raw_answer_field(const struct raw_answer *answer, const char *name, char *value, size_t size);

@@ -12,8 +12,9 @@
 
 int raw_peer_listen(uint32_t address, int *port, int backlog)
 {
-    struct sockaddr_in in = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(address), .sin_port = htons((uint16_t)*port)};
+    struct sockaddr_in in = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(address),
+                             .sin_port = htons((uint16_t)*port)};
     socklen_t size = sizeof(in);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(listener >= 0);

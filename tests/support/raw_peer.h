@@ -1,11 +1,13 @@
-/* The other side of connections that a test's server makes: sockets that wait, on the test's own thread. */
+/* The other side of connections that a test's server makes: sockets that wait, on the test's own
+ * thread. */
 #ifndef UVH_SUPPORT_RAW_PEER_H
 #define UVH_SUPPORT_RAW_PEER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Listens on this IPv4 address, at `*port` or, when that is 0, at one that is free, which it becomes. */
+/* Listens on this IPv4 address, at `*port` or, when that is 0, at one that is free, which it
+ * becomes. */
 int raw_peer_listen(uint32_t address, int *port, int backlog);
 
 /* The next connection. */

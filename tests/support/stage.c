@@ -131,8 +131,8 @@ void stage_wait(struct stage *stage)
         report_writable(stage);
 }
 
-void stage_drive(struct stage *stage, struct raw_client *client, size_t most, bool (*done)(void *arg),
-                 void *arg)
+void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
+                 bool (*done)(void *arg), void *arg)
 {
     int quiet = 0;
     for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
@@ -164,7 +164,8 @@ static bool has_answers(void *arg)
     return expecting->seen == expecting->count || expecting->client->ended;
 }
 
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most, size_t count)
+size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
+                           size_t count)
 {
     struct expecting expecting = {client, 0, 0, count};
     stage_drive(stage, client, most, has_answers, &expecting);

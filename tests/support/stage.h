@@ -1,7 +1,8 @@
-/* What a test of a whole server in this thread stands on: a loop, a counted heap, a configuration that uses it, and the turns of the
- * loop, which are counted instead of timed.
+/* What a test of a whole server in this thread stands on: a loop, a counted heap, a configuration
+ * that uses it, and the turns of the loop, which are counted instead of timed.
  *
- * Always true: stage_end fails the test when the server left a handle on the loop, a block on the heap or an open descriptor. */
+ * Always true: stage_end fails the test when the server left a handle on the loop, a block on the
+ * heap or an open descriptor. */
 #ifndef UVH_SUPPORT_STAGE_H
 #define UVH_SUPPORT_STAGE_H
 
@@ -25,7 +26,9 @@ struct stage {
     uvhttp_server_t *server; /* freed by stage_end when there is one */
     size_t descriptors;      /* open before the stage */
     bool
-        invents_full; /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented, too */
+        /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented,
+         * too */
+        invents_full;
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
@@ -41,7 +44,8 @@ uvhttp_server_t *stage_new_server(struct stage *stage);
 /* Listens on a free port of 127.0.0.1. */
 void stage_listen(struct stage *stage);
 
-/* Connections accepted from now on have a send buffer of about this size, so that the server is cut off in the middle. */
+/* Connections accepted from now on have a send buffer of about this size, so that the server is cut
+ * off in the middle. */
 void stage_shrink_send_buffer(struct stage *stage, int bytes);
 
 /* One turn: what is ready is done, nothing is waited for. */
@@ -51,12 +55,15 @@ void stage_turns(struct stage *stage, int count);
 /* One turn that waits a moment for something to happen, for work on the thread pool. */
 void stage_wait(struct stage *stage);
 
-/* Steps client and server in turn, at most `most` bytes a step, until `done(arg)`; waits only when nothing moves. */
-void stage_drive(struct stage *stage, struct raw_client *client, size_t most, bool (*done)(void *arg),
-                 void *arg);
+/* Steps client and server in turn, at most `most` bytes a step, until `done(arg)`; waits only when
+ * nothing moves. */
+void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
+                 bool (*done)(void *arg), void *arg);
 
-/* The same until `count` complete answers have come, or the server has closed; the number of answers. */
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most, size_t count);
+/* The same until `count` complete answers have come, or the server has closed; the number of
+ * answers. */
+size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
+                           size_t count);
 
 /* The same until the server has closed. */
 void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t most);

@@ -1,4 +1,5 @@
-/* Both ends of a TLS connection in memory: the server's is a session of src/tls, the client's is OpenSSL's own. No socket and no clock. */
+/* Both ends of a TLS connection in memory: the server's is a session of src/tls, the client's is
+ * OpenSSL's own. No socket and no clock. */
 #ifndef UVH_TESTS_TLS_PAIR_H
 #define UVH_TESTS_TLS_PAIR_H
 
@@ -34,7 +35,8 @@ struct tls_pair {
 /* What is the same for all connections. False without memory. */
 static inline bool tls_pair_begin(struct tls_pair *pair, const uvhttp_allocator_t *allocator)
 {
-    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE, .key = TLS_KEY};
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
     const uvhttp_tls_config_t config = {
         .certificates = &certificate, .certificate_count = 1, .allocator = allocator};
     memset(pair, 0, sizeof(*pair));

@@ -1,4 +1,5 @@
-/* Content codings undone by the libraries' own decoders. For tests that look at what was compressed; they include cmocka.h before. */
+/* Content codings undone by the libraries' own decoders. For tests that look at what was
+ * compressed; they include cmocka.h before. */
 #ifndef UVH_SUPPORT_UNDO_CODING_H
 #define UVH_SUPPORT_UNDO_CODING_H
 
@@ -10,9 +11,10 @@
 
 #include "base/coding.h"
 
-/* Undoes what may be the beginning of a coded body. `complete`: and it must be all of it, with nothing behind. */
-static inline size_t undo_coding(enum uvh_coding coding, const char *in, size_t size, char *out, size_t room,
-                                 bool complete)
+/* Undoes what may be the beginning of a coded body. `complete`: and it must be all of it, with
+ * nothing behind. */
+static inline size_t undo_coding(enum uvh_coding coding, const char *in, size_t size, char *out,
+                                 size_t room, bool complete)
 {
     if (coding == UVH_CODING_GZIP) {
         z_stream stream = {.next_in = (z_const Bytef *)(uintptr_t)in,
@@ -35,8 +37,8 @@ static inline size_t undo_coding(enum uvh_coding coding, const char *in, size_t 
         size_t left = room;
         BrotliDecoderResult result =
             BrotliDecoderDecompressStream(state, &size, &next_in, &left, &next_out, NULL);
-        assert_int_equal(result,
-                         complete ? BROTLI_DECODER_RESULT_SUCCESS : BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT);
+        assert_int_equal(result, complete ? BROTLI_DECODER_RESULT_SUCCESS
+                                          : BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT);
         assert_int_equal(size, 0);
         BrotliDecoderDestroyInstance(state);
         return room - left;

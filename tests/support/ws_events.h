@@ -1,8 +1,11 @@
-/* What a WebSocket reader tells, as one text that does not depend on the pieces in which the bytes come:
+/* What a WebSocket reader tells, as one text that does not depend on the pieces in which the bytes
+ * come:
  *
- *     text(Hello)  binary*(...)  ping(...)  pong(...)  close(1000 bye)  bad(1002 a reserved bit is set)
+ *     text(Hello)  binary*(...)  ping(...)  pong(...)  close(1000 bye)  bad(1002 a reserved bit is
+ *                  set)
  *
- * A star stands for compressed; a message in fragments may have control frames between its bytes. Used by the unit tests and by the fuzz target. */
+ * A star stands for compressed; a message in fragments may have control frames between its bytes.
+ * Used by the unit tests and by the fuzz target. */
 #ifndef UVH_TESTS_WS_EVENTS_H
 #define UVH_TESTS_WS_EVENTS_H
 
@@ -85,7 +88,8 @@ static inline void ws_events_note(struct ws_events *events, const struct uvh_ws_
     }
 }
 
-/* Reads a piece, which is changed, to its end or to what is bad. The place for control frames is given when it is asked for and taken back behind each. */
+/* Reads a piece, which is changed, to its end or to what is bad. The place for control frames is
+ * given when it is asked for and taken back behind each. */
 static inline void ws_events_read(struct ws_events *events, struct uvh_ws_reader *reader,
                                   const struct uvh_ws_rules *rules, char *data, size_t size)
 {

@@ -1,4 +1,5 @@
-/* files/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when memory runs out; against a plain list. */
+/* files/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when
+ * memory runs out; against a plain list. */
 #include "files/absent_cache.h"
 
 #include <setjmp.h>
@@ -56,7 +57,8 @@ static void assert_sane(const struct uvh_absent_cache *cache)
         listed++;
     }
     for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (const struct uvh_absent_entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next) {
+        for (const struct uvh_absent_entry *entry = cache->buckets[i]; entry != NULL;
+             entry = entry->next) {
             assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
             in_buckets++;
         }
@@ -80,7 +82,8 @@ static void test_the_oldest_goes_first(void **state)
         entry->error = -ENOENT - *name;
     }
     assert_int_equal(uvh_absent_cache_find(&cache, slice("a"))->error, -ENOENT - 'a');
-    assert_ptr_equal(uvh_absent_cache_put(&cache, slice("c")), uvh_absent_cache_find(&cache, slice("c")));
+    assert_ptr_equal(uvh_absent_cache_put(&cache, slice("c")),
+                     uvh_absent_cache_find(&cache, slice("c")));
     assert_int_equal(cache.count, 3);
     assert_non_null(uvh_absent_cache_put(&cache, slice("")));
     assert_null(uvh_absent_cache_find(&cache, slice("b")));

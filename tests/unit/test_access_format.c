@@ -1,4 +1,5 @@
-/* Lines of the access log from facts: each format byte by byte, escaping that nothing gets through, and the limits of a line. */
+/* Lines of the access log from facts: each format byte by byte, escaping that nothing gets through,
+ * and the limits of a line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,10 @@ static uvhttp_access_facts_t usual(void)
         .user_agent = text("curl/8.0"),
         .request_id = text("r-1"),
         .http_minor = 1,
-        .outcome = {.status = 200, .bytes_sent = 2326, .duration_us = 1234, .unix_ms = 971211336007},
+        .outcome = {.status = 200,
+                    .bytes_sent = 2326,
+                    .duration_us = 1234,
+                    .unix_ms = 971211336007},
     };
 }
 
@@ -61,14 +65,16 @@ static void common_and_combined_are_those_of_apache(void **state)
                         "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:13:55:36 -0700] \"GET /a?b=c "
                         "HTTP/1.1\" 200 2326\n");
     compile(uvh_access_format_combined, false);
-    assert_string_equal(made(&facts, 330),
-                        "192.0.2.7 - ada\\x20l\\\"x [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
-                        "200 2326 \"http://example.org/\" \"curl/8.0\"\n");
+    assert_string_equal(
+        made(&facts, 330),
+        "192.0.2.7 - ada\\x20l\\\"x [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
+        "200 2326 \"http://example.org/\" \"curl/8.0\"\n");
     facts.referer = facts.user_agent = (uvhttp_slice_t){NULL, 0};
     facts.http_minor = 0;
-    assert_string_equal(made(&facts, 0),
-                        "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:20:55:36 +0000] \"GET /a?b=c HTTP/1.0\" "
-                        "200 2326 \"-\" \"-\"\n");
+    assert_string_equal(
+        made(&facts, 0),
+        "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:20:55:36 +0000] \"GET /a?b=c HTTP/1.0\" "
+        "200 2326 \"-\" \"-\"\n");
 }
 
 static void json_is_an_object_with_null_for_what_is_absent(void **state)
@@ -80,13 +86,13 @@ static void json_is_an_object_with_null_for_what_is_absent(void **state)
         made(&facts, 60),
         "{\"time\":\"2000-10-10T20:55:36.007Z\",\"client\":\"192.0.2.7\",\"user\":\"ada "
         "l\\\"x\",\"method\":\"GET\","
-        "\"target\":\"/a?b=c\",\"protocol\":\"HTTP/1.1\",\"host\":\"example.org:8080\",\"status\":200,"
-        "\"bytes\":2326,\"duration_ms\":1.234,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/"
+        "\"target\":\"/a?b=c\",\"protocol\":\"HTTP/"
+        "1.1\",\"host\":\"example.org:8080\",\"status\":200,"
+        "\"bytes\":2326,\"duration_ms\":1.234,\"referer\":\"http://example.org/"
+        "\",\"user_agent\":\"curl/"
         "8.0\","
         "\"request_id\":\"r-1\",\"aborted\":false}\n");
-    facts = (uvhttp_access_facts_t){
-        .outcome = {.status = 400, .aborted = true, .duration_us = 5}
-    };
+    facts = (uvhttp_access_facts_t){.outcome = {.status = 400, .aborted = true, .duration_us = 5}};
     assert_string_equal(
         made(&facts, 0),
         "{\"time\":\"1970-01-01T00:00:00.000Z\",\"client\":null,\"user\":null,\"method\":null,"
@@ -107,14 +113,16 @@ static void every_name_of_a_pattern_is_replaced(void **state)
 {
     (void)state;
     uvhttp_access_facts_t facts = usual();
-    compile("{{{client}} "
-            "{user}|{method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
-            "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
-            false);
-    assert_string_equal(made(&facts, 0),
-                        "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
-                        "http://example.org/|curl/8.0|r-1|200|2326|1.234|1234|0|10/Oct/2000:20:55:36 +0000|"
-                        "2000-10-10T20:55:36.007Z|971211336007\t}\n");
+    compile(
+        "{{{client}} "
+        "{user}|{method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
+        "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
+        false);
+    assert_string_equal(
+        made(&facts, 0),
+        "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
+        "http://example.org/|curl/8.0|r-1|200|2326|1.234|1234|0|10/Oct/2000:20:55:36 +0000|"
+        "2000-10-10T20:55:36.007Z|971211336007\t}\n");
     compile("", false);
     assert_string_equal(made(&facts, 0), "\n");
 }
@@ -122,8 +130,9 @@ static void every_name_of_a_pattern_is_replaced(void **state)
 static void faulty_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const faulty[] = {"{",         "{client", "a {unknown}", "{}",   "{Client}",
-                                         "{client }", "{text}",  "a\nb",        "\x01", "{client}\r"};
+    static const char *const faulty[] = {"{",        "{client",   "a {unknown}", "{}",
+                                         "{Client}", "{client }", "{text}",      "a\nb",
+                                         "\x01",     "{client}\r"};
     char large[4096];
     for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++)
         assert_int_equal(uvh_access_format_compile(&format, faulty[i], false), UVHTTP_EINVAL);
@@ -146,7 +155,8 @@ static void what_could_break_a_line_of_text_is_escaped(void **state)
     uvhttp_access_facts_t facts = usual();
     facts.user_agent = (uvhttp_slice_t){"a\r\nb\"c\\d\0e\x7f\x1b[31m\xc3\xa9\t", 19};
     compile("\"{user_agent}\"", false);
-    assert_string_equal(made(&facts, 0), "\"a\\x0d\\x0ab\\\"c\\\\d\\x00e\\x7f\\x1b[31m\\xc3\\xa9\\x09\"\n");
+    assert_string_equal(made(&facts, 0),
+                        "\"a\\x0d\\x0ab\\\"c\\\\d\\x00e\\x7f\\x1b[31m\\xc3\\xa9\\x09\"\n");
 }
 
 /* Each value in JSON, as it must come out between the quotes. */
@@ -157,26 +167,29 @@ static void strings_of_json_are_valid_whatever_comes(void **state)
         const char *value;
         const char *wanted;
     } cases[] = {
-        {"plain",            "plain"                              },
-        {"\"\\/",            "\\\"\\\\/"                          },
-        {"\r\n\t\x01\x1f",   "\\u000d\\u000a\\u0009\\u0001\\u001f"},
-        {"\x7f",             "\\u007f"                            },
-        {"\xc3\xa9",         "\xc3\xa9"                           }, /* e with acute */
-        {"\xe2\x82\xac",     "\xe2\x82\xac"                       }, /* euro sign */
-        {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"                   },
-        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"                   }, /* the last character there is */
-        {"\xc2\x85",         "\\u0085"                            }, /* a control character of two bytes */
-        {"\xff",             "\\ufffd"                            },
-        {"\x80",             "\\ufffd"                            },
-        {"\xc3",             "\\ufffd"                            }, /* cut off */
-        {"\xe2\x82",         "\\ufffd\\ufffd"                     },
-        {"\xc3\"",           "\\ufffd\\\""                        }, /* a quote that is no second byte */
-        {"\xc0\xaf",         "\\ufffd\\ufffd"                     }, /* overlong */
-        {"\xe0\x80\xaf",     "\\ufffd\\ufffd\\ufffd"              },
-        {"\xf0\x80\x80\xaf", "\\ufffd\\ufffd\\ufffd\\ufffd"       },
-        {"\xed\xa0\x80",     "\\ufffd\\ufffd\\ufffd"              }, /* a surrogate */
-        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"       }, /* beyond the last */
-        {"\xf5\x80\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"       },
+        {"plain", "plain"},
+        {"\"\\/", "\\\"\\\\/"},
+        {"\r\n\t\x01\x1f", "\\u000d\\u000a\\u0009\\u0001\\u001f"},
+        {"\x7f", "\\u007f"},
+        {"\xc3\xa9", "\xc3\xa9"},         /* e with acute */
+        {"\xe2\x82\xac", "\xe2\x82\xac"}, /* euro sign */
+        {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+        /* the last character there is */
+        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+        /* a control character of two bytes */
+        {"\xc2\x85", "\\u0085"},
+        {"\xff", "\\ufffd"},
+        {"\x80", "\\ufffd"},
+        {"\xc3", "\\ufffd"}, /* cut off */
+        {"\xe2\x82", "\\ufffd\\ufffd"},
+        /* a quote that is no second byte */
+        {"\xc3\"", "\\ufffd\\\""},
+        {"\xc0\xaf", "\\ufffd\\ufffd"}, /* overlong */
+        {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},
+        {"\xf0\x80\x80\xaf", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last */
+        {"\xf5\x80\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
     };
     uvhttp_access_facts_t facts = usual();
     compile("{host}", true);
@@ -190,7 +203,8 @@ static void strings_of_json_are_valid_whatever_comes(void **state)
     assert_string_equal(made(&facts, 0), "\"\\u0000\"\n");
 }
 
-/* An escape is cut off as a whole or not at all, and what follows a long value still stands there. */
+/* An escape is cut off as a whole or not at all, and what follows a long value still stands
+ * there. */
 static void long_values_are_cut_between_characters(void **state)
 {
     (void)state;
@@ -240,7 +254,8 @@ static void what_is_left_of_a_long_value_is_its_beginning(void **state)
                 wanted[0] = '"';
             for (; length + 3 <= sizeof(value); length += 3) {
                 memcpy(value + length, "\nbc", 3);
-                at += (size_t)snprintf(wanted + at, sizeof(wanted) - at, "%sbc", json ? "\\u000a" : "\\x0a");
+                at += (size_t)snprintf(wanted + at, sizeof(wanted) - at, "%sbc",
+                                       json ? "\\u000a" : "\\x0a");
             }
             facts.target = (uvhttp_slice_t){value, length};
             size_t found = strlen(made(&facts, 0));
@@ -258,10 +273,11 @@ static void a_line_never_exceeds_its_size(void **state)
     size_t length = 0;
     memset(value, '\n', sizeof(value));
     uvhttp_slice_t huge = {value, sizeof(value)};
-    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge, huge, huge, huge, 1, {.status = 200}};
+    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge,
+                                   huge, huge, huge, 1,    {.status = 200}};
     for (unsigned i = 0; i < UVH_ACCESS_PIECES; i++)
-        length +=
-            (size_t)snprintf(pattern + length, sizeof(pattern) - length, i % 2 ? "{request}" : "{host}");
+        length += (size_t)snprintf(pattern + length, sizeof(pattern) - length,
+                                   i % 2 ? "{request}" : "{host}");
     for (int json = 0; json <= 1; json++) {
         compile(pattern, json);
         assert_in_range(strlen(made(&facts, 0)), UVH_ACCESS_LINE_SIZE / 2, UVH_ACCESS_LINE_SIZE);
@@ -271,13 +287,14 @@ static void a_line_never_exceeds_its_size(void **state)
 static void extreme_numbers_fit(void **state)
 {
     (void)state;
-    uvhttp_access_facts_t facts = {
-        .outcome = {
-                    .status = 599, .bytes_sent = UINT64_MAX, .duration_us = UINT64_MAX, .unix_ms = INT64_MAX}
-    };
+    uvhttp_access_facts_t facts = {.outcome = {.status = 599,
+                                               .bytes_sent = UINT64_MAX,
+                                               .duration_us = UINT64_MAX,
+                                               .unix_ms = INT64_MAX}};
     compile("{bytes} {duration_us} {duration_ms} {unix_ms} {time} {time_iso}", false);
-    assert_non_null(strstr(made(&facts, 840), "18446744073709551615 18446744073709551615 "
-                                              "18446744073709551.615 9223372036854775807 31/Dec/9999:"));
+    assert_non_null(strstr(made(&facts, 840),
+                           "18446744073709551615 18446744073709551615 "
+                           "18446744073709551.615 9223372036854775807 31/Dec/9999:"));
     facts.outcome.unix_ms = -1;
     assert_non_null(strstr(made(&facts, -720), " 0 31/Dec/1969:12:00:00 -1200 1970-01-01T"));
 }

@@ -1,4 +1,5 @@
-/* The access log as users see it: what is refused, memory that runs out, lines from several threads, and a disk that is full. */
+/* The access log as users see it: what is refused, memory that runs out, lines from several
+ * threads, and a disk that is full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,7 +126,8 @@ static void running_out_of_memory_is_an_error(void **state)
     free(found);
 }
 
-/* Times from 2024 in Paris: summer time began on March 31 at 01:00 UTC and ended on October 27 at 01:00 UTC. */
+/* Times from 2024 in Paris: summer time began on March 31 at 01:00 UTC and ended on October 27 at
+ * 01:00 UTC. */
 static void local_time_has_its_offset(void **state)
 {
     (void)state;
@@ -159,13 +161,11 @@ static void local_time_has_its_offset(void **state)
 static void *write_lines(void *log)
 {
     for (unsigned i = 0; i < LINES; i++) {
-        uvhttp_access_facts_t facts = {
-            .client = text("192.0.2.1"),
-            .method = text("GET"),
-            .target = text("/"),
-            .http_minor = 1,
-            .outcome = {.status = 200, .unix_ms = (int64_t)i * 1000000}
-        };
+        uvhttp_access_facts_t facts = {.client = text("192.0.2.1"),
+                                       .method = text("GET"),
+                                       .target = text("/"),
+                                       .http_minor = 1,
+                                       .outcome = {.status = 200, .unix_ms = (int64_t)i * 1000000}};
         uvhttp_access_log_write(log, &facts);
         if (i % 1000 == 0)
             uvhttp_access_log_reopen(log);
@@ -245,7 +245,8 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
         assert_true(uvhttp_access_log_dropped(log) > 0);
         int reader = open(path, O_RDONLY | O_NONBLOCK);
         assert_true(reader >= 0);
-        /* Piece by piece, the end of the one before kept, since a notice may stand across two of them. */
+        /* Piece by piece, the end of the one before kept, since a notice may stand across two of
+         * them. */
         size_t length = 0;
         while (strstr(found, wanted[json]) == NULL) {
             struct pollfd ready = {.fd = reader, .events = POLLIN};

@@ -1,4 +1,5 @@
-/* Rules by address: the first rule decides, for any rules, as a plain search through the list shows; what is refused on the way in. */
+/* Rules by address: the first rule decides, for any rules, as a plain search through the list
+ * shows; what is refused on the way in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,45 +49,43 @@ static void the_first_rule_decides(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {
-        {"192.168.1.1",     false},
-        {"192.168.1.0/24",  true },
-        {"10.1.0.0/16",     true },
-        {"2001:db8::/32",   true },
+        {"192.168.1.1", false},     {"192.168.1.0/24", true},
+        {"10.1.0.0/16", true},      {"2001:db8::/32", true},
         {"2001:db8:1::/48", false}, /* never reached */
-        {"::ffff:10.2.0.1", true },
-        {"all",             false},
-        {"203.0.113.0/24",  true }, /* never reached */
+        {"::ffff:10.2.0.1", true},  {"all", false},
+        {"203.0.113.0/24", true}, /* never reached */
     };
     static const struct {
         const char *address;
         bool allowed;
     } judged[] = {
-        {"192.168.1.0",                             true },
-        {"192.168.1.1",                             false},
-        {"192.168.1.2",                             true },
-        {"192.168.1.255",                           true },
-        {"192.168.2.0",                             false},
-        {"192.168.0.255",                           false},
-        {"::ffff:192.168.1.1",                      false},
-        {"::ffff:192.168.1.2",                      true },
-        {"::192.168.1.2",                           false},
-        {"10.1.255.255",                            true },
-        {"10.2.0.0",                                false},
-        {"10.2.0.1",                                true },
-        {"2001:db8::",                              true },
-        {"2001:db8:1::1",                           true },
-        {"2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",  true },
-        {"2001:db9::",                              false},
-        {"203.0.113.7",                             false},
-        {"0.0.0.0",                                 false},
-        {"255.255.255.255",                         false},
-        {"::",                                      false},
+        {"192.168.1.0", true},
+        {"192.168.1.1", false},
+        {"192.168.1.2", true},
+        {"192.168.1.255", true},
+        {"192.168.2.0", false},
+        {"192.168.0.255", false},
+        {"::ffff:192.168.1.1", false},
+        {"::ffff:192.168.1.2", true},
+        {"::192.168.1.2", false},
+        {"10.1.255.255", true},
+        {"10.2.0.0", false},
+        {"10.2.0.1", true},
+        {"2001:db8::", true},
+        {"2001:db8:1::1", true},
+        {"2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", true},
+        {"2001:db9::", false},
+        {"203.0.113.7", false},
+        {"0.0.0.0", false},
+        {"255.255.255.255", false},
+        {"::", false},
         {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false},
     };
     uvhttp_address_rules_t *all = made(rules, UVH_COUNT_OF(rules), true);
     for (size_t i = 0; i < UVH_COUNT_OF(judged); i++) {
         if (uvhttp_address_rules_allow(all, judged[i].address) != judged[i].allowed)
-            fail_msg("%s should be %s", judged[i].address, judged[i].allowed ? "allowed" : "refused");
+            fail_msg("%s should be %s", judged[i].address,
+                     judged[i].allowed ? "allowed" : "refused");
     }
     uvhttp_address_rules_free(all);
 }
@@ -95,20 +94,14 @@ static void clients_of_unix_sockets_have_a_rule_of_their_own(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {
-        {"10.0.0.0/8", true },
-        {"unix",       true },
-        {"unix",       false},
-        {"all",        false}
-    };
+        {"10.0.0.0/8", true}, {"unix", true}, {"unix", false}, {"all", false}};
     static const struct {
         size_t first, count;
         bool others, allowed;
     } cases[] = {
-        {0, 4, false, true }, /* the first that holds it */
-        {2, 2, true,  false},
-        {3, 1, true,  false}, /* "all" is everybody */
-        {0, 1, false, false},
-        {0, 1, true,  true },
+        {0, 4, false, true},                       /* the first that holds it */
+        {2, 2, true, false},  {3, 1, true, false}, /* "all" is everybody */
+        {0, 1, false, false}, {0, 1, true, true},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_address_rules_t *all = made(rules + cases[i].first, cases[i].count, cases[i].others);
@@ -121,10 +114,7 @@ static void clients_of_unix_sockets_have_a_rule_of_their_own(void **state)
 static void others_are_refused_unless_they_are_allowed(void **state)
 {
     (void)state;
-    static const uvhttp_address_rule_t rules[] = {
-        {"10.0.0.0/8", true },
-        {"::1",        false}
-    };
+    static const uvhttp_address_rule_t rules[] = {{"10.0.0.0/8", true}, {"::1", false}};
     static const char *const unknown[] = {"", "not an address", "10.0.0.1:80", "[::1]"};
     for (int others = 0; others <= 1; others++) {
         uvhttp_address_rules_t *all = made(rules, 2, others != 0);
@@ -186,7 +176,8 @@ static void random_prefix(char *out, size_t size)
     snprintf(out, size, "%.40s/%u", text, v4 ? bits - 96 : bits);
 }
 
-static bool judged_by_search(const uvhttp_address_rule_t *rules, size_t count, bool others, const char *text)
+static bool judged_by_search(const uvhttp_address_rule_t *rules, size_t count, bool others,
+                             const char *text)
 {
     struct uvh_ip_address address;
     assert_true(uvh_ip_address_parse((uvhttp_slice_t){text, strlen(text)}, &address));
@@ -237,19 +228,18 @@ static void any_rules_judge_like_a_search_through_the_list(void **state)
 static void faulty_rules_are_named(void **state)
 {
     (void)state;
-    static const char *const faulty[] = {"",         "10.0.0.0/33", "10.1.2.3/8",  "::/129",     "10.0.0.0/",
-                                         "10.0.0/8", "All",         "localhost",   " 10.0.0.1",  "10.0.0.1 ",
-                                         "[::1]",    "::1/64",      "10.0.0.0/-1", "10.0.0.0/08"};
+    static const char *const faulty[] = {
+        "",         "10.0.0.0/33", "10.1.2.3/8",  "::/129",     "10.0.0.0/",
+        "10.0.0/8", "All",         "localhost",   " 10.0.0.1",  "10.0.0.1 ",
+        "[::1]",    "::1/64",      "10.0.0.0/-1", "10.0.0.0/08"};
     for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
-        uvhttp_address_rule_t rules[] = {
-            {"all",     true },
-            {faulty[i], false}
-        };
+        uvhttp_address_rule_t rules[] = {{"all", true}, {faulty[i], false}};
         uvhttp_address_rules_config_t config = {
             .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
         uvhttp_address_rules_t *all;
         char message[256], wanted[64];
-        assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
+                         UVHTTP_ECONFIG);
         assert_null(all);
         snprintf(wanted, sizeof(wanted), "rules[1] is \"%s\"; allowed are ", faulty[i]);
         assert_memory_equal(message, wanted, strlen(wanted));
@@ -261,17 +251,21 @@ static void faulty_rules_are_named(void **state)
     assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_EINVAL);
     config.rule_count = 1000001;
     char message[256];
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
+                     UVHTTP_ECONFIG);
     assert_string_equal(message, "rule_count is 1000001; allowed are 0 to 1000000 rules");
     config.rules = NULL;
     assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_EINVAL);
     config = (uvhttp_address_rules_config_t){.rules = &nothing, .allow_others = true};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_string_equal(message, "rules is set and its count is 0");
     config = (uvhttp_address_rules_config_t){.rule_count = 2, .allow_others = true};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_string_equal(message, "rules is NULL and its count is 2");
-    config = (uvhttp_address_rules_config_t){UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", false})};
+    config = (uvhttp_address_rules_config_t){
+        UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", false})};
     assert_int_equal(config.rule_count, 2);
     assert_string_equal(config.rules[1].prefix, "unix");
     assert_int_equal(uvhttp_address_rules_new(&all, NULL, NULL, 0), UVHTTP_EINVAL);
@@ -282,11 +276,9 @@ static void faulty_rules_are_named(void **state)
 static void running_out_of_memory_leaves_nothing(void **state)
 {
     (void)state;
-    static const uvhttp_address_rule_t rules[] = {
-        {"10.0.0.0/8", true},
-        {"::1",        true}
-    };
-    uvhttp_address_rules_config_t config = {.rules = rules, .rule_count = 2, .allocator = &heap.allocator};
+    static const uvhttp_address_rule_t rules[] = {{"10.0.0.0/8", true}, {"::1", true}};
+    uvhttp_address_rules_config_t config = {
+        .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
     size_t n = 0;
     for (int err = UVHTTP_ENOMEM; err != 0;) {
         uvhttp_address_rules_t *all;
@@ -304,9 +296,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_first_rule_decides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(clients_of_unix_sockets_have_a_rule_of_their_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(others_are_refused_unless_they_are_allowed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(any_rules_judge_like_a_search_through_the_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(clients_of_unix_sockets_have_a_rule_of_their_own, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(others_are_refused_unless_they_are_allowed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(any_rules_judge_like_a_search_through_the_list, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(faulty_rules_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(running_out_of_memory_leaves_nothing, set_up, tear_down),
     };

@@ -1,4 +1,5 @@
-/* The arena: alignment, blocks of their own for what is large, recycling, and nothing handed out twice. */
+/* The arena: alignment, blocks of their own for what is large, recycling, and nothing handed out
+ * twice. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -30,7 +31,8 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* The free space lies in the newest block, and the heap has as many blocks as arena and pool know of. */
+/* The free space lies in the newest block, and the heap has as many blocks as arena and pool know
+ * of. */
 static void assert_sane(const struct uvh_arena *arena)
 {
     size_t blocks = 0;
@@ -62,7 +64,8 @@ static void allocations_are_aligned_and_do_not_overlap(void **state)
     struct uvh_arena arena = begin();
     unsigned char *pieces[PIECES];
     for (size_t i = 0; i < PIECES; i++) {
-        pieces[i] = i % 3 == 0 ? (unsigned char *)uvh_arena_text(&arena, i) : uvh_arena_alloc(&arena, i);
+        pieces[i] =
+            i % 3 == 0 ? (unsigned char *)uvh_arena_text(&arena, i) : uvh_arena_alloc(&arena, i);
         assert_non_null(pieces[i]);
         if (i % 3 != 0)
             assert_int_equal((uintptr_t)pieces[i] % alignof(max_align_t), 0);
@@ -209,13 +212,17 @@ static void released_memory_is_poisoned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(allocations_are_aligned_and_do_not_overlap, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(texts_lie_close_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_requests_get_blocks_of_their_own_and_give_them_back, set_up,
+        cmocka_unit_test_setup_teardown(allocations_are_aligned_and_do_not_overlap, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(released_blocks_are_used_again_without_the_heap, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number_of_blocks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(running_out_of_memory_leaves_the_arena_usable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_lie_close_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_requests_get_blocks_of_their_own_and_give_them_back,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(released_blocks_are_used_again_without_the_heap, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number_of_blocks, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(running_out_of_memory_leaves_the_arena_usable, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(sizes_that_cannot_be_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_owner_may_lie_in_its_own_arena, set_up, tear_down),
 #if defined(UVH_ASAN)

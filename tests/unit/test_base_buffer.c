@@ -1,4 +1,5 @@
-/* Buffers by reference count: recycled by the last reference, large ones and those beyond the kept number given back. */
+/* Buffers by reference count: recycled by the last reference, large ones and those beyond the kept
+ * number given back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 && pool.free == NULL && pool.free_count == 0 ? 0 : -1;
 }
 
-/* What lies in the pool has nobody's reference and the pool's size; the heap knows of no other than those and the `out` taken. */
+/* What lies in the pool has nobody's reference and the pool's size; the heap knows of no other than
+ * those and the `out` taken. */
 static void assert_sane(size_t out)
 {
     size_t count = 0;
@@ -170,12 +172,16 @@ static void recycled_data_is_poisoned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_taken_buffer_is_empty_with_one_reference, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_taken_buffer_is_empty_with_one_reference, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(only_the_last_reference_recycles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_larger_one_is_made_on_demand_and_not_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_larger_one_is_made_on_demand_and_not_kept, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fitting_one_is_not_much_larger_than_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_last_one_given_is_the_next_one_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_fitting_one_is_not_much_larger_than_asked_for, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_last_one_given_is_the_next_one_taken, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(running_out_of_memory_is_a_null, set_up, tear_down),
 #if defined(UVH_ASAN)
         cmocka_unit_test_setup_teardown(recycled_data_is_poisoned, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* Growing bytes: never beyond the maximum, one failure sticks, and what was there before a failure stays as it was. */
+/* Growing bytes: never beyond the maximum, one failure sticks, and what was there before a failure
+ * stays as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,9 +141,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(appended_pieces_lie_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_maximum_can_be_reached_but_not_exceeded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_maximum_can_be_reached_but_not_exceeded, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(absurd_lengths_do_not_wrap_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(after_a_failure_nothing_is_appended_any_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(after_a_failure_nothing_is_appended_any_more, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(formats_are_appended_without_their_nul, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

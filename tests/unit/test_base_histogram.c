@@ -1,4 +1,5 @@
-/* The histogram against sorted samples: percentiles within the promised error, merging as recording together, and the edges. */
+/* The histogram against sorted samples: percentiles within the promised error, merging as recording
+ * together, and the edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,8 @@ static uint64_t constant(uint64_t random)
     return 12345;
 }
 
-static uint64_t (*const distributions[])(uint64_t) = {uniform, small, logarithmic, two_humps, constant};
+static uint64_t (*const distributions[])(uint64_t) = {uniform, small, logarithmic, two_humps,
+                                                      constant};
 static const uint64_t millionths[] = {1, 100000, 500000, 900000, 990000, 999000, 999900, 1000000};
 
 static int compare(const void *a, const void *b)
@@ -96,7 +98,8 @@ static void percentiles_are_those_of_the_sorted_samples(void **state)
         assert_true(uvh_histogram_max(&one) == samples[SAMPLES - 1]);
         for (size_t i = 0; i < UVH_COUNT_OF(millionths); i++) {
             uint64_t rank = (SAMPLES * millionths[i] + 999999) / 1000000;
-            assert_near(uvh_histogram_percentile(&one, millionths[i]), samples[rank == 0 ? 0 : rank - 1]);
+            assert_near(uvh_histogram_percentile(&one, millionths[i]),
+                        samples[rank == 0 ? 0 : rank - 1]);
         }
     }
     free(samples);
@@ -176,7 +179,8 @@ static void ranges_have_neither_gap_nor_overlap(void **state)
     for (unsigned bit = 6; bit < UVH_HISTOGRAM_TOP_BIT; bit++)
         assert_true(uvh_histogram_index((uint64_t)1 << bit) ==
                     uvh_histogram_index(((uint64_t)1 << bit) - 1) + 1);
-    assert_true(uvh_histogram_index(((uint64_t)1 << UVH_HISTOGRAM_TOP_BIT) - 1) == UVH_HISTOGRAM_SIZE - 2);
+    assert_true(uvh_histogram_index(((uint64_t)1 << UVH_HISTOGRAM_TOP_BIT) - 1) ==
+                UVH_HISTOGRAM_SIZE - 2);
 }
 
 static void what_is_too_long_is_counted_as_the_maximum(void **state)

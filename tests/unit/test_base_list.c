@@ -23,7 +23,8 @@ static void assert_sane(const struct uvh_list *head, size_t count)
     assert_int_equal(uvh_list_empty(head), count == 0);
 }
 
-static void assert_order(const struct uvh_list *head, const struct uvh_list *nodes, const char *order)
+static void assert_order(const struct uvh_list *head, const struct uvh_list *nodes,
+                         const char *order)
 {
     const struct uvh_list *node = head->next;
     for (; *order != '\0'; order++, node = node->next)

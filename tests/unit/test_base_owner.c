@@ -1,5 +1,5 @@
-/* Objects without locks tell in debug builds when a second thread uses them, unless they were handed
- * over. In other builds nothing is checked, and the owner takes no space. */
+/* Objects without locks tell in debug builds when a second thread uses them, unless they were
+ * handed over. In other builds nothing is checked, and the owner takes no space. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,13 +156,11 @@ static void load_entry(void)
     static const char path[] = "test_base_owner.c";
     struct uvh_file_root root;
     require(uvh_file_root_open(&root, UVHTTP_TESTS_DIR "/unit") == 0);
-    const struct uvh_file_order order = {
-        .allocator = uvh_alloc_default(),
-        .root = &root,
-        .path = path,
-        .key = {path, sizeof(path) - 1},
-        .memory_file_size = 1 << 20
-    };
+    const struct uvh_file_order order = {.allocator = uvh_alloc_default(),
+                                         .root = &root,
+                                         .path = path,
+                                         .key = {path, sizeof(path) - 1},
+                                         .memory_file_size = 1 << 20};
     require(uvh_file_entry_load(&order, &entry) == 0);
     uvh_file_root_close(&root);
 }
@@ -180,7 +178,8 @@ static void entry_unref(void)
 
 static void files_init(void)
 {
-    const struct uvh_file_cache_limits limits = {.entries = 10, .memory = 1 << 20, .descriptors = 10};
+    const struct uvh_file_cache_limits limits = {
+        .entries = 10, .memory = 1 << 20, .descriptors = 10};
     require(uvh_file_cache_init(&files, uvh_alloc_default(), &limits, 1) == 0);
 }
 
@@ -261,7 +260,8 @@ static void run_child(const struct use *use)
     _exit(0);
 }
 
-/* How a process ends in which one thread does the first and another the second: 0, or by SIGABRT. */
+/* How a process ends in which one thread does the first and another the second: 0, or by
+ * SIGABRT. */
 static bool is_aborted(const struct use *use)
 {
     int status;
@@ -280,21 +280,21 @@ static bool is_aborted(const struct use *use)
 static void foreign_thread_is_an_assertion_in_debug_builds(void **state)
 {
     static const struct use uses[] = {
-        {"slab take",     slab_use,   NULL, slab_take    },
-        {"slab give",     slab_use,   NULL, slab_give    },
-        {"arena begin",   arena_use,  NULL, arena_begin  },
-        {"arena alloc",   arena_use,  NULL, arena_alloc  },
-        {"arena text",    arena_use,  NULL, arena_text   },
-        {"arena release", arena_use,  NULL, arena_release},
-        {"buffer take",   buffer_use, NULL, buffer_take  },
-        {"buffer ref",    buffer_use, NULL, buffer_ref   },
-        {"buffer unref",  buffer_use, NULL, buffer_unref },
-        {"entry unref",   entry_use,  NULL, entry_unref  },
-        {"files find",    files_use,  NULL, files_find   },
-        {"files insert",  files_use,  NULL, files_insert },
-        {"files remove",  files_use,  NULL, files_remove },
-        {"absent find",   absent_use, NULL, absent_find  },
-        {"absent put",    absent_use, NULL, absent_put   },
+        {"slab take", slab_use, NULL, slab_take},
+        {"slab give", slab_use, NULL, slab_give},
+        {"arena begin", arena_use, NULL, arena_begin},
+        {"arena alloc", arena_use, NULL, arena_alloc},
+        {"arena text", arena_use, NULL, arena_text},
+        {"arena release", arena_use, NULL, arena_release},
+        {"buffer take", buffer_use, NULL, buffer_take},
+        {"buffer ref", buffer_use, NULL, buffer_ref},
+        {"buffer unref", buffer_use, NULL, buffer_unref},
+        {"entry unref", entry_use, NULL, entry_unref},
+        {"files find", files_use, NULL, files_find},
+        {"files insert", files_use, NULL, files_insert},
+        {"files remove", files_use, NULL, files_remove},
+        {"absent find", absent_use, NULL, absent_find},
+        {"absent put", absent_use, NULL, absent_put},
         {"absent remove", absent_use, NULL, absent_remove},
     };
     (void)state;
@@ -307,16 +307,16 @@ static void foreign_thread_is_an_assertion_in_debug_builds(void **state)
 static void handed_over_object_is_usable(void **state)
 {
     static const struct use uses[] = {
-        {"slab",           slab_use,    slab_hand_over,   slab_give    },
-        {"arena",          arena_use,   arena_hand_over,  arena_release},
-        {"buffer",         buffer_use,  buffer_hand_over, buffer_unref },
-        {"files",          files_use,   files_hand_over,  files_remove },
-        {"new slab",       slab_init,   NULL,             slab_take    },
-        {"new arena",      arena_init,  NULL,             arena_begin  },
-        {"new buffers",    buffer_init, NULL,             buffer_take  },
-        {"new entry",      load_entry,  NULL,             entry_unref  },
-        {"new files",      files_init,  NULL,             files_insert },
-        {"files that end", files_use,   NULL,             files_release},
+        {"slab", slab_use, slab_hand_over, slab_give},
+        {"arena", arena_use, arena_hand_over, arena_release},
+        {"buffer", buffer_use, buffer_hand_over, buffer_unref},
+        {"files", files_use, files_hand_over, files_remove},
+        {"new slab", slab_init, NULL, slab_take},
+        {"new arena", arena_init, NULL, arena_begin},
+        {"new buffers", buffer_init, NULL, buffer_take},
+        {"new entry", load_entry, NULL, entry_unref},
+        {"new files", files_init, NULL, files_insert},
+        {"files that end", files_use, NULL, files_release},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)

@@ -107,8 +107,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(objects_are_zeroed_aligned_and_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(given_objects_are_taken_again_before_the_heap_is_asked, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(given_objects_are_taken_again_before_the_heap_is_asked,
+                                        set_up, tear_down),
 #if defined(UVH_ASAN)
         cmocka_unit_test_setup_teardown(given_objects_are_poisoned, set_up, tear_down),
 #endif

@@ -1,4 +1,5 @@
-/* Entity tags of bodies on a server: which answers get one, what a client gets that knows it, and that a tag is the hash it should be. */
+/* Entity tags of bodies on a server: which answers get one, what a client gets that knows it, and
+ * that a tag is the hash it should be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@
 #include "base/hash.h"
 #include "support/stage.h"
 
-/* XXH3 with 128 bits of nothing and of "hello", from the xxHash project's own program (xxhsum -H2). */
+/* XXH3 with 128 bits of nothing and of "hello", from the xxHash project's own program (xxhsum
+ * -H2). */
 #define EMPTY_TAG "\"99aa06d3014798d86001c324468d497f\""
 #define HELLO_TAG "\"b5e9c1ad071b3e7fc779cfaa5e523818\""
 
@@ -31,7 +33,8 @@ static void count_release(void *arg)
     released++;
 }
 
-static int pull_nothing(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
+static int pull_nothing(uvhttp_response_t *response, char *buffer, size_t size, size_t *length,
+                        void *arg)
 {
     (void)response;
     (void)buffer;
@@ -118,7 +121,8 @@ static int tear_down(void **state)
 static int ask(const char *method, const char *target, const char *field)
 {
     char request[256];
-    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, field);
+    snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target,
+             field);
     raw_client_send_text(&client, request);
     for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
         raw_client_step(&client, 1 << 20);
@@ -214,20 +218,16 @@ static void others_are_left_as_they_are(void **state)
         int status;
         const char *tag;
     } cases[] = {
-        {"GET",  "/?how=own",            200, "W/\"mine\""  },
-        {"GET",  "/?how=prepared",       200, "\"prepared\""},
-        {"GET",  "/?how=no-store",       200, NULL          },
-        {"GET",  "/?how=no-store-later", 200, NULL          },
-        {"GET",  "/?how=created",        201, NULL          },
-        {"GET",  "/?how=large",          200, NULL          },
-        {"GET",  "/?how=file",           200, NULL          },
-        {"GET",  "/?how=pieces",         200, NULL          },
-        {"HEAD", "/?how=empty",          200, NULL          },
-        {"POST", "/",                    200, NULL          },
-        {"GET",  "/nowhere",             404, NULL          },
+        {"GET", "/?how=own", 200, "W/\"mine\""}, {"GET", "/?how=prepared", 200, "\"prepared\""},
+        {"GET", "/?how=no-store", 200, NULL},    {"GET", "/?how=no-store-later", 200, NULL},
+        {"GET", "/?how=created", 201, NULL},     {"GET", "/?how=large", 200, NULL},
+        {"GET", "/?how=file", 200, NULL},        {"GET", "/?how=pieces", 200, NULL},
+        {"HEAD", "/?how=empty", 200, NULL},      {"POST", "/", 200, NULL},
+        {"GET", "/nowhere", 404, NULL},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        assert_int_equal(ask(cases[i].method, cases[i].target, "If-None-Match: *\r\n"), cases[i].status);
+        assert_int_equal(ask(cases[i].method, cases[i].target, "If-None-Match: *\r\n"),
+                         cases[i].status);
         if (cases[i].tag == NULL)
             assert_null(field("ETag"));
         else
@@ -250,8 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_answer_gets_the_hash_of_its_body, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_answer_that_did_not_leave_gives_nothing_to_the_next_one, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_that_did_not_leave_gives_nothing_to_the_next_one,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_has_it_is_not_sent_it_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_condition_that_does_not_hold_is_412, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_are_left_as_they_are, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* Whom an address counts for: prefixes of both kinds, mapped addresses, zones, and what is no address. */
+/* Whom an address counts for: prefixes of both kinds, mapped addresses, zones, and what is no
+ * address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,25 +18,27 @@ static void prefixes_are_cut_where_they_should(void **state)
         unsigned v4_bits, v6_bits;
         const char *prefix;
     } cases[] = {
-        {"192.0.2.129",             32, 64,  "192.0.2.129"            },
-        {"192.0.2.129",             24, 64,  "192.0.2.0"              },
-        {"192.0.2.129",             25, 64,  "192.0.2.128"            },
-        {"192.0.2.129",             1,  64,  "128.0.0.0"              },
-        {"::ffff:192.0.2.129",      32, 64,  "192.0.2.129"            }, /* what a socket for both kinds says */
-        {"::ffff:192.0.2.129",      24, 1,   "192.0.2.0"              },
-        {"2001:db8:1:2:3:4:5:6",    32, 64,  "2001:db8:1:2::"         },
-        {"2001:db8:1:2:3:4:5:6",    32, 48,  "2001:db8:1::"           },
-        {"2001:db8:1:2fff:3:4:5:6", 32, 56,  "2001:db8:1:2f00::"      },
-        {"2001:db8:1:2fff:3:4:5:6", 32, 57,  "2001:db8:1:2f80::"      },
-        {"2001:db8:1:2fff:3:4:5:6", 1,  128, "2001:db8:1:2fff:3:4:5:6"},
-        {"ffff::1",                 32, 1,   "8000::"                 },
-        {"fe80::1:2%eth0",          32, 128, "fe80::1:2"              },
-        {"::1",                     32, 64,  "::"                     },
+        {"192.0.2.129", 32, 64, "192.0.2.129"},
+        {"192.0.2.129", 24, 64, "192.0.2.0"},
+        {"192.0.2.129", 25, 64, "192.0.2.128"},
+        {"192.0.2.129", 1, 64, "128.0.0.0"},
+        /* what a socket for both kinds says */
+        {"::ffff:192.0.2.129", 32, 64, "192.0.2.129"},
+        {"::ffff:192.0.2.129", 24, 1, "192.0.2.0"},
+        {"2001:db8:1:2:3:4:5:6", 32, 64, "2001:db8:1:2::"},
+        {"2001:db8:1:2:3:4:5:6", 32, 48, "2001:db8:1::"},
+        {"2001:db8:1:2fff:3:4:5:6", 32, 56, "2001:db8:1:2f00::"},
+        {"2001:db8:1:2fff:3:4:5:6", 32, 57, "2001:db8:1:2f80::"},
+        {"2001:db8:1:2fff:3:4:5:6", 1, 128, "2001:db8:1:2fff:3:4:5:6"},
+        {"ffff::1", 32, 1, "8000::"},
+        {"fe80::1:2%eth0", 32, 128, "fe80::1:2"},
+        {"::1", 32, 64, "::"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         struct uvh_ip_address prefix;
         char text[UVH_IP_ADDRESS_TEXT_SIZE];
-        assert_true(uvh_client_prefix(cases[i].address, cases[i].v4_bits, cases[i].v6_bits, &prefix));
+        assert_true(
+            uvh_client_prefix(cases[i].address, cases[i].v4_bits, cases[i].v6_bits, &prefix));
         uvh_ip_address_format(&prefix, text);
         assert_string_equal(text, cases[i].prefix);
     }

@@ -18,8 +18,8 @@ static void say_backend(const char *value, char *answer, int size)
 {
     char command[4200];
     const char *emulator = getenv("UVHTTP_TEST_EMULATOR"); /* see tools/try_arm64.sh */
-    int length = snprintf(command, sizeof command, "UVHTTP_PARSER_BACKEND='%s' %s '%s' --say", value,
-                          emulator != NULL ? emulator : "", program);
+    int length = snprintf(command, sizeof command, "UVHTTP_PARSER_BACKEND='%s' %s '%s' --say",
+                          value, emulator != NULL ? emulator : "", program);
     assert_true(length > 0 && (size_t)length < sizeof command);
     FILE *output = popen(command, "r");
     assert_non_null(output);
@@ -65,7 +65,8 @@ static void a_call_chooses(void **state)
     assert_true(uvhttp_parser_use_backend(NULL));
 }
 
-/* Where the tests are built with an emulated one too, it must not be missing among those that they compare, nor ever be the quickest. */
+/* Where the tests are built with an emulated one too, it must not be missing among those that they
+ * compare, nor ever be the quickest. */
 static void neon_is_there_where_it_should_be(void **state)
 {
     (void)state;

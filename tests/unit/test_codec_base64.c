@@ -36,15 +36,13 @@ static void check_both_ways(const char *bytes, const char *text, enum uvh_base64
 static void vectors_of_the_rfc(void **state)
 {
     (void)state;
-    static const char *const rows[][2] = {
-        {"",       ""        },
-        {"f",      "Zg=="    },
-        {"fo",     "Zm8="    },
-        {"foo",    "Zm9v"    },
-        {"foob",   "Zm9vYg=="},
-        {"fooba",  "Zm9vYmE="},
-        {"foobar", "Zm9vYmFy"}
-    };
+    static const char *const rows[][2] = {{"", ""},
+                                          {"f", "Zg=="},
+                                          {"fo", "Zm8="},
+                                          {"foo", "Zm9v"},
+                                          {"foob", "Zm9vYg=="},
+                                          {"fooba", "Zm9vYmE="},
+                                          {"foobar", "Zm9vYmFy"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char unpadded[16];
         snprintf(unpadded, sizeof unpadded, "%.*s", (int)strcspn(rows[i][1], "="), rows[i][1]);
@@ -59,11 +57,13 @@ static void vectors_of_the_rfc(void **state)
 static void what_is_refused(void **state)
 {
     (void)state;
-    static const char *const standard[] = {
-        "A===",   "AAAAA===", "Z",          "Zg",           "Zg=",      "Zg===",    "Zm9",
-        "=",      "==",       "====",       "Z===",         "Zg==Zg==", "Zg=a",     "=Zg=",
-        "Zm9v\n", " Zm9",     "Zm 9",       "Zm9-",         "Zm9_",     "Zm9\xff",  "Zh==",
-        "Zm9=",   "Zm9v=",    "Zm9vZg==\n", "Zg==\n\n\n\n", "Zm9vY===", "Zm9v====", "Zm9v*m9v"};
+    static const char *const standard[] = {"A===",         "AAAAA===", "Z",        "Zg",
+                                           "Zg=",          "Zg===",    "Zm9",      "=",
+                                           "==",           "====",     "Z===",     "Zg==Zg==",
+                                           "Zg=a",         "=Zg=",     "Zm9v\n",   " Zm9",
+                                           "Zm 9",         "Zm9-",     "Zm9_",     "Zm9\xff",
+                                           "Zh==",         "Zm9=",     "Zm9v=",    "Zm9vZg==\n",
+                                           "Zg==\n\n\n\n", "Zm9vY===", "Zm9v====", "Zm9v*m9v"};
     static const char *const url[] = {"A",   "AAAAA", "Z",    "Zg==",  "Zm8=", "Zh",
                                       "Zm9", "Zm9+",  "Zm9/", "Zm9vY", "Zm 9", "Zm9v="};
     char out[64];
@@ -88,8 +88,8 @@ static void one_text_for_all_bytes(void **state)
             char out[5];
             for (size_t i = 0, n = number; i < sizeof text; i++, n /= LETTERS)
                 text[i] = letters[n % LETTERS];
-            ptrdiff_t length =
-                uvh_base64_decode((uvhttp_slice_t){text, sizeof text}, (enum uvh_base64_form)form, out);
+            ptrdiff_t length = uvh_base64_decode((uvhttp_slice_t){text, sizeof text},
+                                                 (enum uvh_base64_form)form, out);
             if (length < 0)
                 continue;
             char again[4];

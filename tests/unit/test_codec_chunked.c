@@ -1,4 +1,5 @@
-/* The chunked decoder with random messages in random pieces, passing through and in place. The rules themselves are in tests/vectors. */
+/* The chunked decoder with random messages in random pieces, passing through and in place. The
+ * rules themselves are in tests/vectors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static void put(struct message *message, const char *bytes, size_t size)
 
 static void make_message(struct message *message)
 {
-    static const char *const extensions[] = {"", "", "", ";a", ";a=b", ";a=\"b;\\\"c\"", " ; a = b"};
+    static const char *const extensions[] = {"",        "", "", ";a", ";a=b", ";a=\"b;\\\"c\"",
+                                             " ; a = b"};
     size_t chunks = random_below(MOST_CHUNKS);
     message->body_size = message->wire_size = 0;
     for (size_t i = 0; i <= chunks; i++) {
@@ -108,7 +110,8 @@ static void decoding_in_place(void **state)
         size_t behind = round % 3 == 0 ? 5 : 0; /* the trailer section, say */
         put(&message, "\r\nabc", behind);
         while (result == UVHTTP_PARSE_MORE) {
-            size_t size = round & 1 ? message.wire_size - used : 1 + random_below(message.wire_size - used);
+            size_t size =
+                round & 1 ? message.wire_size - used : 1 + random_below(message.wire_size - used);
             char *received = malloc(size);
             assert_non_null(received);
             memcpy(received, message.wire + used, size);
@@ -119,7 +122,8 @@ static void decoding_in_place(void **state)
             if (result == UVHTTP_PARSE_MORE)
                 assert_int_equal(consumed, size);
             else /* what follows the body is left alone */
-                assert_memory_equal(received + consumed, message.wire + used + consumed, size - consumed);
+                assert_memory_equal(received + consumed, message.wire + used + consumed,
+                                    size - consumed);
             memcpy(body + body_size, received, kept);
             body_size += kept;
             used += consumed;
@@ -132,7 +136,8 @@ static void decoding_in_place(void **state)
     }
 }
 
-/* What was correct before the mistake is there, and the mistake is found where it is, though a plain chunk line follows. */
+/* What was correct before the mistake is there, and the mistake is found where it is, though a
+ * plain chunk line follows. */
 static void decoding_in_place_refuses(void **state)
 {
     (void)state;
@@ -141,18 +146,16 @@ static void decoding_in_place_refuses(void **state)
         size_t consumed;
         const char *body;
         uvhttp_reason_t reason;
-    } rows[] = {
-        {"2\r\nab\r\n1\r\ncX\r\n", 11, "abc", UVHTTP_REASON_CHUNK_END      },
-        {"1\r\naX\n1\r\nb\r\n",    4,  "a",   UVHTTP_REASON_CHUNK_END      },
-        {"1\r\na\n\n1\r\nb\r\n",   4,  "a",   UVHTTP_REASON_CHUNK_END      },
-        {"1\r\na\rX1\r\nb\r\n",    5,  "a",   UVHTTP_REASON_CHUNK_END      },
-        {"1\r\na\r\r1\r\nb\r\n",   5,  "a",   UVHTTP_REASON_CHUNK_END      },
-        {"1\r\na\r\n\r\nb\r\n",    6,  "a",   UVHTTP_REASON_CHUNK_SIZE     },
-        {"1\r\na\r\n1\nb\r\n",     7,  "a",   UVHTTP_REASON_LINE_END       },
-        {"1\r\na\r\n1\rb\r\n",     8,  "a",   UVHTTP_REASON_LINE_END       },
-        {"1\r\na\r\n1X\nb\r\n",    7,  "a",   UVHTTP_REASON_CHUNK_SIZE     },
-        {"1\r\na\r\n1;\r\nb\r\n",  8,  "a",   UVHTTP_REASON_CHUNK_EXTENSION}
-    };
+    } rows[] = {{"2\r\nab\r\n1\r\ncX\r\n", 11, "abc", UVHTTP_REASON_CHUNK_END},
+                {"1\r\naX\n1\r\nb\r\n", 4, "a", UVHTTP_REASON_CHUNK_END},
+                {"1\r\na\n\n1\r\nb\r\n", 4, "a", UVHTTP_REASON_CHUNK_END},
+                {"1\r\na\rX1\r\nb\r\n", 5, "a", UVHTTP_REASON_CHUNK_END},
+                {"1\r\na\r\r1\r\nb\r\n", 5, "a", UVHTTP_REASON_CHUNK_END},
+                {"1\r\na\r\n\r\nb\r\n", 6, "a", UVHTTP_REASON_CHUNK_SIZE},
+                {"1\r\na\r\n1\nb\r\n", 7, "a", UVHTTP_REASON_LINE_END},
+                {"1\r\na\r\n1\rb\r\n", 8, "a", UVHTTP_REASON_LINE_END},
+                {"1\r\na\r\n1X\nb\r\n", 7, "a", UVHTTP_REASON_CHUNK_SIZE},
+                {"1\r\na\r\n1;\r\nb\r\n", 8, "a", UVHTTP_REASON_CHUNK_EXTENSION}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uvhttp_chunked_t decoder;
         size_t consumed;
@@ -160,8 +163,9 @@ static void decoding_in_place_refuses(void **state)
         char data[32];
         snprintf(data, sizeof data, "%s", rows[i].data);
         uvhttp_chunked_init(&decoder, 32);
-        assert_int_equal(uvhttp_chunked_decode_in_place(&decoder, data, strlen(data), &consumed, &body),
-                         UVHTTP_PARSE_BAD);
+        assert_int_equal(
+            uvhttp_chunked_decode_in_place(&decoder, data, strlen(data), &consumed, &body),
+            UVHTTP_PARSE_BAD);
         assert_int_equal(consumed, rows[i].consumed);
         assert_int_equal(body, strlen(rows[i].body));
         assert_memory_equal(data, rows[i].body, body);
@@ -169,8 +173,8 @@ static void decoding_in_place_refuses(void **state)
     }
 }
 
-/* Lines that the short cut must leave to the state machine, and those it takes: the same outcome whole and byte by byte, from memory of exactly
- * that size. */
+/* Lines that the short cut must leave to the state machine, and those it takes: the same outcome
+ * whole and byte by byte, from memory of exactly that size. */
 static void lines_whole_and_byte_by_byte(void **state)
 {
     (void)state;
@@ -203,8 +207,9 @@ static void lines_whole_and_byte_by_byte(void **state)
                 bytes_used += used;
                 bytes_body += piece.length;
             }
-            assert_int_equal(uvhttp_chunked_decode_in_place(&whole, copy, length, &whole_used, &whole_body),
-                             expected);
+            assert_int_equal(
+                uvhttp_chunked_decode_in_place(&whole, copy, length, &whole_used, &whole_body),
+                expected);
             assert_int_equal(whole_used, bytes_used);
             assert_int_equal(whole_body, bytes_body);
             assert_int_equal(whole.reason, bytes.reason);
@@ -222,12 +227,10 @@ static void the_largest_sizes(void **state)
     static const struct {
         const char *line;
         uint64_t remaining;
-    } rows[] = {
-        {"ffffffffffffffff\r\n",  UINT64_MAX},
-        {"0000000000000001\r\n",  1         },
-        {"00000000000000001\r\n", 0         },
-        {"10000000000000000\r\n", 0         }
-    };
+    } rows[] = {{"ffffffffffffffff\r\n", UINT64_MAX},
+                {"0000000000000001\r\n", 1},
+                {"00000000000000001\r\n", 0},
+                {"10000000000000000\r\n", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uvhttp_chunked_t decoder;
         size_t consumed;
@@ -252,13 +255,15 @@ static void the_end_is_final(void **state)
     size_t consumed;
     uvhttp_slice_t piece;
     uvhttp_chunked_init(&decoder, 32);
-    assert_int_equal(uvhttp_chunked_decode(&decoder, "0\r\nX", 4, &consumed, &piece), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_chunked_decode(&decoder, "0\r\nX", 4, &consumed, &piece),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(consumed, 3);
     assert_int_equal(uvhttp_chunked_decode(&decoder, "X", 1, &consumed, &piece), UVHTTP_PARSE_DONE);
     assert_int_equal(consumed, 0);
     uvhttp_chunked_init(&decoder, 32);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(uvhttp_chunked_decode(&decoder, "x\r\n", 3, &consumed, &piece), UVHTTP_PARSE_BAD);
+        assert_int_equal(uvhttp_chunked_decode(&decoder, "x\r\n", 3, &consumed, &piece),
+                         UVHTTP_PARSE_BAD);
         assert_int_equal(consumed, 0);
         assert_int_equal(decoder.reason, UVHTTP_REASON_CHUNK_SIZE);
     }
@@ -271,7 +276,8 @@ static void no_bytes_are_no_progress(void **state)
     size_t consumed = 9;
     uvhttp_slice_t piece;
     uvhttp_chunked_init(&decoder, 32);
-    assert_int_equal(uvhttp_chunked_decode(&decoder, NULL, 0, &consumed, &piece), UVHTTP_PARSE_MORE);
+    assert_int_equal(uvhttp_chunked_decode(&decoder, NULL, 0, &consumed, &piece),
+                     UVHTTP_PARSE_MORE);
     assert_int_equal(consumed, 0);
     assert_int_equal(piece.length, 0);
 }
@@ -279,9 +285,12 @@ static void no_bytes_are_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_encoded_comes_back), cmocka_unit_test(decoding_in_place),
-        cmocka_unit_test(decoding_in_place_refuses),   cmocka_unit_test(lines_whole_and_byte_by_byte),
-        cmocka_unit_test(the_largest_sizes),           cmocka_unit_test(the_end_is_final),
+        cmocka_unit_test(what_was_encoded_comes_back),
+        cmocka_unit_test(decoding_in_place),
+        cmocka_unit_test(decoding_in_place_refuses),
+        cmocka_unit_test(lines_whole_and_byte_by_byte),
+        cmocka_unit_test(the_largest_sizes),
+        cmocka_unit_test(the_end_is_final),
         cmocka_unit_test(no_bytes_are_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Content codings: names, and which one is chosen, by RFC 9110 section 12.5.3 and by what browsers send; always as content negotiation chooses. */
+/* Content codings: names, and which one is chosen, by RFC 9110 section 12.5.3 and by what browsers
+ * send; always as content negotiation chooses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,51 +54,51 @@ static const struct row {
     const char *chosen;
     bool refused; /* even identity */
 } rows[] = {
-  /* The examples of section 12.5.3. */
-    {"compress, gzip",                     UVH_CODING_ALL, "gzip",     false},
-    {"",                                   UVH_CODING_ALL, "identity", false},
-    {"*",                                  UVH_CODING_ALL, "br",       false},
-    {"compress;q=0.5, gzip;q=1.0",         UVH_CODING_ALL, "gzip",     false},
-    {"gzip;q=1.0, identity; q=0.5, *;q=0", UVH_CODING_ALL, "gzip",     false},
- /* Without the field nothing is coded: those who send none mostly can undo nothing. */
-    {NULL,                                 UVH_CODING_ALL, "identity", false},
- /* Browsers. */
-    {"gzip, deflate, br, zstd",            UVH_CODING_ALL, "br",       false},
-    {"gzip, deflate, br, zstd",            GZIP | ZSTD,    "zstd",     false},
-    {"gzip, deflate, br, zstd",            GZIP,           "gzip",     false},
-    {"gzip, deflate, br, zstd",            0,              "identity", false},
-    {"gzip, deflate, br",                  UVH_CODING_ALL, "br",       false},
-    {"gzip, deflate, br",                  GZIP | ZSTD,    "gzip",     false},
-    {"gzip, deflate",                      UVH_CODING_ALL, "gzip",     false},
-    {"gzip, deflate",                      BR | ZSTD,      "identity", false},
-    {"gzip",                               UVH_CODING_ALL, "gzip",     false},
-    {"identity",                           UVH_CODING_ALL, "identity", false},
-    {"gzip,deflate,br",                    UVH_CODING_ALL, "br",       false},
- /* Ours only decides between what the client likes equally. */
-    {"gzip, br;q=0.9, zstd;q=0.8",         UVH_CODING_ALL, "gzip",     false},
-    {"gzip;q=0.8, br;q=0.8, zstd;q=0.9",   UVH_CODING_ALL, "zstd",     false},
-    {"gzip;q=0.001",                       UVH_CODING_ALL, "gzip",     false},
-    {"gzip;q=0.5, identity",               UVH_CODING_ALL, "identity", false},
-    {"gzip;q=0.5, identity;q=0.5",         UVH_CODING_ALL, "gzip",     false},
-    {"GZip;Q=1",                           UVH_CODING_ALL, "gzip",     false},
-    {"x-gzip",                             UVH_CODING_ALL, "gzip",     false},
-    {"br;q=0, *",                          UVH_CODING_ALL, "zstd",     false},
-    {"br;q=0",                             UVH_CODING_ALL, "identity", false},
-    {"deflate, snappy",                    UVH_CODING_ALL, "identity", false},
-    {"*;q=0.1, gzip;q=0.5",                UVH_CODING_ALL, "gzip",     false},
- /* identity can be refused. */
-    {"identity;q=0",                       UVH_CODING_ALL, "identity", true },
-    {"*;q=0",                              UVH_CODING_ALL, "identity", true },
-    {"*;q=0, gzip",                        UVH_CODING_ALL, "gzip",     false},
-    {"*;q=0, gzip",                        BR,             "identity", true },
-    {"gzip, identity;q=0",                 BR | GZIP,      "gzip",     false},
-    {"*;q=0, identity",                    UVH_CODING_ALL, "identity", false},
-    {"identity;q=0, *",                    UVH_CODING_ALL, "br",       false},
- /* What is malformed does not count. */
-    {"gzip;q=2, br;q=x, zstd;q=0.5",       UVH_CODING_ALL, "zstd",     false},
-    {"gzip;level=9",                       UVH_CODING_ALL, "identity", false},
-    {"gz ip, , ;q=1,,br",                  UVH_CODING_ALL, "br",       false},
-    {"gzip;q=0, gzip",                     UVH_CODING_ALL, "identity", false},
+    /* The examples of section 12.5.3. */
+    {"compress, gzip", UVH_CODING_ALL, "gzip", false},
+    {"", UVH_CODING_ALL, "identity", false},
+    {"*", UVH_CODING_ALL, "br", false},
+    {"compress;q=0.5, gzip;q=1.0", UVH_CODING_ALL, "gzip", false},
+    {"gzip;q=1.0, identity; q=0.5, *;q=0", UVH_CODING_ALL, "gzip", false},
+    /* Without the field nothing is coded: those who send none mostly can undo nothing. */
+    {NULL, UVH_CODING_ALL, "identity", false},
+    /* Browsers. */
+    {"gzip, deflate, br, zstd", UVH_CODING_ALL, "br", false},
+    {"gzip, deflate, br, zstd", GZIP | ZSTD, "zstd", false},
+    {"gzip, deflate, br, zstd", GZIP, "gzip", false},
+    {"gzip, deflate, br, zstd", 0, "identity", false},
+    {"gzip, deflate, br", UVH_CODING_ALL, "br", false},
+    {"gzip, deflate, br", GZIP | ZSTD, "gzip", false},
+    {"gzip, deflate", UVH_CODING_ALL, "gzip", false},
+    {"gzip, deflate", BR | ZSTD, "identity", false},
+    {"gzip", UVH_CODING_ALL, "gzip", false},
+    {"identity", UVH_CODING_ALL, "identity", false},
+    {"gzip,deflate,br", UVH_CODING_ALL, "br", false},
+    /* Ours only decides between what the client likes equally. */
+    {"gzip, br;q=0.9, zstd;q=0.8", UVH_CODING_ALL, "gzip", false},
+    {"gzip;q=0.8, br;q=0.8, zstd;q=0.9", UVH_CODING_ALL, "zstd", false},
+    {"gzip;q=0.001", UVH_CODING_ALL, "gzip", false},
+    {"gzip;q=0.5, identity", UVH_CODING_ALL, "identity", false},
+    {"gzip;q=0.5, identity;q=0.5", UVH_CODING_ALL, "gzip", false},
+    {"GZip;Q=1", UVH_CODING_ALL, "gzip", false},
+    {"x-gzip", UVH_CODING_ALL, "gzip", false},
+    {"br;q=0, *", UVH_CODING_ALL, "zstd", false},
+    {"br;q=0", UVH_CODING_ALL, "identity", false},
+    {"deflate, snappy", UVH_CODING_ALL, "identity", false},
+    {"*;q=0.1, gzip;q=0.5", UVH_CODING_ALL, "gzip", false},
+    /* identity can be refused. */
+    {"identity;q=0", UVH_CODING_ALL, "identity", true},
+    {"*;q=0", UVH_CODING_ALL, "identity", true},
+    {"*;q=0, gzip", UVH_CODING_ALL, "gzip", false},
+    {"*;q=0, gzip", BR, "identity", true},
+    {"gzip, identity;q=0", BR | GZIP, "gzip", false},
+    {"*;q=0, identity", UVH_CODING_ALL, "identity", false},
+    {"identity;q=0, *", UVH_CODING_ALL, "br", false},
+    /* What is malformed does not count. */
+    {"gzip;q=2, br;q=x, zstd;q=0.5", UVH_CODING_ALL, "zstd", false},
+    {"gzip;level=9", UVH_CODING_ALL, "identity", false},
+    {"gz ip, , ;q=1,,br", UVH_CODING_ALL, "br", false},
+    {"gzip;q=0, gzip", UVH_CODING_ALL, "identity", false},
 };
 
 static void the_one_that_suits_best(void **state)
@@ -105,10 +106,12 @@ static void the_one_that_suits_best(void **state)
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         bool acceptable;
-        enum uvh_coding chosen = uvh_coding_of_field(field(rows[i].field), rows[i].available, &acceptable);
+        enum uvh_coding chosen =
+            uvh_coding_of_field(field(rows[i].field), rows[i].available, &acceptable);
         if (strcmp(uvh_coding_name(chosen), rows[i].chosen) != 0 || acceptable == rows[i].refused)
             fail_msg("'%s' of %#x: %s", rows[i].field, rows[i].available, uvh_coding_name(chosen));
-        assert_int_equal(uvh_coding_of_field(field(rows[i].field), rows[i].available, NULL), chosen);
+        assert_int_equal(uvh_coding_of_field(field(rows[i].field), rows[i].available, NULL),
+                         chosen);
     }
 }
 

@@ -1,12 +1,14 @@
-/* The parser beside the slow reference parser of tests/reference: random and damaged messages, parsed on every back end, whole, growing, and
- * from pieces, have to give what the reference parser gives, down to the reason and its offset.
+/* The parser beside the slow reference parser of tests/reference: random and damaged messages,
+ * parsed on every back end, whole, growing, and from pieces, have to give what the reference parser
+ * gives, down to the reason and its offset.
  *
- * As a test it compares a fixed number of messages, always the same ones. By hand, any number of new ones:
+ * As a test it compares a fixed number of messages, always the same ones. By hand, any number of
+ * new ones:
  *
  *     test_codec_compare COUNT [SEED [FIRST]]       or ./dev fuzz compare COUNT [SEED [FIRST]]
  *
- * SEED is printed; with it and the number of a message as FIRST, and 1 as COUNT, that message is made again. The rules one by one are
- * in tests/vectors. */
+ * SEED is printed; with it and the number of a message as FIRST, and 1 as COUNT, that message is
+ * made again. The rules one by one are in tests/vectors. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +39,8 @@ enum { MOST_PIECES = 4, MOST_REPORTS = 5, LONGEST_TEXT = 1024 };
 
 enum kind { REQUEST, RESPONSE, TRAILERS, CHUNKED, TEXT, KINDS };
 
-static const char *const kind_names[KINDS] = {"requests", "responses", "trailers", "chunked bodies", "texts"};
+static const char *const kind_names[KINDS] = {"requests", "responses", "trailers", "chunked bodies",
+                                              "texts"};
 
 /* A head or trailer section with what has to come out. */
 struct subject {
@@ -46,7 +49,8 @@ struct subject {
     uvhttp_head_limits_t limits;
     uint16_t capacity; /* 0: the fields of the head itself */
     uvhttp_method_t request_method;
-    size_t decided; /* so many bytes are enough for the verdict, and no fewer; SIZE_MAX: not known */
+    /* so many bytes are enough for the verdict, and no fewer; SIZE_MAX: not known */
+    size_t decided;
     struct reference_head head;
     struct reference_framing framing;
 };
@@ -78,12 +82,13 @@ static void print_bytes(const char *bytes, size_t length)
 }
 
 /* The difference, if there is one, with all that is needed to see it again. */
-static void report(enum kind kind, const char *how, const char *difference, const struct message *message)
+static void report(enum kind kind, const char *how, const char *difference,
+                   const struct message *message)
 {
     if (difference == NULL || run.failures++ >= MOST_REPORTS)
         return;
-    printf("%s: %s differs, %s, back end %s; seed %" PRIu64 ", message %" PRIu64 ":\n", kind_names[kind],
-           difference, how, uvhttp_parser_backend(), run.seed, run.index);
+    printf("%s: %s differs, %s, back end %s; seed %" PRIu64 ", message %" PRIu64 ":\n",
+           kind_names[kind], difference, how, uvhttp_parser_backend(), run.seed, run.index);
     print_bytes(message->bytes, message->length);
 }
 
@@ -123,26 +128,31 @@ static void check(const struct subject *subject, const char *how, uvhttp_parse_r
         return;
     uvhttp_framing_t framing;
     memset(&framing, 0xa5, sizeof framing);
-    uvhttp_reason_t reason = subject->kind == REQUEST
-                                 ? uvhttp_request_framing(&head, &framing)
-                                 : uvhttp_response_framing(&head, subject->request_method, &framing);
-    report(subject->kind, how,
-           compare_framing(&framing, reason, head.base, &subject->framing, message->bytes, head.size),
-           message);
+    uvhttp_reason_t reason =
+        subject->kind == REQUEST
+            ? uvhttp_request_framing(&head, &framing)
+            : uvhttp_response_framing(&head, subject->request_method, &framing);
+    report(
+        subject->kind, how,
+        compare_framing(&framing, reason, head.base, &subject->framing, message->bytes, head.size),
+        message);
 }
 
 static void check_whole(const struct subject *subject)
 {
     const struct message *message = subject->message;
     begin(subject);
-    check(subject, "whole before a protected page",
-          parse(subject, guarded_place(&areas[0], message->bytes, message->length), message->length));
+    check(
+        subject, "whole before a protected page",
+        parse(subject, guarded_place(&areas[0], message->bytes, message->length), message->length));
     begin(subject);
     check(subject, "whole behind a protected page",
-          parse(subject, guarded_place_front(&areas[0], message->bytes, message->length), message->length));
+          parse(subject, guarded_place_front(&areas[0], message->bytes, message->length),
+                message->length));
 }
 
-/* More and more of it, from one byte at a time to all but one at once. A verdict comes as soon as it can be known. */
+/* More and more of it, from one byte at a time to all but one at once. A verdict comes as soon as
+ * it can be known. */
 static void check_grown(const struct subject *subject)
 {
     struct message *message = subject->message;
@@ -178,7 +188,8 @@ static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t 
     return number;
 }
 
-/* In pieces, cut anew at each call; the memory they are gathered in is no larger than it has to be. */
+/* In pieces, cut anew at each call; the memory they are gathered in is no larger than it has to
+ * be. */
 static void check_pieces(const struct subject *subject)
 {
     struct message *message = subject->message;
@@ -190,9 +201,11 @@ static void check_pieces(const struct subject *subject)
     for (;;) {
         uvhttp_slice_t pieces[MOST_PIECES];
         size_t number = cut_pieces(message, at_hand, pieces);
-        result = subject->kind == REQUEST
-                     ? uvhttp_request_head_parse_pieces(&head, pieces, number, gather, &subject->limits)
-                     : uvhttp_response_head_parse_pieces(&head, pieces, number, gather, &subject->limits);
+        result =
+            subject->kind == REQUEST
+                ? uvhttp_request_head_parse_pieces(&head, pieces, number, gather, &subject->limits)
+                : uvhttp_response_head_parse_pieces(&head, pieces, number, gather,
+                                                    &subject->limits);
         if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
             break;
         at_hand += 1 + message_below(message, message->length - at_hand);
@@ -217,8 +230,8 @@ static void choose_limits(struct subject *subject)
 static void expect(const struct subject *subject, struct reference_head *expected, size_t length)
 {
     static void (*const parsers[])(struct reference_head *, const char *, size_t,
-                                   const uvhttp_head_limits_t *,
-                                   size_t) = {reference_request, reference_response, reference_trailers};
+                                   const uvhttp_head_limits_t *, size_t) = {
+        reference_request, reference_response, reference_trailers};
     size_t capacity = subject->capacity > 0 ? subject->capacity : UVHTTP_HEAD_INLINE_FIELDS;
     parsers[subject->kind](expected, subject->message->bytes, length, &subject->limits, capacity);
 }
@@ -245,8 +258,9 @@ static void expect_decided(struct subject *subject)
 
 static void compare_heads(struct subject *subject)
 {
-    static const uvhttp_method_t methods[] = {UVHTTP_METHOD_GET,  UVHTTP_METHOD_GET,     UVHTTP_METHOD_POST,
-                                              UVHTTP_METHOD_HEAD, UVHTTP_METHOD_CONNECT, UVHTTP_METHOD_OTHER};
+    static const uvhttp_method_t methods[] = {UVHTTP_METHOD_GET,     UVHTTP_METHOD_GET,
+                                              UVHTTP_METHOD_POST,    UVHTTP_METHOD_HEAD,
+                                              UVHTTP_METHOD_CONNECT, UVHTTP_METHOD_OTHER};
     const struct message *message = subject->message;
     struct reference_head *expected = &subject->head;
     choose_limits(subject);
@@ -258,7 +272,8 @@ static void compare_heads(struct subject *subject)
         if (subject->kind == REQUEST)
             reference_request_framing(expected, message->bytes, &subject->framing);
         else
-            reference_response_framing(expected, message->bytes, subject->request_method, &subject->framing);
+            reference_response_framing(expected, message->bytes, subject->request_method,
+                                       &subject->framing);
         run.reasons[subject->framing.reason]++;
     }
     for (size_t at = 0; backends_next(&at);) {
@@ -270,8 +285,9 @@ static void compare_heads(struct subject *subject)
 }
 
 /* What a decoder gave beside what it should have given. */
-static const char *chunked_difference(const struct reference_chunked *expected, uvhttp_parse_result_t result,
-                                      unsigned reason, size_t consumed, const char *data, size_t length)
+static const char *chunked_difference(const struct reference_chunked *expected,
+                                      uvhttp_parse_result_t result, unsigned reason,
+                                      size_t consumed, const char *data, size_t length)
 {
     if (result != expected->result)
         return "the result";
@@ -356,8 +372,8 @@ static const char *path_difference(uvhttp_slice_t raw)
     bool none = reason == UVHTTP_REASON_NONE;
     if (none && !same((uvhttp_slice_t){ours, our_length}, (uvhttp_slice_t){expected, length}))
         return "the path";
-    bool normal =
-        none && same(raw, (uvhttp_slice_t){expected, length}) && memchr(raw.base, '%', raw.length) == NULL;
+    bool normal = none && same(raw, (uvhttp_slice_t){expected, length}) &&
+                  memchr(raw.base, '%', raw.length) == NULL;
     if (raw.length > 0 && raw.base[0] == '/' && uvhttp_path_is_normal(raw) != normal)
         return "that the path is normal";
     return NULL;
@@ -381,7 +397,8 @@ static const char *percent_difference(uvhttp_slice_t text, bool plus)
             return "a decoded piece";
         done += piece.length;
     }
-    if (more < 0 ? length >= 0 || rest.base != text.base + bad : length < 0 || done != (size_t)length)
+    if (more < 0 ? length >= 0 || rest.base != text.base + bad
+                 : length < 0 || done != (size_t)length)
         return "the end of the decoded pieces";
     return NULL;
 }
@@ -447,7 +464,8 @@ static void compare_text(struct message *message)
 {
     if (message->length > LONGEST_TEXT)
         message->length = LONGEST_TEXT;
-    uvhttp_slice_t text = {guarded_place(&areas[0], message->bytes, message->length), message->length};
+    uvhttp_slice_t text = {guarded_place(&areas[0], message->bytes, message->length),
+                           message->length};
     report(TEXT, "as a path", path_difference(text), message);
     report(TEXT, "decoded", percent_difference(text, false), message);
     report(TEXT, "decoded with '+'", percent_difference(text, true), message);
@@ -459,9 +477,9 @@ static void compare_text(struct message *message)
 
 static void make(struct message *message, enum kind kind)
 {
-    static void (*const makers[KINDS])(struct message *) = {message_make_request, message_make_response,
-                                                            message_make_trailers, message_make_chunked,
-                                                            message_make_text};
+    static void (*const makers[KINDS])(struct message *) = {
+        message_make_request, message_make_response, message_make_trailers, message_make_chunked,
+        message_make_text};
     message->length = 0;
     makers[kind](message);
 }
@@ -511,7 +529,8 @@ static void random_messages(void **state)
     (void)state;
     compare_many(42, 0, TEST_MESSAGES);
     assert_int_equal(run.failures, 0);
-    /* A comparison proves something about what it meets: accepted, incomplete and refused ones of each kind, for every reason. */
+    /* A comparison proves something about what it meets: accepted, incomplete and refused ones of
+     * each kind, for every reason. */
     for (int kind = 0; kind < KINDS; kind++) {
         assert_true(run.results[kind][UVHTTP_PARSE_DONE] > TEST_MESSAGES / 100);
         assert_true(run.results[kind][UVHTTP_PARSE_BAD] > TEST_MESSAGES / 1000);
@@ -530,10 +549,11 @@ static void print_summary(void)
 {
     for (int kind = 0; kind < KINDS; kind++)
         printf("%-15s %10" PRIu64 " accepted %10" PRIu64 " incomplete %10" PRIu64 " refused\n",
-               kind_names[kind], run.results[kind][UVHTTP_PARSE_DONE], run.results[kind][UVHTTP_PARSE_MORE],
-               run.results[kind][UVHTTP_PARSE_BAD]);
+               kind_names[kind], run.results[kind][UVHTTP_PARSE_DONE],
+               run.results[kind][UVHTTP_PARSE_MORE], run.results[kind][UVHTTP_PARSE_BAD]);
     for (int reason = 1; reason < UVHTTP_REASON_COUNT; reason++)
-        printf("%-20s %10" PRIu64 "\n", uvhttp_reason_name((uvhttp_reason_t)reason), run.reasons[reason]);
+        printf("%-20s %10" PRIu64 "\n", uvhttp_reason_name((uvhttp_reason_t)reason),
+               run.reasons[reason]);
     printf("%" PRIu64 " differences\n", run.failures);
 }
 

@@ -26,7 +26,8 @@ static bool parses(const char *text, bool weak, const char *opaque)
     uvhttp_slice_t got;
     if (!uvh_conditional_etag_parse((uvhttp_slice_t){text, strlen(text)}, &got_weak, &got))
         return false;
-    return got_weak == weak && got.length == strlen(opaque) && memcmp(got.base, opaque, got.length) == 0;
+    return got_weak == weak && got.length == strlen(opaque) &&
+           memcmp(got.base, opaque, got.length) == 0;
 }
 
 static void entity_tags(void **state)
@@ -42,7 +43,8 @@ static void entity_tags(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         bool weak;
         uvhttp_slice_t opaque;
-        assert_false(uvh_conditional_etag_parse((uvhttp_slice_t){bad[i], strlen(bad[i])}, &weak, &opaque));
+        assert_false(
+            uvh_conditional_etag_parse((uvhttp_slice_t){bad[i], strlen(bad[i])}, &weak, &opaque));
     }
 }
 
@@ -53,14 +55,12 @@ static void comparison(void **state)
     struct {
         uvhttp_slice_t a, b;
         bool strong, weak;
-    } rows[] = {
-        {SLICE("W/\"1\""), SLICE("W/\"1\""), false, true },
-        {SLICE("W/\"1\""), SLICE("W/\"2\""), false, false},
-        {SLICE("W/\"1\""), SLICE("\"1\""),   false, true },
-        {SLICE("\"1\""),   SLICE("\"1\""),   true,  true },
-        {SLICE("\"1\""),   SLICE("\"12\""),  false, false},
-        {SLICE("1"),       SLICE("1"),       false, false}
-    };
+    } rows[] = {{SLICE("W/\"1\""), SLICE("W/\"1\""), false, true},
+                {SLICE("W/\"1\""), SLICE("W/\"2\""), false, false},
+                {SLICE("W/\"1\""), SLICE("\"1\""), false, true},
+                {SLICE("\"1\""), SLICE("\"1\""), true, true},
+                {SLICE("\"1\""), SLICE("\"12\""), false, false},
+                {SLICE("1"), SLICE("1"), false, false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(uvh_conditional_etag_equal_strong(rows[i].a, rows[i].b), rows[i].strong);
         assert_int_equal(uvh_conditional_etag_equal_weak(rows[i].a, rows[i].b), rows[i].weak);
@@ -101,11 +101,13 @@ static struct uvh_conditional_entity entity(void)
         .etag = SLICE("\"now\""), .modified = november, .has_modified = true, .exists = true};
 }
 
-static enum uvh_conditional_outcome evaluate(uvhttp_slice_t if_match, uvhttp_slice_t if_unmodified_since,
-                                             uvhttp_slice_t if_none_match, uvhttp_slice_t if_modified_since,
-                                             bool get)
+static enum uvh_conditional_outcome evaluate(uvhttp_slice_t if_match,
+                                             uvhttp_slice_t if_unmodified_since,
+                                             uvhttp_slice_t if_none_match,
+                                             uvhttp_slice_t if_modified_since, bool get)
 {
-    struct uvh_conditional_fields fields = {if_match, if_none_match, if_modified_since, if_unmodified_since};
+    struct uvh_conditional_fields fields = {if_match, if_none_match, if_modified_since,
+                                            if_unmodified_since};
     struct uvh_conditional_entity what = entity();
     return uvh_conditional_evaluate(&fields, &what, get);
 }
@@ -131,7 +133,8 @@ static void each_condition_alone(void **state)
         assert_int_equal(evaluate(NONE, AT, NONE, NONE, get), PROCEED);
         assert_int_equal(evaluate(NONE, AFTER, NONE, NONE, get), PROCEED);
         assert_int_equal(evaluate(NONE, BEFORE, NONE, NONE, get), FAILED);
-        assert_int_equal(evaluate(NONE, SLICE("yesterday"), NONE, NONE, get), PROCEED); /* ignored */
+        /* ignored */
+        assert_int_equal(evaluate(NONE, SLICE("yesterday"), NONE, NONE, get), PROCEED);
         enum uvh_conditional_outcome same = get ? NOT_MODIFIED : FAILED;
         assert_int_equal(evaluate(NONE, NONE, SAME, NONE, get), same);
         assert_int_equal(evaluate(NONE, NONE, WEAK, NONE, get), same); /* weak comparison */
@@ -149,7 +152,8 @@ static void the_order(void **state)
 {
     (void)state;
     assert_int_equal(evaluate(SAME, BEFORE, NONE, NONE, true),
-                     PROCEED);                                       /* If-Match over If-Unmodified-Since */
+                     /* If-Match over If-Unmodified-Since */
+                     PROCEED);
     assert_int_equal(evaluate(OTHER, AT, NONE, NONE, true), FAILED); /* likewise */
     assert_int_equal(evaluate(NONE, NONE, OTHER, AT, true),
                      PROCEED); /* If-None-Match over If-Modified-Since */

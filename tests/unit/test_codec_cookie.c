@@ -11,7 +11,8 @@
 
 #include <uvhttp/parser.h>
 
-/* All pairs as "[name|value]". The text is copied to memory of its size, so that a sanitizer sees a read too far. */
+/* All pairs as "[name|value]". The text is copied to memory of its size, so that a sanitizer sees a
+ * read too far. */
 static const char *pairs(const char *text)
 {
     static char result[256];
@@ -27,8 +28,8 @@ static const char *pairs(const char *text)
     while (uvhttp_cookie_next(&rest, &name, &value)) {
         assert_true(name.base >= copy && name.base + name.length <= copy + length);
         assert_true(value.base >= copy && value.base + value.length <= copy + length);
-        used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s|%.*s]", UVHTTP_SLICE_ARGS(name),
-                                 UVHTTP_SLICE_ARGS(value));
+        used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s|%.*s]",
+                                 UVHTTP_SLICE_ARGS(name), UVHTTP_SLICE_ARGS(value));
     }
     assert_int_equal(rest.length, 0);
     assert_false(uvhttp_cookie_next(&rest, &name, &value));
@@ -42,28 +43,26 @@ static void pairs_are_split_and_trimmed(void **state)
     static const struct {
         const char *text;
         const char *expected;
-    } rows[] = {
-        {"a=b",                "[a|b]"             },
-        {"a=b; c=d",           "[a|b][c|d]"        },
-        {"a=b;c=d;",           "[a|b][c|d]"        },
-        {" \ta \t=\t b c \t;", "[a|b c]"           },
-        {"a=b=c==",            "[a|b=c==]"         },
-        {"a=\"b c\"",          "[a|\"b c\"]"       },
-        {"a=\"b;c\"; d=e",     "[a|\"b][|c\"][d|e]"},
-        {"a=%3B%20",           "[a|%3B%20]"        },
-        {"a=",                 "[a|]"              },
-        {"=b",                 "[|b]"              },
-        {"b",                  "[|b]"              },
-        {" b ; a=c",           "[|b][a|c]"         },
-        {"a=b; a=c",           "[a|b][a|c]"        },
-        {"a=b, c=d",           "[a|b, c=d]"        },
-        {"",                   ""                  },
-        {";",                  ""                  },
-        {" ; ;;\t;",           ""                  },
-        {"=",                  ""                  },
-        {" = ; =;a=b; = ",     "[a|b]"             },
-        {"a=\xc3\xa9",         "[a|\xc3\xa9]"      }
-    };
+    } rows[] = {{"a=b", "[a|b]"},
+                {"a=b; c=d", "[a|b][c|d]"},
+                {"a=b;c=d;", "[a|b][c|d]"},
+                {" \ta \t=\t b c \t;", "[a|b c]"},
+                {"a=b=c==", "[a|b=c==]"},
+                {"a=\"b c\"", "[a|\"b c\"]"},
+                {"a=\"b;c\"; d=e", "[a|\"b][|c\"][d|e]"},
+                {"a=%3B%20", "[a|%3B%20]"},
+                {"a=", "[a|]"},
+                {"=b", "[|b]"},
+                {"b", "[|b]"},
+                {" b ; a=c", "[|b][a|c]"},
+                {"a=b; a=c", "[a|b][a|c]"},
+                {"a=b, c=d", "[a|b, c=d]"},
+                {"", ""},
+                {";", ""},
+                {" ; ;;\t;", ""},
+                {"=", ""},
+                {" = ; =;a=b; = ", "[a|b]"},
+                {"a=\xc3\xa9", "[a|\xc3\xa9]"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(pairs(rows[i].text), rows[i].expected);
 }
@@ -127,7 +126,8 @@ static void every_short_text(void **state)
             for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
                 text[i] = letters[n % LETTERS];
             for (size_t i = 0; reference_pair(text, i, name, value); i++)
-                used += (size_t)snprintf(expected + used, sizeof expected - used, "[%s|%s]", name, value);
+                used += (size_t)snprintf(expected + used, sizeof expected - used, "[%s|%s]", name,
+                                         value);
             assert_string_equal(pairs(text), expected);
         }
     }

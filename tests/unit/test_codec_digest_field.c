@@ -15,15 +15,17 @@
 
 /* The digests of {"hello": "world"} with a line end, from RFC 9530 appendix B. */
 #define SHA_256 "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"
-#define SHA_512 \
-    "sha-512=:YMAam51Jz/jOATT6/zvHrLVgOYTGFy1d6GJiOHTohq4yP+pgk4vf2aCsyRZOtw8MjkM7iw7yZ/WkppmM44T3qg==:"
+#define SHA_512                                                                           \
+    "sha-512=:YMAam51Jz/jOATT6/zvHrLVgOYTGFy1d6GJiOHTohq4yP+pgk4vf2aCsyRZOtw8MjkM7iw7yZ/" \
+    "WkppmM44T3qg==:"
 
 static struct guarded memory;
 
 static bool read_field(struct uvh_digest_field *field, const char *text)
 {
     size_t length = strlen(text);
-    return uvh_digest_field_read(field, (uvhttp_slice_t){guarded_place(&memory, text, length), length});
+    return uvh_digest_field_read(field,
+                                 (uvhttp_slice_t){guarded_place(&memory, text, length), length});
 }
 
 static void both_kinds_are_read(void **state)
@@ -43,8 +45,9 @@ static void both_kinds_are_read(void **state)
 static void other_algorithms_are_ignored(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "", " ", ",", "md5=:AAAA:", "sha=:AAAA:", "sha-2567=x", "sha-25", "x=\"a\"", "id-sha-256=:AA==:"};
+    static const char *const texts[] = {"",           " ",          ",",
+                                        "md5=:AAAA:", "sha=:AAAA:", "sha-2567=x",
+                                        "sha-25",     "x=\"a\"",    "id-sha-256=:AA==:"};
     for (size_t i = 0; i < UVH_COUNT_OF(texts); i++) {
         struct uvh_digest_field field = {0};
         assert_true(read_field(&field, texts[i]));

@@ -17,23 +17,28 @@ static void names(void **state)
         const char *name;
         const char *value;
     } rows[] = {
-        {"report.pdf",                "attachment; filename=\"report.pdf\""                                      },
-        {"two words, and; more",      "attachment; filename=\"two words, and; more\""                            },
-        {"",                          "attachment; filename=\"\""                                                },
+        {"report.pdf", "attachment; filename=\"report.pdf\""},
+        {"two words, and; more", "attachment; filename=\"two words, and; more\""},
+        {"", "attachment; filename=\"\""},
         {"\xc3\xa4 \xe2\x82\xac.txt",
-         "attachment; filename=\"_ _.txt\"; filename*=UTF-8''%C3%A4%20%E2%82%AC.txt"                             },
-        {"\xf0\x9f\x98\x80",          "attachment; filename=\"_\"; filename*=UTF-8''%F0%9F%98%80"                },
+         "attachment; filename=\"_ _.txt\"; filename*=UTF-8''%C3%A4%20%E2%82%AC.txt"},
+        {"\xf0\x9f\x98\x80", "attachment; filename=\"_\"; filename*=UTF-8''%F0%9F%98%80"},
         {"say \"hi\"\\.txt",
-         "attachment; filename=\"say _hi__.txt\"; filename*=UTF-8''say%20%22hi%22%5C.txt"                        },
-        {"100%41.txt",                "attachment; filename=\"100_41.txt\"; filename*=UTF-8''100%2541.txt"       },
-        {"a\r\nSet-Cookie: x=1\t",
-         "attachment; filename=\"a__Set-Cookie: x=1_\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x%3D1%09"        },
-        {"it's * \xc3\xa4",           "attachment; filename=\"it's * _\"; filename*=UTF-8''it%27s%20%2A%20%C3%A4"},
-        {"latin\xe4.txt",             "attachment; filename=\"latin_.txt\""                                      }, /* no UTF-8 */
-        {"\xed\xa0\x80",              "attachment; filename=\"___\""                                             }, /* a surrogate */
-        {"\xc0\xaf",                  "attachment; filename=\"__\""                                              }, /* too long */
-        {"\xf4\x90\x80\x80",          "attachment; filename=\"____\""                                            }, /* U+110000 */
-        {"cut\xe2\x82",               "attachment; filename=\"cut__\""                                           },
+         "attachment; filename=\"say _hi__.txt\"; filename*=UTF-8''say%20%22hi%22%5C.txt"},
+        {"100%41.txt", "attachment; filename=\"100_41.txt\"; filename*=UTF-8''100%2541.txt"},
+        {"a\r\nSet-Cookie: x=1\t", "attachment; filename=\"a__Set-Cookie: x=1_\"; "
+                                   "filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x%3D1%09"},
+        {"it's * \xc3\xa4",
+         "attachment; filename=\"it's * _\"; filename*=UTF-8''it%27s%20%2A%20%C3%A4"},
+        /* no UTF-8 */
+        {"latin\xe4.txt", "attachment; filename=\"latin_.txt\""},
+        /* a surrogate */
+        {"\xed\xa0\x80", "attachment; filename=\"___\""},
+        /* too long */
+        {"\xc0\xaf", "attachment; filename=\"__\""},
+        /* U+110000 */
+        {"\xf4\x90\x80\x80", "attachment; filename=\"____\""},
+        {"cut\xe2\x82", "attachment; filename=\"cut__\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uvhttp_slice_t name = {rows[i].name, strlen(rows[i].name)};

@@ -72,7 +72,8 @@ static void every_name_is_found_in_any_case(void **state)
         memcpy(start - 2, "\r\n", 2);
         memcpy(start, all[i].name, length);
         if (uvh_field_lookup((uvhttp_slice_t){start, length}) != all[i].id)
-            fail_msg("%s shares its slot: make UVH_FIELD_FACTOR 0x%08x", all[i].name, find_factor());
+            fail_msg("%s shares its slot: make UVH_FIELD_FACTOR 0x%08x", all[i].name,
+                     find_factor());
         for (size_t at = 0; at < length; at++) {
             if (start[at] >= 'a' && start[at] <= 'z' && (at % 2 == 0 || at + 1 == length))
                 start[at] = (char)(start[at] - 0x20);
@@ -141,7 +142,8 @@ static void equality_ignores_the_case_of_letters_only(void **state)
     assert_false(uvh_field_name_is(SLICE("X-Foo"), SLICE("x-fo")));
     for (int c = 0; c < 256; c++) {
         char text[3] = {(char)c, (char)c, (char)c};
-        assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text, 1}, SLICE("k")), c == 'k' || c == 'K');
+        assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text, 1}, SLICE("k")),
+                         c == 'k' || c == 'K');
         assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text + 1, 1}, SLICE("-")), c == '-');
         assert_int_equal(uvh_field_name_is((uvhttp_slice_t){text + 2, 1}, SLICE("1")), c == '1');
     }
@@ -172,7 +174,8 @@ static void valid_values_hold_no_controls_but_tab(void **state)
         char value[3] = {'a', (char)c, 'b'};
         bool valid = c == '\t' || (c >= 0x20 && c != 0x7f);
         assert_int_equal(uvh_field_value_valid((uvhttp_slice_t){value, 3}), valid);
-        /* Each byte at each place of values of each length that words of eight bytes make a difference to. */
+        /* Each byte at each place of values of each length that words of eight bytes make a
+         * difference to. */
         for (size_t length = 1; length <= 25; length++) {
             char longer[25];
             memset(longer, 'a', sizeof(longer));
@@ -220,12 +223,27 @@ static void lists(void **state)
 static void what_a_trailer_must_not_hold(void **state)
 {
     (void)state;
-    static const char *const forbidden[] = {
-        "transfer-encoding", "content-length", "host",   "te",         "trailer",      "connection",
-        "upgrade",           "authorization",  "cookie", "set-cookie", "content-type", "content-encoding",
-        "content-range",     "cache-control",  "expect", "range",      "if-match",     "max-forwards",
-        "www-authenticate"};
-    static const char *const allowed[] = {"etag", "date", "x-checksum", "server-timing", "last-modified"};
+    static const char *const forbidden[] = {"transfer-encoding",
+                                            "content-length",
+                                            "host",
+                                            "te",
+                                            "trailer",
+                                            "connection",
+                                            "upgrade",
+                                            "authorization",
+                                            "cookie",
+                                            "set-cookie",
+                                            "content-type",
+                                            "content-encoding",
+                                            "content-range",
+                                            "cache-control",
+                                            "expect",
+                                            "range",
+                                            "if-match",
+                                            "max-forwards",
+                                            "www-authenticate"};
+    static const char *const allowed[] = {"etag", "date", "x-checksum", "server-timing",
+                                          "last-modified"};
     for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
         uvhttp_slice_t name = slice_of(forbidden[i]);
         assert_true(uvh_field_forbidden_in_trailer(uvh_field_lookup(name), name));

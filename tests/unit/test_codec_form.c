@@ -19,12 +19,13 @@ static void say(char *text, size_t *used, int result, uvhttp_slice_t name, uvhtt
         assert_int_equal(name.length + value.length, 0);
         *used += (size_t)snprintf(text + *used, TEXT_SIZE - *used, "bad;");
     } else {
-        *used += (size_t)snprintf(text + *used, TEXT_SIZE - *used, "%.*s=%.*s;", UVHTTP_SLICE_ARGS(name),
-                                  UVHTTP_SLICE_ARGS(value));
+        *used += (size_t)snprintf(text + *used, TEXT_SIZE - *used, "%.*s=%.*s;",
+                                  UVHTTP_SLICE_ARGS(name), UVHTTP_SLICE_ARGS(value));
     }
 }
 
-/* The pairs joined by ';', a malformed one as "bad", decoded to memory of exactly the size that is asked for. */
+/* The pairs joined by ';', a malformed one as "bad", decoded to memory of exactly the size that is
+ * asked for. */
 static const char *apart(const char *form)
 {
     static char text[TEXT_SIZE];
@@ -84,24 +85,22 @@ static void forms(void **state)
     static const struct {
         const char *form;
         const char *expected;
-    } rows[] = {
-        {"",                        ""                   },
-        {"&&",                      ""                   },
-        {"a=1",                     "a=1;"               },
-        {"a=1&b=2",                 "a=1;b=2;"           },
-        {"&a=1&&b=2&",              "a=1;b=2;"           },
-        {"a",                       "a=;"                },
-        {"a=",                      "a=;"                },
-        {"=1",                      "=1;"                },
-        {"a=b=c",                   "a=b=c;"             },
-        {"a%26b=c%3Dd&e+f=%2B+%2b", "a&b=c=d;e f=+ +;"   },
-        {"name=J%C3%BCrgen",        "name=J\xc3\xbcrgen;"},
-        {"a%=1&b=2",                "bad;b=2;"           },
-        {"a=%zz&b=2",               "bad;b=2;"           },
-        {"a=1&b=%4",                "a=1;bad;"           },
-        {"a=1&b%41&c%4&d%20=+",     "a=1;bA=;bad;d = ;"  },
-        {"a=%2541",                 "a=%41;"             }
-    };
+    } rows[] = {{"", ""},
+                {"&&", ""},
+                {"a=1", "a=1;"},
+                {"a=1&b=2", "a=1;b=2;"},
+                {"&a=1&&b=2&", "a=1;b=2;"},
+                {"a", "a=;"},
+                {"a=", "a=;"},
+                {"=1", "=1;"},
+                {"a=b=c", "a=b=c;"},
+                {"a%26b=c%3Dd&e+f=%2B+%2b", "a&b=c=d;e f=+ +;"},
+                {"name=J%C3%BCrgen", "name=J\xc3\xbcrgen;"},
+                {"a%=1&b=2", "bad;b=2;"},
+                {"a=%zz&b=2", "bad;b=2;"},
+                {"a=1&b=%4", "a=1;bad;"},
+                {"a=1&b%41&c%4&d%20=+", "a=1;bA=;bad;d = ;"},
+                {"a=%2541", "a=%41;"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_string_equal(apart(rows[i].form), rows[i].expected);
         assert_string_equal(in_place(rows[i].form), rows[i].expected);

@@ -1,4 +1,5 @@
-/* What proxies say: which element of a list is believed, and that nothing in front of it can change that. */
+/* What proxies say: which element of a list is believed, and that nothing in front of it can change
+ * that. */
 #include "codec/fields/forwarded.h"
 
 #include <setjmp.h>
@@ -24,7 +25,8 @@ static const char *taken_apart(const char *text)
     if (!uvh_forwarded_element(element, &hop))
         return "!";
     static const uvhttp_slice_t nothing = {"-", 1};
-    const uvhttp_slice_t parts[] = {hop.node.base ? hop.node : nothing, hop.proto.base ? hop.proto : nothing,
+    const uvhttp_slice_t parts[] = {hop.node.base ? hop.node : nothing,
+                                    hop.proto.base ? hop.proto : nothing,
                                     hop.host.base ? hop.host : nothing};
     snprintf(result, sizeof result, "%.*s|%.*s|%.*s", UVHTTP_SLICE_ARGS(parts[0]),
              UVHTTP_SLICE_ARGS(parts[1]), UVHTTP_SLICE_ARGS(parts[2]));
@@ -35,23 +37,23 @@ static void elements(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"for=192.0.2.60;proto=http;by=203.0.113.43", "192.0.2.60|http|-"           },
-        {"For=\"[2001:db8:cafe::17]:4711\"",          "[2001:db8:cafe::17]:4711|-|-"},
-        {"host=\"a.example:8080\" ; PROTO=https",     "-|https|a.example:8080"      },
-        {"for=_hidden; x=\"a,b\"",                    "_hidden|-|-"                 },
-        {"by=1.2.3.4",                                "-|-|-"                       },
-        {"for=1.2.3.4;",                              "1.2.3.4|-|-"                 },
-        {"for=1.2.3.4;for=1.2.3.4",                   "!"                           },
-        {"proto=http;PROTO=https",                    "!"                           },
-        {"for=1.2.3.4:80",                            "!"                           },
-        {"for = 1.2.3.4",                             "!"                           },
-        {"for=",                                      "!"                           },
-        {"for=\"1.2.3.4",                             "!"                           },
-        {"for=\"1.2.3.4\"x",                          "!"                           },
-        {";for=1.2.3.4",                              "!"                           },
-        {"1.2.3.4",                                   "!"                           },
-        {"=1.2.3.4",                                  "!"                           },
-        {"",                                          "!"                           },
+        {"for=192.0.2.60;proto=http;by=203.0.113.43", "192.0.2.60|http|-"},
+        {"For=\"[2001:db8:cafe::17]:4711\"", "[2001:db8:cafe::17]:4711|-|-"},
+        {"host=\"a.example:8080\" ; PROTO=https", "-|https|a.example:8080"},
+        {"for=_hidden; x=\"a,b\"", "_hidden|-|-"},
+        {"by=1.2.3.4", "-|-|-"},
+        {"for=1.2.3.4;", "1.2.3.4|-|-"},
+        {"for=1.2.3.4;for=1.2.3.4", "!"},
+        {"proto=http;PROTO=https", "!"},
+        {"for=1.2.3.4:80", "!"},
+        {"for = 1.2.3.4", "!"},
+        {"for=", "!"},
+        {"for=\"1.2.3.4", "!"},
+        {"for=\"1.2.3.4\"x", "!"},
+        {";for=1.2.3.4", "!"},
+        {"1.2.3.4", "!"},
+        {"=1.2.3.4", "!"},
+        {"", "!"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(taken_apart(rows[i][0]), rows[i][1]);
@@ -61,26 +63,26 @@ static void nodes(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"192.0.2.1",             "192.0.2.1"  },
-        {"192.0.2.1:80",          "192.0.2.1"  },
-        {"192.0.2.1:",            "192.0.2.1"  },
-        {"2001:DB8::1",           "2001:db8::1"},
-        {"[2001:db8::1]",         "2001:db8::1"},
-        {"[2001:db8::1]:4711",    "2001:db8::1"},
-        {"[::ffff:192.0.2.1]:80", "192.0.2.1"  },
-        {"192.0.2.1:65536",       ""           },
-        {"192.0.2.1:_port",       ""           },
-        {"[192.0.2.1]",           ""           },
-        {"[2001:db8::1",          ""           },
-        {"[2001:db8::1]x",        ""           },
-        {"[]",                    ""           },
-        {"2001:db8::1:_p",        ""           },
-        {"unknown",               ""           },
-        {"_hidden",               ""           },
-        {"example.com",           ""           },
-        {"192.0.2.1 ",            ""           },
-        {":80",                   ""           },
-        {"",                      ""           },
+        {"192.0.2.1", "192.0.2.1"},
+        {"192.0.2.1:80", "192.0.2.1"},
+        {"192.0.2.1:", "192.0.2.1"},
+        {"2001:DB8::1", "2001:db8::1"},
+        {"[2001:db8::1]", "2001:db8::1"},
+        {"[2001:db8::1]:4711", "2001:db8::1"},
+        {"[::ffff:192.0.2.1]:80", "192.0.2.1"},
+        {"192.0.2.1:65536", ""},
+        {"192.0.2.1:_port", ""},
+        {"[192.0.2.1]", ""},
+        {"[2001:db8::1", ""},
+        {"[2001:db8::1]x", ""},
+        {"[]", ""},
+        {"2001:db8::1:_p", ""},
+        {"unknown", ""},
+        {"_hidden", ""},
+        {"example.com", ""},
+        {"192.0.2.1 ", ""},
+        {":80", ""},
+        {"", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i][0]);
@@ -101,7 +103,8 @@ static const char *from_the_end(const char *text, bool quotes)
     uvhttp_slice_t rest = {guarded_place_front(&memory, text, length), length}, element;
     result[0] = '\0';
     while (uvh_forwarded_last(&rest, quotes, &element))
-        used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s]", UVHTTP_SLICE_ARGS(element));
+        used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s]",
+                                 UVHTTP_SLICE_ARGS(element));
     return result;
 }
 
@@ -111,17 +114,17 @@ static void lists(void **state)
     static const struct {
         const char *text, *plain, *quoted;
     } rows[] = {
-        {"",                  "",                       ""                     },
-        {" ,\t, ",            "",                       ""                     },
-        {"a",                 "[a]",                    "[a]"                  },
-        {"a, b ,,\tc,",       "[c][b][a]",              "[c][b][a]"            },
-        {",a b",              "[a b]",                  "[a b]"                },
-        {"a,\"b,c\"",         "[c\"][\"b][a]",          "[\"b,c\"][a]"         },
+        {"", "", ""},
+        {" ,\t, ", "", ""},
+        {"a", "[a]", "[a]"},
+        {"a, b ,,\tc,", "[c][b][a]", "[c][b][a]"},
+        {",a b", "[a b]", "[a b]"},
+        {"a,\"b,c\"", "[c\"][\"b][a]", "[\"b,c\"][a]"},
         {"a,x=\"b,\\\"c\",d", "[d][\\\"c\"][x=\"b][a]", "[d][x=\"b,\\\"c\"][a]"},
-        {"a,\"\\\\\",b",      "[b][\"\\\\\"][a]",       "[b][\"\\\\\"][a]"     },
-        {"\", b",             "[b][\"]",                "[b][\"]"              },
-        {"x=\", y=\"z\"",     "[y=\"z\"][x=\"]",        "[y=\"z\"][x=\"]"      },
-        {"a,\\\",b",          "[b][\\\"][a]",           "[b][a,\\\"]"          },
+        {"a,\"\\\\\",b", "[b][\"\\\\\"][a]", "[b][\"\\\\\"][a]"},
+        {"\", b", "[b][\"]", "[b][\"]"},
+        {"x=\", y=\"z\"", "[y=\"z\"][x=\"]", "[y=\"z\"][x=\"]"},
+        {"a,\\\",b", "[b][\\\"][a]", "[b][a,\\\"]"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_string_equal(from_the_end(rows[i].text, true), rows[i].quoted);
@@ -133,14 +136,12 @@ static void lists(void **state)
 static const char *found(const char *lines, bool standard)
 {
     static char result[128];
-    static const uvhttp_slice_t texts[] = {
-        {"10.0.0.0/8", 10},
-        {"::1",        3 }
-    };
+    static const uvhttp_slice_t texts[] = {{"10.0.0.0/8", 10}, {"::1", 3}};
     struct uvh_address_prefix prefixes[2];
     for (size_t i = 0; i < 2; i++)
         assert_true(uvh_address_prefix_parse(texts[i], &prefixes[i]));
-    struct uvh_forwarded forwarded = {.prefixes = prefixes, .prefix_count = 2, .standard = standard};
+    struct uvh_forwarded forwarded = {
+        .prefixes = prefixes, .prefix_count = 2, .standard = standard};
     size_t end = strlen(lines);
     const char *placed = guarded_place(&memory, lines, end);
     bool goes_on = true;
@@ -148,7 +149,8 @@ static const char *found(const char *lines, bool standard)
         size_t start = end;
         while (start > 0 && placed[start - 1] != '\n')
             start--;
-        goes_on = uvh_forwarded_read(&forwarded, (uvhttp_slice_t){placed + start, end - start}) && start > 0;
+        goes_on = uvh_forwarded_read(&forwarded, (uvhttp_slice_t){placed + start, end - start}) &&
+                  start > 0;
         end = start == 0 ? 0 : start - 1;
     }
     char client[UVH_IP_ADDRESS_TEXT_SIZE] = "-";
@@ -166,29 +168,29 @@ static void who_is_believed(void **state)
         const char *lines, *expected;
         bool standard;
     } rows[] = {
-        {"192.0.2.1",                                             "192.0.2.1||1",      false},
-        {"203.0.113.9, 192.0.2.1",                                "192.0.2.1||1",      false},
-        {"203.0.113.9, 192.0.2.1, 10.0.0.1",                      "192.0.2.1||2",      false},
-        {"203.0.113.9\n192.0.2.1\n10.0.0.1, ::1",                 "192.0.2.1||3",      false},
-        {"10.0.0.3, 10.0.0.2, 10.0.0.1",                          "10.0.0.3||3",       false},
-        {"192.0.2.1, unknown, 10.0.0.1",                          "10.0.0.1||2",       false},
-        {"192.0.2.1, unknown",                                    "-||1",              false},
-        {"",                                                      "-||0",              false},
-        {",,",                                                    "-||0",              false},
-        {"\", 192.0.2.1",                                         "192.0.2.1||1",      false},
-        {"\"a, 192.0.2.1\"",                                      "-||1",              false},
-        {"::ffff:10.1.1.1, [::1]:80",                             "10.1.1.1||2",       false},
-        {"for=192.0.2.1;proto=https",                             "192.0.2.1|https|1", true },
-        {"for=1.2.3.4;proto=http, for=192.0.2.1;proto=https",     "192.0.2.1|https|1", true },
-        {"for=192.0.2.1;proto=https, for=10.0.0.1;proto=http",    "192.0.2.1|https|2", true },
-        {"for=192.0.2.1;proto=https\nfor=\"[::1]\";proto=http",   "192.0.2.1|https|2", true },
-        {"for=unknown;proto=https, for=10.0.0.1;proto=http",      "10.0.0.1|https|2",  true },
-        {"proto=https, for=10.0.0.1;proto=http",                  "10.0.0.1|https|2",  true },
-        {"for=1.2.3.4;proto=https, bad, for=10.0.0.1;proto=http", "10.0.0.1||2",       true },
-        {"for=\", for=192.0.2.1;proto=https",                     "192.0.2.1|https|1", true },
-        {"for=\", for=192.0.2.1;host=\"a\";proto=https",          "192.0.2.1|https|1", true },
-        {"for=\", for=192.0.2.1;host=\"a,b\";proto=https",        "192.0.2.1|https|1", true },
-        {"for=\\\", for=\"192.0.2.1\"",                           "192.0.2.1||1",      true },
+        {"192.0.2.1", "192.0.2.1||1", false},
+        {"203.0.113.9, 192.0.2.1", "192.0.2.1||1", false},
+        {"203.0.113.9, 192.0.2.1, 10.0.0.1", "192.0.2.1||2", false},
+        {"203.0.113.9\n192.0.2.1\n10.0.0.1, ::1", "192.0.2.1||3", false},
+        {"10.0.0.3, 10.0.0.2, 10.0.0.1", "10.0.0.3||3", false},
+        {"192.0.2.1, unknown, 10.0.0.1", "10.0.0.1||2", false},
+        {"192.0.2.1, unknown", "-||1", false},
+        {"", "-||0", false},
+        {",,", "-||0", false},
+        {"\", 192.0.2.1", "192.0.2.1||1", false},
+        {"\"a, 192.0.2.1\"", "-||1", false},
+        {"::ffff:10.1.1.1, [::1]:80", "10.1.1.1||2", false},
+        {"for=192.0.2.1;proto=https", "192.0.2.1|https|1", true},
+        {"for=1.2.3.4;proto=http, for=192.0.2.1;proto=https", "192.0.2.1|https|1", true},
+        {"for=192.0.2.1;proto=https, for=10.0.0.1;proto=http", "192.0.2.1|https|2", true},
+        {"for=192.0.2.1;proto=https\nfor=\"[::1]\";proto=http", "192.0.2.1|https|2", true},
+        {"for=unknown;proto=https, for=10.0.0.1;proto=http", "10.0.0.1|https|2", true},
+        {"proto=https, for=10.0.0.1;proto=http", "10.0.0.1|https|2", true},
+        {"for=1.2.3.4;proto=https, bad, for=10.0.0.1;proto=http", "10.0.0.1||2", true},
+        {"for=\", for=192.0.2.1;proto=https", "192.0.2.1|https|1", true},
+        {"for=\", for=192.0.2.1;host=\"a\";proto=https", "192.0.2.1|https|1", true},
+        {"for=\", for=192.0.2.1;host=\"a,b\";proto=https", "192.0.2.1|https|1", true},
+        {"for=\\\", for=\"192.0.2.1\"", "192.0.2.1||1", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(found(rows[i].lines, rows[i].standard), rows[i].expected);

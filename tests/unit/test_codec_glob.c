@@ -13,7 +13,8 @@
 
 static bool matches(const char *pattern, const char *path)
 {
-    return uvh_glob_matches((uvhttp_slice_t){pattern, strlen(pattern)}, (uvhttp_slice_t){path, strlen(path)});
+    return uvh_glob_matches((uvhttp_slice_t){pattern, strlen(pattern)},
+                            (uvhttp_slice_t){path, strlen(path)});
 }
 
 static bool is_valid(const char *pattern)
@@ -127,7 +128,8 @@ static void validity(void **state)
     assert_true(is_valid("**"));
 }
 
-/* What would take a matcher that tries again longer than the age of the universe. Nothing is measured: it just has to end. */
+/* What would take a matcher that tries again longer than the age of the universe. Nothing is
+ * measured: it just has to end. */
 static void ends(void **state)
 {
     char pattern[UVH_GLOB_MAX_LENGTH + 1];

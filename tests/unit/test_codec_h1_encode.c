@@ -40,23 +40,22 @@ static void status_lines_of_common_codes(void **state)
     static const struct {
         int status;
         const char *line;
-    } rows[] = {
-        {100, "HTTP/1.1 100 Continue\r\n"                       },
-        {200, "HTTP/1.1 200 OK\r\n"                             },
-        {204, "HTTP/1.1 204 No Content\r\n"                     },
-        {206, "HTTP/1.1 206 Partial Content\r\n"                },
-        {304, "HTTP/1.1 304 Not Modified\r\n"                   },
-        {404, "HTTP/1.1 404 Not Found\r\n"                      },
-        {405, "HTTP/1.1 405 Method Not Allowed\r\n"             },
-        {413, "HTTP/1.1 413 Content Too Large\r\n"              },
-        {431, "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
-        {500, "HTTP/1.1 500 Internal Server Error\r\n"          },
-        {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"     }
-    };
+    } rows[] = {{100, "HTTP/1.1 100 Continue\r\n"},
+                {200, "HTTP/1.1 200 OK\r\n"},
+                {204, "HTTP/1.1 204 No Content\r\n"},
+                {206, "HTTP/1.1 206 Partial Content\r\n"},
+                {304, "HTTP/1.1 304 Not Modified\r\n"},
+                {404, "HTTP/1.1 404 Not Found\r\n"},
+                {405, "HTTP/1.1 405 Method Not Allowed\r\n"},
+                {413, "HTTP/1.1 413 Content Too Large\r\n"},
+                {431, "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
+                {500, "HTTP/1.1 500 Internal Server Error\r\n"},
+                {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t room = 0; room <= strlen(rows[i].line) + 1; room++) {
             clear();
-            check(uvh_h1_encode_status_line(out, room, rows[i].status, "not looked at"), rows[i].line, room);
+            check(uvh_h1_encode_status_line(out, room, rows[i].status, "not looked at"),
+                  rows[i].line, room);
         }
     }
 }
@@ -66,7 +65,8 @@ static void status_lines_of_other_codes(void **state)
     (void)state;
     for (size_t room = 0; room < 40; room++) {
         clear();
-        check(uvh_h1_encode_status_line(out, room, 299, "Some Thing"), "HTTP/1.1 299 Some Thing\r\n", room);
+        check(uvh_h1_encode_status_line(out, room, 299, "Some Thing"),
+              "HTTP/1.1 299 Some Thing\r\n", room);
         clear();
         check(uvh_h1_encode_status_line(out, room, 999, ""), "HTTP/1.1 999 \r\n", room);
     }
@@ -81,7 +81,8 @@ static void status_lines_with_a_phrase(void **state)
     (void)state;
     for (size_t room = 0; room < 40; room++) {
         clear();
-        check(uvh_h1_encode_status_phrase(out, room, 200, "Some Thing"), "HTTP/1.1 200 Some Thing\r\n", room);
+        check(uvh_h1_encode_status_phrase(out, room, 200, "Some Thing"),
+              "HTTP/1.1 200 Some Thing\r\n", room);
         clear();
         check(uvh_h1_encode_status_phrase(out, room, 404, ""), "HTTP/1.1 404 \r\n", room);
     }
@@ -95,10 +96,12 @@ static void request_lines(void **state)
     (void)state;
     for (size_t room = 0; room < 40; room++) {
         clear();
-        check(uvh_h1_encode_request_line(out, room, SLICE("GET"), SLICE("/a")), "GET /a HTTP/1.1\r\n", room);
+        check(uvh_h1_encode_request_line(out, room, SLICE("GET"), SLICE("/a")),
+              "GET /a HTTP/1.1\r\n", room);
     }
     clear();
-    check(uvh_h1_encode_request_line(out, ROOM, SLICE("GET"), (uvhttp_slice_t){"", SIZE_MAX - 2}), "", ROOM);
+    check(uvh_h1_encode_request_line(out, ROOM, SLICE("GET"), (uvhttp_slice_t){"", SIZE_MAX - 2}),
+          "", ROOM);
 }
 
 /* The pre-built lines and the texts say the same. */
@@ -137,9 +140,11 @@ static void field_lines(void **state)
     (void)state;
     for (size_t room = 0; room < 20; room++) {
         clear();
-        check(uvh_h1_encode_field(out, room, SLICE("Server"), SLICE("a b")), "Server: a b\r\n", room);
+        check(uvh_h1_encode_field(out, room, SLICE("Server"), SLICE("a b")), "Server: a b\r\n",
+              room);
         clear();
-        check(uvh_h1_encode_field(out, room, SLICE("X"), (uvhttp_slice_t){NULL, 0}), "X: \r\n", room);
+        check(uvh_h1_encode_field(out, room, SLICE("X"), (uvhttp_slice_t){NULL, 0}), "X: \r\n",
+              room);
         clear();
         check(uvh_h1_encode_end(out, room), "\r\n", room);
     }
@@ -161,7 +166,8 @@ static void numbers(void **state)
     for (uint64_t power = 1; power < UINT64_MAX / 10; power *= 10) {
         for (int step = -1; step <= 1; step++) {
             clear();
-            snprintf(expected, sizeof expected, "%llu", (unsigned long long)(power + (uint64_t)step));
+            snprintf(expected, sizeof expected, "%llu",
+                     (unsigned long long)(power + (uint64_t)step));
             check(uvh_number_write(out, power + (uint64_t)step), expected, ROOM);
         }
     }

@@ -1,5 +1,6 @@
-/* Request and response heads: what the vectors cannot say, lines and names of any length, tables of other sizes, very long names, and finding fields. The rules one by one
- * are in tests/vectors; random messages beside a reference parser in test_codec_compare.c. */
+/* Request and response heads: what the vectors cannot say, lines and names of any length, tables of
+ * other sizes, very long names, and finding fields. The rules one by one are in tests/vectors;
+ * random messages beside a reference parser in test_codec_compare.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,7 +27,8 @@ static void names_of_65535_bytes(void **state)
     for (size_t length = LONGEST; length <= LONGEST + 1; length++) {
         bool fits = length == LONGEST;
         memset(text, 'M', length);
-        size_t size = length + (size_t)snprintf(text + length, sizeof text - length, " / HTTP/1.1\r\n\r\n");
+        size_t size =
+            length + (size_t)snprintf(text + length, sizeof text - length, " / HTTP/1.1\r\n\r\n");
         uvhttp_head_init(&head, NULL, 0);
         uvhttp_parse_result_t result = uvhttp_request_head_parse(&head, text, size, &limits);
         assert_int_equal(result, fits ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
@@ -58,7 +60,9 @@ static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, s
 {
     static const uvhttp_head_limits_t limits = {1000, 500, 100};
     static char *
-        copy; /* of exactly this length, so that a read past its end is found; the last one stays for `head` */
+        /* of exactly this length, so that a read past its end is found; the last one stays for
+         * `head` */
+        copy;
     free(copy);
     copy = malloc(length);
     memcpy(copy, text, length);
@@ -66,7 +70,8 @@ static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, s
     return uvhttp_request_head_parse(head, copy, length, &limits);
 }
 
-/* Lines that end at each place of a vector and of a block of 64 bytes, near the end of the input and far from it. */
+/* Lines that end at each place of a vector and of a block of 64 bytes, near the end of the input
+ * and far from it. */
 static void lines_that_end_anywhere(void **state)
 {
     (void)state;
@@ -80,13 +85,14 @@ static void lines_that_end_anywhere(void **state)
             char filler[MOST + 1] = {0};
             memset(filler, 'v', (size_t)length + 1);
             filler[length / 2] = odd[i];
-            int size =
-                snprintf(text, sizeof text, "GET /%.*s HTTP/1.1\r\nHost: a\r\nX: -%s-\r\nAccept: b\r\n\r\n",
-                         run % 7, "/?a=b&c", filler);
+            int size = snprintf(text, sizeof text,
+                                "GET /%.*s HTTP/1.1\r\nHost: a\r\nX: -%s-\r\nAccept: b\r\n\r\n",
+                                run % 7, "/?a=b&c", filler);
             size_t end = (size_t)size + (run < MOST ? 0 : 90);
             memset(text + size, 'b', end - (size_t)size);
             bool good = odd[i] != '\r' && odd[i] != '\n' && odd[i] != '\x01' && odd[i] != '\x7f';
-            assert_int_equal(parse_copy(&head, text, end), good ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
+            assert_int_equal(parse_copy(&head, text, end),
+                             good ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
             if (!good)
                 continue;
             assert_int_equal(head.size, size);
@@ -114,7 +120,8 @@ static void names_of_any_length(void **state)
                 name[length / 2] = ' ';
             int size = snprintf(
                 text, sizeof text,
-                "GET / HTTP/1.1\r\nHost: a\r\n%s: 1\r\nIf-Unmodified-Since: b\r\nTE: c\r\n\r\n", name);
+                "GET / HTTP/1.1\r\nHost: a\r\n%s: 1\r\nIf-Unmodified-Since: b\r\nTE: c\r\n\r\n",
+                name);
             bool good = length > 0 && wrong == 0;
             assert_int_equal(parse_copy(&head, text, (size_t)size),
                              good ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
@@ -122,7 +129,8 @@ static void names_of_any_length(void **state)
                 continue;
             assert_int_equal(head.fields[1].name_length, length);
             assert_int_equal(head.fields[1].id, UVHTTP_FIELD_OTHER);
-            assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_IF_UNMODIFIED_SINCE), &head.fields[2]);
+            assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_IF_UNMODIFIED_SINCE),
+                             &head.fields[2]);
             assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_TE), &head.fields[3]);
         }
     }
@@ -151,12 +159,14 @@ static void a_larger_field_table(void **state)
     for (unsigned count = MANY; count <= MANY + 1; count++) {
         size_t length = (size_t)snprintf(text, sizeof text, "GET / HTTP/1.1\r\n");
         for (unsigned i = 0; i < count; i++)
-            length += (size_t)snprintf(text + length, sizeof text - length, "Field-%u: %u\r\n", i, i);
+            length +=
+                (size_t)snprintf(text + length, sizeof text - length, "Field-%u: %u\r\n", i, i);
         length += (size_t)snprintf(text + length, sizeof text - length, "\r\n");
         uvhttp_head_init(&head, table, MANY);
         uvhttp_parse_result_t result = uvhttp_request_head_parse(&head, text, length, &limits);
         assert_int_equal(result, count == MANY ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
-        assert_int_equal(head.reason, count == MANY ? UVHTTP_REASON_NONE : UVHTTP_REASON_TOO_MANY_FIELDS);
+        assert_int_equal(head.reason,
+                         count == MANY ? UVHTTP_REASON_NONE : UVHTTP_REASON_TOO_MANY_FIELDS);
     }
     assert_ptr_equal(head.fields, table);
     uvhttp_head_init(&head, NULL, 0);
@@ -172,7 +182,8 @@ static void finding_fields(void **state)
     static uvhttp_head_t head;
     uvhttp_head_limits_t limits = {1000, 100, 100};
     uvhttp_head_init(&head, NULL, 0);
-    assert_int_equal(uvhttp_request_head_parse(&head, text, sizeof text - 1, &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_request_head_parse(&head, text, sizeof text - 1, &limits),
+                     UVHTTP_PARSE_DONE);
     assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_HOST), &head.fields[1]);
     assert_ptr_equal(uvhttp_head_find(&head, UVHTTP_FIELD_ACCEPT), &head.fields[2]);
     assert_int_equal(head.fields[2].repeated, 1);

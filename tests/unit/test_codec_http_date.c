@@ -56,12 +56,9 @@ static void the_form_of_rfc_3339(void **state)
         int64_t seconds;
         const char *text;
     } cases[] = {
-        {784111777, "1994-11-06T08:49:37Z"},
-        {0,         "1970-01-01T00:00:00Z"},
-        {-1,        "1969-12-31T23:59:59Z"},
-        {951782400, "2000-02-29T00:00:00Z"},
-        {INT64_MAX, "9999-12-31T23:59:59Z"},
-        {INT64_MIN, "0000-01-01T00:00:00Z"},
+        {784111777, "1994-11-06T08:49:37Z"}, {0, "1970-01-01T00:00:00Z"},
+        {-1, "1969-12-31T23:59:59Z"},        {951782400, "2000-02-29T00:00:00Z"},
+        {INT64_MAX, "9999-12-31T23:59:59Z"}, {INT64_MIN, "0000-01-01T00:00:00Z"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -98,8 +95,8 @@ static void every_day_of_six_centuries(void **state)
         for (int month = 0; month < 12; month++) {
             for (int date = 1; date <= lengths[month] + (leap && month == 1); date++, day++) {
                 char expected[64];
-                snprintf(expected, sizeof expected, "%s, %02d %s %04d 23:05:59 GMT", days[day % 7], date,
-                         months[month], year);
+                snprintf(expected, sizeof expected, "%s, %02d %s %04d 23:05:59 GMT", days[day % 7],
+                         date, months[month], year);
                 assert_string_equal(format(day * 86400 + 83159), expected);
                 assert_int_equal(parse(expected), day * 86400 + 83159);
             }
@@ -163,7 +160,8 @@ static void what_is_no_date(void **state)
 static void every_cut_of_a_date_is_no_date(void **state)
 {
     (void)state;
-    static const char *const dates[] = {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+    static const char *const dates[] = {"Sun, 06 Nov 1994 08:49:37 GMT",
+                                        "Sunday, 06-Nov-94 08:49:37 GMT",
                                         "Sun Nov  6 08:49:37 1994"};
     for (size_t i = 0; i < 3; i++) {
         for (size_t length = 0; length < strlen(dates[i]); length++) {

@@ -54,7 +54,8 @@ static void every_reason_has_status_name_text_and_source(void **state)
     (void)state;
     for (int i = 1; i < UVHTTP_REASON_COUNT; i++) {
         int status = uvhttp_reason_status((uvhttp_reason_t)i);
-        assert_true((status >= 400 && status <= 431) || status == 500 || status == 501 || status == 505);
+        assert_true((status >= 400 && status <= 431) || status == 500 || status == 501 ||
+                    status == 505);
         assert_true(strlen(uvhttp_reason_name((uvhttp_reason_t)i)) > 3);
         assert_true(strlen(uvhttp_reason_text((uvhttp_reason_t)i)) > 10);
         assert_int_equal(strncmp(uvhttp_reason_source((uvhttp_reason_t)i), "RFC ", 4), 0);

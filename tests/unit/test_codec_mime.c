@@ -22,45 +22,43 @@ static void known_extensions(void **state)
     static const struct {
         const char *name;
         const char *type;
-    } rows[] = {
-        {"index.html",       "text/html; charset=utf-8"      },
-        {"INDEX.HTM",        "text/html; charset=utf-8"      },
-        {"/a/b/style.css",   "text/css; charset=utf-8"       },
-        {"app.js",           "text/javascript; charset=utf-8"},
-        {"app.mjs",          "text/javascript; charset=utf-8"},
-        {"data.json",        "application/json"              },
-        {"a.b.svg",          "image/svg+xml"                 },
-        {"x.png",            "image/png"                     },
-        {"x.JPeG",           "image/jpeg"                    },
-        {"x.webp",           "image/webp"                    },
-        {"x.avif",           "image/avif"                    },
-        {"favicon.ico",      "image/x-icon"                  },
-        {"site.webmanifest", "application/manifest+json"     },
-        {"x.wasm",           "application/wasm"              },
-        {"x.woff2",          "font/woff2"                    },
-        {"readme.md",        "text/markdown; charset=utf-8"  },
-        {"readme.txt",       "text/plain; charset=utf-8"     },
-        {"x.pdf",            "application/pdf"               },
-        {"x.mp4",            "video/mp4"                     },
-        {"x.aac",            "audio/aac"                     },
-        {"x.zst",            "application/zstd"              },
-        {"x.tar.gz",         "application/gzip"              },
-        {"x.c",              "text/plain; charset=utf-8"     },
-        {"x.jxl",            "image/jxl"                     },
-        {"x.ts",             "video/mp2t"                    },
-        {"x.js.map",         "application/json"              },
-        {"feed.xml",         "application/xml"               },
-        {"page.xhtml",       "application/xhtml+xml"         },
-        {"x.123",            "application/vnd.lotus-1-2-3"   }, /* the first row */
-        {"x.zsh",            "text/plain; charset=utf-8"     },
-        {"x.appinstaller",   "application/appinstaller"      }
-    };
+    } rows[] = {{"index.html", "text/html; charset=utf-8"},
+                {"INDEX.HTM", "text/html; charset=utf-8"},
+                {"/a/b/style.css", "text/css; charset=utf-8"},
+                {"app.js", "text/javascript; charset=utf-8"},
+                {"app.mjs", "text/javascript; charset=utf-8"},
+                {"data.json", "application/json"},
+                {"a.b.svg", "image/svg+xml"},
+                {"x.png", "image/png"},
+                {"x.JPeG", "image/jpeg"},
+                {"x.webp", "image/webp"},
+                {"x.avif", "image/avif"},
+                {"favicon.ico", "image/x-icon"},
+                {"site.webmanifest", "application/manifest+json"},
+                {"x.wasm", "application/wasm"},
+                {"x.woff2", "font/woff2"},
+                {"readme.md", "text/markdown; charset=utf-8"},
+                {"readme.txt", "text/plain; charset=utf-8"},
+                {"x.pdf", "application/pdf"},
+                {"x.mp4", "video/mp4"},
+                {"x.aac", "audio/aac"},
+                {"x.zst", "application/zstd"},
+                {"x.tar.gz", "application/gzip"},
+                {"x.c", "text/plain; charset=utf-8"},
+                {"x.jxl", "image/jxl"},
+                {"x.ts", "video/mp2t"},
+                {"x.js.map", "application/json"},
+                {"feed.xml", "application/xml"},
+                {"page.xhtml", "application/xhtml+xml"},
+                {"x.123", "application/vnd.lotus-1-2-3"}, /* the first row */
+                {"x.zsh", "text/plain; charset=utf-8"},
+                {"x.appinstaller", "application/appinstaller"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(type_of(rows[i].name), rows[i].type);
 }
 
-/* The table's file is read as a text, so that a row out of order, which a binary search would not find, and a start that is wrong are
- * seen. */
+/* The table's file is read as a text, so that a row out of order, which a binary search would not
+ * find, and a start that is wrong are seen. */
 static void every_extension_is_found(void **state)
 {
     (void)state;
@@ -86,9 +84,9 @@ static void every_extension_is_found(void **state)
 static void everything_else(void **state)
 {
     (void)state;
-    static const char *const names[] = {"",        "README", "a.",          "a.unknown", ".",
-                                        "a.html/", "html",   "dir.html/ab", "x.html~",   "x.htmlhtmlhtmlhtml",
-                                        "x.htm ",  "x.ht"};
+    static const char *const names[] = {
+        "",     "README",      "a.",      "a.unknown",          ".",      "a.html/",
+        "html", "dir.html/ab", "x.html~", "x.htmlhtmlhtmlhtml", "x.htm ", "x.ht"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_string_equal(type_of(names[i]), "application/octet-stream");
 }

@@ -1,5 +1,5 @@
-/* Forms with files: what comes out, and why a body is refused; each body whole, byte by byte, cut in two at every place, and in steps, with every
- * piece ending where the memory ends. */
+/* Forms with files: what comes out, and why a body is refused; each body whole, byte by byte, cut
+ * in two at every place, and in steps, with every piece ending where the memory ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +145,8 @@ struct row {
     const char *expected;
 };
 
-static void check_rows(const struct row *rows, size_t count, const uvhttp_multipart_limits_t *limits)
+static void check_rows(const struct row *rows, size_t count,
+                       const uvhttp_multipart_limits_t *limits)
 {
     for (size_t i = 0; i < count; i++) {
         uvhttp_slice_t body = {rows[i].body, strlen(rows[i].body)};
@@ -164,33 +165,38 @@ static void parts(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {PART "1" END,                                                             "[a:1]end"               },
-        {PART "" END,                                                              "[a:]end"                },
-        {PART "1\r\n" PART "2" END,                                                "[a:1][a:2]end"          },
-        {PART "\r\n" END,                                                          "[a:\r\n]end"            },
-        {PART "--" END,                                                            "[a:--]end"              },
-        {PART "line\r\nline\r\n" END,                                              "[a:line\r\nline\r\n]end"},
-        {PART "--b--\r\n",                                                         "[a:]end"                }, /* A delimiter right behind the empty line: a part without data. */
-        {PART PART "2" END,                                                        "[a:][a:2]end"           },
+        {PART "1" END, "[a:1]end"},
+        {PART "" END, "[a:]end"},
+        {PART "1\r\n" PART "2" END, "[a:1][a:2]end"},
+        {PART "\r\n" END, "[a:\r\n]end"},
+        {PART "--" END, "[a:--]end"},
+        {PART "line\r\nline\r\n" END, "[a:line\r\nline\r\n]end"},
+        /* A delimiter right behind the empty line: a part without data. */
+        {PART "--b--\r\n", "[a:]end"},
+        {PART PART "2" END, "[a:][a:2]end"},
         {PART "\r\n--\r\n--c\r\r\n-\r\n--" END,
-         "[a:\r\n--\r\n--c\r\r\n-\r\n--]end"                                                                }, /* Nearly a delimiter. */
-        {PART "\r" END,                                                            "[a:\r]end"              },
-        {PART "x--b" END,                                                          "[a:x--b]end"            },
-        {PART "\n--b" END,                                                         "[a:\n--b]end"           },
-        {PART "-\r\n-" END,                                                        "[a:-\r\n-]end"          },
-        {PART "--c" END,                                                           "[a:--c]end"             },
-        {"--b--\r\n",                                                              "end"                    }, /* Nothing in it, as browsers send a form without fields. */
-        {"--b--",                                                                  "end"                    },
-        {"\r\n--b--",                                                              "end"                    },
+         /* Nearly a delimiter. */
+         "[a:\r\n--\r\n--c\r\r\n-\r\n--]end"},
+        {PART "\r" END, "[a:\r]end"},
+        {PART "x--b" END, "[a:x--b]end"},
+        {PART "\n--b" END, "[a:\n--b]end"},
+        {PART "-\r\n-" END, "[a:-\r\n-]end"},
+        {PART "--c" END, "[a:--c]end"},
+        /* Nothing in it, as browsers send a form without fields. */
+        {"--b--\r\n", "end"},
+        {"--b--", "end"},
+        {"\r\n--b--", "end"},
         {"for old\r\n--\r\nprograms\r\n" PART "1" END "the rest\r\n--b\r\n",
-         "[a:1]end"                                                                                         }, /* What stands outside is skipped. */
-        {"x--b\r\n" PART "1" END,                                                  "[a:1]end"               },
-        {PART "1\r\n--b--",                                                        "[a:1]end"               },
-        {PART "1\r\n--b-- \t",                                                     "[a:1]end"               },
-        {PART "1\r\n--b-- \t\r\n\r",                                               "[a:1]end"               },
+         /* What stands outside is skipped. */
+         "[a:1]end"},
+        {"x--b\r\n" PART "1" END, "[a:1]end"},
+        {PART "1\r\n--b--", "[a:1]end"},
+        {PART "1\r\n--b-- \t", "[a:1]end"},
+        {PART "1\r\n--b-- \t\r\n\r", "[a:1]end"},
         {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1\r\n--b\t--\r\n",
-         "[a:1!DELIMITER@54"                                                                                }, /* White space behind a boundary is for mail that was changed on its way. */
-        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1" END,            "[a:1]end"               },
+         /* White space behind a boundary is for mail that was changed on its way. */
+         "[a:1!DELIMITER@54"},
+        {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1" END, "[a:1]end"},
     };
     CHECK(rows);
 }
@@ -201,25 +207,29 @@ static void what_a_part_says(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {DISPOSITION("form-data; name=\"a\""),                                                               "[a:]end"                      },
-        {DISPOSITION(" Form-Data ;\tNAME=a ; FileName=b.txt;"),                                              "[a|b.txt:]end"                },
-        {DISPOSITION("form-data; name=\"\"; filename=\"\""),                                                 "[|:]end"                      },
-        {DISPOSITION("form-data; name=\"a;b=c\"; filename=\"d, e.txt\""),                                    "[a;b=c|d, e.txt:]end"         },
-        {DISPOSITION("form-data; name=\"J\xc3\xbcrgen\""),                                                   "[J\xc3\xbcrgen:]end"          },
-        {DISPOSITION("form-data; filename=\"b\"; name=\"a\""),                                               "[a|b:]end"                    },
+        {DISPOSITION("form-data; name=\"a\""), "[a:]end"},
+        {DISPOSITION(" Form-Data ;\tNAME=a ; FileName=b.txt;"), "[a|b.txt:]end"},
+        {DISPOSITION("form-data; name=\"\"; filename=\"\""), "[|:]end"},
+        {DISPOSITION("form-data; name=\"a;b=c\"; filename=\"d, e.txt\""), "[a;b=c|d, e.txt:]end"},
+        {DISPOSITION("form-data; name=\"J\xc3\xbcrgen\""), "[J\xc3\xbcrgen:]end"},
+        {DISPOSITION("form-data; filename=\"b\"; name=\"a\""), "[a|b:]end"},
         {DISPOSITION("form-data; name=\"a%22b%0D%0Ac\""),
-         "[a\"b\r\nc:]end"                                                                                                                  }, /* As browsers write quotes and line ends, and as others do. */
-        {DISPOSITION("form-data; name=\"100%, 50%2, %41 %20%0d%\""),                                         "[100%, 50%2, %41 %20%0d%:]end"},
-        {DISPOSITION("form-data; name=\"a\\\"b\\\\c\"; filename=\"\\\"\""),                                  "[a\"b\\c|\":]end"             },
-        {DISPOSITION("form-data; name=a%22b"),                                                               "[a%22b:]end"                  },
-        {DISPOSITION("form-data; name=a; filename=\"C:\\docs\\a.txt\""),                                     "[a|C:\\docs\\a.txt:]end"      },
-        {DISPOSITION("form-data; name=a; filename=\"../../etc/passwd\""),                                    "[a|../../etc/passwd:]end"     },
-        {DISPOSITION("form-data; name=a; filename=\"x\"; filename*=UTF-8''y"),                               "[a|x:]end"                    },
-        {DISPOSITION("form-data; name=a; filename*=UTF-8''y"),                                               "[a:]end"                      },
+         /* As browsers write quotes and line ends, and as others do. */
+         "[a\"b\r\nc:]end"},
+        {DISPOSITION("form-data; name=\"100%, 50%2, %41 %20%0d%\""),
+         "[100%, 50%2, %41 %20%0d%:]end"},
+        {DISPOSITION("form-data; name=\"a\\\"b\\\\c\"; filename=\"\\\"\""), "[a\"b\\c|\":]end"},
+        {DISPOSITION("form-data; name=a%22b"), "[a%22b:]end"},
+        {DISPOSITION("form-data; name=a; filename=\"C:\\docs\\a.txt\""), "[a|C:\\docs\\a.txt:]end"},
+        {DISPOSITION("form-data; name=a; filename=\"../../etc/passwd\""),
+         "[a|../../etc/passwd:]end"},
+        {DISPOSITION("form-data; name=a; filename=\"x\"; filename*=UTF-8''y"), "[a|x:]end"},
+        {DISPOSITION("form-data; name=a; filename*=UTF-8''y"), "[a:]end"},
         {"--b\r\nX-One: 1\r\ncontent-type:  text/plain; charset=utf-8 \r\n"
          "content-disposition: form-data; name=a\r\nContent-Transfer-Encoding: BINARY\r\n\r\n" END,
-         "[a|type text/plain; charset=utf-8:]end"                                                                                           },
-        {"--b\r\nContent-Type:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END,                       "[a|type :]end"                },
+         "[a|type text/plain; charset=utf-8:]end"},
+        {"--b\r\nContent-Type:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END,
+         "[a|type :]end"},
     };
     CHECK(rows);
 }
@@ -228,63 +238,64 @@ static void what_is_refused(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {"",                                                                                                            "!TRUNCATED@0"           },
-        {"--b",                                                                                                         "!TRUNCATED@3"           },
-        {"--b-",                                                                                                        "!TRUNCATED@4"           },
-        {"--b\r",                                                                                                       "!TRUNCATED@4"           },
-        {"--b--\r",                                                                                                     "end!TRUNCATED@6"        },
-        {"nothing",                                                                                                     "!TRUNCATED@7"           },
-        {"--b\r\nContent-Disposition: form-data",                                                                       "!TRUNCATED@35"          },
-        {PART "1",                                                                                                      "[a:1!TRUNCATED@48"      },
-        {PART "1\r\n--b",                                                                                               "[a:1!TRUNCATED@53"      },
-        {PART "1\r\n--b\r\n",                                                                                           "[a:1]!TRUNCATED@55"     },
-        {PART "1\r\n--b\r\nC",                                                                                          "[a:1]!TRUNCATED@56"     },
-        {"--b\n",                                                                                                       "!LINE_END@3"            },
-        {"--b \n",                                                                                                      "!LINE_END@4"            },
-        {"--b\rx",                                                                                                      "!LINE_END@4"            },
-        {"--b--\n",                                                                                                     "end!LINE_END@5"         },
-        {"--b--\rx",                                                                                                    "end!LINE_END@6"         },
-        {"--bb\r\n",                                                                                                    "!DELIMITER@3"           },
-        {"--b-x",                                                                                                       "!DELIMITER@4"           },
-        {"--b-\r\n",                                                                                                    "!DELIMITER@4"           },
-        {"--b x",                                                                                                       "!DELIMITER@4"           },
-        {"--b --\r\n",                                                                                                  "!DELIMITER@4"           },
-        {"--b---",                                                                                                      "end!DELIMITER@5"        },
-        {"--b--x",                                                                                                      "end!DELIMITER@5"        },
-        {PART "1\r\n--bx",                                                                                              "[a:1!DELIMITER@53"      },
-        {"--b\r\n\r\n" END,                                                                                             "!DISPOSITION@5"         },
-        {"--b\r\nContent-Type: text/plain\r\n\r\n" END,                                                                 "!DISPOSITION@5"         },
-        {DISPOSITION(""),                                                                                               "!DISPOSITION@25"        },
-        {DISPOSITION("attachment; name=a"),                                                                             "!DISPOSITION@25"        },
-        {DISPOSITION("form-data name=a"),                                                                               "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name"),                                                                                "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name=a b"),                                                                            "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name =a"),                                                                             "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name= a"),                                                                             "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name="),                                                                               "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name=\"a"),                                                                            "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name=\"a\"b"),                                                                         "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name=\"a\\"),                                                                          "!DISPOSITION@25"        },
-        {DISPOSITION("form-data; name=\"a\\\""),                                                                        "!DISPOSITION@25"        },
-        {DISPOSITION("form-data"),                                                                                      "!NAME@25"               },
-        {DISPOSITION("form-data; filename=a"),                                                                          "!NAME@25"               },
-        {DISPOSITION("form-data; name*=UTF-8''a"),                                                                      "!NAME@25"               },
-        {DISPOSITION("form-data; name=a; name=a"),                                                                      "!NAME@25"               },
-        {DISPOSITION("form-data; name=a; filename=a; filename=b"),                                                      "!NAME@25"               },
-        {"--b\r\nContent-Disposition: form-data; name=a\n\r\n" END,                                                     "!LINE_END@43"           },
-        {"--b\r\nContent-Disposition: form-data; name=a\r\n\n" END,                                                     "!LINE_END@45"           },
-        {"--b\r\nContent-Disposition: form-data; name=a\rx\r\n\r\n" END,                                                "!FIELD@43"              },
-        {"--b\r\nContent-Disposition : form-data\r\n\r\n" END,                                                          "!FIELD@24"              },
-        {"--b\r\n: form-data\r\n\r\n" END,                                                                              "!FIELD@5"               },
-        {"--b\r\nContent-Disposition\r\n\r\n" END,                                                                      "!FIELD@24"              },
-        {"--b\r\nContent-Disposition: form-data;\r\n name=a\r\n\r\n" END,                                               "!FIELD@38"              },
-        {"--b\r\n--b: c\r\nContent-Disposition: form-data; name=a\r\n\r\n" END,                                         "!FIELD@5"               },
-        {"--b\r\nContent-Disposition: form-data; name=a\r\n--b--\r\n",                                                  "!FIELD@45"              },
-        {"--b\r\nA: \x7f\r\n\r\n" END,                                                                                  "!FIELD@8"               },
-        {PART
-         "1\r\n--b\r\nContent-Disposition: form-data;name=b\r\ncontent-disposition: form-data;name=b\r\n\r\n", "[a:1]!FIELD_REPEATED@94"},
-        {"--b\r\nContent-Type: a/b\r\nContent-Type: a/b\r\n\r\n",                                                       "!FIELD_REPEATED@24"     },
-        {"--b\r\nContent-Transfer-Encoding: base64\r\n\r\n",                                                            "!CODING@5"              },
+        {"", "!TRUNCATED@0"},
+        {"--b", "!TRUNCATED@3"},
+        {"--b-", "!TRUNCATED@4"},
+        {"--b\r", "!TRUNCATED@4"},
+        {"--b--\r", "end!TRUNCATED@6"},
+        {"nothing", "!TRUNCATED@7"},
+        {"--b\r\nContent-Disposition: form-data", "!TRUNCATED@35"},
+        {PART "1", "[a:1!TRUNCATED@48"},
+        {PART "1\r\n--b", "[a:1!TRUNCATED@53"},
+        {PART "1\r\n--b\r\n", "[a:1]!TRUNCATED@55"},
+        {PART "1\r\n--b\r\nC", "[a:1]!TRUNCATED@56"},
+        {"--b\n", "!LINE_END@3"},
+        {"--b \n", "!LINE_END@4"},
+        {"--b\rx", "!LINE_END@4"},
+        {"--b--\n", "end!LINE_END@5"},
+        {"--b--\rx", "end!LINE_END@6"},
+        {"--bb\r\n", "!DELIMITER@3"},
+        {"--b-x", "!DELIMITER@4"},
+        {"--b-\r\n", "!DELIMITER@4"},
+        {"--b x", "!DELIMITER@4"},
+        {"--b --\r\n", "!DELIMITER@4"},
+        {"--b---", "end!DELIMITER@5"},
+        {"--b--x", "end!DELIMITER@5"},
+        {PART "1\r\n--bx", "[a:1!DELIMITER@53"},
+        {"--b\r\n\r\n" END, "!DISPOSITION@5"},
+        {"--b\r\nContent-Type: text/plain\r\n\r\n" END, "!DISPOSITION@5"},
+        {DISPOSITION(""), "!DISPOSITION@25"},
+        {DISPOSITION("attachment; name=a"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data name=a"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name=a b"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name =a"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name= a"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name="), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name=\"a"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name=\"a\"b"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name=\"a\\"), "!DISPOSITION@25"},
+        {DISPOSITION("form-data; name=\"a\\\""), "!DISPOSITION@25"},
+        {DISPOSITION("form-data"), "!NAME@25"},
+        {DISPOSITION("form-data; filename=a"), "!NAME@25"},
+        {DISPOSITION("form-data; name*=UTF-8''a"), "!NAME@25"},
+        {DISPOSITION("form-data; name=a; name=a"), "!NAME@25"},
+        {DISPOSITION("form-data; name=a; filename=a; filename=b"), "!NAME@25"},
+        {"--b\r\nContent-Disposition: form-data; name=a\n\r\n" END, "!LINE_END@43"},
+        {"--b\r\nContent-Disposition: form-data; name=a\r\n\n" END, "!LINE_END@45"},
+        {"--b\r\nContent-Disposition: form-data; name=a\rx\r\n\r\n" END, "!FIELD@43"},
+        {"--b\r\nContent-Disposition : form-data\r\n\r\n" END, "!FIELD@24"},
+        {"--b\r\n: form-data\r\n\r\n" END, "!FIELD@5"},
+        {"--b\r\nContent-Disposition\r\n\r\n" END, "!FIELD@24"},
+        {"--b\r\nContent-Disposition: form-data;\r\n name=a\r\n\r\n" END, "!FIELD@38"},
+        {"--b\r\n--b: c\r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "!FIELD@5"},
+        {"--b\r\nContent-Disposition: form-data; name=a\r\n--b--\r\n", "!FIELD@45"},
+        {"--b\r\nA: \x7f\r\n\r\n" END, "!FIELD@8"},
+        {PART "1\r\n--b\r\nContent-Disposition: form-data;name=b\r\ncontent-disposition: "
+              "form-data;name=b\r\n\r\n",
+         "[a:1]!FIELD_REPEATED@94"},
+        {"--b\r\nContent-Type: a/b\r\nContent-Type: a/b\r\n\r\n", "!FIELD_REPEATED@24"},
+        {"--b\r\nContent-Transfer-Encoding: base64\r\n\r\n", "!CODING@5"},
     };
     CHECK(rows);
 }
@@ -304,44 +315,46 @@ static void limits_hold(void **state)
 {
     (void)state;
     static const struct row parts_rows[] = {
-        {PART "1" END,                           "[a:1]end"                     },
-        {PART "1\r\n" PART "2" END,              "[a:1][a:2]end"                },
+        {PART "1" END, "[a:1]end"},
+        {PART "1\r\n" PART "2" END, "[a:1][a:2]end"},
         {PART "1\r\n" PART "2\r\n" PART "3" END, "[a:1][a:2]!TOO_MANY_PARTS@105"},
     };
     static const struct row size_rows[] = {
-        {PART "1234" END,                 "[a:1234]end"                },
-        {PART "12345" END,                "[a:1234!PART_TOO_LARGE@51"  },
-        {PART "12\r\n5" END,              "[a:12\r\n!PART_TOO_LARGE@51"},
-        {PART "123\r\n--x" END,           "[a:123\r!PART_TOO_LARGE@51" },
-        {PART "1234\r\n--x" END,          "[a:1234!PART_TOO_LARGE@51"  },
-        {PART "1234\r\n-" END,            "[a:1234!PART_TOO_LARGE@51"  },
-        {PART "1234\r\n--b",              "[a:1234!TRUNCATED@56"       },
-        {PART "--" END PART "1" END,      "[a:--]end"                  },
-        {PART "1234\r\n" PART "1234" END, "[a:1234][a:1234]end"        },
+        {PART "1234" END, "[a:1234]end"},
+        {PART "12345" END, "[a:1234!PART_TOO_LARGE@51"},
+        {PART "12\r\n5" END, "[a:12\r\n!PART_TOO_LARGE@51"},
+        {PART "123\r\n--x" END, "[a:123\r!PART_TOO_LARGE@51"},
+        {PART "1234\r\n--x" END, "[a:1234!PART_TOO_LARGE@51"},
+        {PART "1234\r\n-" END, "[a:1234!PART_TOO_LARGE@51"},
+        {PART "1234\r\n--b", "[a:1234!TRUNCATED@56"},
+        {PART "--" END PART "1" END, "[a:--]end"},
+        {PART "1234\r\n" PART "1234" END, "[a:1234][a:1234]end"},
     };
     static const struct row header_rows[] = {
-        {PART "1" END,                                                 "[a:1]end"            }, /* 42 bytes */
+        /* 42 bytes */
+        {PART "1" END, "[a:1]end"},
         {"--b\r\nContent-Disposition: form-data; name=ab\r\n\r\n" END, "!HEADER_TOO_LARGE@47"},
-        {"--b\r\nx\n",                                                 "!LINE_END@6"         },
-        {"--b\r\n123456789012345678901234567890123456789012",          "!TRUNCATED@47"       },
-        {"--b\r\n1234567890123456789012345678901234567890123",         "!HEADER_TOO_LARGE@47"},
-        {"--b\r\n123456789012345678901234567890123456789012\n",        "!HEADER_TOO_LARGE@47"},
+        {"--b\r\nx\n", "!LINE_END@6"},
+        {"--b\r\n123456789012345678901234567890123456789012", "!TRUNCATED@47"},
+        {"--b\r\n1234567890123456789012345678901234567890123", "!HEADER_TOO_LARGE@47"},
+        {"--b\r\n123456789012345678901234567890123456789012\n", "!HEADER_TOO_LARGE@47"},
     };
     static const struct row field_rows[] = {
-        {"--b\r\nA:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END,       "[a:]end"            },
-        {"--b\r\nA:\r\nB:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "!TOO_MANY_FIELDS@13"},
+        {"--b\r\nA:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "[a:]end"},
+        {"--b\r\nA:\r\nB:\r\nContent-Disposition: form-data; name=a\r\n\r\n" END,
+         "!TOO_MANY_FIELDS@13"},
     };
     static const struct row outside_rows[] = {
-        {"1234\r\n" PART "1" END "12",                                     "[a:1]end"                     },
-        {"12345\r\n" PART "1" END,                                         "!OUTSIDE_TOO_LARGE@4"         },
-        {"12\r\n-\r\n" PART "1" END,                                       "!OUTSIDE_TOO_LARGE@4"         },
-        {PART "1" END "1234",                                              "[a:1]end"                     },
-        {PART "1" END "12345",                                             "[a:1]end!OUTSIDE_TOO_LARGE@61"},
-        {PART "1\r\n--b-- \t \r\n1",                                       "[a:1]end"                     },
-        {PART "1\r\n--b-- \t \r\n12",                                      "[a:1]end!OUTSIDE_TOO_LARGE@61"},
-        {PART "1\r\n--b--     ",                                           "[a:1]end!OUTSIDE_TOO_LARGE@59"},
-        {"--b    \r\nContent-Disposition: form-data; name=a\r\n\r\n" END,  "[a:]end"                      },
-        {"--b     \r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "!OUTSIDE_TOO_LARGE@7"         },
+        {"1234\r\n" PART "1" END "12", "[a:1]end"},
+        {"12345\r\n" PART "1" END, "!OUTSIDE_TOO_LARGE@4"},
+        {"12\r\n-\r\n" PART "1" END, "!OUTSIDE_TOO_LARGE@4"},
+        {PART "1" END "1234", "[a:1]end"},
+        {PART "1" END "12345", "[a:1]end!OUTSIDE_TOO_LARGE@61"},
+        {PART "1\r\n--b-- \t \r\n1", "[a:1]end"},
+        {PART "1\r\n--b-- \t \r\n12", "[a:1]end!OUTSIDE_TOO_LARGE@61"},
+        {PART "1\r\n--b--     ", "[a:1]end!OUTSIDE_TOO_LARGE@59"},
+        {"--b    \r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "[a:]end"},
+        {"--b     \r\nContent-Disposition: form-data; name=a\r\n\r\n" END, "!OUTSIDE_TOO_LARGE@7"},
     };
     CHECK_LIMITS(parts_rows, (&(uvhttp_multipart_limits_t){.max_parts = 2}));
     CHECK_LIMITS(size_rows, (&(uvhttp_multipart_limits_t){.max_part_size = 4}));
@@ -438,36 +451,39 @@ static void boundaries(void **state)
         const char *type;
         const char *expected; /* NULL: refused */
     } rows[] = {
-        {"multipart/form-data; boundary=abc",                                                         "abc"                                                                   },
-        {"Multipart/Form-Data ;\tBOUNDARY=abc ;charset=utf-8",                                        "abc"                                                                   },
-        {"multipart/form-data;a=\"; boundary=x\";boundary=abc;",                                      "abc"                                                                   },
-        {"multipart/form-data; boundary=\"a b:c\"",                                                   "a b:c"                                                                 },
-        {"multipart/form-data; boundary=\"'()+_,-./:=?9\"",                                           "'()+_,-./:=?9"                                                         },
-        {"multipart/form-data; boundary=----WebKitFormBoundaryAbC123",                                "----WebKitFormBoundaryAbC123"                                          },
+        {"multipart/form-data; boundary=abc", "abc"},
+        {"Multipart/Form-Data ;\tBOUNDARY=abc ;charset=utf-8", "abc"},
+        {"multipart/form-data;a=\"; boundary=x\";boundary=abc;", "abc"},
+        {"multipart/form-data; boundary=\"a b:c\"", "a b:c"},
+        {"multipart/form-data; boundary=\"'()+_,-./:=?9\"", "'()+_,-./:=?9"},
+        {"multipart/form-data; boundary=----WebKitFormBoundaryAbC123",
+         "----WebKitFormBoundaryAbC123"},
         {"multipart/form-data; "
-         "boundary=1234567890123456789012345678901234567890123456789012345678901234567890",  "1234567890123456789012345678901234567890123456789012345678901234567890"},
+         "boundary=1234567890123456789012345678901234567890123456789012345678901234567890",
+         "1234567890123456789012345678901234567890123456789012345678901234567890"},
         {"multipart/form-data; "
-         "boundary=12345678901234567890123456789012345678901234567890123456789012345678901", NULL                                                                    },
-        {"multipart/form-data",                                                                       NULL                                                                    },
-        {"multipart/form-data; boundary",                                                             NULL                                                                    },
-        {"multipart/form-data; boundary=",                                                            NULL                                                                    },
-        {"multipart/form-data; boundary=\"\"",                                                        NULL                                                                    },
-        {"multipart/form-data; boundary=\"a \"",                                                      NULL                                                                    },
-        {"multipart/form-data; boundary=\"a",                                                         NULL                                                                    },
-        {"multipart/form-data; boundary=a\"",                                                         NULL                                                                    },
-        {"multipart/form-data; boundary=\"a\\b\"",                                                    NULL                                                                    },
-        {"multipart/form-data; boundary=\"a\tb\"",                                                    NULL                                                                    },
-        {"multipart/form-data; boundary=a:b",                                                         NULL                                                                    },
-        {"multipart/form-data; boundary=a#b",                                                         NULL                                                                    },
-        {"multipart/form-data; boundary =a",                                                          NULL                                                                    },
-        {"multipart/form-data; boundary=a; boundary=a",                                               NULL                                                                    },
-        {"multipart/form-data, boundary=a",                                                           NULL                                                                    },
-        {"multipart/form-data boundary=a",                                                            NULL                                                                    },
-        {"multipart/form-dat; boundary=a",                                                            NULL                                                                    },
-        {"multipart/mixed; boundary=a",                                                               NULL                                                                    },
-        {"application/x-www-form-urlencoded",                                                         NULL                                                                    },
-        {"; boundary=a",                                                                              NULL                                                                    },
-        {"",                                                                                          NULL                                                                    },
+         "boundary=12345678901234567890123456789012345678901234567890123456789012345678901",
+         NULL},
+        {"multipart/form-data", NULL},
+        {"multipart/form-data; boundary", NULL},
+        {"multipart/form-data; boundary=", NULL},
+        {"multipart/form-data; boundary=\"\"", NULL},
+        {"multipart/form-data; boundary=\"a \"", NULL},
+        {"multipart/form-data; boundary=\"a", NULL},
+        {"multipart/form-data; boundary=a\"", NULL},
+        {"multipart/form-data; boundary=\"a\\b\"", NULL},
+        {"multipart/form-data; boundary=\"a\tb\"", NULL},
+        {"multipart/form-data; boundary=a:b", NULL},
+        {"multipart/form-data; boundary=a#b", NULL},
+        {"multipart/form-data; boundary =a", NULL},
+        {"multipart/form-data; boundary=a; boundary=a", NULL},
+        {"multipart/form-data, boundary=a", NULL},
+        {"multipart/form-data boundary=a", NULL},
+        {"multipart/form-dat; boundary=a", NULL},
+        {"multipart/mixed; boundary=a", NULL},
+        {"application/x-www-form-urlencoded", NULL},
+        {"; boundary=a", NULL},
+        {"", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].type);
@@ -497,9 +513,10 @@ static void only_boundaries_are_taken(void **state)
 
     /* The longest, with data that is as much like it as can be. */
     char body[512];
-    int length = snprintf(body, sizeof body,
-                          "--%.70s\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n%.71s\r\n--%.70s--",
-                          longest, longest, longest);
+    int length =
+        snprintf(body, sizeof body,
+                 "--%.70s\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n%.71s\r\n--%.70s--",
+                 longest, longest, longest);
     uvhttp_slice_t slice = {body, (size_t)length};
     char expected[128];
     snprintf(expected, sizeof expected, "[a:\r\n%.71s]end", longest);

@@ -1,5 +1,6 @@
-/* Heads in pieces: whatever the cuts, the results are those of one buffer, and bytes are copied only when and as often as promised. Every
- * piece ends at a protected page, and so does the memory to gather in. */
+/* Heads in pieces: whatever the cuts, the results are those of one buffer, and bytes are copied
+ * only when and as often as promised. Every piece ends at a protected page, and so does the memory
+ * to gather in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,8 @@ enum { PLACES = 7, PLACE_SIZE = 16384, GATHER = PLACES - 1, MOST_PIECES = PLACES
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
                                           const uvhttp_head_limits_t *);
-typedef uvhttp_parse_result_t (*parse_pieces_fn)(uvhttp_head_t *, const uvhttp_slice_t *, size_t, char *,
-                                                 const uvhttp_head_limits_t *);
+typedef uvhttp_parse_result_t (*parse_pieces_fn)(uvhttp_head_t *, const uvhttp_slice_t *, size_t,
+                                                 char *, const uvhttp_head_limits_t *);
 
 struct sample {
     bool response;
@@ -27,45 +28,46 @@ struct sample {
 };
 
 static const struct sample samples[] = {
-    {false, "GET / HTTP/1.1\r\n\r\n"                                                                   },
-    {false, "GET /a?b HTTP/1.1\r\nHost: example.com\r\nAccept: */*\r\n\r\n"                            },
-    {false, "POST /u HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nbody\r\n\r\n"                     },
-    {false, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n"                   },
-    {false, "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nxy"                                                  },
-    {false, "\r\n\r\n\r\n\r\nGET / HTTP/1.0\r\n\r\n\r\n"                                               },
-    {false, "\r\n\r\n\r\n\r\n"                                                                         },
-    {false, "\r\n\r\n\rGET / HTTP/1.1\r\n\r\n"                                                         },
-    {false, "\r\n\r\n\nGET / HTTP/1.1\r\n\r\n"                                                         },
-    {false, "\n\r\nGET / HTTP/1.1\r\n\r\n"                                                             },
-    {false, "\r\n\r\nG\r\n\r\nx"                                                                       },
-    {false, "OTHER-METHOD-NAME * HTTP/1.1\r\nA:b\r\nA: \t \r\na:\tc \r\n\r\n"                          },
-    {false, "GET / HTTP/1.1\r\nHost: a\r\nAccept"                                                      },
-    {false, "GET / HTTP/1.1\r\n"                                                                       },
-    {false, ""                                                                                         },
-    {false, "G@T / HTTP/1.1\r\n\r\n"                                                                   },
-    {false, "GET /a#b HTTP/1.1\r\n\r\n"                                                                },
-    {false, "GET /a b HTTP/1.1\r\n\r\n"                                                                },
-    {false, "GET /\r\n\r\n"                                                                            },
-    {false, "GET / HTTP/2.0\r\n\r\n"                                                                   },
-    {false, "GET / HTTP/1.1\n\r\nHost: a\r\n\r\n"                                                      },
-    {false, "GET / HTTP/1.1\r\nHost: a\n\r\n"                                                          },
-    {false, "GET / HTTP/1.1\r\nHost: a\r\n\n"                                                          },
-    {false, "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"                                                      },
-    {false, "GET / HTTP/1.1\r\nHost : a\r\n\r\n"                                                       },
-    {false, "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"                                             },
-    {false, "GET / HTTP/1.1\r\nA: b\x01z\r\n\r\n"                                                      },
-    {false, "GET / HTTP/1.1\r\nno colon\r\n\r\n"                                                       },
-    {false, "GET / HTTP/1.1\r\n\rX: y\r\n\r\n"                                                         },
-    {false, "GET / HTTP/1.1\r\na:1\r\nb:2\r\nc:3\r\nd:4\r\ne:5\r\nf:6\r\ng:7\r\n\r\n"                  },
-    {false, "GET /a-target-that-is-longer-than-the-limit-allows-it-to-be-in-this-test HTTP/1.1\r\n\r\n"},
-    {true,  "HTTP/1.1 200 OK\r\n\r\n"                                                                  },
-    {true,  "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 4\r\n\r\nb\r\n\r\n"                       },
-    {true,  "HTTP/1.0 404 \r\nA: b\r\n\r\n"                                                            },
-    {true,  "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"                                                          },
-    {true,  "HTTP/1.1 200 OK\n\r\nA: b\r\n\r\n"                                                        },
-    {true,  "HTTP/1.1 20x OK\r\n\r\n"                                                                  },
-    {true,  "HTTP/1.1 200 O\x7fK\r\n\r\n"                                                              },
-    {true,  "HTTP/1.1 200 OK\r\nA: b\r\n\r\r\n\r\n"                                                    },
+    {false, "GET / HTTP/1.1\r\n\r\n"},
+    {false, "GET /a?b HTTP/1.1\r\nHost: example.com\r\nAccept: */*\r\n\r\n"},
+    {false, "POST /u HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nbody\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n"},
+    {false, "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nxy"},
+    {false, "\r\n\r\n\r\n\r\nGET / HTTP/1.0\r\n\r\n\r\n"},
+    {false, "\r\n\r\n\r\n\r\n"},
+    {false, "\r\n\r\n\rGET / HTTP/1.1\r\n\r\n"},
+    {false, "\r\n\r\n\nGET / HTTP/1.1\r\n\r\n"},
+    {false, "\n\r\nGET / HTTP/1.1\r\n\r\n"},
+    {false, "\r\n\r\nG\r\n\r\nx"},
+    {false, "OTHER-METHOD-NAME * HTTP/1.1\r\nA:b\r\nA: \t \r\na:\tc \r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\r\nAccept"},
+    {false, "GET / HTTP/1.1\r\n"},
+    {false, ""},
+    {false, "G@T / HTTP/1.1\r\n\r\n"},
+    {false, "GET /a#b HTTP/1.1\r\n\r\n"},
+    {false, "GET /a b HTTP/1.1\r\n\r\n"},
+    {false, "GET /\r\n\r\n"},
+    {false, "GET / HTTP/2.0\r\n\r\n"},
+    {false, "GET / HTTP/1.1\n\r\nHost: a\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost : a\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nA: b\x01z\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\nno colon\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\n\rX: y\r\n\r\n"},
+    {false, "GET / HTTP/1.1\r\na:1\r\nb:2\r\nc:3\r\nd:4\r\ne:5\r\nf:6\r\ng:7\r\n\r\n"},
+    {false,
+     "GET /a-target-that-is-longer-than-the-limit-allows-it-to-be-in-this-test HTTP/1.1\r\n\r\n"},
+    {true, "HTTP/1.1 200 OK\r\n\r\n"},
+    {true, "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 4\r\n\r\nb\r\n\r\n"},
+    {true, "HTTP/1.0 404 \r\nA: b\r\n\r\n"},
+    {true, "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"},
+    {true, "HTTP/1.1 200 OK\n\r\nA: b\r\n\r\n"},
+    {true, "HTTP/1.1 20x OK\r\n\r\n"},
+    {true, "HTTP/1.1 200 O\x7fK\r\n\r\n"},
+    {true, "HTTP/1.1 200 OK\r\nA: b\r\n\r\r\n\r\n"},
 };
 
 enum { SAMPLE_COUNT = sizeof samples / sizeof samples[0] };
@@ -98,7 +100,8 @@ static parse_pieces_fn parse_pieces_of(const struct sample *sample)
     return sample->response ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
 }
 
-static void same_bytes(const uvhttp_head_t *a, const uvhttp_head_t *b, uint32_t offset, uint32_t length)
+static void same_bytes(const uvhttp_head_t *a, const uvhttp_head_t *b, uint32_t offset,
+                       uint32_t length)
 {
     assert_memory_equal(a->base + offset, b->base + offset, length);
 }
@@ -138,7 +141,8 @@ static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cu
     size_t start = 0;
     for (size_t i = 0; i <= cut_count; i++) {
         size_t end = i < cut_count ? cuts[i] : length;
-        pieces[i] = (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
+        pieces[i] =
+            (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
         start = end;
     }
     return cut_count + 1;
@@ -146,7 +150,8 @@ static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cu
 
 /* Where the head had to be in the end, and what may have been written to reach that. */
 static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result,
-                         const uvhttp_slice_t *pieces, size_t count, const char *gather, size_t gather_size)
+                         const uvhttp_slice_t *pieces, size_t count, const char *gather,
+                         size_t gather_size)
 {
     for (size_t i = head->gathered; i < gather_size; i++)
         assert_int_equal(gather[i], '~');
@@ -171,7 +176,8 @@ static void run_once(const struct sample *sample, const size_t *cuts, size_t cut
     size_t length = strlen(sample->text);
     uvhttp_head_t expected;
     uvhttp_head_init(&expected, NULL, 0);
-    uvhttp_parse_result_t expected_result = parse_of(sample)(&expected, sample->text, length, limits);
+    uvhttp_parse_result_t expected_result =
+        parse_of(sample)(&expected, sample->text, length, limits);
 
     uvhttp_slice_t pieces[MOST_PIECES];
     size_t count = cut(sample->text, length, cuts, cut_count, pieces);
@@ -234,9 +240,11 @@ static size_t random_cuts(size_t length, size_t cuts[MOST_PIECES])
     return count;
 }
 
-/* A head that grows between calls and is cut anew each time: at every length the result of one buffer that grows likewise. What has been
- * gathered is given as other bytes, so that looking at it again would show. */
-static void run_growing(const struct sample *sample, const uvhttp_head_limits_t *limits, size_t most_step)
+/* A head that grows between calls and is cut anew each time: at every length the result of one
+ * buffer that grows likewise. What has been gathered is given as other bytes, so that looking at it
+ * again would show. */
+static void run_growing(const struct sample *sample, const uvhttp_head_limits_t *limits,
+                        size_t most_step)
 {
     char text[256];
     size_t length = strlen(sample->text);
@@ -257,7 +265,8 @@ static void run_growing(const struct sample *sample, const uvhttp_head_limits_t 
         size_t cut_count = random_cuts(size, cuts);
         size_t count = cut(text, size, cuts, cut_count, pieces);
         uint32_t gathered = head.gathered;
-        uvhttp_parse_result_t expected_result = parse_of(sample)(&expected, sample->text, size, limits);
+        uvhttp_parse_result_t expected_result =
+            parse_of(sample)(&expected, sample->text, size, limits);
         result = parse_pieces_of(sample)(&head, pieces, size == 0 ? 0 : count, gather, limits);
         same_head(result, &head, expected_result, &expected);
         check_copies(&head, result, pieces, count, gather, limits->max_size);
@@ -293,11 +302,7 @@ static void one_piece_is_never_copied(void **state)
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
     for (size_t size = 0; size <= length; size++) {
-        uvhttp_slice_t pieces[3] = {
-            {NULL,    0    },
-            {place(0, size), size},
-            {NULL,       0        }
-        };
+        uvhttp_slice_t pieces[3] = {{NULL, 0}, {place(0, size), size}, {NULL, 0}};
         memcpy(place(0, size), text, size);
         uvhttp_parse_result_t result =
             uvhttp_request_head_parse_pieces(&head, pieces, 3, NULL, &usual_limits);
@@ -307,7 +312,8 @@ static void one_piece_is_never_copied(void **state)
     assert_ptr_equal(head.base, place(0, length));
 }
 
-/* A head of the largest size that ends right where the memory to gather in ends, in many pieces, with a body behind it. */
+/* A head of the largest size that ends right where the memory to gather in ends, in many pieces,
+ * with a body behind it. */
 static void as_large_as_allowed(void **state)
 {
     (void)state;

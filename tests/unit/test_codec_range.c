@@ -98,7 +98,8 @@ static void examples_of_the_rfc(void **state)
     assert_string_equal(parse("bytes=-500", 10000), "9500-9999");
     assert_string_equal(parse("bytes=9500-", 10000), "9500-9999");
     assert_string_equal(parse("bytes=0-0,-1", 10000), "0-0 9999-9999");
-    assert_string_equal(parse("bytes= 0-999, 4500-5499, -1000", 10000), "0-999 4500-5499 9000-9999");
+    assert_string_equal(parse("bytes= 0-999, 4500-5499, -1000", 10000),
+                        "0-999 4500-5499 9000-9999");
     /* Other specifications of the second 500 bytes. */
     assert_string_equal(parse("bytes=500-600,601-999", 10000), "500-999");
     assert_string_equal(parse("bytes=500-700,601-999", 10000), "500-999");
@@ -121,17 +122,21 @@ static void several(void **state)
     assert_string_equal(parse("bytes=-10,400-409,0-9", 1000), "990-999 400-409 0-9");
 }
 
-/* The last position must not be before the first, which is also so for numbers that do not fit into 64 bits. */
+/* The last position must not be before the first, which is also so for numbers that do not fit into
+ * 64 bits. */
 static void order_of_positions(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=6-5", 10), "none");
     assert_string_equal(parse("bytes=007-7", 10), "7-7");
     assert_string_equal(parse("bytes=7-0000007", 10), "7-7");
-    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000000", 10), "unsatisfiable");
-    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000001", 10), "unsatisfiable");
+    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000000", 10),
+                        "unsatisfiable");
+    assert_string_equal(parse("bytes=100000000000000000000-100000000000000000001", 10),
+                        "unsatisfiable");
     assert_string_equal(parse("bytes=100000000000000000001-100000000000000000000", 10), "none");
-    assert_string_equal(parse("bytes=200000000000000000000-0300000000000000000000", 10), "unsatisfiable");
+    assert_string_equal(parse("bytes=200000000000000000000-0300000000000000000000", 10),
+                        "unsatisfiable");
     assert_string_equal(parse("bytes=200000000000000000000-30000000000000000000", 10), "none");
     assert_string_equal(parse("bytes=200000000000000000000-18446744073709551615", 10), "none");
     assert_string_equal(parse("bytes=0-1,200000000000000000000-2", 10), "none");
@@ -165,10 +170,12 @@ static size_t answered(unsigned count, const char *more)
     char value[4096] = "bytes=";
     size_t length = strlen(value);
     for (unsigned i = 0; i < count; i++)
-        length += (size_t)snprintf(value + length, sizeof value - length, "%u-%u,", i * 1000, i * 1000);
+        length +=
+            (size_t)snprintf(value + length, sizeof value - length, "%u-%u,", i * 1000, i * 1000);
     snprintf(value + length, sizeof value - length, "%s", more);
     struct uvh_range_set set;
-    enum uvh_range_kind kind = uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, 100000, &set);
+    enum uvh_range_kind kind =
+        uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, 100000, &set);
     assert_true(kind == UVH_RANGE_NONE || kind == UVH_RANGE_SATISFIABLE);
     return kind == UVH_RANGE_NONE ? 0 : set.count;
 }
@@ -186,7 +193,8 @@ static void too_many(void **state)
     assert_int_equal(answered(64, "x"), 0);
 }
 
-/* Against an array of bytes: each byte asked for is sent once, and of the others only such as lie in short gaps. */
+/* Against an array of bytes: each byte asked for is sent once, and of the others only such as lie
+ * in short gaps. */
 static void random_sets(void **state)
 {
     enum { SIZE = 2000 };
@@ -200,12 +208,13 @@ static void random_sets(void **state)
         for (int i = 0; i < count; i++) {
             int first = rand() % SIZE;
             int last = first + rand() % 200;
-            length +=
-                (size_t)snprintf(value + length, sizeof value - length, "%s%d-%d", i ? "," : "", first, last);
+            length += (size_t)snprintf(value + length, sizeof value - length, "%s%d-%d",
+                                       i ? "," : "", first, last);
             memset(asked + first, 1, (size_t)((last < SIZE ? last + 1 : SIZE) - first));
         }
         struct uvh_range_set set;
-        assert_int_equal(uvh_range_parse((uvhttp_slice_t){value, length}, SIZE, &set), UVH_RANGE_SATISFIABLE);
+        assert_int_equal(uvh_range_parse((uvhttp_slice_t){value, length}, SIZE, &set),
+                         UVH_RANGE_SATISFIABLE);
         char sent[SIZE] = {0};
         for (size_t i = 0; i < set.count; i++) {
             assert_true(asked[set.items[i].first] && asked[set.items[i].last]);
@@ -232,7 +241,9 @@ static void every_pair_of_a_small_size(void **state)
                 snprintf(value, sizeof value, "bytes=%u-%u", from, to);
                 snprintf(expected, sizeof expected, "%u-%u", from, to < size ? to : size - 1);
                 const char *got = parse(value, size);
-                assert_string_equal(got, to < from ? "none" : from >= size ? "unsatisfiable" : expected);
+                assert_string_equal(got, to < from      ? "none"
+                                         : from >= size ? "unsatisfiable"
+                                                        : expected);
             }
         }
     }
@@ -248,13 +259,16 @@ static void if_range(void **state)
     assert_true(uvh_range_if_range_holds(SLICE("\"a\""), etag, true, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE("\"b\""), etag, true, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE("W/\"a\""), etag, true, november, november + 9));
-    assert_false(uvh_range_if_range_holds(SLICE("W/\"a\""), SLICE("W/\"a\""), true, november, november + 9));
+    assert_false(
+        uvh_range_if_range_holds(SLICE("W/\"a\""), SLICE("W/\"a\""), true, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE("\"a\""), NONE, true, november, november + 9));
     assert_true(uvh_range_if_range_holds(date, etag, true, november, november + 1));
-    assert_false(uvh_range_if_range_holds(date, etag, true, november, november)); /* not a strong date yet */
+    /* not a strong date yet */
+    assert_false(uvh_range_if_range_holds(date, etag, true, november, november));
     assert_false(uvh_range_if_range_holds(date, etag, true, november + 1, november + 9));
     assert_false(
-        uvh_range_if_range_holds(date, etag, true, november - 1, november + 9)); /* exact, not "since" */
+        /* exact, not "since" */
+        uvh_range_if_range_holds(date, etag, true, november - 1, november + 9));
     assert_false(uvh_range_if_range_holds(date, etag, false, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE("a"), etag, true, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE(""), etag, true, november, november + 9));

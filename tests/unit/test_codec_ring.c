@@ -40,22 +40,18 @@ static void model_consume(struct model *model, size_t length)
     memmove(model->bytes, model->bytes + length, model->length);
 }
 
-/* What is readable is what the model holds, what is writable is the rest of the memory, and both lie in it as promised. */
+/* What is readable is what the model holds, what is writable is the rest of the memory, and both
+ * lie in it as promised. */
 static void check(const uvhttp_ring_t *ring, const struct model *model)
 {
-    uvhttp_slice_t held[2] = {
-        {"x", 9},
-        {"x", 9}
-    };
-    uvhttp_span_t room[2] = {
-        {NULL, 9},
-        {NULL, 9}
-    };
+    uvhttp_slice_t held[2] = {{"x", 9}, {"x", 9}};
+    uvhttp_span_t room[2] = {{NULL, 9}, {NULL, 9}};
     size_t held_count = uvhttp_ring_readable(ring, held);
     size_t room_count = uvhttp_ring_writable(ring, room);
     char touched[MOST_CAPACITY] = {0};
     size_t at = 0;
-    assert_true(ring->length <= ring->capacity && (ring->start < ring->capacity || ring->start == 0));
+    assert_true(ring->length <= ring->capacity &&
+                (ring->start < ring->capacity || ring->start == 0));
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(held[i].length > 0, i < held_count);
         assert_int_equal(held[i].base != NULL, i < held_count);

@@ -1,5 +1,5 @@
-/* The scanning primitives against loops that look at one byte after the other: every stopping byte, at
- * every distance and every length, with the input ending at the end of its allocation. */
+/* The scanning primitives against loops that look at one byte after the other: every stopping byte,
+ * at every distance and every length, with the input ending at the end of its allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -56,8 +56,8 @@ static void check(scan_function scan, stop_rule stops, const char *p, const char
     assert_ptr_equal(scan(p, end), expected);
 }
 
-/* All 256 bytes at each place of texts of each length, amid bytes that do not stop and with a second
- * candidate behind. */
+/* All 256 bytes at each place of texts of each length, amid bytes that do not stop and with a
+ * second candidate behind. */
 static void check_all(scan_function scan, stop_rule stops, char filler)
 {
     for (size_t length = 0; length <= LONGEST; length++) {
@@ -134,8 +134,9 @@ static void path_special(void **state)
             text[i] = units[(seed >> 16) % (round % 2 == 0 ? 8 : 3)];
         }
         const char *expected = text;
-        while (expected < text + length &&
-               !(*expected == '%' || (*expected == '.' && (expected == text || expected[-1] == '/'))))
+        while (
+            expected < text + length &&
+            !(*expected == '%' || (*expected == '.' && (expected == text || expected[-1] == '/'))))
             expected++;
         assert_ptr_equal(uvh_scan_path_special(text, text + length), expected);
     }

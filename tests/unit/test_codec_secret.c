@@ -1,4 +1,5 @@
-/* Comparing secrets. How long it takes is not measured; what is tested is that no byte and no length is overlooked. */
+/* Comparing secrets. How long it takes is not measured; what is tested is that no byte and no
+ * length is overlooked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

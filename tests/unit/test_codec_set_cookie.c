@@ -1,4 +1,5 @@
-/* Set-Cookie: what is written, and what is refused because browsers would drop it or it would say something else. */
+/* Set-Cookie: what is written, and what is refused because browsers would drop it or it would say
+ * something else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,53 +19,60 @@ static void what_is_written(void **state)
         uvhttp_cookie_t cookie;
         const char *expected;
     } rows[] = {
-        {{.name = "a", .value = "b"},                                                            "a=b"                                      },
-        {{.name = "a"},                                                                          "a="                                       },
-        {{.name = "a", .value = ""},                                                             "a="                                       },
-        {{.name = "a", .value = "\"b c\""},                                                      NULL                                       },
-        {{.name = "a", .value = "\"b=c\""},                                                      "a=\"b=c\""                                },
+        {{.name = "a", .value = "b"}, "a=b"},
+        {{.name = "a"}, "a="},
+        {{.name = "a", .value = ""}, "a="},
+        {{.name = "a", .value = "\"b c\""}, NULL},
+        {{.name = "a", .value = "\"b=c\""}, "a=\"b=c\""},
         {{.name = "!#$%&'*+-.^_`|~0Az", .value = "!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"},
-         "!#$%&'*+-.^_`|~0Az=!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"                                                                            },
+         "!#$%&'*+-.^_`|~0Az=!#$%&'()*+-./09:<=>?@AZ[]^_`az{|}~"},
         {{.name = "SID",
           .value = "31d4d96e407aad42",
           .path = "/",
-          .domain = "example.com"},                                                     /* RFC 6265 section 3.1 */
-         "SID=31d4d96e407aad42; Domain=example.com; Path=/"                                     },
+          /* RFC 6265 section 3.1 */
+          .domain = "example.com"},
+         "SID=31d4d96e407aad42; Domain=example.com; Path=/"},
         {{.name = "lang", .value = "en-US", .expires = 1623233894},
-         "lang=en-US; Expires=Wed, 09 Jun 2021 10:18:14 GMT"                                                                                },
-        {{.name = "a", .max_age = 3600},                                                         "a=; Max-Age=3600"                         },
-        {{.name = "a", .max_age = INT64_MAX},                                                    "a=; Max-Age=9223372036854775807"          },
+         "lang=en-US; Expires=Wed, 09 Jun 2021 10:18:14 GMT"},
+        {{.name = "a", .max_age = 3600}, "a=; Max-Age=3600"},
+        {{.name = "a", .max_age = INT64_MAX}, "a=; Max-Age=9223372036854775807"},
         {{.name = "a", .max_age = UVHTTP_COOKIE_DELETE, .expires = 1},
-         "a=; Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:01 GMT"                                                                             },
-        {{.name = "a", .max_age = INT64_MIN},                                                    "a=; Max-Age=0"                            },
-        {{.name = "a", .expires = 253402300799},                                                 "a=; Expires=Fri, 31 Dec 9999 23:59:59 GMT"},
-        {{.name = "a", .same_site = UVHTTP_SAME_SITE_STRICT},                                    "a=; SameSite=Strict"                      },
-        {{.name = "a", .same_site = UVHTTP_SAME_SITE_LAX, .http_only = true},                    "a=; HttpOnly; SameSite=Lax"               },
+         "a=; Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:01 GMT"},
+        {{.name = "a", .max_age = INT64_MIN}, "a=; Max-Age=0"},
+        {{.name = "a", .expires = 253402300799}, "a=; Expires=Fri, 31 Dec 9999 23:59:59 GMT"},
+        {{.name = "a", .same_site = UVHTTP_SAME_SITE_STRICT}, "a=; SameSite=Strict"},
+        {{.name = "a", .same_site = UVHTTP_SAME_SITE_LAX, .http_only = true},
+         "a=; HttpOnly; SameSite=Lax"},
         {{.name = "a", .same_site = UVHTTP_SAME_SITE_NONE, .secure = true, .partitioned = true},
-         "a=; Secure; SameSite=None; Partitioned"                                                                                           },
-        {{.name = "__Host-a", .value = "b", .path = "/", .secure = true},                        "__Host-a=b; Path=/; Secure"               },
+         "a=; Secure; SameSite=None; Partitioned"},
+        {{.name = "__Host-a", .value = "b", .path = "/", .secure = true},
+         "__Host-a=b; Path=/; Secure"},
         {{.name = "__Secure-a", .value = "b", .domain = "a.b", .path = "/c", .secure = true},
-         "__Secure-a=b; Domain=a.b; Path=/c; Secure"                                                                                        },
-        {{.name = "__Host", .value = "b"},                                                       "__Host=b"                                 },
-        {{.name = "a", .path = "/b c=,\"d\\e"},                                                  "a=; Path=/b c=,\"d\\e"                    },
-        {{.name = "a", .domain = "xn--bcher-kva.Example"},                                       "a=; Domain=xn--bcher-kva.Example"         },
+         "__Secure-a=b; Domain=a.b; Path=/c; Secure"},
+        {{.name = "__Host", .value = "b"}, "__Host=b"},
+        {{.name = "a", .path = "/b c=,\"d\\e"}, "a=; Path=/b c=,\"d\\e"},
+        {{.name = "a", .domain = "xn--bcher-kva.Example"}, "a=; Domain=xn--bcher-kva.Example"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length;
         if (rows[i].expected == NULL) {
-            assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, NULL, 0, &length), UVHTTP_COOKIE_VALUE);
+            assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, NULL, 0, &length),
+                             UVHTTP_COOKIE_VALUE);
             continue;
         }
         size_t size = strlen(rows[i].expected) + 1;
         char *text = malloc(size);
         assert_non_null(text);
         memset(text, '?', size);
-        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, NULL, 0, &length), UVHTTP_COOKIE_FULL);
+        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, NULL, 0, &length),
+                         UVHTTP_COOKIE_FULL);
         assert_int_equal(length, size - 1);
-        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, text, size - 1, &length), UVHTTP_COOKIE_FULL);
+        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, text, size - 1, &length),
+                         UVHTTP_COOKIE_FULL);
         assert_int_equal(length, size - 1);
         assert_int_equal(text[0], '?');
-        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, text, size, &length), UVHTTP_COOKIE_OK);
+        assert_int_equal(uvhttp_cookie_write(&rows[i].cookie, text, size, &length),
+                         UVHTTP_COOKIE_OK);
         assert_int_equal(length, size - 1);
         assert_string_equal(text, rows[i].expected);
         free(text);
@@ -101,7 +109,8 @@ static void every_byte_of_every_text(void **state)
     for (int byte = 1; byte < 256; byte++) {
         char text[] = {'/', (char)byte, 'x', '\0'};
         bool visible = byte > ' ' && byte < 0x7f;
-        bool alphanumeric = (byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'z');
+        bool alphanumeric =
+            (byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'z');
         bool token = visible && strchr("\"(),/:;<=>?@[\\]{}", byte) == NULL;
         bool value = visible && strchr("\",;\\", byte) == NULL;
         bool path = (visible || byte == ' ') && byte != ';';
@@ -125,38 +134,39 @@ static void what_is_refused(void **state)
         uvhttp_cookie_t cookie;
         uvhttp_cookie_error_t error;
     } rows[] = {
-        {{.name = NULL, .value = "b"},                                       UVHTTP_COOKIE_NAME       },
-        {{.name = "", .value = "b"},                                         UVHTTP_COOKIE_NAME       },
-        {{.name = "a", .value = "\""},                                       UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .value = "\"b"},                                      UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .value = "b\""},                                      UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .value = "\"b\"c\""},                                 UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .value = "b; Domain=evil"},                           UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .value = "b\r\nSet-Cookie: c=d"},                     UVHTTP_COOKIE_VALUE      },
-        {{.name = "a", .domain = ""},                                        UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = ".example.com"},                            UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "example.com."},                            UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "a..b"},                                    UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "-a.b"},                                    UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "a-.b"},                                    UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "a.b-"},                                    UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "a:80"},                                    UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .domain = "a.b; Path=/"},                             UVHTTP_COOKIE_DOMAIN     },
-        {{.name = "a", .path = ""},                                          UVHTTP_COOKIE_PATH       },
-        {{.name = "a", .path = "b"},                                         UVHTTP_COOKIE_PATH       },
-        {{.name = "a", .path = "/ "},                                        UVHTTP_COOKIE_PATH       },
-        {{.name = "a", .path = "/b; Secure"},                                UVHTTP_COOKIE_PATH       },
-        {{.name = "a", .expires = -1},                                       UVHTTP_COOKIE_EXPIRES    },
-        {{.name = "a", .expires = 253402300800},                             UVHTTP_COOKIE_EXPIRES    },
-        {{.name = "a", .same_site = UVHTTP_SAME_SITE_NONE},                  UVHTTP_COOKIE_INSECURE   },
-        {{.name = "a", .partitioned = true},                                 UVHTTP_COOKIE_INSECURE   },
-        {{.name = "__Secure-a"},                                             UVHTTP_COOKIE_INSECURE   },
-        {{.name = "__SECURE-a"},                                             UVHTTP_COOKIE_INSECURE   },
-        {{.name = "__Host-a", .path = "/"},                                  UVHTTP_COOKIE_INSECURE   },
-        {{.name = "__Host-a", .secure = true},                               UVHTTP_COOKIE_HOST_PREFIX},
-        {{.name = "__host-a", .secure = true, .path = "/b"},                 UVHTTP_COOKIE_HOST_PREFIX},
-        {{.name = "__Host-a", .secure = true, .path = "/", .domain = "a.b"}, UVHTTP_COOKIE_HOST_PREFIX},
-        {{.name = "a", .same_site = (uvhttp_same_site_t)4},                  UVHTTP_COOKIE_SAME_SITE  },
+        {{.name = NULL, .value = "b"}, UVHTTP_COOKIE_NAME},
+        {{.name = "", .value = "b"}, UVHTTP_COOKIE_NAME},
+        {{.name = "a", .value = "\""}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .value = "\"b"}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .value = "b\""}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .value = "\"b\"c\""}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .value = "b; Domain=evil"}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .value = "b\r\nSet-Cookie: c=d"}, UVHTTP_COOKIE_VALUE},
+        {{.name = "a", .domain = ""}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = ".example.com"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "example.com."}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "a..b"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "-a.b"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "a-.b"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "a.b-"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "a:80"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .domain = "a.b; Path=/"}, UVHTTP_COOKIE_DOMAIN},
+        {{.name = "a", .path = ""}, UVHTTP_COOKIE_PATH},
+        {{.name = "a", .path = "b"}, UVHTTP_COOKIE_PATH},
+        {{.name = "a", .path = "/ "}, UVHTTP_COOKIE_PATH},
+        {{.name = "a", .path = "/b; Secure"}, UVHTTP_COOKIE_PATH},
+        {{.name = "a", .expires = -1}, UVHTTP_COOKIE_EXPIRES},
+        {{.name = "a", .expires = 253402300800}, UVHTTP_COOKIE_EXPIRES},
+        {{.name = "a", .same_site = UVHTTP_SAME_SITE_NONE}, UVHTTP_COOKIE_INSECURE},
+        {{.name = "a", .partitioned = true}, UVHTTP_COOKIE_INSECURE},
+        {{.name = "__Secure-a"}, UVHTTP_COOKIE_INSECURE},
+        {{.name = "__SECURE-a"}, UVHTTP_COOKIE_INSECURE},
+        {{.name = "__Host-a", .path = "/"}, UVHTTP_COOKIE_INSECURE},
+        {{.name = "__Host-a", .secure = true}, UVHTTP_COOKIE_HOST_PREFIX},
+        {{.name = "__host-a", .secure = true, .path = "/b"}, UVHTTP_COOKIE_HOST_PREFIX},
+        {{.name = "__Host-a", .secure = true, .path = "/", .domain = "a.b"},
+         UVHTTP_COOKIE_HOST_PREFIX},
+        {{.name = "a", .same_site = (uvhttp_same_site_t)4}, UVHTTP_COOKIE_SAME_SITE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(error_of(rows[i].cookie), rows[i].error);
@@ -169,7 +179,8 @@ static void sizes(void **state)
                      UVHTTP_COOKIE_OK);
     assert_int_equal(error_of((uvhttp_cookie_t){.name = "ab", .value = repeated("", 4095)}),
                      UVHTTP_COOKIE_TOO_LARGE);
-    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .path = repeated("/", 1023)}), UVHTTP_COOKIE_OK);
+    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .path = repeated("/", 1023)}),
+                     UVHTTP_COOKIE_OK);
     assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .path = repeated("/", 1024)}),
                      UVHTTP_COOKIE_PATH);
     assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = repeated("b.", 63)}),
@@ -179,11 +190,13 @@ static void sizes(void **state)
     char domain[256] = "";
     for (size_t i = 0; i < 254; i++)
         domain[i] = i % 2 == 0 ? 'a' : '.';
-    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = domain + 1}), UVHTTP_COOKIE_DOMAIN);
+    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = domain + 1}),
+                     UVHTTP_COOKIE_DOMAIN);
     domain[253] = '\0';
     assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = domain}), UVHTTP_COOKIE_OK);
     domain[253] = 'a';
-    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = domain}), UVHTTP_COOKIE_DOMAIN);
+    assert_int_equal(error_of((uvhttp_cookie_t){.name = "a", .domain = domain}),
+                     UVHTTP_COOKIE_DOMAIN);
 }
 
 static void cookies_are_found_by_name(void **state)
@@ -192,12 +205,7 @@ static void cookies_are_found_by_name(void **state)
     static const char field[] = "a=1; ab=2; A=3; a=4; b=\"5\"; c";
     uvhttp_slice_t cookies = {field, sizeof field - 1};
     static const char *const rows[][2] = {
-        {"a",  "1"    },
-        {"ab", "2"    },
-        {"A",  "3"    },
-        {"b",  "\"5\""},
-        {"",   "c"    }
-    };
+        {"a", "1"}, {"ab", "2"}, {"A", "3"}, {"b", "\"5\""}, {"", "c"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uvhttp_slice_t value = uvhttp_cookie_find(cookies, rows[i][0]);
         assert_int_equal(value.length, strlen(rows[i][1]));

@@ -1,4 +1,5 @@
-/* What others have sent, in texts of ours: visible, whole or marked as cut, whatever room there is. */
+/* What others have sent, in texts of ours: visible, whole or marked as cut, whatever room there
+ * is. */
 #include "codec/text/shown.h"
 
 #include <setjmp.h>

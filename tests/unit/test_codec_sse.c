@@ -1,5 +1,5 @@
-/* Server-sent events: the bytes of an event, and that a client, written from WHATWG HTML section "Interpreting an event stream", reads what was
- * meant. */
+/* Server-sent events: the bytes of an event, and that a client, written from WHATWG HTML section
+ * "Interpreting an event stream", reads what was meant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,20 +21,20 @@ static void bytes_of_an_event(void **state)
         uvhttp_sse_event_t event;
         const char *expected;
     } rows[] = {
-        {{.data = SLICE("hello")},                                                      "data: hello\n\n"                       },
-        {{.data = SLICE("")},                                                           "data: \n\n"                            },
-        {{.data = SLICE(" a: b")},                                                      "data:  a: b\n\n"                       },
-        {{.data = SLICE("a\nb\rc\r\nd")},                                               "data: a\ndata: b\ndata: c\ndata: d\n\n"},
-        {{.data = SLICE("a\n")},                                                        "data: a\ndata: \n\n"                   },
-        {{.data = SLICE("\r\n\r\n")},                                                   "data: \ndata: \ndata: \n\n"            },
-        {{.data = SLICE("\n\r")},                                                       "data: \ndata: \ndata: \n\n"            },
+        {{.data = SLICE("hello")}, "data: hello\n\n"},
+        {{.data = SLICE("")}, "data: \n\n"},
+        {{.data = SLICE(" a: b")}, "data:  a: b\n\n"},
+        {{.data = SLICE("a\nb\rc\r\nd")}, "data: a\ndata: b\ndata: c\ndata: d\n\n"},
+        {{.data = SLICE("a\n")}, "data: a\ndata: \n\n"},
+        {{.data = SLICE("\r\n\r\n")}, "data: \ndata: \ndata: \n\n"},
+        {{.data = SLICE("\n\r")}, "data: \ndata: \ndata: \n\n"},
         {{.id = SLICE("7"), .event = SLICE("tick"), .data = SLICE("x"), .retry = 2500},
-         "id: 7\nevent: tick\nretry: 2500\ndata: x\n\n"                                                                         },
-        {{.id = SLICE("")},                                                             "id: \n\n"                              },
-        {{.retry = UINT32_MAX},                                                         "retry: 4294967295\n\n"                 },
-        {{.comment = SLICE("")},                                                        ": \n\n"                                },
-        {{.comment = SLICE("still\nhere"), .data = SLICE("x")},                         ": still\n: here\ndata: x\n\n"          },
-        {{.retry = 0},                                                                  "\n"                                    },
+         "id: 7\nevent: tick\nretry: 2500\ndata: x\n\n"},
+        {{.id = SLICE("")}, "id: \n\n"},
+        {{.retry = UINT32_MAX}, "retry: 4294967295\n\n"},
+        {{.comment = SLICE("")}, ": \n\n"},
+        {{.comment = SLICE("still\nhere"), .data = SLICE("x")}, ": still\n: here\ndata: x\n\n"},
+        {{.retry = 0}, "\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].expected);
@@ -53,7 +53,8 @@ static void bytes_of_an_event(void **state)
 static void what_would_break_a_line_is_refused(void **state)
 {
     (void)state;
-    static const uvhttp_slice_t bad[] = {SLICE("a\nb"), SLICE("a\r"), SLICE("\0"), SLICE("\r\ndata: x")};
+    static const uvhttp_slice_t bad[] = {SLICE("a\nb"), SLICE("a\r"), SLICE("\0"),
+                                         SLICE("\r\ndata: x")};
     char out[64];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uvhttp_sse_event_t event = {.id = bad[i], .data = SLICE("x")};
@@ -129,9 +130,7 @@ static void clients_read_what_was_meant(void **state)
                     continue;
                 wanted[wanted_length++] = text[i] == '\r' ? '\n' : text[i];
             }
-            uvhttp_sse_event_t event = {
-                .id = SLICE("9"), .data = {text, length}
-            };
+            uvhttp_sse_event_t event = {.id = SLICE("9"), .data = {text, length}};
             ptrdiff_t size = uvhttp_sse_encode(&event, out, sizeof out);
             assert_in_range(size, 1, sizeof out);
             client_read(&client, out, (size_t)size);

@@ -1,4 +1,5 @@
-/* codec/text/tar_head.c: each field at its place, and which members need records. tests/wire/test_static_archive.py has real programs read archives. */
+/* codec/text/tar_head.c: each field at its place, and which members need records.
+ * tests/wire/test_static_archive.py has real programs read archives. */
 #include "codec/text/tar_head.h"
 
 #include <setjmp.h>
@@ -107,7 +108,8 @@ static void records_of_the_others(void **state)
     assert_string_equal(records("a", 1, INT64_C(8589934592)), "20 mtime=8589934592\n");
 }
 
-/* Every length of a path, so that each length of its record comes up: the number counts its own digits. */
+/* Every length of a path, so that each length of its record comes up: the number counts its own
+ * digits. */
 static void long_paths(void **state)
 {
     static char path[UVH_TAR_PATH_MAX + 2], expected[UVH_TAR_PATH_MAX + 32];

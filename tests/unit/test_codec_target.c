@@ -1,5 +1,5 @@
-/* Percent-decoding, paths and queries. Paths are compared with a slow and simple reference that decodes the
- * whole first and then runs the loop of RFC 3986 section 5.2.4 as it is written. */
+/* Percent-decoding, paths and queries. Paths are compared with a slow and simple reference that
+ * decodes the whole first and then runs the loop of RFC 3986 section 5.2.4 as it is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,8 +74,8 @@ static void decoding_in_place(void **state)
 }
 
 /* Decodes piece by piece, from memory of the text's size; then says how it ended and where. */
-static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t *length, int *result,
-                             size_t *left)
+static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t *length,
+                             int *result, size_t *left)
 {
     size_t size = strlen(text);
     char *copy = malloc(size + (size == 0));
@@ -119,7 +119,8 @@ static void decoding_by_pieces(void **state)
         assert_int_equal(result, expected < 0 ? -1 : 0);
         if (expected < 0) {
             assert_int_equal(text[strlen(text) - left], '%');
-            expected = uvhttp_percent_decode((uvhttp_slice_t){text, strlen(text) - left}, whole, plus);
+            expected =
+                uvhttp_percent_decode((uvhttp_slice_t){text, strlen(text) - left}, whole, plus);
         }
         assert_int_equal(length, expected);
         assert_memory_equal(decoded, whole, length);
@@ -154,8 +155,10 @@ static void pieces_of_a_text(void **state)
 static void traversal_spellings_never_leave_the_root(void **state)
 {
     (void)state;
-    static const char *const dots[] = {"..", ".%2e", "%2e.", "%2e%2e", "%2E%2E", ".%2E", "%2E.", "%2e%2E"};
-    static const char *const prefixes[] = {"/", "/./", "/a/../", "/%2e/", "/a/b/../../", "/a/%2e%2E/"};
+    static const char *const dots[] = {"..",     ".%2e", "%2e.", "%2e%2e",
+                                       "%2E%2E", ".%2E", "%2E.", "%2e%2E"};
+    static const char *const prefixes[] = {"/",     "/./",         "/a/../",
+                                           "/%2e/", "/a/b/../../", "/a/%2e%2E/"};
     static const char *const suffixes[] = {"", "/", "/etc/passwd", "/../..", "/.", "//"};
     for (size_t d = 0; d < sizeof dots / sizeof dots[0]; d++) {
         for (size_t p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
@@ -172,7 +175,8 @@ static void traversal_spellings_never_leave_the_root(void **state)
     }
 }
 
-/* The reference. An encoded slash is kept as one of two bytes that the tests do not use otherwise. */
+/* The reference. An encoded slash is kept as one of two bytes that the tests do not use
+ * otherwise. */
 enum { MOST = 64, SLASH_UPPER = 1, SLASH_LOWER = 2 };
 
 static int hex(char c)
@@ -204,8 +208,8 @@ static bool reference_decode(const char *raw, char *decoded)
     return true;
 }
 
-/* The loop of RFC 3986 section 5.2.4, its steps B, C and E taken literally (A and D are for relative
- * paths). False when C finds nothing to remove. */
+/* The loop of RFC 3986 section 5.2.4, its steps B, C and E taken literally (A and D are for
+ * relative paths). False when C finds nothing to remove. */
 static bool reference_remove_dots(char *input, char *output)
 {
     output[0] = '\0';
@@ -266,7 +270,8 @@ static void compare_with_reference(const char *raw)
     uvhttp_reason_t reason = uvhttp_path_normalize(slice_of(raw), output, &length);
     if (!reference_decode(raw, decoded)) {
         /* With more than one fault either may be found first. */
-        assert_true(reason == UVHTTP_REASON_TARGET_ENCODING || reason == UVHTTP_REASON_TARGET_ABOVE_ROOT);
+        assert_true(reason == UVHTTP_REASON_TARGET_ENCODING ||
+                    reason == UVHTTP_REASON_TARGET_ABOVE_ROOT);
         return;
     }
     if (!reference_remove_dots(decoded, without_dots)) {
@@ -276,7 +281,8 @@ static void compare_with_reference(const char *raw)
     reference_restore_slashes(without_dots, expected);
     output[length] = '\0';
     if (reason != UVHTTP_REASON_NONE || strcmp(output, expected) != 0)
-        fail_msg("%s: %s instead of %s", raw, reason == UVHTTP_REASON_NONE ? output : "refused", expected);
+        fail_msg("%s: %s instead of %s", raw, reason == UVHTTP_REASON_NONE ? output : "refused",
+                 expected);
     bool unchanged = strcmp(raw, expected) == 0 && strchr(raw, '%') == NULL;
     if (uvhttp_path_is_normal(slice_of(raw)) != unchanged)
         fail_msg("%s: is_normal is wrong", raw);
@@ -324,26 +330,27 @@ static void what_a_path_keeps_encoded_is_decoded_in_the_end(void **state)
         const char *raw, *path, *text;
         bool slash;
     } cases[] = {
-        {"a",               "a",             "a",         false},
-        {"",                "",              "",          false},
-        {"a%2Fb",           "a%2Fb",         "a/b",       true },
-        {"%2f%2F",          "%2f%2F",        "//",        true },
-        {"%252F",           "%252F",         "%2F",       false},
-        {"%25%32F",         "%252F",         "%2F",       false},
-        {"%25252f",         "%25252f",       "%252f",     false},
-        {"%2525",           "%25",           "%25",       false},
-        {"%25",             "%",             "%",         false},
-        {"%2541",           "%41",           "%41",       false},
-        {"%252541",         "%2541",         "%2541",     false},
-        {"%252F%2F%252541", "%252F%2F%2541", "%2F/%2541", true },
-        {"100%25",          "100%",          "100%",      false},
-        {"%252Fx%252",      "%252Fx%2",      "%2Fx%2",    false},
+        {"a", "a", "a", false},
+        {"", "", "", false},
+        {"a%2Fb", "a%2Fb", "a/b", true},
+        {"%2f%2F", "%2f%2F", "//", true},
+        {"%252F", "%252F", "%2F", false},
+        {"%25%32F", "%252F", "%2F", false},
+        {"%25252f", "%25252f", "%252f", false},
+        {"%2525", "%25", "%25", false},
+        {"%25", "%", "%", false},
+        {"%2541", "%41", "%41", false},
+        {"%252541", "%2541", "%2541", false},
+        {"%252F%2F%252541", "%252F%2F%2541", "%2F/%2541", true},
+        {"100%25", "100%", "100%", false},
+        {"%252Fx%252", "%252Fx%2", "%2Fx%2", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char path[MOST];
         char text[MOST];
         size_t length = 0;
-        assert_int_equal(uvhttp_path_normalize(slice_of(cases[i].raw), path, &length), UVHTTP_REASON_NONE);
+        assert_int_equal(uvhttp_path_normalize(slice_of(cases[i].raw), path, &length),
+                         UVHTTP_REASON_NONE);
         assert_int_equal(length, strlen(cases[i].path));
         assert_memory_equal(path, cases[i].path, length);
         uvhttp_slice_t slice = {path, length};

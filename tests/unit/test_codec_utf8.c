@@ -1,4 +1,5 @@
-/* codec/simd/utf8.c on every back end, against the grammar of RFC 3629 section 4 taken byte by byte. */
+/* codec/simd/utf8.c on every back end, against the grammar of RFC 3629 section 4 taken byte by
+ * byte. */
 #include "codec/simd/utf8.h"
 
 #include <setjmp.h>
@@ -113,7 +114,8 @@ static void every_three_bytes(void **state)
             struct reference expected = {0};
             reference_take(&expected, text, 3);
             bool right = uvh_utf8_check(&checked, text, 3);
-            if (right == expected.wrong || (right && uvh_utf8_complete(&checked) != (expected.missing == 0)))
+            if (right == expected.wrong ||
+                (right && uvh_utf8_complete(&checked) != (expected.missing == 0)))
                 complain("three", text, 3);
         }
     }
@@ -138,8 +140,9 @@ static void every_cut_of_four_bytes(void **state)
     (void)state;
     for (size_t at = 0; backends_next(&at);) {
         for (unsigned number = 0; number < BORDERS * BORDERS * BORDERS; number++) {
-            char text[4] = {(char)borders[number % BORDERS], (char)borders[number / BORDERS % BORDERS],
-                            (char)borders[number / BORDERS / BORDERS], (char)(0x80 | number % 0x40)};
+            char text[4] = {
+                (char)borders[number % BORDERS], (char)borders[number / BORDERS % BORDERS],
+                (char)borders[number / BORDERS / BORDERS], (char)(0x80 | number % 0x40)};
             for (size_t cut = 0; cut <= 4; cut++)
                 check_cut(text, 4, cut);
         }
@@ -192,7 +195,8 @@ static const char *const sequences[] = {
     "\xF1\xF1\x80\x80\x80",
 };
 
-/* A text of `size` bytes, of ASCII, or of characters of two or three bytes with some ASCII in front where it takes that to come out even. */
+/* A text of `size` bytes, of ASCII, or of characters of two or three bytes with some ASCII in front
+ * where it takes that to come out even. */
 static void fill(char *text, size_t size, size_t width)
 {
     static const char *const characters[] = {"x", "\xD0\xAF", "\xE2\x82\xAC"};

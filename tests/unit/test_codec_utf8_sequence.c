@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-/* The shortest form of a number, surrogates included, written down without regard to what is allowed. */
+/* The shortest form of a number, surrogates included, written down without regard to what is
+ * allowed. */
 static size_t encode(uint32_t point, char text[4])
 {
     size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;

@@ -1,5 +1,5 @@
-/* The message writer: what is written at every size of the memory, what is refused, that an error stays, and that the parser reads back what
- * was written. */
+/* The message writer: what is written at every size of the memory, what is refused, that an error
+ * stays, and that the parser reads back what was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,8 @@ static bool blank_field(uvhttp_writer_t *writer)
 
 static bool field_of_slices(uvhttp_writer_t *writer)
 {
-    return uvhttp_writer_field_slice(writer, (uvhttp_slice_t){"Agenda", 3}, (uvhttp_slice_t){"1234", 2});
+    return uvhttp_writer_field_slice(writer, (uvhttp_slice_t){"Agenda", 3},
+                                     (uvhttp_slice_t){"1234", 2});
 }
 
 static bool field_without_value(uvhttp_writer_t *writer)
@@ -126,26 +127,24 @@ static void lines_at_every_size(void **state)
     static const struct {
         write_fn write;
         const char *text;
-    } rows[] = {
-        {request_line,             "GET /a?b=c HTTP/1.1\r\n"           },
-        {registered_status,        "HTTP/1.1 404 Not Found\r\n"        },
-        {status_with_phrase,       "HTTP/1.1 200 Fine \xe2\x9c\x93\r\n"},
-        {status_without_phrase,    "HTTP/1.1 200 \r\n"                 },
-        {unregistered_status,      "HTTP/1.1 299 \r\n"                 },
-        {field,                    "Server: a b\r\n"                   },
-        {empty_field,              "X: \r\n"                           },
-        {blank_field,              "X: \r\n"                           },
-        {field_of_slices,          "Age: 12\r\n"                       },
-        {field_without_value,      "A: \r\n"                           },
-        {field_of_number,          "N: 18446744073709551615\r\n"       },
-        {uvhttp_writer_end,        "\r\n"                              },
-        {body,                     "a\r\nb"                            },
-        {no_body,                  ""                                  },
-        {chunk,                    "13\r\n0123456789abcdefghi\r\n"     },
-        {empty_chunk,              ""                                  },
-        {chunk_line,               "ffffffffffffffff\r\n"              },
-        {uvhttp_writer_last_chunk, "0\r\n"                             }
-    };
+    } rows[] = {{request_line, "GET /a?b=c HTTP/1.1\r\n"},
+                {registered_status, "HTTP/1.1 404 Not Found\r\n"},
+                {status_with_phrase, "HTTP/1.1 200 Fine \xe2\x9c\x93\r\n"},
+                {status_without_phrase, "HTTP/1.1 200 \r\n"},
+                {unregistered_status, "HTTP/1.1 299 \r\n"},
+                {field, "Server: a b\r\n"},
+                {empty_field, "X: \r\n"},
+                {blank_field, "X: \r\n"},
+                {field_of_slices, "Age: 12\r\n"},
+                {field_without_value, "A: \r\n"},
+                {field_of_number, "N: 18446744073709551615\r\n"},
+                {uvhttp_writer_end, "\r\n"},
+                {body, "a\r\nb"},
+                {no_body, ""},
+                {chunk, "13\r\n0123456789abcdefghi\r\n"},
+                {empty_chunk, ""},
+                {chunk_line, "ffffffffffffffff\r\n"},
+                {uvhttp_writer_last_chunk, "0\r\n"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t needed = strlen(rows[i].text);
         for (size_t capacity = 0; capacity <= needed + 2; capacity++) {
@@ -158,7 +157,8 @@ static void lines_at_every_size(void **state)
     }
 }
 
-/* Every number has a line, the registered ones with their phrase; which phrases these are is checked in test_codec_h1_encode.c. */
+/* Every number has a line, the registered ones with their phrase; which phrases these are is
+ * checked in test_codec_h1_encode.c. */
 static void every_status(void **state)
 {
     (void)state;
@@ -195,8 +195,10 @@ static void what_must_not_be_sent(void **state)
     static const char *const names[] = {"",      "a b", "a:",    "a\r\nb", " a",   "a ",
                                         "a\xe9", "(a)", "a\tb",  "a/b",    "a;",   "\x7f",
                                         "a,",    "{a}", "\"a\"", "a\rb: ", "a\nb:"};
-    static const char *const values[] = {"a\r\nb: c", "a\r", "a\n", "\r", "\n", "a\x01", "a\x7f", "\x1f"};
-    static const char *const targets[] = {"", "/a b", "/a#b", "/\xe9", "/a\r\n", "/a\t", "/\x7f", " /"};
+    static const char *const values[] = {"a\r\nb: c", "a\r",   "a\n",   "\r",
+                                         "\n",        "a\x01", "a\x7f", "\x1f"};
+    static const char *const targets[] = {"",       "/a b", "/a#b",  "/\xe9",
+                                          "/a\r\n", "/a\t", "/\x7f", " /"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         uvhttp_writer_t writer = start(ROOM);
         expect_invalid(uvhttp_writer_field(&writer, names[i], "v"), &writer);
@@ -216,9 +218,11 @@ static void what_must_not_be_sent(void **state)
         expect_invalid(uvhttp_writer_request_line(&writer, "GET", targets[i]), &writer);
     }
     uvhttp_writer_t writer = start(ROOM);
-    expect_invalid(uvhttp_writer_field_slice(&writer, slice_of("n"), (uvhttp_slice_t){"a\0b", 3}), &writer);
+    expect_invalid(uvhttp_writer_field_slice(&writer, slice_of("n"), (uvhttp_slice_t){"a\0b", 3}),
+                   &writer);
     writer = start(ROOM);
-    expect_invalid(uvhttp_writer_field_slice(&writer, (uvhttp_slice_t){"a\0b", 3}, slice_of("v")), &writer);
+    expect_invalid(uvhttp_writer_field_slice(&writer, (uvhttp_slice_t){"a\0b", 3}, slice_of("v")),
+                   &writer);
     writer = start(ROOM);
     expect_invalid(uvhttp_writer_chunk_line(&writer, 0), &writer);
 }
@@ -313,33 +317,36 @@ static void a_message(void **state)
     uvhttp_writer_field_number(&writer, "X-Count", 11);
     uvhttp_writer_end(&writer);
     assert_int_equal(writer.error, UVHTTP_WRITER_OK);
-    expect_text(&writer, "POST /upload HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n"
-                         "6\r\nhello \r\n5\r\nworld\r\n0\r\nX-Count: 11\r\n\r\n");
+    expect_text(&writer,
+                "POST /upload HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "6\r\nhello \r\n5\r\nworld\r\n0\r\nX-Count: 11\r\n\r\n");
 
     static const uvhttp_head_limits_t limits = {ROOM, ROOM, 8};
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
-    assert_int_equal(uvhttp_request_head_parse(&head, memory, writer.length, &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_request_head_parse(&head, memory, writer.length, &limits),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(head.field_count, 2);
     uvhttp_chunked_t decoder;
     size_t used;
     size_t size;
     uvhttp_chunked_init(&decoder, 0);
-    assert_int_equal(
-        uvhttp_chunked_decode_in_place(&decoder, memory + head.size, writer.length - head.size, &used, &size),
-        UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_chunked_decode_in_place(&decoder, memory + head.size,
+                                                    writer.length - head.size, &used, &size),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(size, 11);
     assert_memory_equal(memory + head.size, "hello world", 11);
     const char *trailers = memory + head.size + used;
     size_t trailers_size = writer.length - head.size - used;
     uvhttp_head_init(&head, NULL, 0);
-    assert_int_equal(uvhttp_trailers_parse(&head, trailers, trailers_size, &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_trailers_parse(&head, trailers, trailers_size, &limits),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(head.size, trailers_size);
     assert_int_equal(head.field_count, 1);
 }
 
-/* Whatever bytes stand in a name and a value: what the writer takes comes back as one field with them, and what it refuses the parser would
- * refuse too, or read differently. */
+/* Whatever bytes stand in a name and a value: what the writer takes comes back as one field with
+ * them, and what it refuses the parser would refuse too, or read differently. */
 static void every_byte_in_a_field(void **state)
 {
     (void)state;
@@ -359,11 +366,12 @@ static void every_byte_in_a_field(void **state)
             writer.error = UVHTTP_WRITER_OK;
             assert_true(uvhttp_writer_end(&writer));
             uvhttp_head_init(&head, NULL, 0);
-            bool same = uvhttp_trailers_parse(&head, memory, writer.length, &limits) == UVHTTP_PARSE_DONE &&
-                        head.field_count == 1 && head.fields[0].name_length == name.length &&
-                        head.fields[0].value_length == value.length &&
-                        memcmp(memory + head.fields[0].name_offset, name.base, name.length) == 0 &&
-                        memcmp(memory + head.fields[0].value_offset, value.base, value.length) == 0;
+            bool same =
+                uvhttp_trailers_parse(&head, memory, writer.length, &limits) == UVHTTP_PARSE_DONE &&
+                head.field_count == 1 && head.fields[0].name_length == name.length &&
+                head.fields[0].value_length == value.length &&
+                memcmp(memory + head.fields[0].name_offset, name.base, name.length) == 0 &&
+                memcmp(memory + head.fields[0].value_offset, value.base, value.length) == 0;
             assert_int_equal(same, written);
         }
     }

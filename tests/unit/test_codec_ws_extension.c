@@ -1,4 +1,5 @@
-/* The negotiation of permessage-deflate: which offers a server agrees to and what it answers, and which answers a client takes. */
+/* The negotiation of permessage-deflate: which offers a server agrees to and what it answers, and
+ * which answers a client takes. */
 #include "codec/websocket/extension.h"
 
 #include <setjmp.h>
@@ -39,7 +40,8 @@ static void check_offers(const struct offer_row *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct uvh_ws_deflate_terms terms;
         bool malformed;
-        bool agreed = uvh_ws_extension_agree(slice_of(rows[i].offer), rows[i].wishes, &terms, &malformed);
+        bool agreed =
+            uvh_ws_extension_agree(slice_of(rows[i].offer), rows[i].wishes, &terms, &malformed);
         assert_false(malformed);
         assert_int_equal(agreed, rows[i].answer != NULL);
         if (!agreed)
@@ -54,34 +56,34 @@ static void what_is_agreed_to(void **state)
 {
     (void)state;
     static const struct offer_row rows[] = {
-        {PMD,                                                                                &largest, PMD                                                           },
-        {"Permessage-Deflate",                                                               &largest, PMD                                                           },
-        {PMD "; client_max_window_bits",                                                     &largest, PMD                                                           },
-        {PMD "; client_max_window_bits=15",                                                  &largest, PMD                                                           },
-        {PMD "; client_max_window_bits=11",                                                  &largest, PMD "; client_max_window_bits=11"                             },
-        {PMD "; client_max_window_bits=8",                                                   &largest, PMD "; client_max_window_bits=8"                              },
-        {PMD "; server_max_window_bits=15",                                                  &largest, PMD "; server_max_window_bits=15"                             },
-        {PMD "; server_max_window_bits=9",                                                   &largest, PMD "; server_max_window_bits=9"                              },
-        {PMD "; server_no_context_takeover",                                                 &largest, PMD "; server_no_context_takeover"                            },
-        {PMD "; client_no_context_takeover",                                                 &largest, PMD "; client_no_context_takeover"                            },
-        {PMD "; Server_No_Context_Takeover",                                                 &largest, PMD "; server_no_context_takeover"                            },
-        {PMD ";client_max_window_bits;server_max_window_bits=10;client_no_context_takeover", &largest,
-         PMD "; client_no_context_takeover; server_max_window_bits=10"                                                                                               },
- /* What a quoted string stands for, and white space wherever RFC 2616 has it. */
-        {PMD "; client_max_window_bits=\"12\"",                                              &largest, PMD "; client_max_window_bits=12"                             },
-        {PMD "; client_max_window_bits=\"1\\2\"",                                            &largest, PMD "; client_max_window_bits=12"                             },
-        {"\t" PMD " ;\tclient_max_window_bits = 12 ",                                        &largest, PMD "; client_max_window_bits=12"                             },
-        {", ," PMD ",,",                                                                     &largest, PMD                                                           },
- /* Our own wishes. */
-        {PMD "; client_max_window_bits",                                                     &small,
-         PMD "; server_max_window_bits=12; client_max_window_bits=10"                                                                                                },
-        {PMD "; client_max_window_bits=9; server_max_window_bits=11",                        &small,
-         PMD "; server_max_window_bits=11; client_max_window_bits=9"                                                                                                 },
-        {PMD "; client_max_window_bits=14; server_max_window_bits=14",                       &small,
-         PMD "; server_max_window_bits=12; client_max_window_bits=10"                                                                                                },
- /* A client that cannot limit its window forgets it. */
-        {PMD,                                                                                &small,   PMD "; client_no_context_takeover; server_max_window_bits=12" },
-        {PMD,                                                                                &shared,  PMD "; server_no_context_takeover; client_no_context_takeover"},
+        {PMD, &largest, PMD},
+        {"Permessage-Deflate", &largest, PMD},
+        {PMD "; client_max_window_bits", &largest, PMD},
+        {PMD "; client_max_window_bits=15", &largest, PMD},
+        {PMD "; client_max_window_bits=11", &largest, PMD "; client_max_window_bits=11"},
+        {PMD "; client_max_window_bits=8", &largest, PMD "; client_max_window_bits=8"},
+        {PMD "; server_max_window_bits=15", &largest, PMD "; server_max_window_bits=15"},
+        {PMD "; server_max_window_bits=9", &largest, PMD "; server_max_window_bits=9"},
+        {PMD "; server_no_context_takeover", &largest, PMD "; server_no_context_takeover"},
+        {PMD "; client_no_context_takeover", &largest, PMD "; client_no_context_takeover"},
+        {PMD "; Server_No_Context_Takeover", &largest, PMD "; server_no_context_takeover"},
+        {PMD ";client_max_window_bits;server_max_window_bits=10;client_no_context_takeover",
+         &largest, PMD "; client_no_context_takeover; server_max_window_bits=10"},
+        /* What a quoted string stands for, and white space wherever RFC 2616 has it. */
+        {PMD "; client_max_window_bits=\"12\"", &largest, PMD "; client_max_window_bits=12"},
+        {PMD "; client_max_window_bits=\"1\\2\"", &largest, PMD "; client_max_window_bits=12"},
+        {"\t" PMD " ;\tclient_max_window_bits = 12 ", &largest, PMD "; client_max_window_bits=12"},
+        {", ," PMD ",,", &largest, PMD},
+        /* Our own wishes. */
+        {PMD "; client_max_window_bits", &small,
+         PMD "; server_max_window_bits=12; client_max_window_bits=10"},
+        {PMD "; client_max_window_bits=9; server_max_window_bits=11", &small,
+         PMD "; server_max_window_bits=11; client_max_window_bits=9"},
+        {PMD "; client_max_window_bits=14; server_max_window_bits=14", &small,
+         PMD "; server_max_window_bits=12; client_max_window_bits=10"},
+        /* A client that cannot limit its window forgets it. */
+        {PMD, &small, PMD "; client_no_context_takeover; server_max_window_bits=12"},
+        {PMD, &shared, PMD "; server_no_context_takeover; client_no_context_takeover"},
     };
     check_offers(rows, UVH_COUNT_OF(rows));
 }
@@ -90,38 +92,39 @@ static void what_is_declined(void **state)
 {
     (void)state;
     static const struct offer_row rows[] = {
-        {"x-webkit-deflate-frame",                                       &largest, NULL},
-        {"permessage-deflate2",                                          &largest, NULL},
-        {"permessage-bzip2; client_max_window_bits=\"x\"",               &largest, NULL},
-        {PMD "; server_max_window_bits=8",                               &largest, NULL},
-        {PMD "; server_max_window_bits",                                 &largest, NULL},
-        {PMD "; server_max_window_bits=7",                               &largest, NULL},
-        {PMD "; server_max_window_bits=16",                              &largest, NULL},
-        {PMD "; server_max_window_bits=09",                              &largest, NULL},
-        {PMD "; server_max_window_bits=010",                             &largest, NULL},
-        {PMD "; server_max_window_bits=150",                             &largest, NULL},
-        {PMD "; server_max_window_bits=1",                               &largest, NULL},
-        {PMD "; server_max_window_bits=1x",                              &largest, NULL},
-        {PMD "; server_max_window_bits=+9",                              &largest, NULL},
-        {PMD "; client_max_window_bits=7",                               &largest, NULL},
-        {PMD "; client_max_window_bits=16",                              &largest, NULL},
-        {PMD "; client_max_window_bits=0",                               &largest, NULL},
-        {PMD "; client_max_window_bits=115",                             &largest, NULL},
-        {PMD "; client_no_context_takeover=1",                           &largest, NULL},
-        {PMD "; server_no_context_takeover=\"true\"",                    &largest, NULL},
-        {PMD "; unknown",                                                &largest, NULL},
-        {PMD "; unknown=1; client_max_window_bits",                      &largest, NULL},
-        {PMD "; client_max_window_bits; client_max_window_bits",         &largest, NULL},
-        {PMD "; client_max_window_bits; client_max_window_bits=10",      &largest, NULL},
-        {PMD "; server_max_window_bits=10; server_max_window_bits=10",   &largest, NULL},
-        {PMD "; server_max_window_bits=7; server_max_window_bits=10",    &largest, NULL},
+        {"x-webkit-deflate-frame", &largest, NULL},
+        {"permessage-deflate2", &largest, NULL},
+        {"permessage-bzip2; client_max_window_bits=\"x\"", &largest, NULL},
+        {PMD "; server_max_window_bits=8", &largest, NULL},
+        {PMD "; server_max_window_bits", &largest, NULL},
+        {PMD "; server_max_window_bits=7", &largest, NULL},
+        {PMD "; server_max_window_bits=16", &largest, NULL},
+        {PMD "; server_max_window_bits=09", &largest, NULL},
+        {PMD "; server_max_window_bits=010", &largest, NULL},
+        {PMD "; server_max_window_bits=150", &largest, NULL},
+        {PMD "; server_max_window_bits=1", &largest, NULL},
+        {PMD "; server_max_window_bits=1x", &largest, NULL},
+        {PMD "; server_max_window_bits=+9", &largest, NULL},
+        {PMD "; client_max_window_bits=7", &largest, NULL},
+        {PMD "; client_max_window_bits=16", &largest, NULL},
+        {PMD "; client_max_window_bits=0", &largest, NULL},
+        {PMD "; client_max_window_bits=115", &largest, NULL},
+        {PMD "; client_no_context_takeover=1", &largest, NULL},
+        {PMD "; server_no_context_takeover=\"true\"", &largest, NULL},
+        {PMD "; unknown", &largest, NULL},
+        {PMD "; unknown=1; client_max_window_bits", &largest, NULL},
+        {PMD "; client_max_window_bits; client_max_window_bits", &largest, NULL},
+        {PMD "; client_max_window_bits; client_max_window_bits=10", &largest, NULL},
+        {PMD "; server_max_window_bits=10; server_max_window_bits=10", &largest, NULL},
+        {PMD "; server_max_window_bits=7; server_max_window_bits=10", &largest, NULL},
         {PMD "; server_no_context_takeover; server_no_context_takeover", &largest, NULL},
         {PMD "; client_no_context_takeover; Client_No_Context_Takeover", &largest, NULL},
-        {PMD,                                                            NULL,     NULL},
- /* The next one is looked at. */
-        {PMD "; server_max_window_bits=8, " PMD,                         &largest, PMD },
+        {PMD, NULL, NULL},
+        /* The next one is looked at. */
+        {PMD "; server_max_window_bits=8, " PMD, &largest, PMD},
         {"x-other; a=\"b\", " PMD "; unknown, " PMD "; client_max_window_bits, " PMD
-         "; server_max_window_bits=9",                          &largest, PMD },
+         "; server_max_window_bits=9",
+         &largest, PMD},
     };
     check_offers(rows, UVH_COUNT_OF(rows));
 }
@@ -179,8 +182,9 @@ static void offers(void **state)
     uvh_ws_extension_offer(&small, text);
     assert_string_equal(text, PMD "; server_max_window_bits=10; client_max_window_bits=12");
     uvh_ws_extension_offer(&shared, text);
-    assert_string_equal(text, PMD
-                        "; server_no_context_takeover; client_no_context_takeover; client_max_window_bits");
+    assert_string_equal(
+        text,
+        PMD "; server_no_context_takeover; client_no_context_takeover; client_max_window_bits");
     uvh_ws_extension_offer(&(struct uvh_ws_deflate_wishes){true, 9, 9}, text);
     assert_string_equal(text, PMD "; server_no_context_takeover; client_no_context_takeover"
                                   "; server_max_window_bits=9; client_max_window_bits=9");
@@ -196,22 +200,28 @@ static void what_a_client_takes(void **state)
 {
     (void)state;
     static const struct answer_row rows[] = {
-        {PMD,                                                         &largest, {false, false, 15, 15, false}},
-        {PMD "; client_no_context_takeover",                          &largest, {false, true, 15, 15, false} },
-        {PMD "; server_no_context_takeover",                          &largest, {true, false, 15, 15, false} },
-        {PMD "; server_max_window_bits=8",                            &largest, {false, false, 8, 15, false} },
-        {PMD "; client_max_window_bits=8",                            &largest, {false, false, 15, 8, false} },
-        {PMD ";client_max_window_bits=\"10\"",                        &largest, {false, false, 15, 10, false}},
-        {PMD "; server_max_window_bits=10",                           &small,   {false, false, 10, 12, true} },
-        {PMD "; server_max_window_bits=9; client_max_window_bits=9",  &small,   {false, false, 9, 9, true}   },
-        {PMD "; server_max_window_bits=9; client_max_window_bits=14", &small,   {false, false, 9, 12, true}  },
-        {PMD "; server_no_context_takeover",                          &shared,  {true, true, 15, 15, false}  },
+        {PMD, &largest, {false, false, 15, 15, false}},
+        {PMD "; client_no_context_takeover", &largest, {false, true, 15, 15, false}},
+        {PMD "; server_no_context_takeover", &largest, {true, false, 15, 15, false}},
+        {PMD "; server_max_window_bits=8", &largest, {false, false, 8, 15, false}},
+        {PMD "; client_max_window_bits=8", &largest, {false, false, 15, 8, false}},
+        {PMD ";client_max_window_bits=\"10\"", &largest, {false, false, 15, 10, false}},
+        {PMD "; server_max_window_bits=10", &small, {false, false, 10, 12, true}},
+        {PMD "; server_max_window_bits=9; client_max_window_bits=9",
+         &small,
+         {false, false, 9, 9, true}},
+        {PMD "; server_max_window_bits=9; client_max_window_bits=14",
+         &small,
+         {false, false, 9, 12, true}},
+        {PMD "; server_no_context_takeover", &shared, {true, true, 15, 15, false}},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         struct uvh_ws_deflate_terms terms;
         assert_true(uvh_ws_extension_accept(slice_of(rows[i].answer), rows[i].offered, &terms));
-        assert_int_equal(terms.server_no_context_takeover, rows[i].terms.server_no_context_takeover);
-        assert_int_equal(terms.client_no_context_takeover, rows[i].terms.client_no_context_takeover);
+        assert_int_equal(terms.server_no_context_takeover,
+                         rows[i].terms.server_no_context_takeover);
+        assert_int_equal(terms.client_no_context_takeover,
+                         rows[i].terms.client_no_context_takeover);
         assert_int_equal(terms.server_max_window_bits, rows[i].terms.server_max_window_bits);
         assert_int_equal(terms.client_max_window_bits, rows[i].terms.client_max_window_bits);
         assert_int_equal(terms.server_bits_asked, rows[i].terms.server_bits_asked);
@@ -222,20 +232,20 @@ static void what_does_not_fit_the_offer(void **state)
 {
     (void)state;
     static const struct answer_row rows[] = {
-        {PMD,                                                        &small,   {0}},
-        {PMD "; server_max_window_bits=11",                          &small,   {0}},
-        {PMD,                                                        &shared,  {0}},
-        {PMD "; client_no_context_takeover",                         &shared,  {0}},
-        {PMD "; client_max_window_bits",                             &largest, {0}},
-        {PMD "; server_max_window_bits",                             &largest, {0}},
-        {PMD "; server_max_window_bits=16",                          &largest, {0}},
-        {PMD "; server_max_window_bits=010",                         &largest, {0}},
-        {PMD "; unknown",                                            &largest, {0}},
-        {PMD "; server_no_context_takeover=1",                       &largest, {0}},
+        {PMD, &small, {0}},
+        {PMD "; server_max_window_bits=11", &small, {0}},
+        {PMD, &shared, {0}},
+        {PMD "; client_no_context_takeover", &shared, {0}},
+        {PMD "; client_max_window_bits", &largest, {0}},
+        {PMD "; server_max_window_bits", &largest, {0}},
+        {PMD "; server_max_window_bits=16", &largest, {0}},
+        {PMD "; server_max_window_bits=010", &largest, {0}},
+        {PMD "; unknown", &largest, {0}},
+        {PMD "; server_no_context_takeover=1", &largest, {0}},
         {PMD "; server_max_window_bits=9; server_max_window_bits=9", &largest, {0}},
-        {PMD ", " PMD,                                               &largest, {0}},
-        {PMD ", x-other",                                            &largest, {0}},
-        {"x-other",                                                  &largest, {0}},
+        {PMD ", " PMD, &largest, {0}},
+        {PMD ", x-other", &largest, {0}},
+        {"x-other", &largest, {0}},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         struct uvh_ws_deflate_terms terms;
@@ -245,8 +255,10 @@ static void what_does_not_fit_the_offer(void **state)
 
 /* ---- both ---- */
 
-/* Whatever two of us wish: they agree, read the same terms out of it, and neither has to keep a window larger than it wished. */
-static void check_pair(const struct uvh_ws_deflate_wishes *client, const struct uvh_ws_deflate_wishes *server)
+/* Whatever two of us wish: they agree, read the same terms out of it, and neither has to keep a
+ * window larger than it wished. */
+static void check_pair(const struct uvh_ws_deflate_wishes *client,
+                       const struct uvh_ws_deflate_wishes *server)
 {
     struct uvh_ws_deflate_terms at_server;
     struct uvh_ws_deflate_terms at_client;
@@ -274,7 +286,8 @@ static void two_of_us_agree(void **state)
     enum { KINDS = 2 * 7 * 7 };
     struct uvh_ws_deflate_wishes all[KINDS];
     for (unsigned i = 0; i < KINDS; i++)
-        all[i] = (struct uvh_ws_deflate_wishes){i % 2 != 0, (uint8_t)(9 + i / 2 % 7), (uint8_t)(9 + i / 14)};
+        all[i] = (struct uvh_ws_deflate_wishes){i % 2 != 0, (uint8_t)(9 + i / 2 % 7),
+                                                (uint8_t)(9 + i / 14)};
     for (size_t client = 0; client < KINDS; client++) {
         for (size_t server = 0; server < KINDS; server++)
             check_pair(&all[client], &all[server]);

@@ -1,4 +1,5 @@
-/* codec/websocket/frame.c: heads of frames by the layout of RFC 6455 section 5.2, and the codes of close frames. */
+/* codec/websocket/frame.c: heads of frames by the layout of RFC 6455 section 5.2, and the codes of
+ * close frames. */
 #include "codec/websocket/frame.h"
 
 #include <setjmp.h>
@@ -23,15 +24,16 @@ static void the_examples(void **state)
 {
     (void)state;
     HEAD("\x81\x05", .opcode = UVH_WS_TEXT, .last = true, .length = 5);
-    HEAD("\x81\x85\x37\xfa\x21\x3d", .opcode = UVH_WS_TEXT, .last = true, .length = 5, .masked = true,
-         .mask = {0x37, 0xfa, 0x21, 0x3d});
+    HEAD("\x81\x85\x37\xfa\x21\x3d", .opcode = UVH_WS_TEXT, .last = true, .length = 5,
+         .masked = true, .mask = {0x37, 0xfa, 0x21, 0x3d});
     HEAD("\x01\x03", .opcode = UVH_WS_TEXT, .length = 3);
     HEAD("\x80\x02", .opcode = UVH_WS_CONTINUATION, .last = true, .length = 2);
     HEAD("\x89\x05", .opcode = UVH_WS_PING, .last = true, .length = 5);
-    HEAD("\x8a\x85\x37\xfa\x21\x3d", .opcode = UVH_WS_PONG, .last = true, .length = 5, .masked = true,
-         .mask = {0x37, 0xfa, 0x21, 0x3d});
+    HEAD("\x8a\x85\x37\xfa\x21\x3d", .opcode = UVH_WS_PONG, .last = true, .length = 5,
+         .masked = true, .mask = {0x37, 0xfa, 0x21, 0x3d});
     HEAD("\x82\x7e\x01\x00", .opcode = UVH_WS_BINARY, .last = true, .length = 256);
-    HEAD("\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00", .opcode = UVH_WS_BINARY, .last = true, .length = 65536);
+    HEAD("\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00", .opcode = UVH_WS_BINARY, .last = true,
+         .length = 65536);
 }
 
 static void the_shortest_form_of_lengths(void **state)
@@ -42,10 +44,12 @@ static void the_shortest_form_of_lengths(void **state)
     HEAD("\x82\x7e\x00\x7e", .opcode = UVH_WS_BINARY, .last = true, .length = 126);
     HEAD("\x82\x7e\xff\xff", .opcode = UVH_WS_BINARY, .last = true, .length = 65535);
     HEAD("\xc2\xff\x12\x34\x56\x78\x9a\xbc\xde\xf0wxyz", .opcode = UVH_WS_BINARY, .last = true,
-         .compressed = true, .length = 0x123456789abcdef0, .masked = true, .mask = {'w', 'x', 'y', 'z'});
+         .compressed = true, .length = 0x123456789abcdef0, .masked = true,
+         .mask = {'w', 'x', 'y', 'z'});
 }
 
-/* Section 7.4: those that are reserved for telling, unknown ones of the protocol's range, and what is outside of all. */
+/* Section 7.4: those that are reserved for telling, unknown ones of the protocol's range, and what
+ * is outside of all. */
 static void codes_that_may_be_sent(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What a WebSocket handshake has in its fields: keys (with the example of RFC 6455 section 1.3), subprotocols, origins, URLs. */
+/* What a WebSocket handshake has in its fields: keys (with the example of RFC 6455 section 1.3),
+ * subprotocols, origins, URLs. */
 #include "codec/websocket/handshake.h"
 
 #include <setjmp.h>
@@ -108,7 +109,8 @@ static void subprotocols(void **state)
     assert_int_equal(choose("v1.chats"), -1);
     assert_int_equal(choose("soap"), -1);
     static const char *const malformed[] = {
-        "", " ", ",", "v1.chat;q=1", "a b", "\"a\"", "a, \"b\"", "v1.chat, (x)", "v1.chat, \"", "a=b"};
+        "",   " ", ",", "v1.chat;q=1", "a b", "\"a\"", "a, \"b\"", "v1.chat, (x)", "v1.chat, \"",
+        "a=b"};
     for (size_t i = 0; i < UVH_COUNT_OF(malformed); i++)
         assert_int_equal(choose(malformed[i]), -2);
 }
@@ -140,41 +142,41 @@ static void origins(void **state)
 {
     (void)state;
     static const char *const equal[][2] = {
-        {"https://example.org",    "https://example.org"    },
-        {"https://example.org",    "HTTPS://Example.ORG:443"},
-        {"http://example.org:80",  "http://example.org"     },
-        {"http://example.org:080", "http://example.org"     },
-        {"http://[::1]:8080",      "http://[::1]:8080"      },
-        {"http://[2001:DB8::1]",   "http://[2001:db8::1]:80"},
-        {"null",                   "null"                   },
-        {"app://local",            "app://local"            },
-        {"ws://a",                 "ws://a:80"              },
-        {"moz-extension://a-b_c",  "moz-extension://a-b_c"  },
+        {"https://example.org", "https://example.org"},
+        {"https://example.org", "HTTPS://Example.ORG:443"},
+        {"http://example.org:80", "http://example.org"},
+        {"http://example.org:080", "http://example.org"},
+        {"http://[::1]:8080", "http://[::1]:8080"},
+        {"http://[2001:DB8::1]", "http://[2001:db8::1]:80"},
+        {"null", "null"},
+        {"app://local", "app://local"},
+        {"ws://a", "ws://a:80"},
+        {"moz-extension://a-b_c", "moz-extension://a-b_c"},
     };
     static const char *const different[][2] = {
-        {"https://example.org",    "http://example.org"                      },
-        {"https://example.org",    "https://example.org.evil.example"        },
-        {"https://example.org",    "https://evil-example.org"                },
-        {"https://example.org",    "https://www.example.org"                 },
-        {"https://example.org",    "https://example.org:444"                 },
-        {"https://example.org:80", "https://example.org"                     },
-        {"app://local",            "app://local:80"                          },
-        {"https://example.org",    "null"                                    },
-        {"https://example.org",    "https://example.org/"                    },
-        {"https://example.org",    "https://example.org?"                    },
-        {"https://example.org",    "https://example.org#"                    },
-        {"https://example.org",    "https://user@example.org"                },
-        {"https://example.org",    "https://example.org@evil.example"        },
-        {"https://example.org",    "https://example.org https://evil.example"},
-        {"https://example.org",    "https://example.org, https://example.org"},
-        {"https://example.org",    "example.org"                             },
-        {"https://example.org",    "//example.org"                           },
-        {"https://example.org",    "https:/example.org"                      },
-        {"https://example.org",    ""                                        },
-        {"https://example.org",    "https://example.org:65979"               },
-        {"https://example.org/",   "https://example.org/"                    },
-        {"null",                   "NULL"                                    },
-        {"http://a:0",             "http://a:0"                              },
+        {"https://example.org", "http://example.org"},
+        {"https://example.org", "https://example.org.evil.example"},
+        {"https://example.org", "https://evil-example.org"},
+        {"https://example.org", "https://www.example.org"},
+        {"https://example.org", "https://example.org:444"},
+        {"https://example.org:80", "https://example.org"},
+        {"app://local", "app://local:80"},
+        {"https://example.org", "null"},
+        {"https://example.org", "https://example.org/"},
+        {"https://example.org", "https://example.org?"},
+        {"https://example.org", "https://example.org#"},
+        {"https://example.org", "https://user@example.org"},
+        {"https://example.org", "https://example.org@evil.example"},
+        {"https://example.org", "https://example.org https://evil.example"},
+        {"https://example.org", "https://example.org, https://example.org"},
+        {"https://example.org", "example.org"},
+        {"https://example.org", "//example.org"},
+        {"https://example.org", "https:/example.org"},
+        {"https://example.org", ""},
+        {"https://example.org", "https://example.org:65979"},
+        {"https://example.org/", "https://example.org/"},
+        {"null", "NULL"},
+        {"http://a:0", "http://a:0"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(equal); i++)
         assert_true(same(equal[i][0], equal[i][1]));
@@ -203,17 +205,18 @@ static void urls(void **state)
 {
     (void)state;
     static const struct url_row rows[] = {
-        {"ws://example.org/chat?room=1",  "example.org", "example.org",       "/chat?room=1", 80,    false},
-        {"wss://example.org",             "example.org", "example.org",       "",             443,   true },
-        {"WSS://Example.org/",            "Example.org", "Example.org",       "/",            443,   true },
-        {"ws://example.org?x",            "example.org", "example.org",       "?x",           80,    false},
-        {"ws://example.org:80/",          "example.org", "example.org",       "/",            80,    false},
-        {"ws://example.org:/",            "example.org", "example.org",       "/",            80,    false},
-        {"ws://example.org:443/",         "example.org", "example.org:443",   "/",            443,   false},
-        {"wss://example.org:65535/a%20b", "example.org", "example.org:65535", "/a%20b",       65535, true },
-        {"ws://[::1]:9001/x",             "::1",         "[::1]:9001",        "/x",           9001,  false},
-        {"ws://[2001:db8::1]",            "2001:db8::1", "[2001:db8::1]",     "",             80,    false},
-        {"ws://127.0.0.1:1//a/../b",      "127.0.0.1",   "127.0.0.1:1",       "//a/../b",     1,     false},
+        {"ws://example.org/chat?room=1", "example.org", "example.org", "/chat?room=1", 80, false},
+        {"wss://example.org", "example.org", "example.org", "", 443, true},
+        {"WSS://Example.org/", "Example.org", "Example.org", "/", 443, true},
+        {"ws://example.org?x", "example.org", "example.org", "?x", 80, false},
+        {"ws://example.org:80/", "example.org", "example.org", "/", 80, false},
+        {"ws://example.org:/", "example.org", "example.org", "/", 80, false},
+        {"ws://example.org:443/", "example.org", "example.org:443", "/", 443, false},
+        {"wss://example.org:65535/a%20b", "example.org", "example.org:65535", "/a%20b", 65535,
+         true},
+        {"ws://[::1]:9001/x", "::1", "[::1]:9001", "/x", 9001, false},
+        {"ws://[2001:db8::1]", "2001:db8::1", "[2001:db8::1]", "", 80, false},
+        {"ws://127.0.0.1:1//a/../b", "127.0.0.1", "127.0.0.1:1", "//a/../b", 1, false},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         struct uvh_ws_url url;

@@ -30,7 +30,8 @@ static void assert_masked(const char *bytes, size_t size, size_t offset)
 {
     for (size_t i = 0; i < size; i++) {
         if ((uint8_t)bytes[i] != ((uint8_t)plain[i] ^ mask[(offset + i) % 4]))
-            fail_msg("byte %zu of %zu, offset %zu, back end %s", i, size, offset, uvhttp_parser_backend());
+            fail_msg("byte %zu of %zu, offset %zu, back end %s", i, size, offset,
+                     uvhttp_parser_backend());
     }
 }
 

@@ -1,4 +1,5 @@
-/* codec/websocket/reader.c: every rule of RFC 6455 section 5, whole, cut at every place, byte by byte, on every back end. */
+/* codec/websocket/reader.c: every rule of RFC 6455 section 5, whole, cut at every place, byte by
+ * byte, on every back end. */
 #include "codec/websocket/reader.h"
 
 #include <setjmp.h>
@@ -19,7 +20,8 @@ enum role {
     SERVERS_COMPRESSED,
 };
 
-/* Bytes, and what they are. Masks are zeros where nothing is said of them, so that payloads can be read. */
+/* Bytes, and what they are. Masks are zeros where nothing is said of them, so that payloads can be
+ * read. */
 struct vector {
     const char *name;
     enum role role;
@@ -33,137 +35,153 @@ struct vector {
 #define MASK_1234   "\x01\x02\x03\x04"
 
 static const struct vector vectors[] = {
-  /* The examples of section 5.7. */
-    {"a text of a server",                           SERVERS,            BYTES("\x81\x05Hello"),                                                "text(Hello)"                             },
-    {"a masked text",                                CLIENTS,            BYTES("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),                 "text(Hello)"                             },
-    {"a text in two fragments",                      SERVERS,            BYTES("\x01\x03Hel\x80\x02lo"),                                        "text(Hello)"                             },
-    {"a ping",                                       SERVERS,            BYTES("\x89\x05Hello"),                                                "ping(Hello)"                             },
-    {"a masked pong",                                CLIENTS,            BYTES("\x8a\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),                 "pong(Hello)"                             },
+    /* The examples of section 5.7. */
+    {"a text of a server", SERVERS, BYTES("\x81\x05Hello"), "text(Hello)"},
+    {"a masked text", CLIENTS, BYTES("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
+     "text(Hello)"},
+    {"a text in two fragments", SERVERS, BYTES("\x01\x03Hel\x80\x02lo"), "text(Hello)"},
+    {"a ping", SERVERS, BYTES("\x89\x05Hello"), "ping(Hello)"},
+    {"a masked pong", CLIENTS, BYTES("\x8a\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
+     "pong(Hello)"},
 
-    {"nothing",                                      CLIENTS,            BYTES(""),                                                             ""                                        },
-    {"an empty text",                                CLIENTS,            BYTES("\x81\x80" NO_MASK),                                             "text()"                                  },
-    {"an empty text of a server, and more",          SERVERS,            BYTES("\x81\x00\x82\x01x"),                                            "text()binary(x)"                         },
-    {"several",                                      CLIENTS,
+    {"nothing", CLIENTS, BYTES(""), ""},
+    {"an empty text", CLIENTS, BYTES("\x81\x80" NO_MASK), "text()"},
+    {"an empty text of a server, and more", SERVERS, BYTES("\x81\x00\x82\x01x"), "text()binary(x)"},
+    {"several", CLIENTS,
      BYTES("\x82\x83" NO_MASK "abc\x81\x81" NO_MASK "d\x8a\x80" NO_MASK "\x82\x80" NO_MASK),
-     "binary(abc)text(d)pong()binary()"                                                                                                                                                   },
-    {"a mask goes on over pieces",                   CLIENTS,            BYTES("\x82\x8a" MASK_1234 "`aebdgfldh"),                              "binary(acffeeehej)"                      },
-    {"each fragment has a mask of its own",          CLIENTS,
+     "binary(abc)text(d)pong()binary()"},
+    {"a mask goes on over pieces", CLIENTS, BYTES("\x82\x8a" MASK_1234 "`aebdgfldh"),
+     "binary(acffeeehej)"},
+    {"each fragment has a mask of its own", CLIENTS,
      BYTES("\x02\x85" MASK_1234 "```~`\x80\x83\x20\x20\x20\x20"
            "ABC"),
-     "binary(abczaabc)"                                                                                                                                                                   },
-    {"control frames between fragments",             CLIENTS,
+     "binary(abczaabc)"},
+    {"control frames between fragments", CLIENTS,
      BYTES("\x01\x82" NO_MASK "ab\x89\x81" NO_MASK "1\x00\x81" NO_MASK "c\x8a\x82" NO_MASK
            "22\x80\x81" NO_MASK "d"),
-     "text(abping(1)cpong(22)d)"                                                                                                                                                          },
-    {"control frames behind one another",            SERVERS,
+     "text(abping(1)cpong(22)d)"},
+    {"control frames behind one another", SERVERS,
      BYTES("\x89\x03"
            "abc\x8a\x04"
            "defg\x89\x02"
            "hi"),
-     "ping(abc)pong(defg)ping(hi)"                                                                                                                                                        },
-    {"empty fragments",                              CLIENTS,
-     BYTES("\x02\x80" NO_MASK "\x00\x80" NO_MASK "\x00\x81" NO_MASK "x\x80\x80" NO_MASK),                                                       "binary(x)"                               },
-    {"only empty fragments",                         SERVERS,            BYTES("\x01\x00\x80\x00\x81\x01y"),                                    "text()text(y)"                           },
-    {"a masked control frame in a masked message",   CLIENTS,
-     BYTES("\x01\x82" MASK_1234 "``\x89\x83\x04\x03\x02\x01```\x80\x81" MASK_1234 "`"),                                                         "text(abping(dcb)a)"                      },
+     "ping(abc)pong(defg)ping(hi)"},
+    {"empty fragments", CLIENTS,
+     BYTES("\x02\x80" NO_MASK "\x00\x80" NO_MASK "\x00\x81" NO_MASK "x\x80\x80" NO_MASK),
+     "binary(x)"},
+    {"only empty fragments", SERVERS, BYTES("\x01\x00\x80\x00\x81\x01y"), "text()text(y)"},
+    {"a masked control frame in a masked message", CLIENTS,
+     BYTES("\x01\x82" MASK_1234 "``\x89\x83\x04\x03\x02\x01```\x80\x81" MASK_1234 "`"),
+     "text(abping(dcb)a)"},
 
-    {"a close frame",                                CLIENTS,
+    {"a close frame", CLIENTS,
      BYTES("\x88\x85" NO_MASK "\x03\xe8"
            "bye"),
-     "close(1000 bye)"                                                                                                                                                                    },
-    {"a close frame, masked",                        CLIENTS,            BYTES("\x88\x82" MASK_1234 "\x02\xea"),                                "close(1000 )"                            },
-    {"a close frame without a code",                 SERVERS,            BYTES("\x88\x00"),                                                     "close(1005 )"                            },
-    {"a close frame of an application",              SERVERS,            BYTES("\x88\x02\x13\x87"),                                             "close(4999 )"                            },
-    {"a close frame within a message",               SERVERS,            BYTES("\x01\x01x\x88\x02\x03\xe9"),                                    "text(xclose(1001 )"                      },
-    {"a reason that is UTF-8",                       SERVERS,            BYTES("\x88\x05\x03\xe8\xe2\x82\xac"),                                 "close(1000 \xe2\x82\xac)"                },
-    {"half a code",                                  CLIENTS,            BYTES("\x88\x81" NO_MASK "\x03"),                                      "bad(1002 a close frame has half a code)" },
-    {"a code that is told only",                     SERVERS,            BYTES("\x88\x02\x03\xed"),
-     "bad(1002 a close frame has a code that may not be sent)"                                                                                                                            },
-    {"a code below all",                             SERVERS,            BYTES("\x88\x02\x03\xe7"),
-     "bad(1002 a close frame has a code that may not be sent)"                                                                                                                            },
-    {"a code above all",                             SERVERS,            BYTES("\x88\x02\x13\x88"),
-     "bad(1002 a close frame has a code that may not be sent)"                                                                                                                            },
-    {"a reason that is not UTF-8",                   SERVERS,            BYTES("\x88\x04\x03\xe8\xc0\x80"),
-     "bad(1007 the reason of a close frame is not UTF-8)"                                                                                                                                 },
-    {"a reason that ends within a character",        SERVERS,            BYTES("\x88\x04\x03\xe8\xe2\x82"),
-     "bad(1007 the reason of a close frame is not UTF-8)"                                                                                                                                 },
+     "close(1000 bye)"},
+    {"a close frame, masked", CLIENTS, BYTES("\x88\x82" MASK_1234 "\x02\xea"), "close(1000 )"},
+    {"a close frame without a code", SERVERS, BYTES("\x88\x00"), "close(1005 )"},
+    {"a close frame of an application", SERVERS, BYTES("\x88\x02\x13\x87"), "close(4999 )"},
+    {"a close frame within a message", SERVERS, BYTES("\x01\x01x\x88\x02\x03\xe9"),
+     "text(xclose(1001 )"},
+    {"a reason that is UTF-8", SERVERS, BYTES("\x88\x05\x03\xe8\xe2\x82\xac"),
+     "close(1000 \xe2\x82\xac)"},
+    {"half a code", CLIENTS, BYTES("\x88\x81" NO_MASK "\x03"),
+     "bad(1002 a close frame has half a code)"},
+    {"a code that is told only", SERVERS, BYTES("\x88\x02\x03\xed"),
+     "bad(1002 a close frame has a code that may not be sent)"},
+    {"a code below all", SERVERS, BYTES("\x88\x02\x03\xe7"),
+     "bad(1002 a close frame has a code that may not be sent)"},
+    {"a code above all", SERVERS, BYTES("\x88\x02\x13\x88"),
+     "bad(1002 a close frame has a code that may not be sent)"},
+    {"a reason that is not UTF-8", SERVERS, BYTES("\x88\x04\x03\xe8\xc0\x80"),
+     "bad(1007 the reason of a close frame is not UTF-8)"},
+    {"a reason that ends within a character", SERVERS, BYTES("\x88\x04\x03\xe8\xe2\x82"),
+     "bad(1007 the reason of a close frame is not UTF-8)"},
 
-    {"RSV2",                                         CLIENTS_COMPRESSED, BYTES("\xa1\x80" NO_MASK),                                             "bad(1002 a reserved bit is set)"         },
-    {"RSV3",                                         CLIENTS_COMPRESSED, BYTES("\x92\x80" NO_MASK),                                             "bad(1002 a reserved bit is set)"         },
-    {"RSV3 of a control frame",                      SERVERS,            BYTES("\x99\x00"),                                                     "bad(1002 a reserved bit is set)"         },
-    {"RSV1 without an agreement",                    CLIENTS,            BYTES("\xc1\x80" NO_MASK),
-     "bad(1002 a frame is compressed, which was not agreed to)"                                                                                                                           },
-    {"RSV1 of a control frame without an agreement", SERVERS,            BYTES("\xc9\x00"),
-     "bad(1002 a frame is compressed, which was not agreed to)"                                                                                                                           },
-    {"RSV1",                                         CLIENTS_COMPRESSED, BYTES("\xc1\x81" NO_MASK "x\xc2\x81" NO_MASK "y\x82\x81" NO_MASK "z"),
-     "text*(x)binary*(y)binary(z)"                                                                                                                                                        },
-    {"RSV1 of a server",                             SERVERS_COMPRESSED, BYTES("\xc1\x01x\x81\x01y"),                                           "text*(x)text(y)"                         },
-    {"RSV1 of a message in fragments",               CLIENTS_COMPRESSED,
-     BYTES("\x41\x81" NO_MASK "x\x80\x81" NO_MASK "y\x81\x80" NO_MASK),                                                                         "text*(xy)text()"                         },
-    {"RSV1 of a continuation",                       CLIENTS_COMPRESSED, BYTES("\x41\x81" NO_MASK "x\xc0\x81" NO_MASK "y"),
-     "text*(xbad(1002 a frame that does not begin a message is marked as compressed)"                                                                                                     },
-    {"RSV1 of a ping",                               CLIENTS_COMPRESSED, BYTES("\xc9\x80" NO_MASK),
-     "bad(1002 a frame that does not begin a message is marked as compressed)"                                                                                                            },
+    {"RSV2", CLIENTS_COMPRESSED, BYTES("\xa1\x80" NO_MASK), "bad(1002 a reserved bit is set)"},
+    {"RSV3", CLIENTS_COMPRESSED, BYTES("\x92\x80" NO_MASK), "bad(1002 a reserved bit is set)"},
+    {"RSV3 of a control frame", SERVERS, BYTES("\x99\x00"), "bad(1002 a reserved bit is set)"},
+    {"RSV1 without an agreement", CLIENTS, BYTES("\xc1\x80" NO_MASK),
+     "bad(1002 a frame is compressed, which was not agreed to)"},
+    {"RSV1 of a control frame without an agreement", SERVERS, BYTES("\xc9\x00"),
+     "bad(1002 a frame is compressed, which was not agreed to)"},
+    {"RSV1", CLIENTS_COMPRESSED,
+     BYTES("\xc1\x81" NO_MASK "x\xc2\x81" NO_MASK "y\x82\x81" NO_MASK "z"),
+     "text*(x)binary*(y)binary(z)"},
+    {"RSV1 of a server", SERVERS_COMPRESSED, BYTES("\xc1\x01x\x81\x01y"), "text*(x)text(y)"},
+    {"RSV1 of a message in fragments", CLIENTS_COMPRESSED,
+     BYTES("\x41\x81" NO_MASK "x\x80\x81" NO_MASK "y\x81\x80" NO_MASK), "text*(xy)text()"},
+    {"RSV1 of a continuation", CLIENTS_COMPRESSED,
+     BYTES("\x41\x81" NO_MASK "x\xc0\x81" NO_MASK "y"),
+     "text*(xbad(1002 a frame that does not begin a message is marked as compressed)"},
+    {"RSV1 of a ping", CLIENTS_COMPRESSED, BYTES("\xc9\x80" NO_MASK),
+     "bad(1002 a frame that does not begin a message is marked as compressed)"},
 
-    {"an opcode behind those of messages",           CLIENTS,            BYTES("\x83\x80" NO_MASK),
-     "bad(1002 the opcode is reserved)"                                                                                                                                                   },
-    {"the last such",                                CLIENTS,            BYTES("\x87\x80" NO_MASK),                                             "bad(1002 the opcode is reserved)"        },
-    {"an opcode behind those of control frames",     SERVERS,            BYTES("\x8b\x00"),
-     "bad(1002 the opcode is reserved)"                                                                                                                                                   },
-    {"the last of all",                              SERVERS,            BYTES("\x8f\x00"),                                                     "bad(1002 the opcode is reserved)"        },
-    {"a reserved opcode in fragments",               SERVERS,            BYTES("\x03\x00"),                                                     "bad(1002 the opcode is reserved)"        },
+    {"an opcode behind those of messages", CLIENTS, BYTES("\x83\x80" NO_MASK),
+     "bad(1002 the opcode is reserved)"},
+    {"the last such", CLIENTS, BYTES("\x87\x80" NO_MASK), "bad(1002 the opcode is reserved)"},
+    {"an opcode behind those of control frames", SERVERS, BYTES("\x8b\x00"),
+     "bad(1002 the opcode is reserved)"},
+    {"the last of all", SERVERS, BYTES("\x8f\x00"), "bad(1002 the opcode is reserved)"},
+    {"a reserved opcode in fragments", SERVERS, BYTES("\x03\x00"),
+     "bad(1002 the opcode is reserved)"},
 
-    {"a ping in fragments",                          CLIENTS,            BYTES("\x09\x80" NO_MASK),                                             "bad(1002 a control frame is fragmented)" },
-    {"a ping of 125 bytes, in part",                 CLIENTS,            BYTES("\x89\xfd" NO_MASK "abc"),                                       ""                                        },
-    {"a ping of 126 bytes",                          CLIENTS,            BYTES("\x89\xfe\x00\x7e" NO_MASK),
-     "bad(1002 a control frame is too long)"                                                                                                                                              },
-    {"a close frame with a long length",             SERVERS,            BYTES("\x88\x7f\0\0\0\0\0\0\0\x01x"),
-     "bad(1002 a control frame is too long)"                                                                                                                                              },
+    {"a ping in fragments", CLIENTS, BYTES("\x09\x80" NO_MASK),
+     "bad(1002 a control frame is fragmented)"},
+    {"a ping of 125 bytes, in part", CLIENTS, BYTES("\x89\xfd" NO_MASK "abc"), ""},
+    {"a ping of 126 bytes", CLIENTS, BYTES("\x89\xfe\x00\x7e" NO_MASK),
+     "bad(1002 a control frame is too long)"},
+    {"a close frame with a long length", SERVERS, BYTES("\x88\x7f\0\0\0\0\0\0\0\x01x"),
+     "bad(1002 a control frame is too long)"},
 
-    {"a continuation without a message",             CLIENTS,            BYTES("\x80\x81" NO_MASK "x"),
-     "bad(1002 there is no message to continue)"                                                                                                                                          },
-    {"a continuation behind a message",              SERVERS,            BYTES("\x81\x01x\x80\x01y"),
-     "text(x)bad(1002 there is no message to continue)"                                                                                                                                   },
-    {"a continuation behind one in fragments",       SERVERS,            BYTES("\x01\x01x\x80\x01y\x00\x01z"),
-     "text(xy)bad(1002 there is no message to continue)"                                                                                                                                  },
-    {"a text within a text",                         SERVERS,            BYTES("\x01\x01x\x81\x01y"),
-     "text(xbad(1002 a message begins within another one)"                                                                                                                                },
-    {"a binary within an empty text",                SERVERS,            BYTES("\x01\x00\x89\x00\x02\x01y"),
-     "text(ping()bad(1002 a message begins within another one)"                                                                                                                           },
+    {"a continuation without a message", CLIENTS, BYTES("\x80\x81" NO_MASK "x"),
+     "bad(1002 there is no message to continue)"},
+    {"a continuation behind a message", SERVERS, BYTES("\x81\x01x\x80\x01y"),
+     "text(x)bad(1002 there is no message to continue)"},
+    {"a continuation behind one in fragments", SERVERS, BYTES("\x01\x01x\x80\x01y\x00\x01z"),
+     "text(xy)bad(1002 there is no message to continue)"},
+    {"a text within a text", SERVERS, BYTES("\x01\x01x\x81\x01y"),
+     "text(xbad(1002 a message begins within another one)"},
+    {"a binary within an empty text", SERVERS, BYTES("\x01\x00\x89\x00\x02\x01y"),
+     "text(ping()bad(1002 a message begins within another one)"},
 
-    {"a client without a mask",                      CLIENTS,            BYTES("\x81\x05Hello"),                                                "bad(1002 a client's frame is not masked)"},
-    {"a ping without a mask",                        CLIENTS,            BYTES("\x89\x00"),                                                     "bad(1002 a client's frame is not masked)"},
-    {"a server with a mask",                         SERVERS,            BYTES("\x81\x81" NO_MASK "x"),                                         "bad(1002 a server's frame is masked)"    },
+    {"a client without a mask", CLIENTS, BYTES("\x81\x05Hello"),
+     "bad(1002 a client's frame is not masked)"},
+    {"a ping without a mask", CLIENTS, BYTES("\x89\x00"),
+     "bad(1002 a client's frame is not masked)"},
+    {"a server with a mask", SERVERS, BYTES("\x81\x81" NO_MASK "x"),
+     "bad(1002 a server's frame is masked)"},
 
-    {"125 in two bytes",                             CLIENTS,            BYTES("\x82\xfe\x00\x7d" NO_MASK),
-     "bad(1002 the length is not in its shortest form)"                                                                                                                                   },
-    {"0 in two bytes",                               SERVERS,            BYTES("\x82\x7e\x00\x00"),
-     "bad(1002 the length is not in its shortest form)"                                                                                                                                   },
-    {"65535 in eight bytes",                         SERVERS,            BYTES("\x82\x7f\0\0\0\0\0\0\xff\xff"),
-     "bad(1002 the length is not in its shortest form)"                                                                                                                                   },
-    {"the most significant bit",                     SERVERS,            BYTES("\x82\x7f\x80\0\0\0\0\0\0\0"),
-     "bad(1002 the length's most significant bit is set)"                                                                                                                                 },
-    {"a length that nothing has",                    SERVERS,            BYTES("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"),
-     "bad(1009 a frame is too long)"                                                                                                                                                      },
-    {"one byte too many",                            CLIENTS,            BYTES("\x82\xfe\x04\x01" NO_MASK),                                     "bad(1009 a frame is too long)"           },
-    {"one byte too many in a continuation",          SERVERS,            BYTES("\x02\x01x\x00\x7e\x04\x01"),
-     "binary(xbad(1009 a frame is too long)"                                                                                                                                              },
+    {"125 in two bytes", CLIENTS, BYTES("\x82\xfe\x00\x7d" NO_MASK),
+     "bad(1002 the length is not in its shortest form)"},
+    {"0 in two bytes", SERVERS, BYTES("\x82\x7e\x00\x00"),
+     "bad(1002 the length is not in its shortest form)"},
+    {"65535 in eight bytes", SERVERS, BYTES("\x82\x7f\0\0\0\0\0\0\xff\xff"),
+     "bad(1002 the length is not in its shortest form)"},
+    {"the most significant bit", SERVERS, BYTES("\x82\x7f\x80\0\0\0\0\0\0\0"),
+     "bad(1002 the length's most significant bit is set)"},
+    {"a length that nothing has", SERVERS, BYTES("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"),
+     "bad(1009 a frame is too long)"},
+    {"one byte too many", CLIENTS, BYTES("\x82\xfe\x04\x01" NO_MASK),
+     "bad(1009 a frame is too long)"},
+    {"one byte too many in a continuation", SERVERS, BYTES("\x02\x01x\x00\x7e\x04\x01"),
+     "binary(xbad(1009 a frame is too long)"},
 
-    {"as many fragments as may be",                  SERVERS,
+    {"as many fragments as may be", SERVERS,
      BYTES("\x01\x01"
            "a\x00\x01"
            "b\x89\x00\x00\x01"
            "c\x80\x01"
            "d\x01\x01"
            "e\x80\x00"),
-     "text(abping()cd)text(e)"                                                                                                                                                            },
-    {"one fragment more",                            SERVERS,
+     "text(abping()cd)text(e)"},
+    {"one fragment more", SERVERS,
      BYTES("\x01\x01"
            "a\x00\x01"
            "b\x00\x00\x00\x01"
            "d\x80\x01"
            "e"),
-     "text(abdbad(1009 a message has too many frames)"                                                                                                                                    },
+     "text(abdbad(1009 a message has too many frames)"},
 };
 
 static struct uvh_ws_rules rules_of(enum role role)
@@ -188,13 +206,14 @@ static void check(const struct vector *vector, size_t first, size_t step)
     for (size_t at = 0; at < vector->size && !events.bad; at += size, size = step) {
         if (size > vector->size - at)
             size = vector->size - at;
-        ws_events_read(&events, &reader, &rules, guarded_place(&memory, vector->bytes + at, size), size);
+        ws_events_read(&events, &reader, &rules, guarded_place(&memory, vector->bytes + at, size),
+                       size);
     }
-    bool same =
-        events.length == strlen(vector->events) && memcmp(events.text, vector->events, events.length) == 0;
+    bool same = events.length == strlen(vector->events) &&
+                memcmp(events.text, vector->events, events.length) == 0;
     if (!same || events.broken)
-        fail_msg("%s, %zu and then %zu bytes at once, back end %s: %.*s%s", vector->name, first, step,
-                 uvhttp_parser_backend(), (int)events.length, events.text,
+        fail_msg("%s, %zu and then %zu bytes at once, back end %s: %.*s%s", vector->name, first,
+                 step, uvhttp_parser_backend(), (int)events.length, events.text,
                  events.broken ? " (contract)" : "");
     free(events.text);
 }
@@ -219,13 +238,11 @@ static void all_vectors(void **state)
 /* A message of one masked frame; the payload's bytes are the letters. */
 static size_t put_frame(char *out, unsigned opcode, size_t length)
 {
-    struct uvh_ws_frame frame = {
-        .opcode = (uint8_t)opcode,
-        .last = true,
-        .masked = true,
-        .mask = {'m', 'A', 's', 0x81},
-        .length = length
-    };
+    struct uvh_ws_frame frame = {.opcode = (uint8_t)opcode,
+                                 .last = true,
+                                 .masked = true,
+                                 .mask = {'m', 'A', 's', 0x81},
+                                 .length = length};
     size_t head = uvh_ws_frame_head(&frame, out);
     for (size_t i = 0; i < length; i++)
         out[head + i] = (char)((uint8_t)('a' + i % 26) ^ frame.mask[i % 4]);
@@ -273,7 +290,8 @@ static void frames_that_are_too_long_are_refused(void **state)
     static const size_t most[] = {0, 124, 125, 126, 1024};
     char bytes[ROOM];
     for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
-        struct uvh_ws_rules rules = {.max_frame_size = most[i], .max_fragments = 4, .from_client = true};
+        struct uvh_ws_rules rules = {
+            .max_frame_size = most[i], .max_fragments = 4, .from_client = true};
         for (size_t length = most[i]; length <= most[i] + 1; length++) {
             struct uvh_ws_reader reader;
             struct uvh_ws_event event;
@@ -293,7 +311,8 @@ static void control_frames_of_every_size(void **state)
     char bytes[ROOM];
     char expected[ROOM];
     for (size_t length = 0; length <= UVH_WS_CONTROL_MAX; length++) {
-        struct vector vector = {"a ping", CLIENTS, bytes, put_frame(bytes, UVH_WS_PING, length), expected};
+        struct vector vector = {"a ping", CLIENTS, bytes, put_frame(bytes, UVH_WS_PING, length),
+                                expected};
         put_letters(expected, "ping(", length);
         check_all_ways(&vector);
     }

@@ -1,5 +1,6 @@
-/* Compressed answers on a server: which ones are, with which fields, that what comes can be undone, also when it leaves little by little; filters of a
- * user's own; and every allocation failing in turn. */
+/* Compressed answers on a server: which ones are, with which fields, that what comes can be undone,
+ * also when it leaves little by little; filters of a user's own; and every allocation failing in
+ * turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,8 +103,8 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return 0;
 }
 
-static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, size_t size, size_t piece,
-                     uint64_t length)
+static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, size_t size,
+                     size_t piece, uint64_t length)
 {
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     if (source == NULL)
@@ -122,15 +123,16 @@ static int pulled(uvhttp_request_t *request, uvhttp_response_t *response)
     if (source == NULL)
         return UVHTTP_ENOMEM;
     *source = (struct source){PIECES * PIECE, 0, 0};
-    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * PIECE, pull, count_release,
-                                       source);
+    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * PIECE, pull,
+                                       count_release, source);
 }
 
 /* "name=value" of the query become fields. */
 static int set_queried_fields(uvhttp_request_t *request, uvhttp_response_t *response)
 {
-    static const char *const names[] = {"ETag",          "Vary",          "Cache-Control", "Content-Encoding",
-                                        "Content-Range", "Accept-Ranges", "Repr-Digest"};
+    static const char *const names[] = {
+        "ETag",          "Vary",          "Cache-Control", "Content-Encoding",
+        "Content-Range", "Accept-Ranges", "Repr-Digest"};
     for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
         const char *value = uvhttp_request_query(request, names[i]);
         int err = value == NULL ? 0 : uvhttp_response_set_header(response, names[i], value);
@@ -173,7 +175,8 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
     if (strcmp(how, "pulled") == 0)
         return pulled(request, response);
     if (strcmp(how, "file") == 0)
-        return uvhttp_response_send_file(response, 200, UVHTTP_TESTS_DIR "/unit/test_compress_answers.c");
+        return uvhttp_response_send_file(response, 200,
+                                         UVHTTP_TESTS_DIR "/unit/test_compress_answers.c");
     if (strcmp(how, "twice") == 0) {
         err = uvhttp_response_on_send(response, set_doubling, NULL);
         return err != 0 ? err : in_pieces(request, response, 2000, 100, 2000);
@@ -191,9 +194,7 @@ static uvhttp_response_t *events;
 
 static int send_event(const char *data)
 {
-    return uvhttp_response_send_event(events, &(uvhttp_sse_event_t){
-                                                  .data = {data, strlen(data)}
-    });
+    return uvhttp_response_send_event(events, &(uvhttp_sse_event_t){.data = {data, strlen(data)}});
 }
 
 static int begin_events(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -233,8 +234,8 @@ static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *a
 }
 
 /* Keeps everything until it is told not to. */
-static int keep_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data, size_t size,
-                      uvhttp_filter_output_t *output, void *arg)
+static int keep_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                      size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     static char kept[100];
     static size_t kept_size;
@@ -266,8 +267,9 @@ static int block_with_filter(uvhttp_request_t *request, uvhttp_response_t *respo
 static int add_blocking_routes(void)
 {
     uvhttp_router_t *router = uvhttp_server_router(stage.server);
-    int err = uvhttp_router_add(
-        router, &(uvhttp_route_t){.pattern = "/blocking", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING});
+    int err = uvhttp_router_add(router, &(uvhttp_route_t){.pattern = "/blocking",
+                                                          .handler = block,
+                                                          .flags = UVHTTP_ROUTE_BLOCKING});
     if (err != 0)
         return err;
     return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = "/blocking-with-filter",
@@ -352,8 +354,9 @@ static void assert_coded(const char *name, size_t size)
     assert_field("Content-Encoding", name);
     int coding = uvh_coding_find((uvhttp_slice_t){name, strlen(name)});
     assert_true(answer.body_length < size || size < 100);
-    assert_int_equal(
-        undo_coding((enum uvh_coding)coding, answer.body, answer.body_length, out, sizeof(out), true), size);
+    assert_int_equal(undo_coding((enum uvh_coding)coding, answer.body, answer.body_length, out,
+                                 sizeof(out), true),
+                     size);
     assert_memory_equal(out, text, size);
 }
 
@@ -370,13 +373,13 @@ static void each_coding_in_each_way(void **state)
         const char *target;
         size_t size;
     } ways[] = {
-        {"/once",              5000          },
-        {"/once?size=1000000", 1000000       },
-        {"/pieces",            PIECES * PIECE},
-        {"/known",             PIECES * PIECE},
-        {"/pulled",            PIECES * PIECE},
-        {"/empty",             0             },
-        {"/large",             MOST          },
+        {"/once", 5000},
+        {"/once?size=1000000", 1000000},
+        {"/pieces", PIECES * PIECE},
+        {"/known", PIECES * PIECE},
+        {"/pulled", PIECES * PIECE},
+        {"/empty", 0},
+        {"/large", MOST},
     };
     static const char *const names[] = {"gzip", "br", "zstd"};
     (void)state;
@@ -402,23 +405,25 @@ static void what_is_left_as_it_is(void **state)
         const char *target;
         const char *vary;
     } rows[] = {
-        {"/once?size=1023",                                    NULL             }, /* too small */
-        {"/once?size=1048577",                                 NULL             }, /* too large for the loop */
-        {"/once?type=image/png",                               NULL             },
-        {"/once?type=application/zip",                         NULL             },
-        {"/untouched",                                         NULL             },
-        {"/once?Content-Encoding=x",                           NULL             },
-        {"/once?Accept-Ranges=bytes",                          NULL             },
-        {"/once?Repr-Digest=x",                                NULL             },
-        {"/once?Cache-Control=max-age%3D1,%20No-Transform",    NULL             },
-        {"/once?status=206&Content-Range=bytes%200-4999/5000", NULL             },
-        {"/once?status=200&Content-Range=bytes%200-4999/5000", NULL             },
-        {"/prepared",                                          NULL             },
-        {"/once?status=204",                                   NULL             },
-        {"/once?status=205",                                   NULL             },
-        {"/once?status=304",                                   "Accept-Encoding"}, /* as the 200 has */
-        {"/once?status=304&Content-Encoding=br",               NULL             },
-        {"/file",                                              NULL             },
+        {"/once?size=1023", NULL}, /* too small */
+        /* too large for the loop */
+        {"/once?size=1048577", NULL},
+        {"/once?type=image/png", NULL},
+        {"/once?type=application/zip", NULL},
+        {"/untouched", NULL},
+        {"/once?Content-Encoding=x", NULL},
+        {"/once?Accept-Ranges=bytes", NULL},
+        {"/once?Repr-Digest=x", NULL},
+        {"/once?Cache-Control=max-age%3D1,%20No-Transform", NULL},
+        {"/once?status=206&Content-Range=bytes%200-4999/5000", NULL},
+        {"/once?status=200&Content-Range=bytes%200-4999/5000", NULL},
+        {"/prepared", NULL},
+        {"/once?status=204", NULL},
+        {"/once?status=205", NULL},
+        /* as the 200 has */
+        {"/once?status=304", "Accept-Encoding"},
+        {"/once?status=304&Content-Encoding=br", NULL},
+        {"/file", NULL},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
@@ -445,7 +450,8 @@ static void the_fields_tell_of_it(void **state)
     ask("GET", "/once?ETag=W/%22a%22&Vary=origin,%20accept-ENCODING", "gzip");
     assert_field("ETag", "W/\"a\"");
     assert_field("Vary", "origin, accept-ENCODING");
-    ask("GET", "/once?ETag=%22a%22&Vary=Accept&Vary-too=Accept-Encoding", "gzip"); /* any line of it counts */
+    /* any line of it counts */
+    ask("GET", "/once?ETag=%22a%22&Vary=Accept&Vary-too=Accept-Encoding", "gzip");
     const char *stands = strstr(answer.head, "Vary: Accept-Encoding\r\n");
     assert_non_null(stands);
     assert_null(strstr(stands + 1, "Vary:"));
@@ -491,9 +497,11 @@ static void await_plain(const char *wanted)
             stage_wait(&stage);
         char coded[4096];
         size_t length = 0;
-        const char *at = client.received > 0 ? memmem(client.data, client.received, "\r\n\r\n", 4) : NULL;
+        const char *at =
+            client.received > 0 ? memmem(client.data, client.received, "\r\n\r\n", 4) : NULL;
         const char *end = client.data + client.received;
-        while (at != NULL && (at = memmem(at, (size_t)(end - at), "\r\n", 2)) != NULL && end - at > 4) {
+        while (at != NULL && (at = memmem(at, (size_t)(end - at), "\r\n", 2)) != NULL &&
+               end - at > 4) {
             char *behind;
             if (at[2] == '\r') /* the empty line behind the head */
                 at += 2;
@@ -504,7 +512,8 @@ static void await_plain(const char *wanted)
             length += size;
             at = behind + 2 + size;
         }
-        size_t made = length == 0 ? 0 : undo_coding(UVH_CODING_GZIP, coded, length, out, sizeof(out), false);
+        size_t made =
+            length == 0 ? 0 : undo_coding(UVH_CODING_GZIP, coded, length, out, sizeof(out), false);
         if (made == strlen(wanted) && memcmp(out, wanted, made) == 0)
             return;
     }
@@ -514,7 +523,8 @@ static void await_plain(const char *wanted)
 static void every_event_leaves_at_once(void **state)
 {
     (void)state;
-    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    raw_client_send_text(&client,
+                         "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
     await_plain("data: one\n\n");
     assert_int_equal(send_event("two"), 0);
     await_plain("data: one\n\ndata: two\n\n");
@@ -543,17 +553,18 @@ static void flush_in_a_handler_that_blocks(const char *path)
     char request[200];
     char out[100];
     assert_int_equal(uv_sem_init(&seen, 0), 0);
-    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", path);
+    snprintf(request, sizeof(request),
+             "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", path);
     raw_client_send_text(&client, request);
     await_plain("first");
     uv_sem_post(&seen);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer);
-         turn++) {
+    for (int turn = 0;
+         turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer); turn++) {
         raw_client_step(&client, 1 << 20);
         stage_wait(&stage);
     }
-    assert_int_equal(undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, out, sizeof(out), true),
-                     11);
+    assert_int_equal(
+        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, out, sizeof(out), true), 11);
     assert_memory_equal(out, "firstsecond", 11);
     uv_sem_destroy(&seen);
 }
@@ -575,7 +586,8 @@ static void a_handler_that_blocks_can_flush_its_own_filter(void **state)
 static void a_heartbeat_is_compressed_too(void **state)
 {
     (void)state;
-    raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+    raw_client_send_text(&client,
+                         "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
     await_plain("data: one\n\n");
     await_plain("data: one\n\n:\n\n");
     assert_int_equal(uvhttp_response_end(events), 0);
@@ -601,11 +613,12 @@ static void a_length_that_was_announced_has_to_come(void **state)
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         char request[128];
-        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n",
-                 targets[i]);
+        snprintf(request, sizeof(request),
+                 "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", targets[i]);
         raw_client_send_text(&client, request);
         stage_drive_to_end(&stage, &client, 1 << 20);
-        assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5)); /* no end that looks like one */
+        /* no end that looks like one */
+        assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
         assert_string_equal(stage.last_error[0] != '\0' ? "logged" : "", "logged");
         raw_client_close(&client, false);
         raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
@@ -613,7 +626,8 @@ static void a_length_that_was_announced_has_to_come(void **state)
     }
 }
 
-/* A client that does not read: the pieces are refused, none is lost, and what filters have seen is not refused any more. */
+/* A client that does not read: the pieces are refused, none is lost, and what filters have seen is
+ * not refused any more. */
 static void back_pressure(void **state)
 {
     (void)state;
@@ -637,7 +651,8 @@ static void a_filter_of_ones_own(void **state)
     ask("GET", "/doubled", NULL);
     assert_int_equal(answer.body_length, 6);
     assert_memory_equal(answer.body, "aabbcc", 6);
-    assert_non_null(memmem(client.data, client.received, "X-Behind: there\r\nX-Filtered: yes\r\n", 34));
+    assert_non_null(
+        memmem(client.data, client.received, "X-Behind: there\r\nX-Filtered: yes\r\n", 34));
     assert_int_equal(filtered, 3);
     assert_int_equal(released, 1);
     ask("HEAD", "/doubled", NULL);
@@ -649,7 +664,8 @@ static void a_filter_of_ones_own(void **state)
     assert_int_equal(released, 3);
     assert_field("Content-Encoding", "gzip");
     assert_int_equal(
-        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, plain, sizeof(plain), true), 4000);
+        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, plain, sizeof(plain), true),
+        4000);
     for (size_t i = 0; i < 4000; i++)
         assert_int_equal(plain[i], text[i / 2]);
 }
@@ -660,15 +676,16 @@ static void options_are_checked(void **state)
         uvhttp_compress_config_t config;
         const char *message;
     } rows[] = {
-        {{.gzip_level = 10},           "gzip_level is 10; allowed are 0 to 9, and -1 for the best"          },
-        {{.zstd_level = -2},           "zstd_level is -2; allowed are 0 to 22, and -1 for the best"         },
-        {{.brotli_level = 12},         "brotli_level is 12; allowed are 0 to 11, and -1 for the best"       },
-        {{.codings = 1},               "codings is 1; allowed are 0 to 0 (a sum of uvhttp_coding_t)"        },
-        {{.min_size = SIZE_MAX},       "min_size is 18446744073709551615; allowed are 0 to 1073741824 bytes"},
+        {{.gzip_level = 10}, "gzip_level is 10; allowed are 0 to 9, and -1 for the best"},
+        {{.zstd_level = -2}, "zstd_level is -2; allowed are 0 to 22, and -1 for the best"},
+        {{.brotli_level = 12}, "brotli_level is 12; allowed are 0 to 11, and -1 for the best"},
+        {{.codings = 1}, "codings is 1; allowed are 0 to 0 (a sum of uvhttp_coding_t)"},
+        {{.min_size = SIZE_MAX},
+         "min_size is 18446744073709551615; allowed are 0 to 1073741824 bytes"},
         {{.types = "text/html, text"},
-         "types is \"text\"; allowed are media types (type/subtype), type/*, +suffix and */*"               },
+         "types is \"text\"; allowed are media types (type/subtype), type/*, +suffix and */*"},
         {{.types = "te*t/html"},
-         "types is \"te*t/html\"; allowed are media types (type/subtype), type/*, +suffix and */*"          },
+         "types is \"te*t/html\"; allowed are media types (type/subtype), type/*, +suffix and */*"},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
@@ -690,11 +707,12 @@ static void options_are_obeyed(void **state)
     stage_end(&stage);
     uvhttp_compress_free(compression);
     stage_begin(&stage);
-    assert_true(begin_site(&(uvhttp_compress_config_t){.min_size = 1,
-                                                       .max_size = 4000,
-                                                       .types = "image/*, +json text/css",
-                                                       .codings = UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
-                                                       .zstd_level = UVHTTP_COMPRESS_BEST}));
+    assert_true(
+        begin_site(&(uvhttp_compress_config_t){.min_size = 1,
+                                               .max_size = 4000,
+                                               .types = "image/*, +json text/css",
+                                               .codings = UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
+                                               .zstd_level = UVHTTP_COMPRESS_BEST}));
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("GET", "/once?size=200&type=image/x-any", "gzip, br, zstd");
@@ -719,21 +737,24 @@ static void bytes_and_files(void **state)
     size_t size;
     struct fault_heap heap;
     fault_heap_init(&heap);
-    assert_int_equal(uvhttp_compress_bytes(&heap.allocator, UVHTTP_CODING_BROTLI, UVHTTP_COMPRESS_BEST, text,
-                                           5000, 4999, &out, &size),
+    assert_int_equal(uvhttp_compress_bytes(&heap.allocator, UVHTTP_CODING_BROTLI,
+                                           UVHTTP_COMPRESS_BEST, text, 5000, 4999, &out, &size),
                      0);
     static char plain[6000];
     assert_int_equal(undo_coding(UVH_CODING_BROTLI, out, size, plain, sizeof(plain), true), 5000);
     assert_memory_equal(plain, text, 5000);
     uvhttp_compress_release(&heap.allocator, out);
     assert_int_equal(heap.live, 0);
-    assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, text, 5000, 20, &out, &size),
-                     UVHTTP_ETOOLARGE);
+    assert_int_equal(
+        uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, text, 5000, 20, &out, &size),
+        UVHTTP_ETOOLARGE);
     assert_null(out);
-    assert_int_equal(uvhttp_compress_bytes(NULL, (uvhttp_coding_t)6, 1, text, 5000, 5000, &out, &size),
-                     UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 10, text, 5000, 5000, &out, &size),
-                     UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_compress_bytes(NULL, (uvhttp_coding_t)6, 1, text, 5000, 5000, &out, &size),
+        UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 10, text, 5000, 5000, &out, &size),
+        UVHTTP_EINVAL);
     uvhttp_compress_release(NULL, NULL);
     assert_true(uvhttp_compress_suits_file("a/b.css"));
     assert_true(uvhttp_compress_suits_file("data.JSON"));
@@ -743,7 +764,8 @@ static void bytes_and_files(void **state)
     assert_false(uvhttp_compress_suits_file("css"));
 }
 
-/* Whatever fails, the client gets the answer, coded or not, an error, or an end that looks like none; and nothing is left behind. */
+/* Whatever fails, the client gets the answer, coded or not, an error, or an end that looks like
+ * none; and nothing is left behind. */
 static void every_allocation_fails_once(void **state)
 {
     static const char *const targets[] = {"/once", "/known", "/events"};
@@ -764,7 +786,8 @@ static void every_allocation_fails_once(void **state)
                 fault_heap_arm(&stage.heap, n, n % 2 == 0);
                 char request[128];
                 snprintf(request, sizeof(request),
-                         "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAccept-Encoding: %s\r\n\r\n",
+                         "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAccept-Encoding: "
+                         "%s\r\n\r\n",
                          targets[t], uvh_coding_name((enum uvh_coding)coding));
                 raw_client_send_text(&client, request);
                 events = NULL;

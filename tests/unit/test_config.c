@@ -1,5 +1,5 @@
-/* The configuration: defaults, every limit at and beyond both ends of its range, and the page docs/limits.md, which has to say what
- * the table in src/server/limits.h says. */
+/* The configuration: defaults, every limit at and beyond both ends of its range, and the page
+ * docs/limits.md, which has to say what the table in src/server/limits.h says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,12 +58,13 @@ static void no_config_is_refused(void **state)
     assert_int_equal(uvhttp_config_check(NULL, NULL, 0), UVHTTP_EINVAL);
 }
 
-static void assert_refused(uvhttp_config_t *config, const struct limit *limit, unsigned long long value)
+static void assert_refused(uvhttp_config_t *config, const struct limit *limit,
+                           unsigned long long value)
 {
     char message[256], expected[256];
     *value_of(config, limit) = (size_t)value;
-    snprintf(expected, sizeof(expected), "%s is %llu; allowed are %llu to %llu %s", limit->name, value,
-             limit->min, limit->max, limit->unit);
+    snprintf(expected, sizeof(expected), "%s is %llu; allowed are %llu to %llu %s", limit->name,
+             value, limit->min, limit->max, limit->unit);
     assert_int_equal(uvhttp_config_check(config, message, sizeof(message)), UVHTTP_ECONFIG);
     assert_string_equal(message, expected);
 }
@@ -99,8 +100,9 @@ static void a_buffer_holds_two_heads_and_two_trailer_sections(void **state)
     assert_int_equal(uvhttp_config_check(config, message, sizeof(message)), 0);
     config->max_header_size = 4097;
     assert_int_equal(uvhttp_config_check(config, message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message, "buffer_size is 8192; it must be at least twice max_header_size (4097) and "
-                                 "max_trailer_size (4096)");
+    assert_string_equal(message,
+                        "buffer_size is 8192; it must be at least twice max_header_size (4097) and "
+                        "max_trailer_size (4096)");
     config->max_header_size = 4096;
     config->max_trailer_size = 4097;
     assert_int_equal(uvhttp_config_check(config, message, sizeof(message)), UVHTTP_ECONFIG);
@@ -155,7 +157,8 @@ static void workers_can_be_as_many_as_there_are_cores(void **state)
     const char *texts[] = {"0", "auto"};
     for (size_t i = 0; i < 2; i++) {
         config->workers = 1000;
-        assert_int_equal(uvhttp_config_set(config, "workers", texts[i], message, sizeof(message)), 0);
+        assert_int_equal(uvhttp_config_set(config, "workers", texts[i], message, sizeof(message)),
+                         0);
         assert_int_equal(config->workers, uvhttp_core_count());
     }
     assert_int_equal(uvhttp_config_set(config, "max_connections", "auto", message, sizeof(message)),
@@ -169,7 +172,8 @@ static void heavy_threads_can_be_automatic(void **state)
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
     uvhttp_config_t *config = uvhttp_config_new();
     config->heavy_threads = 7;
-    assert_int_equal(uvhttp_config_set(config, "heavy_threads", "auto", message, sizeof(message)), 0);
+    assert_int_equal(uvhttp_config_set(config, "heavy_threads", "auto", message, sizeof(message)),
+                     0);
     assert_int_equal(config->heavy_threads, 0);
     assert_int_equal(uvhttp_config_set(config, "quick_threads", "auto", message, sizeof(message)),
                      UVHTTP_ECONFIG);
@@ -186,7 +190,8 @@ static void every_number_can_be_set_by_name_within_its_range(void **state)
         const unsigned long long ends[] = {limits[i].min, limits[i].max};
         for (size_t end = 0; end < 2; end++) {
             snprintf(text, sizeof(text), "%llu", ends[end]);
-            assert_int_equal(uvhttp_config_set(config, limits[i].name, text, message, sizeof(message)), 0);
+            assert_int_equal(
+                uvhttp_config_set(config, limits[i].name, text, message, sizeof(message)), 0);
             assert_int_equal(*value_of(config, &limits[i]), ends[end]);
         }
         assert_string_equal(message, "untouched");
@@ -196,10 +201,11 @@ static void every_number_can_be_set_by_name_within_its_range(void **state)
         snprintf(text, sizeof(text), "%llu", below ? limits[i].min - 1 : limits[i].max + 1);
         for (size_t k = 0; k < 2; k++) {
             char expected[256];
-            snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s", limits[i].name,
-                     beyond[k], limits[i].min, limits[i].max, limits[i].unit);
-            assert_int_equal(uvhttp_config_set(config, limits[i].name, beyond[k], message, sizeof(message)),
-                             UVHTTP_ECONFIG);
+            snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s",
+                     limits[i].name, beyond[k], limits[i].min, limits[i].max, limits[i].unit);
+            assert_int_equal(
+                uvhttp_config_set(config, limits[i].name, beyond[k], message, sizeof(message)),
+                UVHTTP_ECONFIG);
             assert_string_equal(message, expected);
             assert_int_equal(*value_of(config, &limits[i]), limits[i].max);
         }
@@ -214,36 +220,36 @@ static void numbers_have_units(void **state)
         const char *text, *unit;
         size_t value;
     } good[] = {
-        {"0",                    "bytes",        0                  },
-        {"65536",                "bytes",        65536              },
-        {"007",                  "bytes",        7                  },
-        {"12b",                  "bytes",        12                 },
-        {"64K",                  "bytes",        65536              },
-        {"64k",                  "bytes",        65536              },
-        {"64KiB",                "bytes",        65536              },
-        {"64 KiB",               "bytes",        65536              },
-        {"3mib",                 "bytes",        3 << 20            },
-        {"3M",                   "bytes",        3 << 20            },
-        {"2G",                   "bytes",        (size_t)2 << 30    },
-        {"2GIB",                 "bytes",        (size_t)2 << 30    },
-        {"18446744073709551615", "bytes",        SIZE_MAX           },
-        {"18446744073709551616", "bytes",        SIZE_MAX           },
-        {"17179869184G",         "bytes",        SIZE_MAX           },
-        {"17179869183G",         "bytes",        17179869183u << 30u},
-        {"90",                   "seconds",      90                 },
-        {"90s",                  "seconds",      90                 },
-        {"2min",                 "seconds",      120                },
-        {"2m",                   "seconds",      120                },
-        {"2 h",                  "seconds",      7200               },
-        {"1d",                   "seconds",      86400              },
-        {"1500ms",               "milliseconds", 1500               },
-        {"5",                    "milliseconds", 5                  },
-        {"5s",                   "milliseconds", 5000               },
-        {"1min",                 "milliseconds", 60000              },
-        {"1m",                   "milliseconds", 60000              },
-        {"1h",                   "milliseconds", 3600000            },
-        {"1d",                   "milliseconds", 86400000           },
-        {"12",                   "fields",       12                 },
+        {"0", "bytes", 0},
+        {"65536", "bytes", 65536},
+        {"007", "bytes", 7},
+        {"12b", "bytes", 12},
+        {"64K", "bytes", 65536},
+        {"64k", "bytes", 65536},
+        {"64KiB", "bytes", 65536},
+        {"64 KiB", "bytes", 65536},
+        {"3mib", "bytes", 3 << 20},
+        {"3M", "bytes", 3 << 20},
+        {"2G", "bytes", (size_t)2 << 30},
+        {"2GIB", "bytes", (size_t)2 << 30},
+        {"18446744073709551615", "bytes", SIZE_MAX},
+        {"18446744073709551616", "bytes", SIZE_MAX},
+        {"17179869184G", "bytes", SIZE_MAX},
+        {"17179869183G", "bytes", 17179869183u << 30u},
+        {"90", "seconds", 90},
+        {"90s", "seconds", 90},
+        {"2min", "seconds", 120},
+        {"2m", "seconds", 120},
+        {"2 h", "seconds", 7200},
+        {"1d", "seconds", 86400},
+        {"1500ms", "milliseconds", 1500},
+        {"5", "milliseconds", 5},
+        {"5s", "milliseconds", 5000},
+        {"1min", "milliseconds", 60000},
+        {"1m", "milliseconds", 60000},
+        {"1h", "milliseconds", 3600000},
+        {"1d", "milliseconds", 86400000},
+        {"12", "fields", 12},
     };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         size_t value = 1;
@@ -251,29 +257,14 @@ static void numbers_have_units(void **state)
         assert_true(value == good[i].value);
     }
     static const char *const bad[][2] = {
-        {"",       "bytes"       },
-        {" 1",     "bytes"       },
-        {"1 ",     "bytes"       },
-        {"1  K",   "bytes"       },
-        {"+1",     "bytes"       },
-        {"-1",     "bytes"       },
-        {"0x10",   "bytes"       },
-        {"1.5K",   "bytes"       },
-        {"1KB",    "bytes"       },
-        {"1T",     "bytes"       },
-        {"1s",     "bytes"       },
-        {"1Ki",    "bytes"       },
-        {"1Kib1",  "bytes"       },
-        {"K",      "bytes"       },
-        {"1M",     "seconds"     },
-        {"1ms",    "seconds"     },
-        {"1S",     "seconds"     },
-        {"1K",     "seconds"     },
-        {"1min 1", "seconds"     },
-        {"1MS",    "milliseconds"},
-        {"10k",    "connections" },
-        {"1s",     "connections" },
-        {"1\n",    "fields"      },
+        {"", "bytes"},         {" 1", "bytes"},         {"1 ", "bytes"},
+        {"1  K", "bytes"},     {"+1", "bytes"},         {"-1", "bytes"},
+        {"0x10", "bytes"},     {"1.5K", "bytes"},       {"1KB", "bytes"},
+        {"1T", "bytes"},       {"1s", "bytes"},         {"1Ki", "bytes"},
+        {"1Kib1", "bytes"},    {"K", "bytes"},          {"1M", "seconds"},
+        {"1ms", "seconds"},    {"1S", "seconds"},       {"1K", "seconds"},
+        {"1min 1", "seconds"}, {"1MS", "milliseconds"}, {"10k", "connections"},
+        {"1s", "connections"}, {"1\n", "fields"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         size_t value = 4711;
@@ -299,15 +290,16 @@ static void what_cannot_be_set_is_told_with_what_can(void **state)
     assert_not_set("max_conections", "1", UVHTTP_EINVAL, "there is no limit 'max_conections'");
     assert_not_set("max_connections", "10k", UVHTTP_ECONFIG,
                    "max_connections: '10k' is not a number; allowed are 1 to 10000000 connections");
-    assert_not_set("body_timeout", "1ms", UVHTTP_ECONFIG,
-                   "body_timeout: '1ms' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 "
-                   "seconds");
+    assert_not_set(
+        "body_timeout", "1ms", UVHTTP_ECONFIG,
+        "body_timeout: '1ms' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 "
+        "seconds");
     assert_not_set("body_timeout", "2d", UVHTTP_ECONFIG,
                    "body_timeout is 2d; allowed are 1 to 86400 seconds");
-    assert_not_set(
-        "max_target_size", "", UVHTTP_ECONFIG,
-        "max_target_size: '' is not a size (such as 65536, 64K or 64KiB); allowed are 16 to 1048576 "
-        "bytes");
+    assert_not_set("max_target_size", "", UVHTTP_ECONFIG,
+                   "max_target_size: '' is not a size (such as 65536, 64K or 64KiB); allowed are "
+                   "16 to 1048576 "
+                   "bytes");
     char longest[1000];
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
@@ -339,15 +331,18 @@ static void the_environment_sets_what_it_names(void **state)
     assert_int_equal(config->max_target_size, 8192);
     assert_int_equal(uvhttp_config_from_env(config, "OTHER_", message, sizeof(message)), 0);
     setenv("SHOP_BODY_TIMEOUT", "0", 1);
-    assert_int_equal(uvhttp_config_from_env(config, "SHOP_", message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message, "SHOP_BODY_TIMEOUT: body_timeout is 0; allowed are 1 to 86400 seconds");
+    assert_int_equal(uvhttp_config_from_env(config, "SHOP_", message, sizeof(message)),
+                     UVHTTP_ECONFIG);
+    assert_string_equal(message,
+                        "SHOP_BODY_TIMEOUT: body_timeout is 0; allowed are 1 to 86400 seconds");
     char prefix[66];
     memset(prefix, 'A', sizeof(prefix));
     prefix[65] = '\0';
-    assert_int_equal(uvhttp_config_from_env(config, prefix, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_config_from_env(config, prefix, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_int_equal(uvhttp_config_from_env(config, prefix + 1, message, sizeof(message)), 0);
-    static const char *const names[] = {"SHOP_MAX_CONNECTIONS", "SHOP_BUFFER_SIZE", "SHOP_BODY_TIMEOUT",
-                                        "SHOP_max_target_size"};
+    static const char *const names[] = {"SHOP_MAX_CONNECTIONS", "SHOP_BUFFER_SIZE",
+                                        "SHOP_BODY_TIMEOUT", "SHOP_max_target_size"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
     uvhttp_config_free(config);
@@ -364,8 +359,8 @@ static char *read_page(void)
     return text;
 }
 
-/* Each limit has a row "| `name` | default | minimum | maximum | unit | status | ..." in the order of the table, and there is
- * no row for anything else. */
+/* Each limit has a row "| `name` | default | minimum | maximum | unit | status | ..." in the order
+ * of the table, and there is no row for anything else. */
 static void the_page_about_limits_says_what_the_table_says(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Reading configuration files without the file system: what memory that runs out does to it, the suggestions for misspelt keys, and which bytes
- * are characters. What a file means is tested from outside, in tests/wire/test_config_file.py. */
+/* Reading configuration files without the file system: what memory that runs out does to it, the
+ * suggestions for misspelt keys, and which bytes are characters. What a file means is tested from
+ * outside, in tests/wire/test_config_file.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,8 @@ void *__wrap_calloc(size_t count, size_t size)
 static const char everything[] =
     "server: {max_connections: 5}\n"
     "listen: [127.0.0.1:1, 'http://:2']\n"
-    "tls: {certificates: [{certificate: a, key: /b}, {certificate: c}], ticket_keys: [d, e], ciphers: f}\n"
+    "tls: {certificates: [{certificate: a, key: /b}, {certificate: c}], ticket_keys: [d, e], "
+    "ciphers: f}\n"
     "access_log: {path: logs/a, pattern: '{status}'}\n"
     "metrics: {path: /m, listen: 'unix:m.sock'}\n"
     "sites:\n"
@@ -70,8 +72,8 @@ static void memory_that_runs_out_is_told_and_leaves_nothing(void **state)
         struct uvh_config_file file;
         left = allowed;
         failed = 0;
-        bool right =
-            uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv", variable, &problems);
+        bool right = uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv",
+                                          variable, &problems);
         left = SIZE_MAX;
         assert_true(right == (failed == 0));
         assert_true(right == (problems.count == 0));
@@ -89,7 +91,8 @@ static void a_file_that_is_right_is_read_as_it_stands(void **state)
     (void)state;
     struct uvh_problems problems = {.file = "test"};
     struct uvh_config_file file;
-    assert_true(uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv", variable, &problems));
+    assert_true(uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv", variable,
+                                     &problems));
     const struct uvh_setup *setup = &file.setup;
     assert_int_equal(setup->config.max_connections, 5);
     assert_int_equal(setup->listen_count, 2);
@@ -191,7 +194,8 @@ static void tls_defaults(void **state)
     assert_true(uvh_config_file_read(&file, own, sizeof(own) - 1, "/srv", variable, &problems));
     assert_true(file.setup.tls.wanted && file.setup.tls.self_signed && file.setup.tls.config.watch);
     assert_int_equal(file.setup.tls.config.certificate_count, 0);
-    assert_true(file.setup.tls.hsts == UVH_OPTION_OFF && file.setup.tls.redirect_http == UVH_OPTION_OFF);
+    assert_true(file.setup.tls.hsts == UVH_OPTION_OFF &&
+                file.setup.tls.redirect_http == UVH_OPTION_OFF);
     uvh_config_file_release(&file);
 }
 
@@ -204,16 +208,16 @@ static void addresses_have_schemes(void **state)
         const char *host; /* NULL: it is no address */
         int port;
     } cases[] = {
-        {"127.0.0.1:1",        UVH_SCHEME_NONE,  "127.0.0.1", 1                  },
-        {"http://127.0.0.1:1", UVH_SCHEME_HTTP,  "127.0.0.1", 1                  },
-        {"HTTPS://[::1]:2",    UVH_SCHEME_HTTPS, "::1",       2                  },
-        {"https://localhost",  UVH_SCHEME_HTTPS, "127.0.0.1", UVH_ADDRESS_NO_PORT},
-        {"https://:443",       UVH_SCHEME_HTTPS, "0.0.0.0",   443                },
-        {"http://",            UVH_SCHEME_HTTP,  NULL,        0                  },
-        {"https://unix:/x",    UVH_SCHEME_HTTPS, NULL,        0                  },
-        {"http://127.0.0.1/",  UVH_SCHEME_HTTP,  NULL,        0                  },
-        {"ftp://127.0.0.1",    UVH_SCHEME_NONE,  NULL,        0                  },
-        {"https:/127.0.0.1",   UVH_SCHEME_NONE,  NULL,        0                  },
+        {"127.0.0.1:1", UVH_SCHEME_NONE, "127.0.0.1", 1},
+        {"http://127.0.0.1:1", UVH_SCHEME_HTTP, "127.0.0.1", 1},
+        {"HTTPS://[::1]:2", UVH_SCHEME_HTTPS, "::1", 2},
+        {"https://localhost", UVH_SCHEME_HTTPS, "127.0.0.1", UVH_ADDRESS_NO_PORT},
+        {"https://:443", UVH_SCHEME_HTTPS, "0.0.0.0", 443},
+        {"http://", UVH_SCHEME_HTTP, NULL, 0},
+        {"https://unix:/x", UVH_SCHEME_HTTPS, NULL, 0},
+        {"http://127.0.0.1/", UVH_SCHEME_HTTP, NULL, 0},
+        {"ftp://127.0.0.1", UVH_SCHEME_NONE, NULL, 0},
+        {"https:/127.0.0.1", UVH_SCHEME_NONE, NULL, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct uvh_address address;
@@ -227,7 +231,8 @@ static void addresses_have_schemes(void **state)
     }
 }
 
-static const char *const names[] = {"path", "static", "listing", "max_connections", "max_body_size", NULL};
+static const char *const names[] = {"path",          "static", "listing", "max_connections",
+                                    "max_body_size", NULL};
 
 static const char *name_at(size_t index, const void *arg)
 {
@@ -239,17 +244,17 @@ static void the_nearest_name_is_suggested(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"pth",             "path"           },
-        {"paht",            "path"           },
-        {"Path",            "path"           },
-        {"max_conections",  "max_connections"},
+        {"pth", "path"},
+        {"paht", "path"},
+        {"Path", "path"},
+        {"max_conections", "max_connections"},
         {"max-connections", "max_connections"},
-        {"max_body_siez",   "max_body_size"  },
-        {"lisitng",         "listing"        },
-        {"x",               NULL             },
-        {"",                NULL             },
-        {"redirect",        NULL             },
-        {"statistics",      NULL             },
+        {"max_body_siez", "max_body_size"},
+        {"lisitng", "listing"},
+        {"x", NULL},
+        {"", NULL},
+        {"redirect", NULL},
+        {"statistics", NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *found = uvh_suggest(cases[i][0], name_at, NULL);
@@ -271,15 +276,15 @@ static void characters_are_those_of_rfc_3629(void **state)
         const char *bytes;
         uint32_t character;
     } good[] = {
-        {"a",                0x61    },
-        {"\x7f",             0x7f    },
-        {"\xc2\x80",         0x80    },
-        {"\xdf\xbf",         0x7ff   },
-        {"\xe0\xa0\x80",     0x800   },
-        {"\xed\x9f\xbf",     0xd7ff  },
-        {"\xee\x80\x80",     0xe000  },
-        {"\xef\xbf\xbf",     0xffff  },
-        {"\xf0\x90\x80\x80", 0x10000 },
+        {"a", 0x61},
+        {"\x7f", 0x7f},
+        {"\xc2\x80", 0x80},
+        {"\xdf\xbf", 0x7ff},
+        {"\xe0\xa0\x80", 0x800},
+        {"\xed\x9f\xbf", 0xd7ff},
+        {"\xee\x80\x80", 0xe000},
+        {"\xef\xbf\xbf", 0xffff},
+        {"\xf0\x90\x80\x80", 0x10000},
         {"\xf4\x8f\xbf\xbf", 0x10ffff},
     };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {

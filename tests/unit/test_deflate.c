@@ -1,5 +1,6 @@
-/* DEFLATE message by message: RFC 7692's examples byte by byte; what is made is undone by zlib and what zlib makes is undone here, with every window, kept or forgotten, cut
- * anywhere, with any room; what is no DEFLATE; every allocation failing in turn. */
+/* DEFLATE message by message: RFC 7692's examples byte by byte; what is made is undone by zlib and
+ * what zlib makes is undone here, with every window, kept or forgotten, cut anywhere, with any
+ * room; what is no DEFLATE; every allocation failing in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static size_t below(size_t limit)
 /* Words, and noise of some parts in 100. */
 static char *make_data(size_t size, size_t noise)
 {
-    static const char words[] = "{\"type\":\"tick\",\"symbol\":\"ABC\",\"price\":1234.5678,\"volume\":100}";
+    static const char words[] =
+        "{\"type\":\"tick\",\"symbol\":\"ABC\",\"price\":1234.5678,\"volume\":100}";
     char *data = malloc(size + 1);
     assert_non_null(data);
     for (size_t i = 0; i < size;) {
@@ -56,9 +58,10 @@ static struct uvh_bytes deflated(struct uvh_deflater *deflater, const char *data
     return out;
 }
 
-/* Expands a message that comes in pieces of `piece` bytes with room for `room`. Returns its length, or the error. */
-static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t piece, size_t room,
-                   char *out, size_t out_size)
+/* Expands a message that comes in pieces of `piece` bytes with room for `room`. Returns its length,
+ * or the error. */
+static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t piece,
+                   size_t room, char *out, size_t out_size)
 {
     size_t made = 0;
     size_t at = 0;
@@ -95,16 +98,18 @@ static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size
 
 static char room_for_all[MOST];
 
-static void check_expands(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t piece,
-                          size_t room, const char *data, size_t size)
+static void check_expands(struct uvh_inflater *inflater, const char *in, size_t in_size,
+                          size_t piece, size_t room, const char *data, size_t size)
 {
-    assert_int_equal(expand(inflater, in, in_size, piece, room, room_for_all, sizeof(room_for_all)), size);
+    assert_int_equal(expand(inflater, in, in_size, piece, room, room_for_all, sizeof(room_for_all)),
+                     size);
     if (size > 0)
         assert_memory_equal(room_for_all, data, size);
 }
 
 /* zlib undoes it: with the mark behind it, all is there. */
-static void check_zlib_expands(z_stream *stream, const struct uvh_bytes *in, const char *data, size_t size)
+static void check_zlib_expands(z_stream *stream, const struct uvh_bytes *in, const char *data,
+                               size_t size)
 {
     char *whole = malloc(in->length + 4);
     memcpy(whole, in->data, in->length);
@@ -132,12 +137,13 @@ static void the_examples_expand(void **state)
         const char *text;
         bool fresh;
     } examples[] = {
-        {"\xf2\x48\xcd\xc9\xc9\x07\x00",                         7,  "Hello", true }, /* 7.2.3.1 */
-        {"\xf2\x00\x11\x00\x00",                                 5,  "Hello", false}, /* 7.2.3.2, with the window of the one before */
-        {"\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00",         11, "Hello", true }, /* 7.2.3.3 */
-        {"\xf3\x48\xcd\xc9\xc9\x07\x00\x00",                     8,  "Hello", true }, /* 7.2.3.4 */
-        {"\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", 13, "Hello", true }, /* 7.2.3.5 */
-        {"\x00",                                                 1,  "",      true }, /* 7.2.3.6 */
+        {"\xf2\x48\xcd\xc9\xc9\x07\x00", 7, "Hello", true}, /* 7.2.3.1 */
+        /* 7.2.3.2, with the window of the one before */
+        {"\xf2\x00\x11\x00\x00", 5, "Hello", false},
+        {"\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00", 11, "Hello", true},         /* 7.2.3.3 */
+        {"\xf3\x48\xcd\xc9\xc9\x07\x00\x00", 8, "Hello", true},                      /* 7.2.3.4 */
+        {"\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", 13, "Hello", true}, /* 7.2.3.5 */
+        {"\x00", 1, "", true},                                                       /* 7.2.3.6 */
     };
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
@@ -146,15 +152,16 @@ static void the_examples_expand(void **state)
             for (size_t i = 0; i < UVH_COUNT_OF(examples); i++) {
                 if (examples[i].fresh)
                     uvh_inflater_reset(inflater);
-                check_expands(inflater, examples[i].bytes, examples[i].size, piece, room, examples[i].text,
-                              strlen(examples[i].text));
+                check_expands(inflater, examples[i].bytes, examples[i].size, piece, room,
+                              examples[i].text, strlen(examples[i].text));
             }
         }
     }
     uvh_inflater_free(inflater);
 }
 
-static void check_bytes(struct uvh_deflater *deflater, const char *text, const char *bytes, size_t size)
+static void check_bytes(struct uvh_deflater *deflater, const char *text, const char *bytes,
+                        size_t size)
 {
     struct uvh_bytes out = deflated(deflater, text, strlen(text));
     assert_int_equal(out.length, size);
@@ -170,7 +177,8 @@ static void the_examples_are_made(void **state)
     check_bytes(deflater, "Hello", "\xf2\x00\x11\x00\x00", 5);
     check_bytes(deflater, "", "\0", 1);
     check_bytes(deflater, "", "\0", 1);
-    check_bytes(deflater, "Hello", "\x02\x13\x00\x00", 4); /* all of it is a match, 7 bytes before */
+    /* all of it is a match, 7 bytes before */
+    check_bytes(deflater, "Hello", "\x02\x13\x00\x00", 4);
     uvh_deflater_reset(deflater);
     check_bytes(deflater, "", "\0", 1);
     check_bytes(deflater, "Hello", "\xf2\x48\xcd\xc9\xc9\x07\x00", 7);
@@ -186,7 +194,8 @@ static void every_window_and_level_is_understood_by_zlib(void **state)
     for (int bits = 9; bits <= 15; bits++) {
         for (int memory = 1; memory <= 9; memory++) {
             int level = 1 + (bits + memory) % 9;
-            struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), level, bits, memory);
+            struct uvh_deflater *deflater =
+                uvh_deflater_new(uvh_alloc_default(), level, bits, memory);
             assert_non_null(deflater);
             z_stream stream = {0};
             assert_int_equal(inflateInit2(&stream, -bits), Z_OK);
@@ -205,7 +214,8 @@ static void every_window_and_level_is_understood_by_zlib(void **state)
 }
 
 /* zlib's own, message by message, with the mark cut off. */
-static size_t zlib_message(z_stream *stream, const char *data, size_t size, char *out, size_t out_size)
+static size_t zlib_message(z_stream *stream, const char *data, size_t size, char *out,
+                           size_t out_size)
 {
     stream->next_in = (Bytef *)(uintptr_t)data;
     stream->avail_in = (uInt)size;
@@ -226,14 +236,15 @@ static void what_zlib_makes_is_expanded(void **state)
     for (int bits = 9; bits <= 15; bits++) {
         for (int takeover = 0; takeover < 2; takeover++) {
             z_stream stream = {0};
-            assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, -bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+            assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, -bits, 8, Z_DEFAULT_STRATEGY),
+                             Z_OK);
             struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), bits);
             assert_non_null(inflater);
             for (size_t at = 0; at < 80000;) {
                 size_t size = 1 + (below(3) == 0 ? below(20000) : below(300));
                 size_t length = zlib_message(&stream, data + at, size, coded, sizeof(coded));
-                check_expands(inflater, coded, length, 1 + below(length), 1 + below(size + 10), data + at,
-                              size);
+                check_expands(inflater, coded, length, 1 + below(length), 1 + below(size + 10),
+                              data + at, size);
                 at += size;
                 if (!takeover) {
                     deflateReset(&stream);
@@ -269,7 +280,8 @@ static void any_pieces_and_any_room(void **state)
     free(data);
 }
 
-/* Outputs of each length around that of a chunk, so that the mark meets its end at every place: nothing is there twice. */
+/* Outputs of each length around that of a chunk, so that the mark meets its end at every place:
+ * nothing is there twice. */
 static void output_that_just_fills_a_chunk(void **state)
 {
     (void)state;
@@ -327,7 +339,8 @@ static void no_more_than_the_maximum(void **state)
     for (size_t maximum = exact - 6; maximum <= exact; maximum++) {
         uvh_deflater_reset(deflater);
         uvh_bytes_init(&out, uvh_alloc_default(), maximum);
-        assert_int_equal(uvh_deflater_message(deflater, data, 20000, &out), maximum < exact ? -1 : 0);
+        assert_int_equal(uvh_deflater_message(deflater, data, 20000, &out),
+                         maximum < exact ? -1 : 0);
         uvh_bytes_release(&out);
     }
     uvh_bytes_init(&out, uvh_alloc_default(), 0);
@@ -338,7 +351,8 @@ static void no_more_than_the_maximum(void **state)
 
 /* ---- What others send ---- */
 
-/* Section 7.2.3.4: blocks that say they are the last, and more behind them that refers to what was before. */
+/* Section 7.2.3.4: blocks that say they are the last, and more behind them that refers to what was
+ * before. */
 static void a_last_block_is_not_the_end(void **state)
 {
     (void)state;
@@ -350,7 +364,8 @@ static void a_last_block_is_not_the_end(void **state)
         z_stream stream = {0};
         assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
         if (i > 0)
-            assert_int_equal(deflateSetDictionary(&stream, (const Bytef *)data, (uInt)(i * 1000)), Z_OK);
+            assert_int_equal(deflateSetDictionary(&stream, (const Bytef *)data, (uInt)(i * 1000)),
+                             Z_OK);
         stream.next_in = (Bytef *)data + i * 1000;
         stream.avail_in = 1000;
         stream.next_out = (Bytef *)coded + length;
@@ -366,7 +381,8 @@ static void a_last_block_is_not_the_end(void **state)
             for (size_t room = 1; room <= 3002; room += 1 + room / 4) {
                 uvh_inflater_reset(inflater);
                 check_expands(inflater, coded, length + extra, piece, room, data, 3000);
-                check_expands(inflater, "\x00", 1, 1, room, "", 0); /* and the next message is read */
+                /* and the next message is read */
+                check_expands(inflater, "\x00", 1, 1, room, "", 0);
             }
         }
     }
@@ -403,22 +419,24 @@ static void a_last_piece_without_bytes(void **state)
         size_t out_size = 5;
         bool done;
         uvh_inflater_reset(inflater);
-        assert_int_equal(uvh_inflater_run(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", &in_size, out, &out_size,
-                                          false, &done),
+        assert_int_equal(uvh_inflater_run(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", &in_size, out,
+                                          &out_size, false, &done),
                          0);
         assert_int_equal(in_size, 7);
         assert_int_equal(out_size, 5);
         in_size = 0;
         out_size = i == 0 ? 0 : i;
         assert_int_equal(
-            uvh_inflater_run(inflater, NULL, &in_size, i == 0 ? NULL : out, &out_size, true, &done), 0);
+            uvh_inflater_run(inflater, NULL, &in_size, i == 0 ? NULL : out, &out_size, true, &done),
+            0);
         assert_int_equal(out_size, 0);
         assert_true(done);
     }
     uvh_inflater_free(inflater);
 }
 
-/* A message that fills the room to its last byte is done, so nobody has to get more room for nothing. */
+/* A message that fills the room to its last byte is done, so nobody has to get more room for
+ * nothing. */
 static void room_for_exactly_the_message_is_enough(void **state)
 {
     (void)state;
@@ -427,8 +445,9 @@ static void room_for_exactly_the_message_is_enough(void **state)
     size_t in_size = 7;
     size_t out_size = 5;
     bool done;
-    assert_int_equal(
-        uvh_inflater_run(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", &in_size, out, &out_size, true, &done), 0);
+    assert_int_equal(uvh_inflater_run(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", &in_size, out,
+                                      &out_size, true, &done),
+                     0);
     assert_true(done);
     assert_int_equal(out_size, 5);
     uvh_inflater_free(inflater);
@@ -449,12 +468,14 @@ static void done_means_that_all_was_written(void **state)
             size_t made = room;
             bool done;
             uvh_inflater_reset(inflater);
-            assert_int_equal(uvh_inflater_run(inflater, in.data, &in_size, out, &made, false, &done), 0);
+            assert_int_equal(
+                uvh_inflater_run(inflater, in.data, &in_size, out, &made, false, &done), 0);
             if (!done)
                 continue;
             in_size = 0;
             made = sizeof(out);
-            assert_int_equal(uvh_inflater_run(inflater, NULL, &in_size, out, &made, false, &done), 0);
+            assert_int_equal(uvh_inflater_run(inflater, NULL, &in_size, out, &made, false, &done),
+                             0);
             assert_int_equal(made, 0);
         }
     }
@@ -469,22 +490,24 @@ static void what_is_no_deflate(void **state)
         const char *bytes;
         size_t size;
     } bad[] = {
-        {"\x06\x00",                                     2 }, /* a block of type 3 */
-        {"\x00\x05\x00\xff\xff\x48",                     6 }, /* a length that is not what its complement says */
-        {"\xf2\x00\x11\x00\x00",                         5 }, /* refers to what never was */
-        {"\xf2\x48\xcd\xc9",                             4 }, /* ends within a block */
-        {"\x00\x06\x00\xf9\xff\x48",                     6 }, /* the same, stored */
+        {"\x06\x00", 2}, /* a block of type 3 */
+        /* a length that is not what its complement says */
+        {"\x00\x05\x00\xff\xff\x48", 6},
+        {"\xf2\x00\x11\x00\x00", 5},                          /* refers to what never was */
+        {"\xf2\x48\xcd\xc9", 4},                              /* ends within a block */
+        {"\x00\x06\x00\xf9\xff\x48", 6},                      /* the same, stored */
         {"\xf2\x48\xcd\xc9\xc9\x07\x00\x00\x00\xff\xff", 11}, /* has the mark that is left out */
-        {"\xff\xff\xff\xff",                             4 },
-        {"\x04",                                         1 },
+        {"\xff\xff\xff\xff", 4},
+        {"\x04", 1},
     };
     (void)state;
     char out[70000];
     for (size_t i = 0; i < UVH_COUNT_OF(bad); i++) {
         for (size_t piece = 1; piece <= bad[i].size; piece++) {
             struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
-            assert_int_equal(expand(inflater, bad[i].bytes, bad[i].size, piece, 100, out, sizeof(out)),
-                             UVHTTP_EINVAL);
+            assert_int_equal(
+                expand(inflater, bad[i].bytes, bad[i].size, piece, 100, out, sizeof(out)),
+                UVHTTP_EINVAL);
             /* What was is forgotten. */
             uvh_inflater_reset(inflater);
             check_expands(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", 7, piece, 3, "Hello", 5);
@@ -518,7 +541,8 @@ static void the_memory_is_known(void **state)
             struct uvh_deflater *deflater = uvh_deflater_new(&allocator, 6, bits, memory);
             assert_int_equal(largest, uvh_deflater_memory(bits, memory));
             uvh_deflater_free(deflater);
-            assert_true(uvh_deflater_memory(bits, memory) >= ((size_t)4 << bits) + ((size_t)256 << memory));
+            assert_true(uvh_deflater_memory(bits, memory) >=
+                        ((size_t)4 << bits) + ((size_t)256 << memory));
         }
     }
 }
@@ -532,7 +556,8 @@ static void when_memory_runs_out(void **state)
     for (size_t n = 1; n <= 8; n++) {
         fault_heap_arm(&heap, n, true);
         struct uvh_deflater *deflater = uvh_deflater_new(&heap.allocator, 6, 15, 8);
-        struct uvh_inflater *inflater = deflater != NULL ? uvh_inflater_new(&heap.allocator, 15) : NULL;
+        struct uvh_inflater *inflater =
+            deflater != NULL ? uvh_inflater_new(&heap.allocator, 15) : NULL;
         assert_true((deflater == NULL) == (n == 1));
         assert_true((inflater == NULL) == (n <= 2));
         if (inflater != NULL) {

@@ -1,5 +1,6 @@
-/* files/dir_listing.c and what it is made of: what the page, JSON and text show, and that names of any bytes stay text there.
- * tests/wire/test_static_listing.py reads pages back with a real HTML parser. */
+/* files/dir_listing.c and what it is made of: what the page, JSON and text show, and that names of
+ * any bytes stay text there. tests/wire/test_static_listing.py reads pages back with a real HTML
+ * parser. */
 #include "files/dir_listing.h"
 
 #include <setjmp.h>
@@ -67,8 +68,8 @@ static int set_up(void **state)
     place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(place->folder >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    place->allocator =
-        (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release, &place->counter};
+    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
+                                            &place->counter};
     uvh_bytes_init(&place->page, &place->allocator, 64 * 1024 * 1024);
     *state = place;
     return 0;
@@ -126,8 +127,7 @@ static const char *list(struct place *place, const char *folder, bool hidden)
 {
     struct uvh_dir_listing_order order = {
         .query = {.root = &place->root, .folder = folder, .hidden = hidden, .most = 10000},
-        .title = folder[0] == '\0' ? "/<shown>/" : "/<shown>/sub/"
-    };
+        .title = folder[0] == '\0' ? "/<shown>/" : "/<shown>/sub/"};
     return list_as(place, &order);
 }
 
@@ -148,7 +148,8 @@ static void assert_has(const char *page, const char *part)
 static void test_folders_come_first_and_names_are_sorted(void **state)
 {
     struct place *place = *state;
-    static const char *const order[] = {"./Alpha/\"", "./beta/\"", "./a\"", "./B\"", "./c\"", "./z\""};
+    static const char *const order[] = {"./Alpha/\"", "./beta/\"", "./a\"",
+                                        "./B\"",      "./c\"",     "./z\""};
     make_file(place, "z", 0);
     make_file(place, "B", 0);
     make_file(place, "c", 0);
@@ -169,22 +170,22 @@ static void test_sizes_and_dates(void **state)
         off_t size;
         const char *shown;
     } cases[] = {
-        {0,               "<data value=\"0\">0 B</data>"             },
-        {1023,            "<data value=\"1023\">1023 B</data>"       },
-        {1024,            "<data value=\"1024\">1.0 KiB</data>"      },
-        {1536,            "<data value=\"1536\">1.5 KiB</data>"      },
-        {10 * 1024 - 1,   "<data value=\"10239\">9.9 KiB</data>"     },
-        {10 * 1024,       "<data value=\"10240\">10 KiB</data>"      },
-        {1024 * 1024 - 1, "<data value=\"1048575\">1023 KiB</data>"  },
-        {1024 * 1024,     "<data value=\"1048576\">1.0 MiB</data>"   },
-        {(off_t)5 << 30,  "<data value=\"5368709120\">5.0 GiB</data>"},
+        {0, "<data value=\"0\">0 B</data>"},
+        {1023, "<data value=\"1023\">1023 B</data>"},
+        {1024, "<data value=\"1024\">1.0 KiB</data>"},
+        {1536, "<data value=\"1536\">1.5 KiB</data>"},
+        {10 * 1024 - 1, "<data value=\"10239\">9.9 KiB</data>"},
+        {10 * 1024, "<data value=\"10240\">10 KiB</data>"},
+        {1024 * 1024 - 1, "<data value=\"1048575\">1023 KiB</data>"},
+        {1024 * 1024, "<data value=\"1048576\">1.0 MiB</data>"},
+        {(off_t)5 << 30, "<data value=\"5368709120\">5.0 GiB</data>"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_file(place, "sized", cases[i].size);
         const char *page = list(place, "", false);
         assert_has(page, cases[i].shown);
-        assert_has(page,
-                   "<td><time datetime=\"1994-11-06T08:49:37Z\">1994-11-06<span> 08:49</span></time></td>");
+        assert_has(page, "<td><time datetime=\"1994-11-06T08:49:37Z\">1994-11-06<span> "
+                         "08:49</span></time></td>");
     }
 }
 
@@ -196,32 +197,34 @@ static void test_names_stay_names(void **state)
         const char *link;
         const char *shown;
     } cases[] = {
-        {"a b",                 "./a%20b",            "a b"                                                },
-        {"100%",                "./100%25",           "100%"                                               },
-        {"%41",                 "./%2541",            "%41"                                                },
-        {"what?",               "./what%3F",          "what?"                                              },
-        {"#1",                  "./%231",             "#1"                                                 },
-        {"a:b",                 "./a%3Ab",            "a:b"                                                },
-        {"<b>&\"'",             "./%3Cb%3E%26%22%27", "&lt;b&gt;&amp;&quot;&#39;"                          },
-        {"back\\slash",         "./back%5Cslash",     "back\\slash"                                        },
-        {"new\nline",           "./new%0Aline",       "new\xE2\x90\x8Aline"                                },
-        {"del\x7F",             "./del%7F",           "del\xE2\x90\xA1"                                    },
-        {"gr\xC3\xBC\xC3\x9F",  "./gr%C3%BC%C3%9F",   "gr\xC3\xBC\xC3\x9F"                                 },
-        {"\xF0\x9F\x90\x99",    "./%F0%9F%90%99",     "\xF0\x9F\x90\x99"                                   },
-        {"bad\xFF",             "./bad%FF",           "bad\xEF\xBF\xBD"                                    },
-        {"cut\xC3",             "./cut%C3",           "cut\xEF\xBF\xBD"                                    },
-        {"long\xC0\xAF",        "./long%C0%AF",       "long\xEF\xBF\xBD\xEF\xBF\xBD"                       },
-        {"half\xED\xA0\x80",    "./half%ED%A0%80",    "half\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"           },
-        {"far\xF4\x90\x80\x80", "./far%F4%90%80%80",  "far\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
-        {"c1\xC2\x85",          "./c1%C2%85",         "c1\xEF\xBF\xBD"                                     },
-        {"~_-.",                "./~_-.",             "~_-."                                               },
+        {"a b", "./a%20b", "a b"},
+        {"100%", "./100%25", "100%"},
+        {"%41", "./%2541", "%41"},
+        {"what?", "./what%3F", "what?"},
+        {"#1", "./%231", "#1"},
+        {"a:b", "./a%3Ab", "a:b"},
+        {"<b>&\"'", "./%3Cb%3E%26%22%27", "&lt;b&gt;&amp;&quot;&#39;"},
+        {"back\\slash", "./back%5Cslash", "back\\slash"},
+        {"new\nline", "./new%0Aline", "new\xE2\x90\x8Aline"},
+        {"del\x7F", "./del%7F", "del\xE2\x90\xA1"},
+        {"gr\xC3\xBC\xC3\x9F", "./gr%C3%BC%C3%9F", "gr\xC3\xBC\xC3\x9F"},
+        {"\xF0\x9F\x90\x99", "./%F0%9F%90%99", "\xF0\x9F\x90\x99"},
+        {"bad\xFF", "./bad%FF", "bad\xEF\xBF\xBD"},
+        {"cut\xC3", "./cut%C3", "cut\xEF\xBF\xBD"},
+        {"long\xC0\xAF", "./long%C0%AF", "long\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"half\xED\xA0\x80", "./half%ED%A0%80", "half\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"far\xF4\x90\x80\x80", "./far%F4%90%80%80",
+         "far\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"c1\xC2\x85", "./c1%C2%85", "c1\xEF\xBF\xBD"},
+        {"~_-.", "./~_-.", "~_-."},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         make_file(place, cases[i].name, 1);
     const char *page = list(place, "", false);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char row[256];
-        snprintf(row, sizeof(row), "<a href=\"%s\"><bdi>%s</bdi></a>", cases[i].link, cases[i].shown);
+        snprintf(row, sizeof(row), "<a href=\"%s\"><bdi>%s</bdi></a>", cases[i].link,
+                 cases[i].shown);
         assert_has(page, row);
     }
     assert_int_equal(count(page, "<tr><td><a "), sizeof(cases) / sizeof(cases[0]));
@@ -265,9 +268,8 @@ static void test_only_what_could_be_served_is_shown(void **state)
     assert_has(page, "\"./round/\"");
     assert_has(page, "href=\"../\"");
     assert_int_equal(count(page, "<a href=\"./"), 3);
-    assert_has(
-        page,
-        "<a href=\"../\"><bdi>/&lt;shown&gt;/</bdi></a><span aria-current=\"page\"><bdi>sub</bdi></span>/");
+    assert_has(page, "<a href=\"../\"><bdi>/&lt;shown&gt;/</bdi></a><span "
+                     "aria-current=\"page\"><bdi>sub</bdi></span>/");
     assert_null(strstr(list(place, "", false), "href=\"../\""));
 }
 
@@ -276,9 +278,7 @@ static void test_long_folders_are_cut(void **state)
     struct place *place = *state;
     char name[32];
     struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 500},
-          .title = "/"
-    };
+        .query = {.root = &place->root, .folder = "", .most = 500}, .title = "/"};
     for (int i = 0; i < 500; i++) {
         snprintf(name, sizeof(name), "%d", i);
         make_file(place, name, 1);
@@ -294,19 +294,17 @@ static void test_long_folders_are_cut(void **state)
 }
 
 /* The names of a listing in text, in one line: `most` of them, of `read`. */
-static const char *choice_of(struct place *place, enum uvh_dir_sort sort, bool descending, size_t most,
-                             size_t read)
+static const char *choice_of(struct place *place, enum uvh_dir_sort sort, bool descending,
+                             size_t most, size_t read)
 {
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root,
-                  .folder = "",
-                  .most = most,
-                  .read = read,
-                  .sort = sort,
-                  .descending = descending},
-        .title = "/",
-        .format = UVH_DIR_TEXT
-    };
+    struct uvh_dir_listing_order order = {.query = {.root = &place->root,
+                                                    .folder = "",
+                                                    .most = most,
+                                                    .read = read,
+                                                    .sort = sort,
+                                                    .descending = descending},
+                                          .title = "/",
+                                          .format = UVH_DIR_TEXT};
     list_as(place, &order);
     for (char *at = place->page.data; *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
@@ -339,7 +337,8 @@ static void test_orders(void **state)
     assert_string_equal(order_of(place, UVH_DIR_SORT_DATE, true), "y/ z/ c A b d ");
 }
 
-/* What is shown of a folder with more are the first entries of the order, whatever order the system names them in. */
+/* What is shown of a folder with more are the first entries of the order, whatever order the system
+ * names them in. */
 static void test_the_first_of_an_order_are_kept(void **state)
 {
     struct place *place = *state;
@@ -360,7 +359,8 @@ static void test_the_first_of_an_order_are_kept(void **state)
             assert_non_null(all);
             static const size_t mosts[] = {1, 2, 3, 10, 150, 301, 302};
             for (size_t i = 0; i < sizeof(mosts) / sizeof(mosts[0]); i++) {
-                const char *some = choice_of(place, (enum uvh_dir_sort)sort, down == 1, mosts[i], 1000);
+                const char *some =
+                    choice_of(place, (enum uvh_dir_sort)sort, down == 1, mosts[i], 1000);
                 assert_memory_equal(some, all, strlen(some));
                 assert_int_equal(count(some, "/ ") + count(some, "0 "), mosts[i]);
             }
@@ -374,9 +374,7 @@ static void test_no_more_are_read_than_wanted(void **state)
     struct place *place = *state;
     char name[32];
     struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 5, .read = 30},
-          .title = "/"
-    };
+        .query = {.root = &place->root, .folder = "", .most = 5, .read = 30}, .title = "/"};
     for (int i = 0; i < 30; i++) {
         snprintf(name, sizeof(name), "file %02d", i);
         make_file(place, name, 1);
@@ -387,7 +385,9 @@ static void test_no_more_are_read_than_wanted(void **state)
     assert_int_equal(count(page, "<tr><td>"), 5);
     make_file(place, "one more", 1);
     page = list_as(place, &order);
-    assert_has(page, "There is more in this folder: the first 5 entries are shown, of 30 that were read. ");
+    assert_has(
+        page,
+        "There is more in this folder: the first 5 entries are shown, of 30 that were read. ");
     order.query.read = 0; /* not even the sixth counts, but to say that it is there */
     page = list_as(place, &order);
     assert_has(page, "There is more in this folder: the first 5 entries are shown. ");
@@ -397,23 +397,23 @@ static void test_no_more_are_read_than_wanted(void **state)
 static void test_links_keep_the_order(void **state)
 {
     struct place *place = *state;
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root,
-                  .folder = "a/",
-                  .most = 100,
-                  .sort = UVH_DIR_SORT_SIZE,
-                  .descending = true},
-        .title = "/files/a/",
-        .archive = true
-    };
+    struct uvh_dir_listing_order order = {.query = {.root = &place->root,
+                                                    .folder = "a/",
+                                                    .most = 100,
+                                                    .sort = UVH_DIR_SORT_SIZE,
+                                                    .descending = true},
+                                          .title = "/files/a/",
+                                          .archive = true};
     assert_int_equal(mkdirat(place->folder, "a", 0755), 0);
     assert_int_equal(mkdirat(place->folder, "a/b", 0755), 0);
     const char *page = list_as(place, &order);
     assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
-    assert_has(page, "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent folder\">../</a>");
-    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\">");
     assert_has(page,
-               "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">Size</a>");
+               "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent folder\">../</a>");
+    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\">");
+    assert_has(
+        page,
+        "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">Size</a>");
     assert_has(page, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a>");
     assert_has(page, "<a href=\"?format=tar\" download>");
     order.format_given = true;
@@ -434,14 +434,16 @@ static void test_the_path_leads_to_each_folder_above(void **state)
         const char *title;
         const char *shown;
     } cases[] = {
-        {"/a/b/c/",       "<a href=\"../../../\"><bdi>/</bdi></a><a href=\"../../\"><bdi>a</bdi></a>/"
-                    "<a href=\"../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
-        {"/x y/a/b/c/",   "<a href=\"../../../\"><bdi>/x y/</bdi></a><a href=\"../../\"><bdi>a</bdi></a>/"                },
- /* A browser goes up one slash, not one name. */
+        {"/a/b/c/",
+         "<a href=\"../../../\"><bdi>/</bdi></a><a href=\"../../\"><bdi>a</bdi></a>/"
+         "<a href=\"../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
+        {"/x y/a/b/c/",
+         "<a href=\"../../../\"><bdi>/x y/</bdi></a><a href=\"../../\"><bdi>a</bdi></a>/"},
+        /* A browser goes up one slash, not one name. */
         {"/x///a//b/c//",
          "<a href=\"../../../../../\"><bdi>/x///</bdi></a><a href=\"../../../\"><bdi>a</bdi></a>/"
-         "<a href=\"../../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"                           },
-        {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent folder\">"                                              },
+         "<a href=\"../../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
+        {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent folder\">"},
     };
     assert_int_equal(mkdirat(place->folder, "a", 0755), 0);
     assert_int_equal(mkdirat(place->folder, "a/b", 0755), 0);
@@ -449,8 +451,7 @@ static void test_the_path_leads_to_each_folder_above(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct uvh_dir_listing_order order = {
             .query = {.root = &place->root, .folder = "a/b/c/", .most = 10},
-              .title = cases[i].title
-        };
+            .title = cases[i].title};
         assert_has(list_as(place, &order), cases[i].shown);
     }
 }
@@ -468,10 +469,10 @@ static void test_read_me_is_text(void **state)
     struct place *place = *state;
     static const char text[] = "\n# <script>&\r\nsecond\rthird\tx\x01\xC2\x85\xEF\xBF\xBE\n";
     write_file(place, "README.txt", text, sizeof(text) - 1);
-    assert_has(
-        list(place, "", false),
-        "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<pre>\n\n# &lt;script&gt;&amp;\n"
-        "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</section>");
+    assert_has(list(place, "", false),
+               "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<pre>\n\n# "
+               "&lt;script&gt;&amp;\n"
+               "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</section>");
     write_file(place, "README.md", "first", 5);
     assert_has(list(place, "", false), "README.md</a></h2>\n<pre>\nfirst</pre>");
     /* Another encoding, no text at all, nothing: the next one is looked at. */
@@ -511,13 +512,14 @@ static void test_json(void **state)
     struct place *place = *state;
     struct uvh_dir_listing_order order = {
         .query = {.root = &place->root, .folder = "", .most = 100},
-          .title = "/", .format = UVH_DIR_JSON
-    };
+        .title = "/",
+        .format = UVH_DIR_JSON};
     assert_string_equal(list_as(place, &order), "[\n]\n");
     make_file(place, "a\"\\\n\xC3\xBC\xFF", 7);
     assert_int_equal(mkdirat(place->folder, "b:c", 0755), 0);
-    assert_int_equal(
-        utimensat(place->folder, "b:c", (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}}, 0), 0);
+    assert_int_equal(utimensat(place->folder, "b:c",
+                               (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}}, 0),
+                     0);
     assert_string_equal(list_as(place, &order),
                         "[\n{\"name\":\"b:c\",\"href\":\"./b%3Ac/"
                         "\",\"type\":\"folder\",\"mtime\":\"1970-01-01T00:00:00Z\"},\n"
@@ -541,9 +543,7 @@ static void test_errors_of_the_folder(void **state)
     struct place *place = *state;
     struct uvh_dir_listing listing;
     struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "missing/", .most = 1},
-          .title = "/"
-    };
+        .query = {.root = &place->root, .folder = "missing/", .most = 1}, .title = "/"};
     assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, &order), -ENOENT);
     make_file(place, "file", 1);
     order.query.folder = "file";
@@ -569,9 +569,7 @@ static void test_every_allocation_may_fail(void **state)
 {
     struct place *place = *state;
     struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 1000},
-          .title = "/"
-    };
+        .query = {.root = &place->root, .folder = "", .most = 1000}, .title = "/"};
     for (int i = 0; i < 200; i++) {
         char name[32];
         snprintf(name, sizeof(name), "a file with number %d", i);
@@ -592,7 +590,8 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_folders_come_first_and_names_are_sorted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folders_come_first_and_names_are_sorted, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_sizes_and_dates, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_stay_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_title_is_escaped, set_up, tear_down),
@@ -603,9 +602,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_first_of_an_order_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_more_are_read_than_wanted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_keep_the_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_path_leads_to_each_folder_above, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_path_leads_to_each_folder_above, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_read_me_is_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_long_read_me_is_cut_between_characters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_long_read_me_is_cut_between_characters, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_errors_of_the_folder, set_up, tear_down),

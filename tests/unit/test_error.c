@@ -1,4 +1,5 @@
-/* Error codes: each has a name and a text of its own, libuv's pass through, and no number meets another. */
+/* Error codes: each has a name and a text of its own, libuv's pass through, and no number meets
+ * another. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,10 @@ struct known {
 static const struct known ours[] = {UVHTTP_ERROR_MAP(OURS)};
 #define THEIRS(name, text) {UV_##name, #name, text},
 static const struct known theirs[] = {UV_ERRNO_MAP(THEIRS)};
-enum { OUR_COUNT = sizeof(ours) / sizeof(ours[0]), THEIR_COUNT = sizeof(theirs) / sizeof(theirs[0]) };
+enum {
+    OUR_COUNT = sizeof(ours) / sizeof(ours[0]),
+    THEIR_COUNT = sizeof(theirs) / sizeof(theirs[0])
+};
 
 static void every_code_has_its_name_and_text(void **state)
 {

@@ -1,5 +1,6 @@
-/* files/file_cache.c and files/file_entry.c: budgets, order of throwing out, references, what an entry holds, and what happens when
- * memory runs out. After each operation the cache is checked as a whole. */
+/* files/file_cache.c and files/file_entry.c: budgets, order of throwing out, references, what an
+ * entry holds, and what happens when memory runs out. After each operation the cache is checked as
+ * a whole. */
 #include "files/file_cache.h"
 
 #include <setjmp.h>
@@ -99,8 +100,8 @@ static int set_up(void **state)
     place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(place->folder >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    place->allocator =
-        (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release, &place->counter};
+    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
+                                            &place->counter};
     *state = place;
     return 0;
 }
@@ -149,7 +150,8 @@ static int load(struct place *place, const char *path, struct uvh_file_entry **e
     return uvh_file_entry_load(&order, entry);
 }
 
-/* One of the two lists; `count` gets those that the other does not have, when this is that of memory. */
+/* One of the two lists; `count` gets those that the other does not have, when this is that of
+ * memory. */
 static void check_list(const struct uvh_list *list, bool on_disk, size_t *count, size_t *amount)
 {
     uint64_t used = UINT64_MAX;
@@ -158,9 +160,11 @@ static void check_list(const struct uvh_list *list, bool on_disk, size_t *count,
             on_disk ? UVH_CONTAINER_OF(at, const struct uvh_file_entry, by_descriptor)
                     : UVH_CONTAINER_OF(at, const struct uvh_file_entry, by_memory);
         assert_true(at->next->previous == at);
-        assert_int_equal(!uvh_list_empty(&entry->by_descriptor), uvh_file_entry_descriptors(entry) > 0);
+        assert_int_equal(!uvh_list_empty(&entry->by_descriptor),
+                         uvh_file_entry_descriptors(entry) > 0);
         assert_int_equal(!uvh_list_empty(&entry->by_memory),
-                         uvh_file_entry_memory(entry) > 0 || uvh_file_entry_descriptors(entry) == 0);
+                         uvh_file_entry_memory(entry) > 0 ||
+                             uvh_file_entry_descriptors(entry) == 0);
         assert_true(entry->references >= 1);
         assert_true(entry->used < used);
         used = entry->used;
@@ -185,7 +189,8 @@ static void assert_sane(const struct uvh_file_cache *cache)
     assert_true(memory <= cache->limits.memory);
     assert_true(descriptors <= cache->limits.descriptors);
     for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (const struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next) {
+        for (const struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL;
+             entry = entry->next) {
             assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
             in_buckets++;
         }
@@ -286,10 +291,7 @@ static void etag_depends_on_every_fact(void **state)
 static void test_tags_differ_when_the_file_does(void **state)
 {
     struct place *place = *state;
-    struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        { .tv_sec = 255,         .tv_nsec = 1}
-    };
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 255, .tv_nsec = 1}};
     static const char *const names[] = {"one", "two", "two", "two"};
     struct uvh_file_entry *entries[4];
     make_file(place, "one", 10, 'x');
@@ -305,7 +307,8 @@ static void test_tags_differ_when_the_file_does(void **state)
     }
     char tag[UVH_FILE_ENTRY_ETAG_SIZE];
     const struct uvh_file_facts *facts = &entries[0]->facts;
-    snprintf(tag, sizeof(tag), "\"%llx-a-%llx-%llx\"", (unsigned long long)facts->inode, 255000000001ULL,
+    snprintf(tag, sizeof(tag), "\"%llx-a-%llx-%llx\"", (unsigned long long)facts->inode,
+             255000000001ULL,
              (unsigned long long)facts->changed_seconds * 1000000000U + facts->changed_nanoseconds);
     assert_string_equal(entries[0]->etag, tag);
     for (size_t i = 0; i < 4; i++)
@@ -330,7 +333,8 @@ static void test_modification_date_is_never_in_the_future(void **state)
     uvh_file_entry_unref(entry);
 }
 
-/* A file that has just been written may be written again within one tick of the file system's clock, unseen in its facts. */
+/* A file that has just been written may be written again within one tick of the file system's
+ * clock, unseen in its facts. */
 static void test_fresh_files_are_read_again(void **state)
 {
     struct place *place = *state;
@@ -355,13 +359,11 @@ static void test_old_files_are_settled(void **state)
     struct uvh_file_entry *entry;
     struct place *place = *state;
     assert_int_equal(uvh_file_root_open(&root, "/usr/bin"), 0);
-    struct uvh_file_order order = {
-        .allocator = &place->allocator,
-        .root = &root,
-        .path = "env",
-        .key = {"env", 3},
-        .memory_file_size = 1 << 20
-    };
+    struct uvh_file_order order = {.allocator = &place->allocator,
+                                   .root = &root,
+                                   .path = "env",
+                                   .key = {"env", 3},
+                                   .memory_file_size = 1 << 20};
     assert_int_equal(uvh_file_entry_load(&order, &entry), 0);
     assert_true(entry->settled);
     uvh_file_entry_unref(entry);
@@ -484,7 +486,8 @@ static void test_variants_count_as_memory(void **state)
     struct uvh_file_entry *entry = find(place, "other");
     uvh_file_entry_ref(entry);
     uvh_file_cache_remove(&place->cache, entry);
-    struct uvh_file_entry *variant = uvh_file_entry_encoded(entry, UVH_CODING_ZSTD, (uvhttp_slice_t){"", 0});
+    struct uvh_file_entry *variant =
+        uvh_file_entry_encoded(entry, UVH_CODING_ZSTD, (uvhttp_slice_t){"", 0});
     uvh_file_cache_attach(entry, UVH_CODING_ZSTD, variant);
     assert_null(entry->variants[UVH_CODING_ZSTD]);
     uvh_file_entry_unref(variant);
@@ -599,7 +602,8 @@ static void test_later_state_replaces_earlier(void **state)
 }
 
 /* What is being sent stays whole although the cache has thrown it out, and the cache went away. */
-/* Each worker's cache begins with what was prewarmed; both go on alone. Without memory it has less. */
+/* Each worker's cache begins with what was prewarmed; both go on alone. Without memory it has
+ * less. */
 static void test_a_cache_can_be_copied(void **state)
 {
     struct place *place = *state;
@@ -695,7 +699,8 @@ static void test_many_entries(void **state)
     }
 }
 
-/* Operations in any order, entries that others hold on to included. Whatever was put in last under a name is what is found, if anything. */
+/* Operations in any order, entries that others hold on to included. Whatever was put in last under
+ * a name is what is found, if anything. */
 static void test_random_walk(void **state)
 {
     enum { NAMES = 40, STEPS = 20000, HELD = 8 };
@@ -795,12 +800,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_empty_file, set_up, tear_down),
         cmocka_unit_test(etag_depends_on_every_fact),
         cmocka_unit_test_setup_teardown(test_tags_differ_when_the_file_does, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_modification_date_is_never_in_the_future, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_modification_date_is_never_in_the_future, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_fresh_files_are_read_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_files_are_settled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_file_that_changes_while_it_is_read_is_read_again, set_up,
+        cmocka_unit_test_setup_teardown(test_a_file_that_changes_while_it_is_read_is_read_again,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_file_that_keeps_changing_stays_on_disk, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_a_file_that_keeps_changing_stays_on_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_loaded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_found_by_its_key_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_variants_count_as_memory, set_up, tear_down),

@@ -1,5 +1,6 @@
-/* The options of CORS, authentication, request ids and security headers: what is refused, with the words that are said about it, and memory that
- * runs out. What they do with requests is shown by tests/wire/test_guards.py and tests/faults/test_guards.c. */
+/* The options of CORS, authentication, request ids and security headers: what is refused, with the
+ * words that are said about it, and memory that runs out. What they do with requests is shown by
+ * tests/wire/test_guards.py and tests/faults/test_guards.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,21 +133,25 @@ static void what_browsers_would_refuse_is_refused(void **state)
                 "origins is \"*\"; with \"*\"");
     assert_said(new_cors((uvhttp_cors_config_t){.credentials = true}),
                 "origins is \"\"; nobody would be let in");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .credentials = true, .exposed = "*"}),
-                "exposed is \"*\"; browsers take");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "A, b c\r\nd"}), "headers is ");
+    assert_said(
+        new_cors((uvhttp_cors_config_t){.allow = nobody, .credentials = true, .exposed = "*"}),
+        "exposed is \"*\"; browsers take");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "A, b c\r\nd"}),
+                "headers is ");
     assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "*, A"}),
                 "headers is \"*, A\"; with \"*\"");
     assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .methods = "GET;POST"}),
                 "methods is \"GET;POST\"; allowed");
     assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86401}),
                 "max_age is 86401; allowed are 0 to 86400 seconds");
-    assert_int_equal(new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86400, .credentials = true}),
-                     0);
+    assert_int_equal(
+        new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86400, .credentials = true}),
+        0);
     static char long_list[6000];
     for (size_t i = 0; i + 2 < sizeof(long_list); i += 2)
         memcpy(long_list + i, "a,", 3);
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .exposed = long_list}), "exposed is \"a,a,");
+    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .exposed = long_list}),
+                "exposed is \"a,a,");
     uvhttp_cors_t *cors;
     assert_int_equal(uvhttp_cors_new(&cors, NULL, NULL, 0), UVHTTP_EINVAL);
 }
@@ -175,10 +180,7 @@ static int new_auth(uvhttp_auth_config_t config)
 
 static int new_auth_for(const char *name, const char *password)
 {
-    uvhttp_auth_user_t users[] = {
-        {"ada", "lovelace"},
-        {name,  password  }
-    };
+    uvhttp_auth_user_t users[] = {{"ada", "lovelace"}, {name, password}};
     return new_auth((uvhttp_auth_config_t){.users = users, .user_count = 2});
 }
 
@@ -201,21 +203,27 @@ static void other_options_of_authentication_are_checked(void **state)
     char realm[258];
     memset(realm, '"', sizeof(realm)); /* each is two bytes when it is quoted */
     realm[257] = '\0';
-    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = realm}), "realm is \"");
+    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = realm}),
+                "realm is \"");
     realm[256] = '\0';
-    assert_int_equal(
-        new_auth((uvhttp_auth_config_t){.check_basic = check, .check_bearer = check, .realm = realm}), 0);
-    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = "a\nb"}), "realm is \"");
+    assert_int_equal(new_auth((uvhttp_auth_config_t){
+                         .check_basic = check, .check_bearer = check, .realm = realm}),
+                     0);
+    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = "a\nb"}),
+                "realm is \"");
     assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "a\"b"}),
                 "scope is \"a\"b\"");
-    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "\xc3\xa4"}), "scope is \"");
-    assert_said(new_auth((uvhttp_auth_config_t){.realm = "r"}), "check_basic is \"\"; nobody could pass");
+    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "\xc3\xa4"}),
+                "scope is \"");
+    assert_said(new_auth((uvhttp_auth_config_t){.realm = "r"}),
+                "check_basic is \"\"; nobody could pass");
     static char scope[1100];
     memset(scope, 's', 1025);
-    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope}), "scope is \"");
+    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope}),
+                "scope is \"");
     scope[1024] = '\0';
-    assert_int_equal(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope, .realm = realm}),
-                     0);
+    assert_int_equal(
+        new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope, .realm = realm}), 0);
     uvhttp_auth_t *auth;
     assert_int_equal(uvhttp_auth_new(&auth, NULL, NULL, 0), UVHTTP_EINVAL);
 }
@@ -268,9 +276,10 @@ static void options_of_ids_and_headers_are_checked(void **state)
     assert_said(new_ids((uvhttp_request_ids_config_t){
                     .header = "X234567890123456789012345678901234567890123456789012345678901234-"}),
                 "header is \"X2345");
-    assert_int_equal(new_ids((uvhttp_request_ids_config_t){
-                         .header = "X234567890123456789012345678901234567890123456789012345678901234"}),
-                     0);
+    assert_int_equal(
+        new_ids((uvhttp_request_ids_config_t){
+            .header = "X234567890123456789012345678901234567890123456789012345678901234"}),
+        0);
     assert_said(new_ids((uvhttp_request_ids_config_t){.max_length = 257}),
                 "max_length is 257; allowed are 1 to 256 bytes");
     assert_int_equal(new_ids((uvhttp_request_ids_config_t){.max_length = 256}), 0);
@@ -285,21 +294,21 @@ static void options_of_ids_and_headers_are_checked(void **state)
 
 static int new_each(int which)
 {
-    static const uvhttp_auth_user_t users[] = {
-        {"ada", "lovelace"},
-        {"bob", "builder" }
-    };
+    static const uvhttp_auth_user_t users[] = {{"ada", "lovelace"}, {"bob", "builder"}};
     switch (which) {
     case 0:
-        return new_cors((uvhttp_cors_config_t){
-            .origins = "https://a.b https://*.c.d", .headers = "A", .exposed = "B", .allow = nobody});
+        return new_cors((uvhttp_cors_config_t){.origins = "https://a.b https://*.c.d",
+                                               .headers = "A",
+                                               .exposed = "B",
+                                               .allow = nobody});
     case 1:
-        return new_auth((uvhttp_auth_config_t){.users = users, .user_count = 2, .check_bearer = check});
+        return new_auth(
+            (uvhttp_auth_config_t){.users = users, .user_count = 2, .check_bearer = check});
     case 2:
         return new_ids((uvhttp_request_ids_config_t){0});
     default:
-        return new_headers(
-            (uvhttp_security_headers_config_t){.permissions_policy = "a=()", .frame_options = "DENY"});
+        return new_headers((uvhttp_security_headers_config_t){.permissions_policy = "a=()",
+                                                              .frame_options = "DENY"});
     }
 }
 
@@ -357,12 +366,12 @@ static void what_was_not_given_is_refused(void **state)
     assert_int_equal(uvhttp_cookie_signer_new(&signer, NULL, NULL, 0), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_cookie_signer_new(&signer, &keys, NULL, 0), UVHTTP_EINVAL);
     assert_null(signer);
-    assert_int_equal(
-        uvhttp_cookie_sign(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text, sizeof(text), &length),
-        UVHTTP_EINVAL);
-    assert_int_equal(
-        uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text, sizeof(text), &length),
-        UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_sign(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text,
+                                        sizeof(text), &length),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text,
+                                          sizeof(text), &length),
+                     UVHTTP_EINVAL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -370,10 +379,14 @@ static void what_was_not_given_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(origins_that_never_match_are_refused),    TEST(what_browsers_would_refuse_is_refused),
-        TEST(users_that_nobody_could_be_are_refused),  TEST(other_options_of_authentication_are_checked),
-        TEST(users_without_count_are_refused),         TEST(options_of_ids_and_headers_are_checked),
-        TEST(running_out_of_memory_leaves_nothing),    TEST(what_was_not_given_is_refused),
+        TEST(origins_that_never_match_are_refused),
+        TEST(what_browsers_would_refuse_is_refused),
+        TEST(users_that_nobody_could_be_are_refused),
+        TEST(other_options_of_authentication_are_checked),
+        TEST(users_without_count_are_refused),
+        TEST(options_of_ids_and_headers_are_checked),
+        TEST(running_out_of_memory_leaves_nothing),
+        TEST(what_was_not_given_is_refused),
         TEST(defaults_and_the_systems_memory_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

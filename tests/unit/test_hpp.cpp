@@ -1,6 +1,7 @@
-/* uvhttp.hpp: messages whole, in pieces of every size, across seams and in rings smaller than they are, moved at every point, refused, and
- * without memory. Every call gets its bytes in a block of its own size that is gone afterwards, so that the sanitizer sees a view or a
- * read that leaves it. */
+/* uvhttp.hpp: messages whole, in pieces of every size, across seams and in rings smaller than
+ * they are, moved at every point, refused, and without memory. Every call gets its bytes in a
+ * block of its own size that is gone afterwards, so that the sanitizer sees a view or a read
+ * that leaves it. */
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -42,9 +43,11 @@ static_assert(!std::is_copy_constructible_v<HttpRequest> &&
               !std::is_copy_constructible_v<uvhttp::RingBuffer>);
 static_assert(noexcept(std::declval<HttpRequest &>().fromBuffer("")));
 static_assert(!noexcept(std::declval<HttpRequest &>().fromBuffer("", [](std::string_view) {})));
-static_assert(noexcept(std::declval<HttpRequest &>().fromBuffer("", [](std::string_view) noexcept {})));
+static_assert(noexcept(std::declval<HttpRequest &>().fromBuffer("",
+                                                                [](std::string_view) noexcept {})));
 
-/* Memory that can run out: how many of the allocations that may fail still succeed; negative: all. */
+/* Memory that can run out: how many of the allocations that may fail still succeed; negative:
+ * all. */
 static int allocations_left = -1;
 
 static bool has_memory()
@@ -174,8 +177,8 @@ static std::string facts(const HttpResponse &response)
 }
 
 static const std::string simple = "GET /a?b=c HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\n\r\n";
-static const std::string counted =
-    "POST /up HTTP/1.1\r\nHost: h:80\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\nhello world";
+static const std::string counted = "POST /up HTTP/1.1\r\nHost: h:80\r\nContent-Length: "
+                                   "11\r\nExpect: 100-continue\r\n\r\nhello world";
 static const std::string chunked =
     "\r\nPUT http://other/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5;ext=\"a b\"\r\nhello\r\n1\r\n,\r\n0006\r\n world\r\n0\r\nX-Sum: 12\r\nX-End: yes\r\n\r\n";
@@ -185,27 +188,28 @@ static const std::string plain_chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer
 static const std::string simple_facts =
     "GET /a?b=c example.com /a b=c HTTP/1.1 keep -\nHost=example.com|X-Empty=|\n\n";
 static const std::string counted_facts =
-    "POST /up h:80 /up  expect HTTP/1.1 keep 11\nHost=h:80|Content-Length=11|Expect=100-continue|\nhello "
+    "POST /up h:80 /up  expect HTTP/1.1 keep "
+    "11\nHost=h:80|Content-Length=11|Expect=100-continue|\nhello "
     "world\n";
 static const std::string chunked_facts =
     "PUT http://other/ other /  HTTP/1.1 keep chunked -\n"
     "Host=h|Transfer-Encoding=chunked|\nhello, world\nX-Sum=12|X-End=yes|";
 static const std::string plain_chunked_facts =
-    "POST / h /  HTTP/1.1 close chunked -\nHost=h|Transfer-Encoding=chunked|Connection=close|\nab\n";
+    "POST / h /  HTTP/1.1 close chunked "
+    "-\nHost=h|Transfer-Encoding=chunked|Connection=close|\nab\n";
 
 struct Sample {
     const std::string &wire;
     const std::string &facts;
 };
-static const Sample samples[] = {
-    {simple,        simple_facts       },
-    {counted,       counted_facts      },
-    {chunked,       chunked_facts      },
-    {plain_chunked, plain_chunked_facts}
-};
+static const Sample samples[] = {{simple, simple_facts},
+                                 {counted, counted_facts},
+                                 {chunked, chunked_facts},
+                                 {plain_chunked, plain_chunked_facts}};
 
-/* Gives `request` the bytes as a connection would: what was not consumed comes again with what is new; `ends` are how many bytes have
- * come at each call. Whatever `cut` says, a call's bytes are divided in front of every cut-th one. */
+/* Gives `request` the bytes as a connection would: what was not consumed comes again with what is
+ * new; `ends` are how many bytes have come at each call. Whatever `cut` says, a call's bytes are
+ * divided in front of every cut-th one. */
 template <class Between>
 static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
                  const std::vector<std::size_t> &ends, std::size_t cut, const std::string &wanted,
@@ -282,7 +286,8 @@ static void test_before_the_head_everything_is_empty(void **)
         assert_false(request.isHeadComplete() || request.isComplete());
         assert_text(facts(request), "      close -\n\n\n");
         assert_int_equal(request.methodId(), UVHTTP_METHOD_OTHER);
-        assert_false(request.field("host").has_value() || request.field(UVHTTP_FIELD_HOST).has_value());
+        assert_false(request.field("host").has_value() ||
+                     request.field(UVHTTP_FIELD_HOST).has_value());
         assert_true(request.fields("host").empty() && request.fields(UVHTTP_FIELD_HOST).empty());
     }
     assert_int_equal(response.status(), 0);
@@ -340,12 +345,14 @@ static void test_moves_at_every_point(void **)
         for (std::size_t cut : {0u, 3u}) {
             auto request = std::make_unique<HttpRequest>();
             feed(request, sample.wire, ends, cut, sample.facts, [&] {
-                /* By construction, by assignment over a request in use, and to itself. What was moved from is like new. */
+                /* By construction, by assignment over a request in use, and to itself. What was
+                 * moved from is like new. */
                 auto constructed = std::make_unique<HttpRequest>(std::move(*request));
-                feed(request, counted, {20, counted.size() - 3, counted.size()}, 7, counted_facts, nothing);
-                *request = std::move(*constructed);
-                feed(constructed, counted, {20, counted.size() - 3, counted.size()}, 7, counted_facts,
+                feed(request, counted, {20, counted.size() - 3, counted.size()}, 7, counted_facts,
                      nothing);
+                *request = std::move(*constructed);
+                feed(constructed, counted, {20, counted.size() - 3, counted.size()}, 7,
+                     counted_facts, nothing);
                 constructed.reset();
                 *request = std::move(*&*request);
                 constructed = std::make_unique<HttpRequest>(std::move(*request));
@@ -369,8 +376,8 @@ static void test_more_fields_than_fit_inline(void **)
     HttpRequest first;
     for (int round = 0; round < 2; round++) { /* with and without the table being there already */
         for (std::size_t cut : {0u, 200u}) {
-            auto pieces = std::make_optional<Pieces>(wire, cut == 0 ? std::vector<std::size_t>()
-                                                                    : std::vector<std::size_t>{cut});
+            auto pieces = std::make_optional<Pieces>(
+                wire, cut == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{cut});
             assert_fine(first.fromIOVec(pieces->get()).error);
             HttpRequest second(std::move(first));
             assert_true(second.isComplete() && second.detach());
@@ -425,7 +432,8 @@ static void test_ring_at_every_offset(void **)
     }
 }
 
-/* A head larger than the ring is refused as soon as the ring is full, when the limit is no larger. */
+/* A head larger than the ring is refused as soon as the ring is full, when the limit is no
+ * larger. */
 static void test_head_larger_than_the_ring(void **)
 {
     uvhttp::RingBuffer ring(64);
@@ -475,10 +483,11 @@ static void test_body_to_a_callback(void **)
         std::size_t come = 0;
         while (!request.isComplete()) {
             come += ring.write(std::string_view(wire).substr(come, 777));
-            auto [error, consumed] = request.fromIOVec(ring.getReadIovecs(), [&got](std::string_view piece) {
-                assert_true(!piece.empty());
-                got += piece;
-            });
+            auto [error, consumed] =
+                request.fromIOVec(ring.getReadIovecs(), [&got](std::string_view piece) {
+                    assert_true(!piece.empty());
+                    got += piece;
+                });
             assert_fine(error);
             ring.consume(consumed);
         }
@@ -495,7 +504,8 @@ static void test_callback_that_throws(void **)
     HttpRequest request;
     bool caught = false;
     try {
-        (void)request.fromBuffer(counted, [](std::string_view) { throw std::runtime_error("enough"); });
+        (void)request.fromBuffer(counted,
+                                 [](std::string_view) { throw std::runtime_error("enough"); });
     } catch (const std::runtime_error &) {
         caught = true;
     }
@@ -526,7 +536,8 @@ static void test_bad_requests(void **)
         BadCase("GET / HTTP/1.1\r\n\r\n", UVHTTP_REASON_HOST_MISSING, 0),
         BadCase("GET / HTTP/1.1\r\nHost: h\r\n" + both, UVHTTP_REASON_LENGTH_WITH_CODING, 0),
         BadCase(to_chunk + "2x\r\nab\r\n", UVHTTP_REASON_CHUNK_SIZE, to_chunk.size() + 1),
-        BadCase(to_last + "0\r\nHost: h\r\n\r\n", UVHTTP_REASON_TRAILER_FORBIDDEN, to_last.size() + 3),
+        BadCase(to_last + "0\r\nHost: h\r\n\r\n", UVHTTP_REASON_TRAILER_FORBIDDEN,
+                to_last.size() + 3),
         BadCase(to_last + "0\r\nX: y\r\nZ\r\n\r\n", UVHTTP_REASON_FIELD_NAME, to_last.size() + 10),
     };
     for (const auto &[wire, reason, offset] : bad) {
@@ -593,23 +604,27 @@ static void test_limits(void **)
     std::string many;
     for (int i = 0; i < 50; i++)
         many += "T: " + std::to_string(i) + "\r\n";
-    assert_int_equal(reason({.maxFields = 50}, chunked_request("0\r\n" + many + "\r\n")), UVHTTP_REASON_NONE);
+    assert_int_equal(reason({.maxFields = 50}, chunked_request("0\r\n" + many + "\r\n")),
+                     UVHTTP_REASON_NONE);
     assert_int_equal(reason({.maxFields = 49}, chunked_request("0\r\n" + many + "\r\n")),
                      UVHTTP_REASON_TOO_MANY_FIELDS);
 
-    for (const std::string &wire : {counted, chunked_request("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")}) {
+    for (const std::string &wire :
+         {counted, chunked_request("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")}) {
         for (std::uint64_t most : {10u, 11u}) {
             HttpRequest request({.maxBody = most});
             const Error error = request.fromBuffer(wire).error;
-            assert_int_equal(error.kind(), most == 11 ? Error::Kind::None : Error::Kind::BodyTooLarge);
+            assert_int_equal(error.kind(),
+                             most == 11 ? Error::Kind::None : Error::Kind::BodyTooLarge);
             assert_int_equal(error.status(), most == 11 ? 0 : 413);
             assert_string_equal(error.text(), most == 11 ? "no error" : "the body is too large");
         }
     }
-    /* A length that is too large is refused before a byte of the body has come, also when it fits no memory. */
+    /* A length that is too large is refused before a byte of the body has come, also when it fits
+     * no memory. */
     HttpRequest request;
-    const auto huge =
-        request.fromBuffer("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n");
+    const auto huge = request.fromBuffer(
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n");
     assert_int_equal(huge.error.kind(), Error::Kind::BodyTooLarge);
 }
 
@@ -649,8 +664,8 @@ static void test_responses(void **)
 {
     HttpResponse response;
     const std::string continued = "HTTP/1.1 100 Continue\r\n\r\n";
-    const std::string answer =
-        "HTTP/1.1 200 All right\r\nContent-Length: 5\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\nhello";
+    const std::string answer = "HTTP/1.1 200 All right\r\nContent-Length: 5\r\nSet-Cookie: "
+                               "a=1\r\nSet-Cookie: b=2\r\n\r\nhello";
     const std::string both = continued + answer;
     auto [error, consumed] = response.fromBuffer(both);
     assert_fine(error);
@@ -658,9 +673,11 @@ static void test_responses(void **)
     assert_true(response.isComplete());
     assert_text(facts(response), "100 Continue HTTP/1.1 keep -\n\n\n");
     response.reset();
-    assert_int_equal(response.fromBuffer(std::string_view(both).substr(consumed)).consumed, answer.size());
-    assert_text(facts(response),
-                "200 All right HTTP/1.1 keep 5\nContent-Length=5|Set-Cookie=a=1|Set-Cookie=b=2|\nhello\n");
+    assert_int_equal(response.fromBuffer(std::string_view(both).substr(consumed)).consumed,
+                     answer.size());
+    assert_text(
+        facts(response),
+        "200 All right HTTP/1.1 keep 5\nContent-Length=5|Set-Cookie=a=1|Set-Cookie=b=2|\nhello\n");
     std::string cookies;
     for (auto [name, value] : response.fields(UVHTTP_FIELD_SET_COOKIE))
         cookies += value;
@@ -700,7 +717,8 @@ static void test_response_until_close(void **)
         assert_true(response.isHeadComplete() && !response.isComplete());
         assert_fine(response.finish());
         assert_true(response.isComplete());
-        assert_text(facts(response), "200 OK HTTP/1.0 close -\nServer=s|\nsome text until the end\n");
+        assert_text(facts(response),
+                    "200 OK HTTP/1.0 close -\nServer=s|\nsome text until the end\n");
     }
     HttpResponse limited({.maxBody = 5});
     assert_int_equal(limited.fromBuffer(wire).error.kind(), Error::Kind::BodyTooLarge);
@@ -708,8 +726,8 @@ static void test_response_until_close(void **)
 
 static void test_fields(void **)
 {
-    const std::string wire =
-        "GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nAccept: x\r\nx-a: 2\r\nX-B: 3\r\nACCEPT: y\r\nX-A:\r\n\r\n";
+    const std::string wire = "GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nAccept: x\r\nx-a: 2\r\nX-B: "
+                             "3\r\nACCEPT: y\r\nX-A:\r\n\r\n";
     HttpRequest request;
     assert_fine(request.fromBuffer(wire).error);
     assert_text(fields_of(request.fields("X-a")), "X-A=1|x-a=2|X-A=|");
@@ -727,7 +745,11 @@ template <class Range> static std::string pairs_of(const Range &range)
 {
     std::string text;
     for (auto [name, value] : range)
-        text.append("(").append(name).append(value.data() == nullptr ? "" : "=").append(value).append(")");
+        text.append("(")
+            .append(name)
+            .append(value.data() == nullptr ? "" : "=")
+            .append(value)
+            .append(")");
     return text;
 }
 
@@ -809,15 +831,22 @@ static void test_writer(void **)
     assert_int_equal(writer.error(), UVHTTP_WRITER_OK);
     HttpRequest request;
     assert_int_equal(request.fromBuffer(writer.view()).consumed, writer.view().size());
-    assert_text(facts(request), "POST /up?x=1 h /up x=1 HTTP/1.1 keep 5\nhost=h|content-length=5|\nhello\n");
+    assert_text(facts(request),
+                "POST /up?x=1 h /up x=1 HTTP/1.1 keep 5\nhost=h|content-length=5|\nhello\n");
 
     writer.clear();
-    writer.statusLine(200).field("transfer-encoding", "chunked").end().chunk("ab").chunk("").chunk("c");
+    writer.statusLine(200)
+        .field("transfer-encoding", "chunked")
+        .end()
+        .chunk("ab")
+        .chunk("")
+        .chunk("c");
     writer.lastChunk().field("x-sum", "3").field("x-empty", {}).end();
     HttpResponse response;
     assert_int_equal(response.fromBuffer(writer.view()).consumed, writer.view().size());
-    assert_text(facts(response),
-                "200 OK HTTP/1.1 keep chunked -\ntransfer-encoding=chunked|\nabc\nx-sum=3|x-empty=|");
+    assert_text(
+        facts(response),
+        "200 OK HTTP/1.1 keep chunked -\ntransfer-encoding=chunked|\nabc\nx-sum=3|x-empty=|");
 
     /* The first error stays, and nothing of or behind it is written. */
     writer.clear();
@@ -868,7 +897,8 @@ static void test_ring_buffer(void **)
     assert_int_equal(ring.consume(100), 8);
 }
 
-/* Every allocation fails in turn: an error, no crash, no leak, and after reset() the object works. */
+/* Every allocation fails in turn: an error, no crash, no leak, and after reset() the object
+ * works. */
 static void test_out_of_memory(void **)
 {
     const std::string wire = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" +
@@ -900,9 +930,10 @@ static void test_out_of_memory(void **)
         request.reset();
         assert_fine(request.fromBuffer(wire).error);
         assert_text(request.body(), "hello");
-        assert_text(
-            request.trailers().begin() == request.trailers().end() ? "" : (*request.trailers().begin()).value,
-            "t");
+        assert_text(request.trailers().begin() == request.trailers().end()
+                        ? ""
+                        : (*request.trailers().begin()).value,
+                    "t");
     }
     assert_true(failures >= 5);
 

@@ -1,5 +1,7 @@
-/* The server of uvhttp.hpp: what is stored is destroyed exactly once, nothing is allocated for a request, exceptions become answers and cross no frame of C,
- * a Later knows whether there is somebody to answer, and the first failure of setting up stays. Server and client run on one thread, turn by turn. */
+/* The server of uvhttp.hpp: what is stored is destroyed exactly once, nothing is allocated for a
+ * request, exceptions become answers and cross no frame of C, a Later knows whether there is
+ * somebody to answer, and the first failure of setting up stays. Server and client run on one
+ * thread, turn by turn. */
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -45,7 +47,8 @@ using uvhttp::Stream;
 static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == sizeof(void *));
 static_assert(std::is_trivially_copyable_v<Response> && sizeof(Response) == sizeof(void *));
 static_assert(std::is_trivially_copyable_v<Stream> && sizeof(Stream) == sizeof(void *));
-static_assert(std::is_nothrow_move_constructible_v<Server> && !std::is_copy_constructible_v<Server>);
+static_assert(std::is_nothrow_move_constructible_v<Server> &&
+              !std::is_copy_constructible_v<Server>);
 static_assert(std::is_nothrow_move_assignable_v<Server>);
 static_assert(std::is_nothrow_move_constructible_v<Later> && !std::is_copy_constructible_v<Later>);
 static_assert(std::ranges::forward_range<uvhttp::Headers>);
@@ -72,20 +75,23 @@ static void test_handlers_of_every_form(void **)
     stage.server->get("/function", plain_function);
     stage.server->get("/pointer", &plain_function);
     stage.server->get("/object", Object{"object"});
-    stage.server->get("/mutable",
-                      [count](Response res) mutable { return res.sendText(200, std::to_string(++count)); });
-    stage.server->get("/reference",
-                      [&count](Response res) { return res.sendText(200, std::to_string(++count)); });
+    stage.server->get("/mutable", [count](Response res) mutable {
+        return res.sendText(200, std::to_string(++count));
+    });
+    stage.server->get("/reference", [&count](Response res) {
+        return res.sendText(200, std::to_string(++count));
+    });
     stage.server->get("/void", [](Request, Response res) { (void)res.sendText(200, "void"); });
     stage.server->get("/generic", [](auto req, auto res) { return res.sendText(200, req.path()); });
     stage.server->get("/enum", [](Response) { return UVHTTP_DECLINED; });
     stage.server->get("/next", [](Response) { return uvhttp::next; });
     stage.server->get("/fails", [](Response) { return UVHTTP_ENOMEM; });
-    stage.server->get("/c", uvhttp::Native{[](uvhttp_request_t *, uvhttp_response_t *res, void *arg) {
-                                               return uvhttp_response_send_text(res, 200,
-                                                                                static_cast<char *>(arg));
-                                           },
-                                           const_cast<char *>("native")});
+    stage.server->get("/c",
+                      uvhttp::Native{[](uvhttp_request_t *, uvhttp_response_t *res, void *arg) {
+                                         return uvhttp_response_send_text(res, 200,
+                                                                          static_cast<char *>(arg));
+                                     },
+                                     const_cast<char *>("native")});
     stage.listen();
     for (const char *name : {"function", "object", "void"})
         assert_answer(stage.ask("/"s + name), 200, name);
@@ -114,8 +120,10 @@ static void test_what_is_captured_lives_as_long_as_the_server(void **)
         stage.server->group("/g")
             .use([guest = Guest(alive)](Response) { return uvhttp::next; })
             .get("/", [guest = Guest(alive)](Response) {});
-        stage.server->onFinished([guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
-        stage.server->onFinished([guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
+        stage.server->onFinished(
+            [guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
+        stage.server->onFinished(
+            [guest = Guest(alive)](Request, Response, const uvhttp::Outcome &) {});
         assert_non_null(stage.server->own(Guest(alive)));
         assert_int_equal(alive, 7);
         stage.listen();
@@ -166,7 +174,8 @@ static void test_what_an_exchange_is_given_ends_with_it(void **)
         assert_non_null(req.attach<Guest>(alive)); /* replaces the first one */
         assert_int_equal(alive, 2);
         return res.sendPulled(
-            200, nullptr, [guest = Guest(alive), left = 3](std::span<char> room) mutable -> std::ptrdiff_t {
+            200, nullptr,
+            [guest = Guest(alive), left = 3](std::span<char> room) mutable -> std::ptrdiff_t {
                 room[0] = 'x';
                 return left-- > 0;
             });
@@ -176,7 +185,8 @@ static void test_what_an_exchange_is_given_ends_with_it(void **)
                            return req.onBody([guest = Guest(alive), size = std::size_t{0}](
                                                  Response res, std::string_view piece) mutable {
                                size += piece.size();
-                               return piece.empty() ? res.sendText(200, std::to_string(size)) : Result();
+                               return piece.empty() ? res.sendText(200, std::to_string(size))
+                                                    : Result();
                            });
                        },
                        {.stream = true});
@@ -201,20 +211,22 @@ static void test_a_request_allocates_nothing(void **)
     stage.server->use([&greeting](Request req, Response res) {
         if (req.attach<std::size_t>(greeting.size()) == nullptr)
             return Result(UVHTTP_ENOMEM);
-        Result error = res.onSend([&greeting](Response out) { return out.setHeader("X-Sent", greeting); });
+        Result error =
+            res.onSend([&greeting](Response out) { return out.setHeader("X-Sent", greeting); });
         return error ? error : uvhttp::next;
     });
-    stage.server->get("/users/:id", [&, buffer = std::string(200, ' ')](Request req, Response res) mutable {
-        std::size_t fields = 0;
-        for (auto [field, value] : req.headers())
-            fields += !field.empty() && !value.empty();
-        buffer.assign(greeting)
-            .append(req.param("id"))
-            .append(req.query("q").value_or("-"))
-            .append(fields == 3 ? "3" : "?");
-        Result error = res.setHeader(name, stored);
-        return error ? error : res.sendText(200, buffer);
-    });
+    stage.server->get("/users/:id",
+                      [&, buffer = std::string(200, ' ')](Request req, Response res) mutable {
+                          std::size_t fields = 0;
+                          for (auto [field, value] : req.headers())
+                              fields += !field.empty() && !value.empty();
+                          buffer.assign(greeting)
+                              .append(req.param("id"))
+                              .append(req.query("q").value_or("-"))
+                              .append(fields == 3 ? "3" : "?");
+                          Result error = res.setHeader(name, stored);
+                          return error ? error : res.sendText(200, buffer);
+                      });
     stage.server->get("/pieces", [](Response res) {
         if (Result error = res.begin(200, "text/plain"))
             return error;
@@ -298,16 +310,19 @@ static void test_an_exception_becomes_an_answer(void **)
     stage.server->get("/done", [&raise](Request req, Response res) {
         return res.defer([] {}, [&raise, req] { return raise(req); });
     });
-    stage.server->post(
-        "/body",
-        [&raise](Request req) { return req.onBody([&raise, req](std::string_view) { return raise(req); }); },
-        {.stream = true});
+    stage.server->post("/body",
+                       [&raise](Request req) {
+                           return req.onBody(
+                               [&raise, req](std::string_view) { return raise(req); });
+                       },
+                       {.stream = true});
     stage.server->get("/after", [](Response res) {
         (void)res.sendText(200, "was sent");
         throw std::runtime_error("afterwards");
     });
     stage.server->get("/pull", [&raise](Request req, Response res) {
-        return res.sendPulled(200, nullptr, [&raise, req](std::span<char>) { return raise(req).code(); });
+        return res.sendPulled(200, nullptr,
+                              [&raise, req](std::span<char>) { return raise(req).code(); });
     });
     stage.server->onFinished(
         [](Request, Response, const uvhttp::Outcome &) { throw std::runtime_error("finished"); });
@@ -317,11 +332,12 @@ static void test_an_exception_becomes_an_answer(void **)
         int status;
         const char *said;
     } const kinds[] = {
-        {"luck",   500, "exception: no luck"             },
+        {"luck", 500, "exception: no luck"},
         {"number", 500, "exception: not a std::exception"},
-        {"memory", 503, "UVHTTP_ENOMEM"                  },
+        {"memory", 503, "UVHTTP_ENOMEM"},
     };
-    for (const char *where : {"/handler", "/blocking", "/middleware/", "/send", "/work", "/done", "/body"}) {
+    for (const char *where :
+         {"/handler", "/blocking", "/middleware/", "/send", "/work", "/done", "/body"}) {
         const bool post = where == "/body"s;
         for (const auto &kind : kinds) {
             stage.errors.clear();
@@ -336,7 +352,8 @@ static void test_an_exception_becomes_an_answer(void **)
     stage.errors.clear();
     assert_answer(stage.ask("/after"), 200, "was sent");
     stage.until([&] {
-        return holds(stage.errors, "exception: afterwards") && holds(stage.errors, "exception: finished");
+        return holds(stage.errors, "exception: afterwards") &&
+               holds(stage.errors, "exception: finished");
     });
     /* The response has begun: its client is told by the connection's end. */
     stage.send("GET /pull HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -352,7 +369,8 @@ static void test_texts_are_what_they_are(void **)
     const std::string large(5000, 'l');
     stage.server->get("/", [&large](Request req, Response res) -> Result {
         const std::string_view with_nul("a\0b", 3);
-        const std::string_view part = std::string_view("X-Partial").substr(0, 6); /* no NUL behind it */
+        /* no NUL behind it */
+        const std::string_view part = std::string_view("X-Partial").substr(0, 6);
         assert_true(res.setHeader(part, std::string_view("value!").substr(0, 5)) == 0);
         assert_true(res.header("x-part") == "value");
         assert_true(res.header(part) == "value");
@@ -386,8 +404,8 @@ static void test_texts_are_what_they_are(void **)
     const Answer answer = stage.ask("/");
     assert_answer(answer, 200, large);
     for (std::string_view line :
-         {"\r\nX-Part: value\r\n", "\r\nX-Two: 1\r\nX-Two: 2\r\n", "; Path=/", "; Max-Age=5", "; Secure",
-          "; HttpOnly", "; SameSite=Strict", "\r\nContent-Type: text/x\r\n"})
+         {"\r\nX-Part: value\r\n", "\r\nX-Two: 1\r\nX-Two: 2\r\n", "; Path=/", "; Max-Age=5",
+          "; Secure", "; HttpOnly", "; SameSite=Strict", "\r\nContent-Type: text/x\r\n"})
         assert_true(holds(answer.head, line));
     assert_true(holds(answer.head, "X-Large: " + large + "\r\n"));
     assert_true(holds(answer.head, "\r\nSet-Cookie: id=" + large.substr(0, 200) + ";"));
@@ -406,7 +424,8 @@ static void test_a_request_says_everything(void **)
         assert_true(req.target() == "/users/a%2Fb/c/d?x=1&y=a+b&x=%32");
         assert_true(req.path() == "/users/a%2Fb/c/d" && req.rawPath() == "/users/a%2Fb/c/d");
         assert_true(req.queryString() == "x=1&y=a+b&x=%32");
-        assert_true(req.param("id") == "a/b" && req.paramPath("id") == "a%2Fb" && req.param("rest") == "c/d");
+        assert_true(req.param("id") == "a/b" && req.paramPath("id") == "a%2Fb" &&
+                    req.param("rest") == "c/d");
         assert_true(req.query("x") == "1" && req.query("y") == "a b" && !req.query("z"));
         assert_true(req.cookie("k") == "v" && !req.cookie("none"));
         assert_true(req.header("HOST") == "h" && req.field(UVHTTP_FIELD_HOST) == "h");
@@ -423,8 +442,9 @@ static void test_a_request_says_everything(void **)
             ((all += name) += '=') += std::string(value) + ";";
         for (auto [name, value] : req.headers())
             ((all += name) += ':') += std::string(value) + ";";
-        assert_string_equal(all.c_str(), "x=1;y=a b;x=2;f=1 2;f=3;Host:h;Cookie:k=v;"
-                                         "Content-Type:application/x-www-form-urlencoded;Content-Length:11;");
+        assert_string_equal(all.c_str(),
+                            "x=1;y=a b;x=2;f=1 2;f=3;Host:h;Cookie:k=v;"
+                            "Content-Type:application/x-www-form-urlencoded;Content-Length:11;");
         assert_int_equal(req.headers().size(), 4);
         assert_ptr_equal(req.response().native(), res.native());
         assert_ptr_equal(res.request().native(), req.native());
@@ -432,8 +452,9 @@ static void test_a_request_says_everything(void **)
         return res.sendStatus(204);
     });
     stage.listen();
-    stage.send("PUT /users/a%2Fb/c/d?x=1&y=a+b&x=%32 HTTP/1.1\r\nHost: h\r\nCookie: k=v\r\n"
-               "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n\r\nf=1+2&f=%33");
+    stage.send(
+        "PUT /users/a%2Fb/c/d?x=1&y=a+b&x=%32 HTTP/1.1\r\nHost: h\r\nCookie: k=v\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n\r\nf=1+2&f=%33");
     stage.until([&] { return seen; });
     assert_true(stage.errors.empty());
 }
@@ -445,7 +466,8 @@ static void test_multipart(void **)
         std::string all;
         uvhttp::Multipart form = req.multipart();
         for (const uvhttp::Part &part : form) {
-            ((all += part.name) += '|') += part.filename.data() == nullptr ? "-" : std::string(part.filename);
+            ((all += part.name) += '|') +=
+                part.filename.data() == nullptr ? "-" : std::string(part.filename);
             (((all += '|') += part.type) += '|') += part.data;
             all += ";";
         }
@@ -565,10 +587,12 @@ static void test_deferred_work(void **)
         return res.deferHeavy(
             [server = uvhttp_request_server(res.request().native())] {
                 uvhttp_stats_t stats;
-                return uvhttp_server_read_stats(server, &stats) == 0 && stats.heavy_jobs.running == 1 &&
-                       stats.quick_jobs.running == 0;
+                return uvhttp_server_read_stats(server, &stats) == 0 &&
+                       stats.heavy_jobs.running == 1 && stats.quick_jobs.running == 0;
             },
-            [](Response later, bool heavy) { return later.sendText(200, heavy ? "heavy" : "quick"); });
+            [](Response later, bool heavy) {
+                return later.sendText(200, heavy ? "heavy" : "quick");
+            });
     });
     stage.listen();
     assert_answer(stage.ask("/heavy"), 200, "heavy");
@@ -589,17 +613,18 @@ static void test_blocking_handlers(void **)
         std::atomic<int> &count_;
     };
     Stage stage;
-    stage.server->get("/",
-                      [loop = std::this_thread::get_id(), &alive](Request req, Response res) -> Result {
-                          if (std::this_thread::get_id() == loop || !req.isBlocking() ||
-                              req.attach<Counted>(alive) == nullptr)
-                              return UVHTTP_EINVAL;
-                          const std::string_view name("X-Name+", 6); /* copied */
-                          if (Result error = res.setHeader(name, "blocks"))
-                              return error;
-                          return res.sendOwned(200, "text/plain", std::string(10000, 'b'));
-                      },
-                      {.blocking = true});
+    stage.server->get(
+        "/",
+        [loop = std::this_thread::get_id(), &alive](Request req, Response res) -> Result {
+            if (std::this_thread::get_id() == loop || !req.isBlocking() ||
+                req.attach<Counted>(alive) == nullptr)
+                return UVHTTP_EINVAL;
+            const std::string_view name("X-Name+", 6); /* copied */
+            if (Result error = res.setHeader(name, "blocks"))
+                return error;
+            return res.sendOwned(200, "text/plain", std::string(10000, 'b'));
+        },
+        {.blocking = true});
     stage.listen();
     const Answer answer = stage.ask("/");
     assert_answer(answer, 200, std::string(10000, 'b'));
@@ -677,7 +702,8 @@ static void test_bodies_trailers_and_events(void **)
     stage.server->get("/events", [](Response res) {
         Result error = res.beginEvents();
         if (!error)
-            error = res.sendEvent({.id = "1", .event = "e", .data = "a\nb", .comment = "c", .retry = 5});
+            error = res.sendEvent(
+                {.id = "1", .event = "e", .data = "a\nb", .comment = "c", .retry = 5});
         if (!error)
             error = res.sendEvent({.comment = ""});
         return error ? error : res.end();
@@ -691,7 +717,8 @@ static void test_bodies_trailers_and_events(void **)
     stage.ask("/trailer");
     assert_true(holds(stage.client.data, "\r\n0\r\nX-End: yes\r\n\r\n"));
     const Answer events = stage.ask("/events");
-    for (std::string_view line : {"id: 1\n", "event: e\n", "data: a\n", "data: b\n", ": c\n", "retry: 5\n"})
+    for (std::string_view line :
+         {"id: 1\n", "event: e\n", "data: a\n", "data: b\n", ": c\n", "retry: 5\n"})
         assert_true(holds(events.body, line));
 }
 
@@ -743,7 +770,8 @@ struct Reverse {
     void data(Stream stream, std::span<char> bytes)
     {
         std::reverse(bytes.begin(), bytes.end());
-        assert_true(stream.setTimer(std::chrono::milliseconds(1)) == UVHTTP_EINVAL); /* it has none */
+        /* it has none */
+        assert_true(stream.setTimer(std::chrono::milliseconds(1)) == UVHTTP_EINVAL);
         if (bytes.empty())
             stream.end();
         else
@@ -751,7 +779,8 @@ struct Reverse {
     }
 };
 
-static const char upgrade[] = " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
+static const char upgrade[] =
+    " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
 
 static void test_streams(void **)
 {
@@ -761,16 +790,16 @@ static void test_streams(void **)
     auto echo = [&](Response res) { return res.upgrade("echo", Echo{Guest(alive), &trace}); };
     stage.server->get("/echo", echo, {.upgrade = "echo"});
     stage.server->get("/function", [&alive](Response res) {
-        return res.upgrade("echo",
-                           [guest = Guest(alive), count = 0](Stream stream, std::string_view bytes) mutable {
-                               if (bytes.empty())
-                                   stream.close();
-                               else
-                                   assert_true(stream.write(std::to_string(++count)) == 0);
-                           });
+        return res.upgrade("echo", [guest = Guest(alive),
+                                    count = 0](Stream stream, std::string_view bytes) mutable {
+            if (bytes.empty())
+                stream.close();
+            else
+                assert_true(stream.write(std::to_string(++count)) == 0);
+        });
     });
-    stage.server->get("/reverse",
-                      [&alive](Response res) { return res.upgrade("echo", Reverse{Guest(alive)}); });
+    stage.server->get(
+        "/reverse", [&alive](Response res) { return res.upgrade("echo", Reverse{Guest(alive)}); });
     stage.server->get("/upper", [&alive](Response res) {
         return res.upgrade("echo", [guest = Guest(alive)](Stream stream, std::span<char> bytes) {
             if (bytes.empty())
@@ -787,7 +816,9 @@ static void test_streams(void **)
         stage.connect();
         stage.send("GET "s + path + upgrade);
         const std::string end = "\r\n\r\n"s.append(first);
-        stage.until([&] { return holds(stage.received(), "101 Switching") && holds(stage.received(), end); });
+        stage.until([&] {
+            return holds(stage.received(), "101 Switching") && holds(stage.received(), end);
+        });
         assert_int_equal(alive, 1);
         seen = stage.received().size();
     };
@@ -831,7 +862,8 @@ static void test_streams(void **)
     over("");
 
     stage.connect();
-    assert_int_equal(stage.ask("/refused").status, 500); /* the client does not offer it: UVHTTP_EINVAL */
+    /* the client does not offer it: UVHTTP_EINVAL */
+    assert_int_equal(stage.ask("/refused").status, 500);
     assert_int_equal(stage.ask("/echo").status, 426);
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
@@ -850,7 +882,9 @@ static void test_the_first_failure_stays(void **)
     {
         Server server;
         assert_false(bool(server.error()));
-        server.get("/a", plain_function).get("/:a/:a", plain_function).get("no slash", plain_function);
+        server.get("/a", plain_function)
+            .get("/:a/:a", plain_function)
+            .get("no slash", plain_function);
         server.listen("nowhere", 1);
         assert_true(server.error() == UVHTTP_EROUTE);
         assert_string_equal(server.where(), "GET /:a/:a");
@@ -933,7 +967,9 @@ static void test_a_server_without_memory(void **)
         .onStopped([] {})
         .stopOnSignals();
     uvhttp::Router group = server.group("/x");
-    group.use([](Response) { return uvhttp::next; }).get("/", plain_function).slash(UVHTTP_SLASH_IGNORE);
+    group.use([](Response) { return uvhttp::next; })
+        .get("/", plain_function)
+        .slash(UVHTTP_SLASH_IGNORE);
     server.host("h").eachRoute([](const uvhttp_route_info_t &) { fail(); });
     assert_true(server.error() == UVHTTP_ENOMEM && server.run() == UVHTTP_ENOMEM);
     assert_string_equal(server.where(), "server");
@@ -1059,8 +1095,9 @@ static void test_modules(void **)
 {
     const std::string key(32, 'k');
     uvhttp::CookieSigner signer({key});
-    uvhttp::RateLimit limit({.requests = 2, .seconds = 60, .name = "n"},
-                            [](Request req) { return req.header("Key").value_or(std::string_view()); });
+    uvhttp::RateLimit limit({.requests = 2, .seconds = 60, .name = "n"}, [](Request req) {
+        return req.header("Key").value_or(std::string_view());
+    });
     uvhttp::SizeLimit size({.maxRequestBody = 3});
     uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site"});
     uvhttp::Prepared prepared;
@@ -1074,7 +1111,8 @@ static void test_modules(void **)
     stage.server->group("/site").get("/*", files);
     stage.server->use(uvhttp::bodyEtags());
     stage.server->get("/set", [&](Response res) {
-        if (Result error = res.setSignedCookie(signer, {.name = "user", .value = "ada", .path = "/"}))
+        if (Result error =
+                res.setSignedCookie(signer, {.name = "user", .value = "ada", .path = "/"}))
             return res.sendText(500, error.name());
         res.usePrepared(prepared);
         return res.sendText(200, "set");
@@ -1088,8 +1126,8 @@ static void test_modules(void **)
     if (UVHTTP_TESTS_HTTPS) {
         assert_true(holds(set.head, "\r\nX-Prepared: yes\r\n") && holds(set.head, "\r\nETag: "));
         const std::string cookie = set.head.substr(set.head.find("user="));
-        assert_answer(stage.ask("/get", "Cookie: " + cookie.substr(0, cookie.find(';')) + "\r\n"), 200,
-                      "ada");
+        assert_answer(stage.ask("/get", "Cookie: " + cookie.substr(0, cookie.find(';')) + "\r\n"),
+                      200, "ada");
         assert_answer(stage.ask("/get", "Cookie: user=x\r\n"), 401, "UVHTTP_ESIGNATURE");
     } else {
         assert_true(signer.error() == UVHTTP_ENOTSUP);
@@ -1113,13 +1151,15 @@ static void test_cors_and_fields_for_browsers(void **)
 {
     int alive = 0;
     {
-        const uvhttp::Cors cors({.origins = "https://a.example", .credentials = true, .methods = "GET, PUT"},
-                                [guest = Guest(alive)](Request req, std::string_view origin) {
-                                    if (origin == "https://throws.example")
-                                        throw std::runtime_error("no");
-                                    return req.path() == "/" && origin == "https://b.example";
-                                });
-        const uvhttp::SecurityHeaders careful({.frameOptions = "", .referrerPolicy = "no-referrer"});
+        const uvhttp::Cors cors(
+            {.origins = "https://a.example", .credentials = true, .methods = "GET, PUT"},
+            [guest = Guest(alive)](Request req, std::string_view origin) {
+                if (origin == "https://throws.example")
+                    throw std::runtime_error("no");
+                return req.path() == "/" && origin == "https://b.example";
+            });
+        const uvhttp::SecurityHeaders careful(
+            {.frameOptions = "", .referrerPolicy = "no-referrer"});
         const uvhttp::RequestIds ids({.header = "X-Id", .trusted = true});
         Stage stage;
         std::string seen;
@@ -1134,9 +1174,11 @@ static void test_cors_and_fields_for_browsers(void **)
         assert_true(holds(known.head, "\r\nReferrer-Policy: no-referrer\r\n"));
         assert_true(holds(known.head, "\r\nX-Content-Type-Options: nosniff\r\n"));
         assert_false(holds(known.head, "X-Frame-Options"));
-        assert_true(holds(stage.ask("/", "Origin: https://b.example\r\n").head, "Allow-Origin: https://b."));
+        assert_true(holds(stage.ask("/", "Origin: https://b.example\r\n").head,
+                          "Allow-Origin: https://b."));
         assert_false(holds(stage.ask("/", "Origin: https://c.example\r\n").head, "Allow-Origin"));
-        assert_false(holds(stage.ask("/", "Origin: https://throws.example\r\n").head, "Allow-Origin"));
+        assert_false(
+            holds(stage.ask("/", "Origin: https://throws.example\r\n").head, "Allow-Origin"));
         assert_true(holds(stage.errors, "exception: no"));
         assert_int_equal(alive, 1);
     }
@@ -1145,23 +1187,21 @@ static void test_cors_and_fields_for_browsers(void **)
 
 static void test_who_may_come_in(void **)
 {
-    static constexpr uvhttp_auth_user_t users[] = {
-        {"ada", "engine"}
-    };
+    static constexpr uvhttp_auth_user_t users[] = {{"ada", "engine"}};
     static constexpr uvhttp_hashed_user_t hashed[] = {
-        {"ada", "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"}
-    };
+        {"ada", "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"}};
     int alive = 0;
     {
         const uvhttp::Auth table({.realm = "r", .users = users});
         const uvhttp::Auth both(
             {.scope = "s"},
-            uvhttp::Basic{[guest = Guest(alive)](Response res, std::string_view user, std::string_view word) {
-                if (user == "throws")
-                    throw std::bad_alloc();
-                assert_non_null(res.native());
-                return user == "ada" && word == "engine";
-            }},
+            uvhttp::Basic{
+                [guest = Guest(alive)](Response res, std::string_view user, std::string_view word) {
+                    if (user == "throws")
+                        throw std::bad_alloc();
+                    assert_non_null(res.native());
+                    return user == "ada" && word == "engine";
+                }},
             uvhttp::Bearer{[guest = Guest(alive)](Response res, std::string_view token) -> Result {
                 if (token == "later") {
                     Result error =
@@ -1174,26 +1214,25 @@ static void test_who_may_come_in(void **)
                 }
                 return token == "known" ? UVHTTP_AUTH_FORBID : UVHTTP_AUTH_REFUSE;
             }});
-        const uvhttp::Auth bearer({}, uvhttp::Bearer{[](std::string_view token) { return token == "t"; }});
+        const uvhttp::Auth bearer(
+            {}, uvhttp::Bearer{[](std::string_view token) { return token == "t"; }});
         const uvhttp::Passwords passwords({.users = hashed});
         const bool hashes = !passwords.error();
-        const uvhttp::AddressRules none({
-            {"10.0.0.0/8", true}
-        });
-        const uvhttp::AddressRules local(
-            {
-                {"10.1.0.0/16", false},
-                {"127.0.0.0/8", true }
-        },
-            true);
-        assert_true(none.allows("10.2.3.4") && !none.allows("127.0.0.1") && !local.allows("10.1.0.1"));
-        assert_true(local.allows("192.0.2.1") && !local.allows(std::string_view("127.0.0.1\0", 10)));
+        const uvhttp::AddressRules none({{"10.0.0.0/8", true}});
+        const uvhttp::AddressRules local({{"10.1.0.0/16", false}, {"127.0.0.0/8", true}}, true);
+        assert_true(none.allows("10.2.3.4") && !none.allows("127.0.0.1") &&
+                    !local.allows("10.1.0.1"));
+        assert_true(local.allows("192.0.2.1") &&
+                    !local.allows(std::string_view("127.0.0.1\0", 10)));
         const uvhttp::Auth hashed_only({}, passwords);
         const uvhttp::Auth with_tokens(
-            {}, passwords, uvhttp::Bearer{[guest = Guest(alive)](std::string_view) { return true; }});
+            {}, passwords,
+            uvhttp::Bearer{[guest = Guest(alive)](std::string_view) { return true; }});
         assert_true(hashed_only.error() == passwords.error());
         Stage stage;
-        auto who = [](Request req, Response res) { return res.sendText(200, req.user().value_or("-")); };
+        auto who = [](Request req, Response res) {
+            return res.sendText(200, req.user().value_or("-"));
+        };
         stage.server->get("/", who);
         stage.server->group("").use(table).get("/table", who);
         stage.server->group("").use(both).get("/both", who);
@@ -1236,22 +1275,25 @@ static void test_who_may_come_in(void **)
 static void test_compression_and_filters(void **)
 {
     const std::string large(5000, 'l');
-    const uvhttp::Compress compress({.minSize = 100, .codings = UVHTTP_CODING_GZIP, .gzipLevel = 9});
+    const uvhttp::Compress compress(
+        {.minSize = 100, .codings = UVHTTP_CODING_GZIP, .gzipLevel = 9});
     int alive = 0;
     Stage stage;
     stage.server->get("/pieces", [&alive](Response res) {
         Result error = res.onSend([&alive](Response out) {
             assert_true(out.inPieces() && uvhttp_response_in_pieces(out.native()));
             return out.filter([guest = Guest(alive)](Response, uvhttp_filter_event_t event,
-                                                     std::string_view piece, uvhttp::FilterOutput output) {
+                                                     std::string_view piece,
+                                                     uvhttp::FilterOutput output) {
                 return output.append(event == UVHTTP_FILTER_END     ? "!"
                                      : event == UVHTTP_FILTER_FLUSH ? "-"
                                                                     : std::string(2, piece[0]));
             });
         });
-        for (auto step : {+[](Response out) { return out.begin(200, "text/plain"); },
-                          +[](Response out) { return out.write("a"); },
-                          +[](Response out) { return out.flush(); }, +[](Response out) { return out.end(); }})
+        for (auto step :
+             {+[](Response out) { return out.begin(200, "text/plain"); },
+              +[](Response out) { return out.write("a"); },
+              +[](Response out) { return out.flush(); }, +[](Response out) { return out.end(); }})
             error = error ? error : step(res);
         return error;
     });
@@ -1269,21 +1311,19 @@ static void test_compression_and_filters(void **)
     assert_int_equal(stage.ask("/fails").status, 503);
     if (!compress.error()) {
         const Answer answer = stage.ask("/large", "Accept-Encoding: br, gzip\r\n");
-        assert_true(holds(answer.head, "\r\nContent-Encoding: gzip\r\n") && answer.body.size() < 500);
+        assert_true(holds(answer.head, "\r\nContent-Encoding: gzip\r\n") &&
+                    answer.body.size() < 500);
         assert_answer(stage.ask("/large"), 200, large);
     }
 }
 
 static void test_middleware_that_could_not_be_made(void **)
 {
-    static constexpr uvhttp_auth_user_t colon[] = {
-        {"a:b", "x"}
-    };
+    static constexpr uvhttp_auth_user_t colon[] = {{"a:b", "x"}};
     const uvhttp::Cors cors({.origins = "https://a.example/"});
-    const uvhttp::Auth nothing({}), user({.users = colon}), text({.realm = std::string_view("a\0b", 3)});
-    const uvhttp::AddressRules rules({
-        {"10.1.2.3/8", true}
-    });
+    const uvhttp::Auth nothing({}), user({.users = colon}),
+        text({.realm = std::string_view("a\0b", 3)});
+    const uvhttp::AddressRules rules({{"10.1.2.3/8", true}});
     const uvhttp::SecurityHeaders headers({.frameOptions = "a\nb"});
     const uvhttp::RequestIds ids({.maxLength = 1000});
     const uvhttp::Compress compress({.gzipLevel = 10});
@@ -1297,8 +1337,8 @@ static void test_middleware_that_could_not_be_made(void **)
         assert_true(server.error() == middleware.error());
         assert_true(holds(server.where(), said));
         Stage stage;
-        stage.server->get("/",
-                          [&middleware](Request req, Response res) { return middleware.handle(req, res); });
+        stage.server->get(
+            "/", [&middleware](Request req, Response res) { return middleware.handle(req, res); });
         stage.listen();
         assert_int_equal(stage.ask("/").status, 500);
     };
@@ -1314,9 +1354,11 @@ static void test_middleware_that_could_not_be_made(void **)
 
     int alive = 0;
     memory_left = 0;
-    const uvhttp::Cors without({.origins = "*"}, [guest = Guest(alive)](std::string_view) { return true; });
+    const uvhttp::Cors without({.origins = "*"},
+                               [guest = Guest(alive)](std::string_view) { return true; });
     memory_left = 0; /* it is -1 behind the one that has failed */
-    const uvhttp::Auth basic({}, uvhttp::Basic{[](std::string_view, std::string_view) { return true; }});
+    const uvhttp::Auth basic(
+        {}, uvhttp::Basic{[](std::string_view, std::string_view) { return true; }});
     memory_left = -1;
     assert_true(without.error() == UVHTTP_ENOMEM && basic.error() == UVHTTP_ENOMEM);
     assert_int_equal(alive, 0);
@@ -1353,46 +1395,51 @@ static void test_uploads_and_forms(void **)
     const Folder folder;
     int alive = 0;
     Stage stage;
-    stage.server->put("/plain/:name",
-                      [&folder](Request req) { return req.uploadToFile(folder.text(), req.param("name")); },
-                      {.stream = true});
     stage.server->put(
-        "/told/:name",
+        "/plain/:name",
+        [&folder](Request req) { return req.uploadToFile(folder.text(), req.param("name")); },
+        {.stream = true});
+    stage.server->put("/told/:name",
+                      [&](Request req) {
+                          return req.uploadToFile(
+                              folder.text(), req.param("name"),
+                              {.maxSize = 5, .mode = 0600, .keepExisting = true},
+                              [guest = Guest(alive)](Response res, const uvhttp::Upload &upload) {
+                                  if (upload.size == 1)
+                                      throw std::runtime_error("too small");
+                                  return res.sendText(
+                                      201, std::string(upload.path.substr(upload.path.rfind('/'))) +
+                                               " " + std::to_string(upload.size) +
+                                               (upload.created ? "" : "!"));
+                              });
+                      },
+                      {.stream = true});
+    stage.server->put("/nul",
+                      [&folder](Request req) {
+                          return req.uploadToFile(folder.text(), std::string_view("a\0b", 3));
+                      },
+                      {.stream = true});
+    stage.server->post(
+        "/form",
         [&](Request req) {
-            return req.uploadToFile(
-                folder.text(), req.param("name"), {.maxSize = 5, .mode = 0600, .keepExisting = true},
-                [guest = Guest(alive)](Response res, const uvhttp::Upload &upload) {
-                    if (upload.size == 1)
-                        throw std::runtime_error("too small");
-                    return res.sendText(201, std::string(upload.path.substr(upload.path.rfind('/'))) + " " +
-                                                 std::to_string(upload.size) + (upload.created ? "" : "!"));
+            return req.readForm(
+                {.folder = folder.text(), .memoryPartSize = 10, .maxParts = 3},
+                [&, guest = Guest(alive)](Response res, const uvhttp::FormData &form) {
+                    std::string all = std::to_string(form.size());
+                    for (uvhttp::FormPart part : form) {
+                        all.append(";").append(part.name()).append("|");
+                        all.append(part.filename().value_or("-")).append("|");
+                        all.append(part.rawFilename().value_or("-")).append("|");
+                        all.append(part.type().value_or("-")).append("|");
+                        all.append(part.data().value_or("file"));
+                        all.append(part.path() ? "" : "|").append(std::to_string(part.size()));
+                    }
+                    assert_false(form.part("none").has_value());
+                    Result error = form.part("f")->keep(folder / "kept");
+                    return error ? error : res.sendText(200, all);
                 });
         },
         {.stream = true});
-    stage.server->put(
-        "/nul",
-        [&folder](Request req) { return req.uploadToFile(folder.text(), std::string_view("a\0b", 3)); },
-        {.stream = true});
-    stage.server->post("/form",
-                       [&](Request req) {
-                           return req.readForm(
-                               {.folder = folder.text(), .memoryPartSize = 10, .maxParts = 3},
-                               [&, guest = Guest(alive)](Response res, const uvhttp::FormData &form) {
-                                   std::string all = std::to_string(form.size());
-                                   for (uvhttp::FormPart part : form) {
-                                       all.append(";").append(part.name()).append("|");
-                                       all.append(part.filename().value_or("-")).append("|");
-                                       all.append(part.rawFilename().value_or("-")).append("|");
-                                       all.append(part.type().value_or("-")).append("|");
-                                       all.append(part.data().value_or("file"));
-                                       all.append(part.path() ? "" : "|").append(std::to_string(part.size()));
-                                   }
-                                   assert_false(form.part("none").has_value());
-                                   Result error = form.part("f")->keep(folder / "kept");
-                                   return error ? error : res.sendText(200, all);
-                               });
-                       },
-                       {.stream = true});
     stage.listen();
     assert_int_equal(stage.ask("/plain/a", "", "one", "PUT").status, 201);
     assert_int_equal(stage.ask("/plain/a", "", "two", "PUT").status, 204);
@@ -1410,9 +1457,10 @@ static void test_uploads_and_forms(void **)
     stage.connect();
     const std::string head = "--b\r\nContent-Disposition: form-data; name=";
     assert_answer(
-        stage.ask("/form", "Content-Type: multipart/form-data; boundary=b\r\n",
-                  head + "t\r\n\r\ntext\r\n" + head +
-                      "f; filename=\"../x\"\r\nContent-Type: a/b\r\n\r\nlonger than ten\r\n--b--\r\n"),
+        stage.ask(
+            "/form", "Content-Type: multipart/form-data; boundary=b\r\n",
+            head + "t\r\n\r\ntext\r\n" + head +
+                "f; filename=\"../x\"\r\nContent-Type: a/b\r\n\r\nlonger than ten\r\n--b--\r\n"),
         200, "2;t|-|-|-|text|4;f|x|../x|a/b|file15");
     assert_string_equal(folder.read("kept").c_str(), "longer than ten");
     stage.connect();
@@ -1439,14 +1487,15 @@ static void test_bodies_made_of_parts(void **)
     stage.server->get("/", [&](Response res) {
         auto content = std::make_unique<Content>(folder / "file", alive);
         const int descriptor = fileno(content->file);
-        const uvhttp::BodyPart parts[] = {uvhttp::memoryPart(content->text),
-                                          uvhttp::filePart(descriptor, 2, 3),
-                                          uvhttp::filePart(descriptor, 9, 1), uvhttp::memoryPart("end")};
+        const uvhttp::BodyPart parts[] = {
+            uvhttp::memoryPart(content->text), uvhttp::filePart(descriptor, 2, 3),
+            uvhttp::filePart(descriptor, 9, 1), uvhttp::memoryPart("end")};
         return res.sendParts(200, "text/plain", parts, std::move(content));
     });
     stage.server->get("/static", [](Response res) {
         static constexpr std::string_view words[] = {"a", "b"};
-        const uvhttp::BodyPart parts[] = {uvhttp::memoryPart(words[0]), uvhttp::memoryPart(words[1])};
+        const uvhttp::BodyPart parts[] = {uvhttp::memoryPart(words[0]),
+                                          uvhttp::memoryPart(words[1])};
         assert_true(res.sendParts(200, std::string_view("a\0b", 3), parts) == UVHTTP_EINVAL);
         return res.sendParts(200, nullptr, parts);
     });
@@ -1464,9 +1513,7 @@ static void test_folders(void **)
     folder.write("pre.txt", "plain");
     folder.write("pre.txt.gz", "coded");
     static constexpr const char *types[] = {"weird=text/weird"};
-    static constexpr uvhttp::FileRule rules[] = {
-        {"*.weird", "X-Rule", "yes"}
-    };
+    static constexpr uvhttp::FileRule rules[] = {{"*.weird", "X-Rule", "yes"}};
     const std::string root = folder.text();
     uvhttp::FileOptions options = {.root = root,
                                    .precompressed = true,
@@ -1489,7 +1536,8 @@ static void test_folders(void **)
                               }) == 0);
     assert_string_equal(loaded.c_str(), "a.weird1");
     assert_int_equal(found.loaded, 1);
-    assert_true(mounted.prewarm({}) == 0 && mounted.prewarm({.folder = "/none"}, &found) == UV_ENOENT);
+    assert_true(mounted.prewarm({}) == 0 &&
+                mounted.prewarm({.folder = "/none"}, &found) == UV_ENOENT);
     Stage stage;
     uvhttp::Router group = stage.server->group("/group");
     group.get("/*", files).put("/*", files.uploads(), {.stream = true});
@@ -1548,7 +1596,8 @@ static void test_event_hub(void **)
     out_of_memory = true;
     const uvhttp::EventHub without(&counted);
     out_of_memory = false;
-    assert_true(without.error() == UVHTTP_ENOMEM && without.publish({.data = "x"}) == UVHTTP_ENOMEM);
+    assert_true(without.error() == UVHTTP_ENOMEM &&
+                without.publish({.data = "x"}) == UVHTTP_ENOMEM);
     without.end();
     assert_int_equal(without.count(), 0);
 }
@@ -1575,7 +1624,9 @@ static void test_answers_from_threads(void **)
         assert_false(req.isBlocking());
         std::unique_ptr<Job> job(new Job{res.later(), req.worker(), Guest(alive)});
         thread = std::thread(
-            [&server](std::unique_ptr<Job> own) { assert_true(server.postTo(own->worker, own) == 0); },
+            [&server](std::unique_ptr<Job> own) {
+                assert_true(server.postTo(own->worker, own) == 0);
+            },
             std::move(job));
         req.countCache(true);
     });
@@ -1634,12 +1685,14 @@ static void test_sockets_proxies_and_connections(void **)
         if (count == nullptr)
             return Result(UVHTTP_ENOMEM);
         assert_null(req.attachedToConnection<int>());
-        return res.sendText(200, std::to_string(req.connectionId()) + "." + std::to_string(++count->count));
+        return res.sendText(200, std::to_string(req.connectionId()) + "." +
+                                     std::to_string(++count->count));
     });
     stage.server->get("/blocking",
                       [](Request req, Response res) {
                           return res.sendText(
-                              200, req.attachToConnection<std::string>("x") == nullptr ? "none" : "some");
+                              200, req.attachToConnection<std::string>("x") == nullptr ? "none"
+                                                                                       : "some");
                       },
                       {.blocking = true});
     assert_int_equal(stage.server->listenInherited(), 0);
@@ -1673,9 +1726,7 @@ static void test_sockets_proxies_and_connections(void **)
 /* Whatever allocation fails: there is an answer or an end, and what was given is destroyed. */
 static void test_tls(void **)
 {
-    const uvhttp::TlsCertificate pairs[] = {
-        {.certificate = TLS_CERTIFICATE, .key = TLS_KEY}
-    };
+    const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
     uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
     Stage stage;
     stage.server->get("/", [](Request req, Response res) {
@@ -1684,9 +1735,9 @@ static void test_tls(void **)
     stage.server->get("/early", [](Request req, Response res) {
         return req.isEarly() ? res.sendStatus(500) : res.sendTooEarly();
     });
-    stage.server->group("/private").use(uvhttp::requireClientCertificate()).get("/", [](Response res) {
-        return res.sendText(200, "x");
-    });
+    stage.server->group("/private")
+        .use(uvhttp::requireClientCertificate())
+        .get("/", [](Response res) { return res.sendText(200, "x"); });
     stage.listen();
     assert_answer(stage.ask("/"), 200, "plain");
     assert_int_equal(stage.ask("/private/").status, 403);
@@ -1706,7 +1757,8 @@ static void test_tls(void **)
                 UVHTTP_ECONFIG);
     assert_true(holds(message, "ciphers is \"none\""));
     assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
-    assert_true(!tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));
+    assert_true(
+        !tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));
     assert_true(tls.replace({.certificates = pairs, .earlyData = 1048577}) == UVHTTP_ECONFIG);
     assert_true(tls.replace({.certificates = pairs, .maxUsedTickets = 16777217}) == UVHTTP_ECONFIG);
     assert_true(tls.replace({.certificates = pairs, .noTickets = true, .oneTimeTickets = true}) ==
@@ -1717,7 +1769,8 @@ static void test_tls(void **)
     assert_true(other.error() == UVHTTP_ECONFIG && holds(other.where(), "certificates is empty"));
     third.listenFdTls(-1, tls);
     assert_true(bool(third.error()));
-    assert_true(bool(uvhttp::Tls({.certificates = pairs, .groups = std::string_view("a\0b", 3)}).error()));
+    assert_true(
+        bool(uvhttp::Tls({.certificates = pairs, .groups = std::string_view("a\0b", 3)}).error()));
 }
 
 static void test_every_allocation_of_an_exchange_fails(void **)
@@ -1731,8 +1784,8 @@ static void test_every_allocation_of_an_exchange_fails(void **)
             stage.server->use([&alive](Request req, Response res) {
                 if (req.attach<Guest>(alive) == nullptr)
                     return Result(UVHTTP_ENOMEM);
-                Result error =
-                    res.onSend([guest = Guest(alive)](Response out) { return out.setHeader("X", "y"); });
+                Result error = res.onSend(
+                    [guest = Guest(alive)](Response out) { return out.setHeader("X", "y"); });
                 return error ? error : uvhttp::next;
             });
             stage.server->get("/later", [&alive](Response res) {
@@ -1744,24 +1797,25 @@ static void test_every_allocation_of_an_exchange_fails(void **)
                     [guest = Guest(alive)] { return 7; },
                     [guest = Guest(alive)](Response out, int) { return out.sendText(200, "x"); });
             });
-            stage.server->post("/up",
-                               [&alive](Request req) {
-                                   return req.onBody(
-                                       [guest = Guest(alive)](Response res, std::string_view piece) {
-                                           return piece.empty() ? res.sendText(200, "x") : Result();
-                                       });
-                               },
-                               {.stream = true});
+            stage.server->post(
+                "/up",
+                [&alive](Request req) {
+                    return req.onBody([guest = Guest(alive)](Response res, std::string_view piece) {
+                        return piece.empty() ? res.sendText(200, "x") : Result();
+                    });
+                },
+                {.stream = true});
             stage.server->get("/pull", [&alive](Response res) {
-                return res.sendPulled(200, nullptr,
-                                      [guest = Guest(alive), left = 1](std::span<char> room) mutable {
-                                          room[0] = 'x';
-                                          return static_cast<std::ptrdiff_t>(left-- > 0);
-                                      });
+                return res.sendPulled(
+                    200, nullptr, [guest = Guest(alive), left = 1](std::span<char> room) mutable {
+                        room[0] = 'x';
+                        return static_cast<std::ptrdiff_t>(left-- > 0);
+                    });
             });
             stage.server->get("/stream", [&alive](Response res) {
-                return res.upgrade("echo",
-                                   [guest = Guest(alive)](Stream stream, std::string_view) { stream.end(); });
+                return res.upgrade("echo", [guest = Guest(alive)](Stream stream, std::string_view) {
+                    stream.end();
+                });
             });
             stage.server->get("/parts", [&alive](Response res) {
                 const uvhttp::BodyPart parts[] = {uvhttp::memoryPart("a"), uvhttp::memoryPart("b")};
@@ -1771,8 +1825,9 @@ static void test_every_allocation_of_an_exchange_fails(void **)
                 return req.attachToConnection<Guest>(alive) == nullptr ? Result(UVHTTP_ENOMEM)
                                                                        : res.sendText(200, "x");
             });
-            stage.server->get(
-                "/owned", [](Response res) { return res.sendOwned(200, nullptr, std::string(9000, 'x')); });
+            stage.server->get("/owned", [](Response res) {
+                return res.sendOwned(200, nullptr, std::string(9000, 'x'));
+            });
             stage.listen();
             const bool streams = target == "/stream"s, posts = target == "/up"s;
             stage.send((posts ? "POST "s : "GET "s)
@@ -1801,7 +1856,9 @@ int main()
     uv_replace_allocator(
         [](std::size_t size) { return count_allocation(std::malloc(size)); },
         [](void *memory, std::size_t size) { return count_allocation(std::realloc(memory, size)); },
-        [](std::size_t count, std::size_t size) { return count_allocation(std::calloc(count, size)); },
+        [](std::size_t count, std::size_t size) {
+            return count_allocation(std::calloc(count, size));
+        },
         std::free);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_handlers_of_every_form),

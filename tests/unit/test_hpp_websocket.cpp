@@ -1,5 +1,6 @@
-/* WebSocket and topics of uvhttp.hpp: every kind of handler is called, what is made for a connection is destroyed exactly once and never under its own feet, a message to it allocates nothing,
- * exceptions close, and what cannot be set up says so. */
+/* WebSocket and topics of uvhttp.hpp: every kind of handler is called, what is made for a
+ * connection is destroyed exactly once and never under its own feet, a message to it allocates
+ * nothing, exceptions close, and what cannot be set up says so. */
 #include <array>
 #include <memory>
 #include <optional>
@@ -46,13 +47,15 @@ static std::string frame(unsigned char opcode, std::string_view payload, bool la
 /* Of a server. */
 static std::string reply(unsigned char opcode, std::string_view payload, bool last = true)
 {
-    std::string bytes{static_cast<char>(opcode | (last ? 0x80 : 0)), static_cast<char>(payload.size())};
+    std::string bytes{static_cast<char>(opcode | (last ? 0x80 : 0)),
+                      static_cast<char>(payload.size())};
     return bytes.append(payload);
 }
 
 static std::string code(unsigned number, std::string_view reason = "")
 {
-    return std::string{static_cast<char>(number >> 8), static_cast<char>(number & 255)}.append(reason);
+    return std::string{static_cast<char>(number >> 8), static_cast<char>(number & 255)}.append(
+        reason);
 }
 
 enum : unsigned char { MORE = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
@@ -66,7 +69,8 @@ struct Talk : Stage {
     {
         connect();
         send("GET " + path +
-             " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
+             " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: "
+             "websocket\r\nSec-WebSocket-Version: "
              "13\r\n"
              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: a, b\r\n\r\n");
         until([&] { return holds(received(), "\r\n\r\n") || client.ended; });
@@ -96,18 +100,20 @@ static void test_functions(void **)
     talk.server->webSocket("/kind", [](WebSocket ws, WebSocketKind kind, std::string_view data) {
         assert_int_equal(ws.send(kind, data).code(), 0);
     });
-    talk.server->webSocket("/count",
-                           [guest = Guest(alive), count = 0](WebSocket ws, std::string_view) mutable {
-                               assert_int_equal(ws.sendText(std::to_string(++count)).code(), 0);
-                           });
     talk.server->webSocket(
-        "/data",
-        [](WebSocket ws,
-           std::string_view) { /* what C keeps is there as well */
-                               const auto count =
-                                   reinterpret_cast<std::uintptr_t>(uvhttp_websocket_data(ws.native())) + 1;
-                               uvhttp_websocket_set_data(ws.native(), reinterpret_cast<void *>(count));
-                               assert_int_equal(ws.sendText(std::to_string(count)).code(), 0);
+        "/count", [guest = Guest(alive), count = 0](WebSocket ws, std::string_view) mutable {
+            assert_int_equal(ws.sendText(std::to_string(++count)).code(), 0);
+        });
+    talk.server->webSocket(
+        "/data", [](WebSocket ws,
+                    std::string_view) { /* what C keeps is there as well */
+                                        const auto count = reinterpret_cast<std::uintptr_t>(
+                                                               uvhttp_websocket_data(ws.native())) +
+                                                           1;
+                                        uvhttp_websocket_set_data(ws.native(),
+                                                                  reinterpret_cast<void *>(count));
+                                        assert_int_equal(ws.sendText(std::to_string(count)).code(),
+                                                         0);
         });
     talk.server->group("/in").webSocket("/group", [](WebSocket ws, std::string_view data) {
         assert_int_equal(ws.sendBinary(data).code(), 0);
@@ -238,8 +244,8 @@ static void test_an_object_for_each(void **)
     }
     assert_string_equal(trace.c_str(), "object 1000 optional 1000 unique 1000 ");
     trace.clear();
-    for (auto [query, status] :
-         {std::pair("", " 403 "), std::pair("?answer=1", " 402 "), std::pair("?throw=1", " 503 ")}) {
+    for (auto [query, status] : {std::pair("", " 403 "), std::pair("?answer=1", " 402 "),
+                                 std::pair("?throw=1", " 503 ")}) {
         talk.shake("/optional"s + query);
         assert_true(holds(talk.received(), status));
     }
@@ -374,34 +380,33 @@ static void test_clients(void **)
         },
         {.closeTimeout = 1});
     auto shared = talk.server->webSocketEndpoint(Everything{&trace}, {});
-    talk.server->webSocket("/echo", [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });
+    talk.server->webSocket("/echo",
+                           [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });
     talk.listen();
     const std::string url = "ws://127.0.0.1:" + std::to_string(talk.server->port()) + "/echo";
     WebSocket ws;
     assert_int_equal(callers.connect({.url = url}, Caller{Guest(alive), &trace}, &ws).code(), 0);
     assert_true(ws.native() != nullptr);
     talk.until([&] { return !trace.empty() && alive == 0; });
-    assert_string_equal(trace.c_str(), "hello 3000  "); /* the peer says the code again, and no reason */
+    /* the peer says the code again, and no reason */
+    assert_string_equal(trace.c_str(), "hello 3000  ");
     trace.clear();
     /* It does not begin, and what was given is destroyed. */
 #if UVHTTP_TESTS_HTTPS
     const uvhttp::TlsClient tls({.caFile = "/nothing"});
     const int expected = UVHTTP_ECONFIG;
     assert_true(std::string_view(tls.message()).starts_with("ca_file '/nothing' cannot be opened"));
-    assert_int_equal(uvhttp::TlsClient({
-                                           .ciphers = {"a\0b", 3}
-    })
-                         .error()
-                         .code(),
-                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp::TlsClient({.ciphers = {"a\0b", 3}}).error().code(), UVHTTP_EINVAL);
 #else
     const uvhttp::TlsClient tls;
     const int expected = UVHTTP_ENOTSUP;
-    assert_int_equal(callers.connect({.url = "wss://127.0.0.1/"}, Caller{Guest(alive), &trace}).code(),
-                     UVHTTP_ENOTSUP);
+    assert_int_equal(
+        callers.connect({.url = "wss://127.0.0.1/"}, Caller{Guest(alive), &trace}).code(),
+        UVHTTP_ENOTSUP);
 #endif
     assert_int_equal(
-        callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Guest(alive), &trace}).code(),
+        callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Guest(alive), &trace})
+            .code(),
         expected);
     char words[128] = "";
     assert_int_equal(
@@ -416,7 +421,8 @@ static void test_clients(void **)
 #if UVHTTP_TESTS_HTTPS
     trace.clear();
     {
-        const uvhttp::TlsClient open({.insecure = true}); /* the connection keeps what it needs of it */
+        /* the connection keeps what it needs of it */
+        const uvhttp::TlsClient open({.insecure = true});
         assert_int_equal(shared.connect({.url = "wss" + url.substr(2), .tls = &open}).code(), 0);
     }
     talk.until([&] { return !trace.empty(); });

@@ -1,4 +1,5 @@
-/* The text for Prometheus: every field of the counters at its place, a form that its rules allow, cutting, and escaped labels. */
+/* The text for Prometheus: every field of the counters at its place, a form that its rules allow,
+ * cutting, and escaped labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,8 +69,13 @@ static void every_field_has_its_line(void **state)
                     .p99_us = 900,
                     .p999_us = 1000000,
                     .below = {3, 4, [UVHTTP_LATENCY_BOUNDS - 1] = 112}},
-        .loop_delay =
-            {.count = 114,            .sum_us = 42,    .p50_us = 1, .p90_us = 2, .p99_us = 3, .p999_us = 4, .max_us = 5},
+        .loop_delay = {.count = 114,
+                       .sum_us = 42,
+                       .p50_us = 1,
+                       .p90_us = 2,
+                       .p99_us = 3,
+                       .p999_us = 4,
+                       .max_us = 5},
         .loop_busy_us = 2500000,
         .loop_time_us = 10000000,
     };

@@ -24,8 +24,8 @@ static struct raw_client client;
 static int asked;
 
 /* Of the function itself compilers know that its format must not be NULL. */
-static void (*const log_line)(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format,
-                              ...) = uvhttp_response_log;
+static void (*const log_line)(uvhttp_response_t *response, uvhttp_log_level_t level,
+                              const char *format, ...) = uvhttp_response_log;
 
 static int answer(uvhttp_response_t *res)
 {
@@ -80,7 +80,8 @@ static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     NULL_ROW(uvhttp_request_header_at, value,
              (uvhttp_request_header_at(req, 0, &slice, NULL), slice.length == 4));
     NULL_ROW(uvhttp_request_trailer, name, uvhttp_request_trailer(req, NULL) == NULL);
-    NULL_ROW(uvhttp_request_on_body, body, uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_on_body, body,
+             uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_attach, key,
              uvhttp_request_attach(req, NULL, &asked, NULL) == 0 &&
                  uvhttp_request_attached(req, NULL) == &asked);
@@ -90,23 +91,27 @@ static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
              uvhttp_request_set_connection_data(req, &asked, NULL) == 0);
     NULL_ROW(uvhttp_auth_set_user, name, uvhttp_auth_set_user(req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_signed_cookie, signer,
-             uvhttp_request_signed_cookie(req, NULL, "a", &slice) == UVHTTP_EINVAL && slice.base == NULL);
+             uvhttp_request_signed_cookie(req, NULL, "a", &slice) == UVHTTP_EINVAL &&
+                 slice.base == NULL);
     NULL_ROW(uvhttp_request_signed_cookie, name,
              uvhttp_request_signed_cookie(req, NULL, NULL, &slice) == UVHTTP_ESIGNATURE);
     NULL_ROW(uvhttp_request_signed_cookie, value,
              uvhttp_request_signed_cookie(req, NULL, "b", NULL) == UVHTTP_ESIGNATURE);
     NULL_ROW(uvhttp_passwords_check, passwords,
-             uvhttp_passwords_check(req, res, &(uvhttp_credentials_t){.user = "a", .password = "b"}, NULL) ==
-                 UVHTTP_EINVAL);
+             uvhttp_passwords_check(req, res, &(uvhttp_credentials_t){.user = "a", .password = "b"},
+                                    NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_check, credentials,
              uvhttp_passwords_check(req, res, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_CALL(uvhttp_access_log_finished, outcome, uvhttp_access_log_finished(req, res, NULL, NULL));
+    NULL_CALL(uvhttp_access_log_finished, outcome,
+              uvhttp_access_log_finished(req, res, NULL, NULL));
     NULL_CALL(uvhttp_access_log_finished, log,
               uvhttp_access_log_finished(req, res, &(uvhttp_outcome_t){.status = 200}, NULL));
     NULL_ROW(uvhttp_metrics_handle_request, server,
              uvhttp_metrics_handle_request(req, res, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_event_hub_subscribe, hub, uvhttp_event_hub_subscribe(NULL, res) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_form_data_read, done, uvhttp_form_data_read(req, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_event_hub_subscribe, hub,
+             uvhttp_event_hub_subscribe(NULL, res) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_form_data_read, done,
+             uvhttp_form_data_read(req, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_upload_to_file, folder,
              uvhttp_upload_to_file(req, NULL, "a", NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_body_etag_handle_request, arg,
@@ -134,38 +139,53 @@ static void release(void *arg)
 
 static void refuse_texts(uvhttp_response_t *res)
 {
-    NULL_ROW(uvhttp_response_set_header, name, uvhttp_response_set_header(res, NULL, "a") == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_set_header, value, uvhttp_response_set_header(res, "a", NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_add_header, name, uvhttp_response_add_header(res, NULL, "a") == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_add_header, value, uvhttp_response_add_header(res, "a", NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_set_cookie, cookie, uvhttp_response_set_cookie(res, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_header, name,
+             uvhttp_response_set_header(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_header, value,
+             uvhttp_response_set_header(res, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_header, name,
+             uvhttp_response_add_header(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_header, value,
+             uvhttp_response_add_header(res, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_set_cookie, cookie,
+             uvhttp_response_set_cookie(res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_set_signed_cookie, signer,
-             uvhttp_response_set_signed_cookie(res, NULL, &(uvhttp_cookie_t){.name = "a"}) == UVHTTP_EINVAL);
+             uvhttp_response_set_signed_cookie(res, NULL, &(uvhttp_cookie_t){.name = "a"}) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_set_signed_cookie, cookie,
              uvhttp_response_set_signed_cookie(res, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_add_trailer, name, uvhttp_response_add_trailer(res, NULL, "a") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_add_trailer, name,
+             uvhttp_response_add_trailer(res, NULL, "a") == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_add_trailer, value,
              uvhttp_response_add_trailer(res, "a", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_header, name, uvhttp_response_header(res, NULL) == NULL);
-    NULL_ROW(uvhttp_response_header_slice, name, uvhttp_response_header_slice(res, NULL).base == NULL);
+    NULL_ROW(uvhttp_response_header_slice, name,
+             uvhttp_response_header_slice(res, NULL).base == NULL);
     NULL_ROW(uvhttp_response_header_lists, name, !uvhttp_response_header_lists(res, NULL, "a"));
     NULL_ROW(uvhttp_response_header_lists, token, !uvhttp_response_header_lists(res, "a", NULL));
     NULL_CALL(uvhttp_response_remove_header, name, uvhttp_response_remove_header(res, NULL));
     NULL_CALL(uvhttp_response_log, format, log_line(res, UVHTTP_LOG_ERROR, NULL));
-    NULL_ROW(uvhttp_response_send_text, text, uvhttp_response_send_text(res, 200, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_send_html, html, uvhttp_response_send_html(res, 200, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_send_json, json, uvhttp_response_send_json(res, 200, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_send_file, path, uvhttp_response_send_file(res, 200, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_redirect, location, uvhttp_response_redirect(res, 303, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_text, text,
+             uvhttp_response_send_text(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_html, html,
+             uvhttp_response_send_html(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_json, json,
+             uvhttp_response_send_json(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_file, path,
+             uvhttp_response_send_file(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_redirect, location,
+             uvhttp_response_redirect(res, 303, NULL) == UVHTTP_EINVAL);
 }
 
 static void refuse_bodies(uvhttp_response_t *res)
 {
-    NULL_ROW(uvhttp_response_send, data, uvhttp_response_send(res, 200, NULL, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send, data,
+             uvhttp_response_send(res, 200, NULL, NULL, 1) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_send_static, data,
              uvhttp_response_send_static(res, 200, NULL, NULL, 1) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_send_borrowed, data,
-             uvhttp_response_send_borrowed(res, 200, NULL, NULL, 1, release, NULL) == UVHTTP_EINVAL &&
+             uvhttp_response_send_borrowed(res, 200, NULL, NULL, 1, release, NULL) ==
+                     UVHTTP_EINVAL &&
                  released == 1);
     NULL_ROW(uvhttp_response_send_parts, parts,
              uvhttp_response_send_parts(res, 200, NULL, NULL, 1, release, NULL) == UVHTTP_EINVAL &&
@@ -173,18 +193,24 @@ static void refuse_bodies(uvhttp_response_t *res)
     NULL_ROW(uvhttp_response_send_pulled, pull,
              uvhttp_response_send_pulled(res, 200, NULL, 5, NULL, release, NULL) == UVHTTP_EINVAL &&
                  released == 3);
-    NULL_ROW(uvhttp_response_on_send, send, uvhttp_response_on_send(res, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_replace_body, data, uvhttp_response_replace_body(res, NULL, 1) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_filter, filter, uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_defer, work, uvhttp_response_defer(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_defer, done, uvhttp_response_defer(res, release, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_on_send, send,
+             uvhttp_response_on_send(res, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_replace_body, data,
+             uvhttp_response_replace_body(res, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_filter, filter,
+             uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer, work,
+             uvhttp_response_defer(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer, done,
+             uvhttp_response_defer(res, release, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_defer_heavy, work,
              uvhttp_response_defer_heavy(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_defer_heavy, done,
              uvhttp_response_defer_heavy(res, release, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_response_clean_up, work, uvhttp_response_clean_up(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_abort, abort, uvhttp_response_on_abort(res, NULL, NULL));
-    NULL_CALL(uvhttp_response_on_read_error, failed, uvhttp_response_on_read_error(res, NULL, NULL));
+    NULL_CALL(uvhttp_response_on_read_error, failed,
+              uvhttp_response_on_read_error(res, NULL, NULL));
     NULL_CALL(uvhttp_response_on_drain, drain, uvhttp_response_on_drain(res, NULL, NULL));
     NULL_ROW(uvhttp_response_on_peer_end, ended, uvhttp_response_on_peer_end(res, NULL, NULL) == 0);
     NULL_CALL(uvhttp_response_use_prepared, prepared, uvhttp_response_use_prepared(res, NULL));
@@ -267,7 +293,8 @@ static int send_kept_parts(uvhttp_response_t *res)
     return 0;
 }
 
-static int pull_nothing(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
+static int pull_nothing(uvhttp_response_t *res, char *buffer, size_t size, size_t *length,
+                        void *arg)
 {
     (void)res, (void)buffer, (void)size, (void)arg;
     *length = 0;
@@ -276,17 +303,17 @@ static int pull_nothing(uvhttp_response_t *res, char *buffer, size_t size, size_
 
 static int send_pulled(uvhttp_response_t *res)
 {
-    NULL_ROW(
-        uvhttp_response_send_pulled, content_type,
-        uvhttp_response_send_pulled(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN, pull_nothing, release, NULL) == 0);
+    NULL_ROW(uvhttp_response_send_pulled, content_type,
+             uvhttp_response_send_pulled(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN, pull_nothing,
+                                         release, NULL) == 0);
     return 0;
 }
 
 static int send_kept_pulled(uvhttp_response_t *res)
 {
     NULL_ROW(uvhttp_response_send_pulled, release,
-             uvhttp_response_send_pulled(res, 200, "a/b", UVHTTP_LENGTH_UNKNOWN, pull_nothing, NULL, NULL) ==
-                 0);
+             uvhttp_response_send_pulled(res, 200, "a/b", UVHTTP_LENGTH_UNKNOWN, pull_nothing, NULL,
+                                         NULL) == 0);
     return 0;
 }
 
@@ -303,12 +330,13 @@ static int send_pieces(uvhttp_response_t *res)
 static int send_event(uvhttp_response_t *res)
 {
     assert_int_equal(uvhttp_response_begin_events(res), 0);
-    NULL_ROW(uvhttp_response_send_event, event, uvhttp_response_send_event(res, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_event, event,
+             uvhttp_response_send_event(res, NULL) == UVHTTP_EINVAL);
     return uvhttp_response_end(res);
 }
 
-static int append_nothing(uvhttp_response_t *res, uvhttp_filter_event_t event, const void *data, size_t size,
-                          uvhttp_filter_output_t *output, void *arg)
+static int append_nothing(uvhttp_response_t *res, uvhttp_filter_event_t event, const void *data,
+                          size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     (void)res, (void)event, (void)data, (void)size, (void)arg;
     NULL_ROW(uvhttp_filter_output_append, data,
@@ -320,8 +348,10 @@ static int append_nothing(uvhttp_response_t *res, uvhttp_filter_event_t event, c
 static int set_filter(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
-    NULL_ROW(uvhttp_response_filter, filter, uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_response_filter, release, uvhttp_response_filter(res, append_nothing, NULL, NULL) == 0);
+    NULL_ROW(uvhttp_response_filter, filter,
+             uvhttp_response_filter(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_filter, release,
+             uvhttp_response_filter(res, append_nothing, NULL, NULL) == 0);
     return 0;
 }
 
@@ -370,7 +400,8 @@ static void responses(void **state)
 
 /* ---- bodies that are taken ---- */
 
-static int have_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form, void *arg)
+static int have_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
+                     void *arg)
 {
     (void)req, (void)form, (void)arg;
     return answer(res);
@@ -380,7 +411,8 @@ static int take_form(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     asked++;
-    NULL_ROW(uvhttp_form_data_read, options, uvhttp_form_data_read(req, NULL, have_form, NULL) == 0);
+    NULL_ROW(uvhttp_form_data_read, options,
+             uvhttp_form_data_read(req, NULL, have_form, NULL) == 0);
     return 0;
 }
 
@@ -389,14 +421,16 @@ static void forms(void **state)
     (void)state;
     begin("/", take_form, UVHTTP_ROUTE_STREAM);
     ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\n"
-        "Content-Length: 57\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--",
+        "Content-Length: 57\r\n\r\n--x\r\nContent-Disposition: form-data; "
+        "name=\"a\"\r\n\r\nb\r\n--x--",
         200);
     end();
 }
 
 static char folder[] = "/tmp/uvhttp-null-XXXXXX";
 
-static int have_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload, void *arg)
+static int have_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
+                     void *arg)
 {
     (void)req, (void)upload, (void)arg;
     return answer(res);
@@ -466,39 +500,40 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
              uvhttp_response_upgrade(res, "x", &events, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_offers_upgrade, protocol, !uvhttp_request_offers_upgrade(req, NULL));
     NULL_ROW(uvhttp_stream_connect, events,
-             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, NULL, NULL, &stream) ==
-                 UVHTTP_EINVAL);
+             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, NULL, NULL,
+                                   &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect, stream,
-             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, &events, NULL, NULL) ==
-                 UVHTTP_EINVAL);
+             uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, on_connected, &events, NULL,
+                                   NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect, server,
              uvhttp_stream_connect(NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
                  UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_stream_connect, host,
-             uvhttp_stream_connect(stage.server, NULL, 1, 0, on_connected, &events, NULL, &stream) ==
-                 UVHTTP_EINVAL);
+             uvhttp_stream_connect(stage.server, NULL, 1, 0, on_connected, &events, NULL,
+                                   &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect, connected,
              uvhttp_stream_connect(stage.server, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
                  UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect_tls, events,
-             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, NULL, NULL,
-                                       &stream) == UVHTTP_EINVAL);
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, NULL,
+                                       NULL, &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect_tls, stream,
-             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL,
-                                       NULL) == UVHTTP_EINVAL);
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, &events,
+                                       NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect_tls, server,
-             uvhttp_stream_connect_tls(NULL, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL, &stream) ==
-                 UVHTTP_ENOMEM);
+             uvhttp_stream_connect_tls(NULL, NULL, "127.0.0.1", 1, 0, on_connected, &events, NULL,
+                                       &stream) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_stream_connect_tls, host,
              uvhttp_stream_connect_tls(stage.server, NULL, NULL, 1, 0, on_connected, &events, NULL,
                                        &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_stream_connect_tls, connected,
-             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, NULL, &events, NULL, &stream) ==
-                 UVHTTP_EINVAL);
+             uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, NULL, &events, NULL,
+                                       &stream) == UVHTTP_EINVAL);
     /* The default client connects, if there is TLS. */
-    int connected = uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected, &events,
-                                              NULL, &stream);
-    NULL_ROW(uvhttp_stream_connect_tls, client, connected == (UVHTTP_TESTS_HTTPS ? 0 : UVHTTP_ENOTSUP));
+    int connected = uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected,
+                                              &events, NULL, &stream);
+    NULL_ROW(uvhttp_stream_connect_tls, client,
+             connected == (UVHTTP_TESTS_HTTPS ? 0 : UVHTTP_ENOTSUP));
     if (connected == 0)
         uvhttp_stream_close(stream);
     return answer(res);
@@ -513,7 +548,8 @@ static int write_nothing(uvhttp_request_t *req, uvhttp_response_t *res, void *ar
     if (err != 0)
         return err;
     NULL_ROW(uvhttp_stream_write, data, uvhttp_stream_write(stream, NULL, 1) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_stream_write_areas, areas, uvhttp_stream_write_areas(stream, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_stream_write_areas, areas,
+             uvhttp_stream_write_areas(stream, NULL, 1) == UVHTTP_EINVAL);
     return 0;
 }
 
@@ -525,7 +561,8 @@ static void streams(void **state)
     end();
     begin("/", write_nothing, 0);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    raw_client_send_text(&client,
+                         "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     for (int turn = 0; turn < 1000 && asked == 0; turn++) {
         raw_client_step(&client, 0);
         stage_turn(&stage);

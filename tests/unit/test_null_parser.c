@@ -69,66 +69,73 @@ static uvhttp_slice_t *all_of(uvhttp_slice_t text)
 /* BAD, and the reason says that it is the program's mistake. */
 static bool is_refused(uvhttp_parse_result_t result)
 {
-    return result == UVHTTP_PARSE_BAD && head.reason == UVHTTP_REASON_ARGUMENT && head.reason_offset == 0;
+    return result == UVHTTP_PARSE_BAD && head.reason == UVHTTP_REASON_ARGUMENT &&
+           head.reason_offset == 0;
 }
 
 static void parsing_heads(void **state)
 {
     (void)state;
-    const uvhttp_slice_t pieces[] = {
-        {request,      20                  },
-        {request + 20, sizeof(request) - 21}
-    };
-    const uvhttp_slice_t answer[] = {
-        {response,      20                   },
-        {response + 20, sizeof(response) - 21}
-    };
+    const uvhttp_slice_t pieces[] = {{request, 20}, {request + 20, sizeof(request) - 21}};
+    const uvhttp_slice_t answer[] = {{response, 20}, {response + 20, sizeof(response) - 21}};
     null_rows_begin();
     NULL_ROW(uvhttp_parser_use_backend, name, uvhttp_parser_use_backend(NULL));
     NULL_CALL(uvhttp_head_init, head, uvhttp_head_init(NULL, NULL, 0));
-    NULL_ROW(uvhttp_head_init, fields, (uvhttp_head_init(&head, NULL, 5), head.field_capacity == 32));
+    NULL_ROW(uvhttp_head_init, fields,
+             (uvhttp_head_init(&head, NULL, 5), head.field_capacity == 32));
 
     NULL_ROW(uvhttp_request_head_parse, head,
-             uvhttp_request_head_parse(NULL, request, sizeof(request) - 1, &limits) == UVHTTP_PARSE_BAD);
+             uvhttp_request_head_parse(NULL, request, sizeof(request) - 1, &limits) ==
+                 UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_request_head_parse, data,
              is_refused(uvhttp_request_head_parse(fresh(), NULL, 5, &limits)) &&
                  uvhttp_request_head_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_request_head_parse, limits,
-             uvhttp_request_head_parse(fresh(), request, sizeof(request) - 1, NULL) == UVHTTP_PARSE_DONE);
+             uvhttp_request_head_parse(fresh(), request, sizeof(request) - 1, NULL) ==
+                 UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_response_head_parse, head,
-             uvhttp_response_head_parse(NULL, response, sizeof(response) - 1, &limits) == UVHTTP_PARSE_BAD);
+             uvhttp_response_head_parse(NULL, response, sizeof(response) - 1, &limits) ==
+                 UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_response_head_parse, data,
              is_refused(uvhttp_response_head_parse(fresh(), NULL, 5, &limits)) &&
                  uvhttp_response_head_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_response_head_parse, limits,
-             uvhttp_response_head_parse(fresh(), response, sizeof(response) - 1, NULL) == UVHTTP_PARSE_DONE);
+             uvhttp_response_head_parse(fresh(), response, sizeof(response) - 1, NULL) ==
+                 UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_trailers_parse, head,
-             uvhttp_trailers_parse(NULL, trailers, sizeof(trailers) - 1, &limits) == UVHTTP_PARSE_BAD);
+             uvhttp_trailers_parse(NULL, trailers, sizeof(trailers) - 1, &limits) ==
+                 UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_trailers_parse, data,
              is_refused(uvhttp_trailers_parse(fresh(), NULL, 5, &limits)) &&
                  uvhttp_trailers_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_trailers_parse, limits,
-             uvhttp_trailers_parse(fresh(), trailers, sizeof(trailers) - 1, NULL) == UVHTTP_PARSE_DONE);
+             uvhttp_trailers_parse(fresh(), trailers, sizeof(trailers) - 1, NULL) ==
+                 UVHTTP_PARSE_DONE);
 
     NULL_ROW(uvhttp_request_head_parse_pieces, head,
-             uvhttp_request_head_parse_pieces(NULL, pieces, 2, memory, &limits) == UVHTTP_PARSE_BAD);
+             uvhttp_request_head_parse_pieces(NULL, pieces, 2, memory, &limits) ==
+                 UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_request_head_parse_pieces, pieces,
              is_refused(uvhttp_request_head_parse_pieces(fresh(), NULL, 2, memory, &limits)) &&
-                 uvhttp_request_head_parse_pieces(fresh(), NULL, 0, memory, &limits) == UVHTTP_PARSE_MORE);
+                 uvhttp_request_head_parse_pieces(fresh(), NULL, 0, memory, &limits) ==
+                     UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_request_head_parse_pieces, gather,
              is_refused(uvhttp_request_head_parse_pieces(fresh(), pieces, 2, NULL, &limits)) &&
                  uvhttp_request_head_parse_pieces(fresh(), &SLICE(request), 1, NULL, &limits) ==
                      UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_request_head_parse_pieces, limits,
-             uvhttp_request_head_parse_pieces(fresh(), pieces, 2, memory, NULL) == UVHTTP_PARSE_DONE);
+             uvhttp_request_head_parse_pieces(fresh(), pieces, 2, memory, NULL) ==
+                 UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_response_head_parse_pieces, head,
-             uvhttp_response_head_parse_pieces(NULL, answer, 2, memory, &limits) == UVHTTP_PARSE_BAD);
+             uvhttp_response_head_parse_pieces(NULL, answer, 2, memory, &limits) ==
+                 UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_response_head_parse_pieces, pieces,
              is_refused(uvhttp_response_head_parse_pieces(fresh(), NULL, 2, memory, &limits)));
     NULL_ROW(uvhttp_response_head_parse_pieces, gather,
              is_refused(uvhttp_response_head_parse_pieces(fresh(), answer, 2, NULL, &limits)));
     NULL_ROW(uvhttp_response_head_parse_pieces, limits,
-             uvhttp_response_head_parse_pieces(fresh(), answer, 2, memory, NULL) == UVHTTP_PARSE_DONE);
+             uvhttp_response_head_parse_pieces(fresh(), answer, 2, memory, NULL) ==
+                 UVHTTP_PARSE_DONE);
     null_rows_end();
 }
 
@@ -139,13 +146,15 @@ static void asking_heads(void **state)
     NULL_ROW(uvhttp_head_find, head, uvhttp_head_find(NULL, UVHTTP_FIELD_HOST) == NULL);
     NULL_ROW(uvhttp_head_find_name, head, uvhttp_head_find_name(NULL, "host", 4) == NULL);
     NULL_ROW(uvhttp_head_find_name, name, uvhttp_head_find_name(parsed_request(), NULL, 4) == NULL);
-    NULL_ROW(uvhttp_request_framing, head, uvhttp_request_framing(NULL, &framing) == UVHTTP_REASON_ARGUMENT);
+    NULL_ROW(uvhttp_request_framing, head,
+             uvhttp_request_framing(NULL, &framing) == UVHTTP_REASON_ARGUMENT);
     NULL_ROW(uvhttp_request_framing, framing,
              uvhttp_request_framing(parsed_request(), NULL) == UVHTTP_REASON_NONE);
     NULL_ROW(uvhttp_response_framing, head,
              uvhttp_response_framing(NULL, UVHTTP_METHOD_GET, &framing) == UVHTTP_REASON_ARGUMENT);
     NULL_ROW(uvhttp_response_framing, framing,
-             uvhttp_response_framing(parsed_response(), UVHTTP_METHOD_GET, NULL) == UVHTTP_REASON_NONE);
+             uvhttp_response_framing(parsed_response(), UVHTTP_METHOD_GET, NULL) ==
+                 UVHTTP_REASON_NONE);
     null_rows_end();
 }
 
@@ -186,17 +195,20 @@ static void chunked_bodies(void **state)
     null_rows_begin();
     NULL_CALL(uvhttp_chunked_init, decoder, uvhttp_chunked_init(NULL, 16));
     NULL_ROW(uvhttp_chunked_decode, decoder,
-             uvhttp_chunked_decode(NULL, chunked, 13, &number, &value) == UVHTTP_PARSE_BAD && number == 0 &&
-                 value.length == 0);
-    NULL_ROW(uvhttp_chunked_decode, data,
-             uvhttp_chunked_decode(fresh_decoder(), NULL, 13, &number, &value) == UVHTTP_PARSE_BAD &&
-                 decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0 && value.length == 0 &&
-                 uvhttp_chunked_decode(fresh_decoder(), NULL, 0, &number, &value) == UVHTTP_PARSE_MORE);
+             uvhttp_chunked_decode(NULL, chunked, 13, &number, &value) == UVHTTP_PARSE_BAD &&
+                 number == 0 && value.length == 0);
+    NULL_ROW(
+        uvhttp_chunked_decode, data,
+        uvhttp_chunked_decode(fresh_decoder(), NULL, 13, &number, &value) == UVHTTP_PARSE_BAD &&
+            decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0 && value.length == 0 &&
+            uvhttp_chunked_decode(fresh_decoder(), NULL, 0, &number, &value) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_chunked_decode, consumed,
-             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, NULL, &value) == UVHTTP_PARSE_MORE &&
+             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, NULL, &value) ==
+                     UVHTTP_PARSE_MORE &&
                  value.length == 3);
     NULL_ROW(uvhttp_chunked_decode, piece,
-             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, &number, NULL) == UVHTTP_PARSE_MORE &&
+             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, &number, NULL) ==
+                     UVHTTP_PARSE_MORE &&
                  number == 6);
     NULL_ROW(uvhttp_chunked_decode_in_place, decoder,
              uvhttp_chunked_decode_in_place(NULL, body, 13, &number, &number) == UVHTTP_PARSE_BAD);
@@ -205,11 +217,13 @@ static void chunked_bodies(void **state)
                      UVHTTP_PARSE_BAD &&
                  decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0);
     NULL_ROW(uvhttp_chunked_decode_in_place, consumed,
-             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, NULL, &number) == UVHTTP_PARSE_DONE &&
+             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, NULL, &number) ==
+                     UVHTTP_PARSE_DONE &&
                  number == 3);
     memcpy(body, chunked, sizeof(body));
     NULL_ROW(uvhttp_chunked_decode_in_place, body,
-             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, &number, NULL) == UVHTTP_PARSE_DONE &&
+             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, &number, NULL) ==
+                     UVHTTP_PARSE_DONE &&
                  number == 11);
     null_rows_end();
 }
@@ -222,7 +236,8 @@ static void walking_texts(void **state)
     NULL_ROW(uvhttp_percent_decode, output,
              uvhttp_percent_decode(SLICE("a%41"), NULL, false) == -1 &&
                  uvhttp_percent_decode((uvhttp_slice_t){NULL, 0}, NULL, false) == 0);
-    NULL_ROW(uvhttp_percent_next, rest, uvhttp_percent_next(NULL, false, &value) == 0 && value.length == 0);
+    NULL_ROW(uvhttp_percent_next, rest,
+             uvhttp_percent_next(NULL, false, &value) == 0 && value.length == 0);
     NULL_ROW(uvhttp_percent_next, piece,
              uvhttp_percent_next(all_of(SLICE("a%41")), false, NULL) == 1 && rest.length == 3);
     NULL_ROW(uvhttp_query_next, rest, !uvhttp_query_next(NULL, &name, &value));
@@ -232,21 +247,24 @@ static void walking_texts(void **state)
              uvhttp_query_next(all_of(SLICE("a=b")), &name, NULL) && name.length == 1);
     NULL_ROW(uvhttp_form_next, rest, uvhttp_form_next(NULL, memory, &name, &value) == 0);
     NULL_ROW(uvhttp_form_next, scratch,
-             uvhttp_form_next(all_of(SLICE("a=b&c")), NULL, &name, &value) == -1 && rest.length == 1 &&
-                 name.length == 0);
+             uvhttp_form_next(all_of(SLICE("a=b&c")), NULL, &name, &value) == -1 &&
+                 rest.length == 1 && name.length == 0);
     NULL_ROW(uvhttp_form_next, name,
              uvhttp_form_next(all_of((uvhttp_slice_t){text, 9}), text, NULL, &value) == 1 &&
                  value.length == 1);
     NULL_ROW(uvhttp_form_next, value,
-             uvhttp_form_next(all_of(SLICE("a=b&c")), memory, &name, NULL) == 1 && name.length == 1);
+             uvhttp_form_next(all_of(SLICE("a=b&c")), memory, &name, NULL) == 1 &&
+                 name.length == 1);
     NULL_ROW(uvhttp_cookie_next, rest, !uvhttp_cookie_next(NULL, &name, &value));
     NULL_ROW(uvhttp_cookie_next, name,
              uvhttp_cookie_next(all_of(SLICE("a=bc")), NULL, &value) && value.length == 2);
     NULL_ROW(uvhttp_cookie_next, value,
              uvhttp_cookie_next(all_of(SLICE("a=bc")), &name, NULL) && name.length == 1);
     NULL_ROW(uvhttp_path_normalize, output,
-             uvhttp_path_normalize(SLICE("/a"), NULL, &number) == UVHTTP_REASON_ARGUMENT && number == 0 &&
-                 uvhttp_path_normalize((uvhttp_slice_t){NULL, 0}, NULL, &number) == UVHTTP_REASON_NONE);
+             uvhttp_path_normalize(SLICE("/a"), NULL, &number) == UVHTTP_REASON_ARGUMENT &&
+                 number == 0 &&
+                 uvhttp_path_normalize((uvhttp_slice_t){NULL, 0}, NULL, &number) ==
+                     UVHTTP_REASON_NONE);
     NULL_ROW(uvhttp_path_normalize, length,
              uvhttp_path_normalize(SLICE("/a/../b"), memory, NULL) == UVHTTP_REASON_NONE &&
                  memcmp(memory, "/b", 2) == 0);
@@ -264,10 +282,12 @@ static void rings(void **state)
     null_rows_begin();
     NULL_CALL(uvhttp_ring_init, ring, uvhttp_ring_init(NULL, memory, 8));
     NULL_ROW(uvhttp_ring_readable, ring,
-             uvhttp_ring_readable(NULL, readable) == 0 && readable[0].length == 0 && readable[1].length == 0);
+             uvhttp_ring_readable(NULL, readable) == 0 && readable[0].length == 0 &&
+                 readable[1].length == 0);
     NULL_ROW(uvhttp_ring_readable, pieces, uvhttp_ring_readable(&ring, NULL) == 0);
     NULL_ROW(uvhttp_ring_writable, ring,
-             uvhttp_ring_writable(NULL, writable) == 0 && writable[0].length == 0 && writable[1].length == 0);
+             uvhttp_ring_writable(NULL, writable) == 0 && writable[0].length == 0 &&
+                 writable[1].length == 0);
     NULL_ROW(uvhttp_ring_writable, pieces, uvhttp_ring_writable(&ring, NULL) == 0);
     NULL_ROW(uvhttp_ring_commit, ring, uvhttp_ring_commit(NULL, 1) == 0);
     NULL_ROW(uvhttp_ring_write, ring, uvhttp_ring_write(NULL, "a", 1) == 0);
@@ -311,8 +331,10 @@ static void writers(void **state)
              uvhttp_writer_status_line(fresh_writer(), 200, NULL) && writer.length == 17);
     NULL_ROW(uvhttp_writer_field, writer, !uvhttp_writer_field(NULL, "a", "b"));
     NULL_ROW(uvhttp_writer_field, name, is_invalid(uvhttp_writer_field(fresh_writer(), NULL, "b")));
-    NULL_ROW(uvhttp_writer_field, value, is_invalid(uvhttp_writer_field(fresh_writer(), "a", NULL)));
-    NULL_ROW(uvhttp_writer_field_slice, writer, !uvhttp_writer_field_slice(NULL, SLICE("a"), SLICE("b")));
+    NULL_ROW(uvhttp_writer_field, value,
+             is_invalid(uvhttp_writer_field(fresh_writer(), "a", NULL)));
+    NULL_ROW(uvhttp_writer_field_slice, writer,
+             !uvhttp_writer_field_slice(NULL, SLICE("a"), SLICE("b")));
     NULL_ROW(uvhttp_writer_field_number, writer, !uvhttp_writer_field_number(NULL, "a", 1));
     NULL_ROW(uvhttp_writer_field_number, name,
              is_invalid(uvhttp_writer_field_number(fresh_writer(), NULL, 1)));
@@ -341,7 +363,8 @@ static uvhttp_multipart_t *fresh_parser(void)
 static void forms_with_files(void **state)
 {
     (void)state;
-    static const char form[] = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--";
+    static const char form[] =
+        "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--";
     null_rows_begin();
     NULL_ROW(uvhttp_multipart_boundary, boundary,
              uvhttp_multipart_boundary(SLICE("multipart/form-data; boundary=x"), NULL) &&
@@ -353,14 +376,17 @@ static void forms_with_files(void **state)
     NULL_ROW(uvhttp_multipart_next, input,
              uvhttp_multipart_next(fresh_parser(), NULL, &value) == UVHTTP_MULTIPART_MORE);
     NULL_ROW(uvhttp_multipart_next, data,
-             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), NULL) == UVHTTP_MULTIPART_PART &&
+             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), NULL) ==
+                     UVHTTP_MULTIPART_PART &&
                  uvhttp_multipart_next(&parser, &rest, NULL) == UVHTTP_MULTIPART_DATA &&
                  uvhttp_multipart_next(&parser, &rest, NULL) == UVHTTP_MULTIPART_PART_END &&
                  uvhttp_multipart_next(&parser, &rest, NULL) == UVHTTP_MULTIPART_END);
     NULL_ROW(uvhttp_multipart_finish, parser, !uvhttp_multipart_finish(NULL));
-    NULL_ROW(uvhttp_multipart_part_field, part, uvhttp_multipart_part_field(NULL, "a").base == NULL);
+    NULL_ROW(uvhttp_multipart_part_field, part,
+             uvhttp_multipart_part_field(NULL, "a").base == NULL);
     NULL_ROW(uvhttp_multipart_part_field, name,
-             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), &value) == UVHTTP_MULTIPART_PART &&
+             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), &value) ==
+                     UVHTTP_MULTIPART_PART &&
                  uvhttp_multipart_part_field(&parser.part, NULL).base == NULL);
     null_rows_end();
 }
@@ -373,7 +399,8 @@ static void cookies_events_and_choices(void **state)
     static const char *const none[] = {NULL, "a/b", "br", "en"};
     null_rows_begin();
     NULL_ROW(uvhttp_cookie_write, cookie,
-             uvhttp_cookie_write(NULL, memory, sizeof(memory), &number) == UVHTTP_COOKIE_NAME && number == 0);
+             uvhttp_cookie_write(NULL, memory, sizeof(memory), &number) == UVHTTP_COOKIE_NAME &&
+                 number == 0);
     NULL_ROW(uvhttp_cookie_write, out,
              uvhttp_cookie_write(&cookie, NULL, sizeof(memory), &number) == UVHTTP_COOKIE_FULL &&
                  number == 3);
@@ -392,15 +419,18 @@ static void cookies_events_and_choices(void **state)
     NULL_ROW(uvhttp_negotiate_language, offers,
              uvhttp_negotiate_language(SLICE("en"), NULL, 1) == -1 &&
                  uvhttp_negotiate_language(SLICE("en"), none, 4) == 3);
-    NULL_ROW(uvhttp_negotiate_type_quality, offer, uvhttp_negotiate_type_quality(SLICE("*/*"), NULL) == 0);
+    NULL_ROW(uvhttp_negotiate_type_quality, offer,
+             uvhttp_negotiate_type_quality(SLICE("*/*"), NULL) == 0);
     NULL_ROW(uvhttp_negotiate_encoding_quality, offer,
              uvhttp_negotiate_encoding_quality(SLICE("*"), NULL) == 0);
     NULL_ROW(uvhttp_negotiate_language_quality, offer,
              uvhttp_negotiate_language_quality(SLICE("*"), NULL) == 0);
     NULL_ROW(uvhttp_equal_constant_time, a,
-             !uvhttp_equal_constant_time(NULL, 1, "a", 1) && uvhttp_equal_constant_time(NULL, 0, NULL, 0));
+             !uvhttp_equal_constant_time(NULL, 1, "a", 1) &&
+                 uvhttp_equal_constant_time(NULL, 0, NULL, 0));
     NULL_ROW(uvhttp_equal_constant_time, b,
-             !uvhttp_equal_constant_time("a", 1, NULL, 1) && !uvhttp_equal_constant_time("a", 1, NULL, 0));
+             !uvhttp_equal_constant_time("a", 1, NULL, 1) &&
+                 !uvhttp_equal_constant_time("a", 1, NULL, 0));
     null_rows_end();
 }
 

@@ -27,12 +27,15 @@ static void carrying(void **state)
     static uvhttp_redis_t *redis;
     static uvhttp_redis_stats_t stats;
     null_rows_begin();
-    NULL_ROW(uvhttp_redis_carry, topics, uvhttp_redis_carry(NULL, server, &options, &redis) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_redis_carry, server, uvhttp_redis_carry(topics, NULL, &options, &redis) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_carry, topics,
+             uvhttp_redis_carry(NULL, server, &options, &redis) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_carry, server,
+             uvhttp_redis_carry(topics, NULL, &options, &redis) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_redis_carry, options, uvhttp_redis_carry(topics, server, NULL, &redis) == 0);
     NULL_ROW(uvhttp_redis_carry, redis, uvhttp_redis_carry(others, other, &options, NULL) == 0);
     stats.received = 7;
-    NULL_ROW(uvhttp_redis_read_stats, redis, (uvhttp_redis_read_stats(NULL, &stats), stats.received == 0));
+    NULL_ROW(uvhttp_redis_read_stats, redis,
+             (uvhttp_redis_read_stats(NULL, &stats), stats.received == 0));
     NULL_CALL(uvhttp_redis_read_stats, stats, uvhttp_redis_read_stats(redis, NULL));
     null_rows_end();
     uvhttp_server_free(server);

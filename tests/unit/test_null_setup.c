@@ -36,15 +36,16 @@ static void release(void *arg)
     (void)arg;
 }
 
-static int check_user(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
-                      void *arg)
+static int check_user(uvhttp_request_t *req, uvhttp_response_t *res,
+                      const uvhttp_credentials_t *given, void *arg)
 {
     (void)req, (void)res, (void)given, (void)arg;
     return UVHTTP_AUTH_REFUSE;
 }
 
 /* True when a constructor has made an object, which is freed. */
-#define IS_MADE(type, object, call) ((call) == 0 && (object) != NULL && (uvhttp_##type##_free(object), true))
+#define IS_MADE(type, object, call) \
+    ((call) == 0 && (object) != NULL && (uvhttp_##type##_free(object), true))
 
 #if UVHTTP_TESTS_HTTPS
 #define TLS_REFUSED UVHTTP_ECONFIG
@@ -60,13 +61,15 @@ static void tls(void **state)
     uvhttp_tls_t *made;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     null_rows_begin();
-    NULL_ROW(uvhttp_tls_new, tls, uvhttp_tls_new(NULL, &empty, text, sizeof(text)) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_new, tls,
+             uvhttp_tls_new(NULL, &empty, text, sizeof(text)) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_new, config,
              uvhttp_tls_new(&made, NULL, text, sizeof(text)) == UVHTTP_EINVAL && made == NULL);
     NULL_ROW(uvhttp_tls_new, message, uvhttp_tls_new(&made, &empty, NULL, 64) == TLS_REFUSED);
     NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, config, uvhttp_tls_replace(made, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_replace, message, uvhttp_tls_replace(NULL, &empty, NULL, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, message,
+             uvhttp_tls_replace(NULL, &empty, NULL, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, message, uvhttp_tls_reload(NULL, NULL, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_expires, tls, uvhttp_tls_expires(NULL) == 0);
@@ -76,7 +79,8 @@ static void tls(void **state)
     NULL_ROW(uvhttp_tls_client_new, client,
              uvhttp_tls_client_new(NULL, &client_config, text, sizeof(text)) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_client_new, config,
-             uvhttp_tls_client_new(&client, NULL, text, sizeof(text)) == UVHTTP_EINVAL && client == NULL);
+             uvhttp_tls_client_new(&client, NULL, text, sizeof(text)) == UVHTTP_EINVAL &&
+                 client == NULL);
     NULL_ROW(uvhttp_tls_client_new, message,
              uvhttp_tls_client_new(&client, &client_config, NULL, 64) == TLS_REFUSED);
     NULL_CALL(uvhttp_tls_client_free, client, uvhttp_tls_client_free(NULL));
@@ -88,7 +92,8 @@ static void tls(void **state)
              uvhttp_server_listen_tls(server, "127.0.0.1", 0, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_fd_tls, server,
              uvhttp_server_listen_fd_tls(NULL, 0, made) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_server_listen_fd_tls, tls, uvhttp_server_listen_fd_tls(server, 0, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_fd_tls, tls,
+             uvhttp_server_listen_fd_tls(server, 0, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     uvhttp_server_free(server);
 }
@@ -102,24 +107,32 @@ static void configuration(void **state)
     setenv("NULL_TEST_BODY_TIMEOUT", "x", 1);
     null_rows_begin();
     NULL_CALL(uvhttp_config_free, config, uvhttp_config_free(NULL));
-    NULL_ROW(uvhttp_config_check, config, uvhttp_config_check(NULL, text, sizeof(text)) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_check, config,
+             uvhttp_config_check(NULL, text, sizeof(text)) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_check, message,
              uvhttp_config_check(wrong, NULL, 0) == UVHTTP_ECONFIG &&
                  uvhttp_config_check(wrong, NULL, 64) == UVHTTP_ECONFIG);
-    NULL_ROW(uvhttp_config_get, config, uvhttp_config_get(NULL, "workers", &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_get, config,
+             uvhttp_config_get(NULL, "workers", &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_get, name, uvhttp_config_get(config, NULL, &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_get, value, uvhttp_config_get(config, "workers", NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_set, config, uvhttp_config_set(NULL, "workers", "2", text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_set, name, uvhttp_config_set(config, NULL, "2", text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_set, text, uvhttp_config_set(config, "workers", NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, config,
+             uvhttp_config_set(NULL, "workers", "2", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, name,
+             uvhttp_config_set(config, NULL, "2", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, text,
+             uvhttp_config_set(config, "workers", NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_set, message,
              uvhttp_config_set(config, "workers", "x", NULL, 64) == UVHTTP_ECONFIG &&
                  uvhttp_config_set(config, "none", "x", NULL, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_from_env, config, uvhttp_config_from_env(NULL, "X_", text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_from_env, prefix, uvhttp_config_from_env(config, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, config,
+             uvhttp_config_from_env(NULL, "X_", text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, prefix,
+             uvhttp_config_from_env(config, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_from_env, message,
              uvhttp_config_from_env(config, "NULL_TEST_", NULL, 64) == UVHTTP_ECONFIG);
-    NULL_ROW(uvhttp_config_parse, text, uvhttp_config_parse(NULL, "bytes", &number) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_parse, text,
+             uvhttp_config_parse(NULL, "bytes", &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_parse, unit, uvhttp_config_parse("1", NULL, &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_parse, value, uvhttp_config_parse("1", "bytes", NULL) == UVHTTP_EINVAL);
     null_rows_end();
@@ -145,7 +158,8 @@ static void lives_of_servers(void **state)
     NULL_ROW(uvhttp_server_router, server, uvhttp_server_router(NULL) == NULL);
     NULL_ROW(uvhttp_server_route, server,
              uvhttp_server_route(NULL, "GET", "/", handler, NULL) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_server_route, method, uvhttp_server_route(server, NULL, "/any", handler, NULL) == 0);
+    NULL_ROW(uvhttp_server_route, method,
+             uvhttp_server_route(server, NULL, "/any", handler, NULL) == 0);
     NULL_ROW(uvhttp_server_route, pattern,
              uvhttp_server_route(server, "GET", NULL, handler, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_route, handler,
@@ -163,18 +177,22 @@ static void lives_of_servers(void **state)
     NULL_ROW(uvhttp_server_post, server, uvhttp_server_post(NULL, 0, NULL, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_post, run, uvhttp_server_post(server, 0, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
-    NULL_ROW(uvhttp_server_stop_on_signals, server, uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_stop_on_signals, server,
+             uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_loop, server, uvhttp_server_loop(NULL) == NULL);
     NULL_CALL(uvhttp_server_on_stopping, server, uvhttp_server_on_stopping(NULL, NULL, NULL));
     NULL_CALL(uvhttp_server_on_stopping, stopping, uvhttp_server_on_stopping(server, NULL, NULL));
     NULL_CALL(uvhttp_server_on_stopped, server, uvhttp_server_on_stopped(NULL, NULL, NULL));
     NULL_CALL(uvhttp_server_on_stopped, stopped, uvhttp_server_on_stopped(server, NULL, NULL));
     NULL_ROW(uvhttp_server_stats, server, uvhttp_server_stats(NULL) == NULL);
-    NULL_ROW(uvhttp_server_read_stats, server, uvhttp_server_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_server_read_stats, stats, uvhttp_server_read_stats(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_read_stats, server,
+             uvhttp_server_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_stats, stats,
+             uvhttp_server_read_stats(server, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_worker_stats, server,
              uvhttp_server_worker_stats(NULL, 0, &stats) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_server_worker_stats, stats, uvhttp_server_worker_stats(server, 0, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_worker_stats, stats,
+             uvhttp_server_worker_stats(server, 0, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     uvhttp_server_free(server);
 }
@@ -186,21 +204,25 @@ static void listening_and_embedding(void **state)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_log_level_t quiet = (uvhttp_log_level_t)-1;
     null_rows_begin();
-    NULL_ROW(uvhttp_server_listen, server, uvhttp_server_listen(NULL, "127.0.0.1", 0) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen, server,
+             uvhttp_server_listen(NULL, "127.0.0.1", 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen, address, uvhttp_server_listen(server, NULL, 0) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_unix, server,
              uvhttp_server_listen_unix(NULL, "@null-test", 0) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_server_listen_unix, path, uvhttp_server_listen_unix(server, NULL, 0) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_unix, path,
+             uvhttp_server_listen_unix(server, NULL, 0) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_fd, server, uvhttp_server_listen_fd(NULL, 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_inherited, server,
              uvhttp_server_listen_inherited(NULL, &number) == UVHTTP_ENOMEM && number == 0);
-    NULL_ROW(uvhttp_server_listen_inherited, count, uvhttp_server_listen_inherited(server, NULL) == 0);
+    NULL_ROW(uvhttp_server_listen_inherited, count,
+             uvhttp_server_listen_inherited(server, NULL) == 0);
     NULL_ROW(uvhttp_server_adopt, server, uvhttp_server_adopt(NULL, 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_trust_proxies, server,
              uvhttp_server_trust_proxies(NULL, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_trust_proxies, prefixes,
              uvhttp_server_trust_proxies(server, NULL, 1, UVHTTP_FORWARDING_X) == UVHTTP_EINVAL &&
-                 uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_EINVAL &&
+                 uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X) ==
+                     UVHTTP_EINVAL &&
                  uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X) == 0);
     NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
     NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
@@ -222,10 +244,12 @@ static void routers(void **state)
     null_rows_begin();
     NULL_ROW(uvhttp_router_add, router, uvhttp_router_add(NULL, &route) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_add, route, uvhttp_router_add(router, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_router_add_route, router, uvhttp_router_add_route(NULL, "/", handler) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_add_route, router,
+             uvhttp_router_add_route(NULL, "/", handler) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_add_route, pattern,
              uvhttp_router_add_route(router, NULL, handler) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_router_add_route, handler, uvhttp_router_add_route(router, "/", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_add_route, handler,
+             uvhttp_router_add_route(router, "/", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_use, router, uvhttp_router_use(NULL, handler, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_use, middleware, uvhttp_router_use(router, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_group, router,
@@ -257,7 +281,8 @@ static void logs_and_metrics(void **state)
     static const uvhttp_stats_t stats;
     null_rows_begin();
     NULL_ROW(uvhttp_access_log_open, log, uvhttp_access_log_open(NULL, &config) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_access_log_open, config, log_is_refused(log, uvhttp_access_log_open(&log, NULL)));
+    NULL_ROW(uvhttp_access_log_open, config,
+             log_is_refused(log, uvhttp_access_log_open(&log, NULL)));
     assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
     NULL_CALL(uvhttp_access_log_write, log, uvhttp_access_log_write(NULL, &facts));
     NULL_CALL(uvhttp_access_log_write, facts, uvhttp_access_log_write(log, NULL));
@@ -266,7 +291,8 @@ static void logs_and_metrics(void **state)
     NULL_CALL(uvhttp_access_log_close, log, uvhttp_access_log_close(NULL));
     NULL_ROW(uvhttp_metrics_write, stats, uvhttp_metrics_write(NULL, text, sizeof(text)) == 0);
     NULL_ROW(uvhttp_metrics_write, out,
-             uvhttp_metrics_write(&stats, NULL, 64) == uvhttp_metrics_write(&stats, text, sizeof(text)));
+             uvhttp_metrics_write(&stats, NULL, 64) ==
+                 uvhttp_metrics_write(&stats, text, sizeof(text)));
     NULL_ROW(uvhttp_metrics_escape, out, uvhttp_metrics_escape(SLICE("a\"b"), NULL, 64) == 4);
     null_rows_end();
     uvhttp_access_log_close(log);
@@ -285,7 +311,8 @@ static void guards(void **state)
     const uvhttp_auth_config_t wrong_auth = {.realm = "\x01", .check_basic = check_user};
     const uvhttp_passwords_config_t wrong_passwords = {.file = "/nowhere/at all"};
     const uvhttp_rate_limit_config_t one = {.requests = 1}, no_rate = {.requests = 0};
-    const uvhttp_size_limit_config_t small = {.max_request_body = 1}, no_size = {.max_request_body = 0};
+    const uvhttp_size_limit_config_t small = {.max_request_body = 1},
+                                     no_size = {.max_request_body = 0};
     assert_int_equal(uvhttp_address_rules_new(&rules, &some, NULL, 0), 0);
     null_rows_begin();
     NULL_ROW(uvhttp_address_rules_new, rules,
@@ -301,24 +328,31 @@ static void guards(void **state)
              uvhttp_address_rules_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &wrong_auth, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_auth_new, config, uvhttp_auth_new(&auth, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, message, uvhttp_auth_new(&auth, &wrong_auth, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_auth_new, message,
+             uvhttp_auth_new(&auth, &wrong_auth, NULL, 64) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_auth_free, auth, uvhttp_auth_free(NULL));
-    NULL_ROW(uvhttp_auth_handle_request, auth, uvhttp_auth_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_handle_request, auth,
+             uvhttp_auth_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, passwords,
              uvhttp_passwords_new(NULL, &wrong_passwords, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_passwords_new, config, uvhttp_passwords_new(&passwords, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, config,
+             uvhttp_passwords_new(&passwords, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, message,
              uvhttp_passwords_new(&passwords, &wrong_passwords, NULL, 64) != 0);
     NULL_CALL(uvhttp_passwords_free, passwords, uvhttp_passwords_free(NULL));
-    NULL_ROW(uvhttp_rate_limit_new, limit, uvhttp_rate_limit_new(NULL, &one, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_rate_limit_new, config, uvhttp_rate_limit_new(&rate, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, limit,
+             uvhttp_rate_limit_new(NULL, &one, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, config,
+             uvhttp_rate_limit_new(&rate, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_rate_limit_new, message,
              uvhttp_rate_limit_new(&rate, &no_rate, NULL, 64) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_rate_limit_free, limit, uvhttp_rate_limit_free(NULL));
     NULL_ROW(uvhttp_rate_limit_handle_request, limit,
              uvhttp_rate_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_size_limit_new, limit, uvhttp_size_limit_new(NULL, &small, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_size_limit_new, config, uvhttp_size_limit_new(&size, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, limit,
+             uvhttp_size_limit_new(NULL, &small, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, config,
+             uvhttp_size_limit_new(&size, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_size_limit_new, message,
              uvhttp_size_limit_new(&size, &no_size, NULL, 64) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_size_limit_free, limit, uvhttp_size_limit_free(NULL));
@@ -342,9 +376,11 @@ static void middleware_for_responses(void **state)
     const uvhttp_request_ids_config_t wrong_ids = {.max_length = 257};
     const uvhttp_security_headers_config_t wrong_headers = {.referrer_policy = "\x01"};
     null_rows_begin();
-    NULL_ROW(uvhttp_compress_new, compress, uvhttp_compress_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_compress_new, compress,
+             uvhttp_compress_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_new, config,
-             IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, text, 64)) == (made == 0));
+             IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, text, 64)) ==
+                 (made == 0));
     NULL_ROW(uvhttp_compress_new, message,
              uvhttp_compress_new(&compress, &wrong_compress, NULL, 64) ==
                  (made == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
@@ -352,7 +388,8 @@ static void middleware_for_responses(void **state)
     NULL_ROW(uvhttp_compress_handle_request, compress,
              uvhttp_compress_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_bytes, allocator,
-             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, &number) == made);
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, &number) ==
+                 made);
     NULL_CALL(uvhttp_compress_release, allocator, uvhttp_compress_release(NULL, out));
     NULL_ROW(uvhttp_compress_bytes, data,
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, NULL, 3, 1000, &out, &number) ==
@@ -362,15 +399,19 @@ static void middleware_for_responses(void **state)
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, NULL, &number) ==
                  UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_bytes, out_size,
-             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, NULL) == UVHTTP_EINVAL);
+             uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, NULL) ==
+                 UVHTTP_EINVAL);
     NULL_CALL(uvhttp_compress_release, out, uvhttp_compress_release(NULL, NULL));
     NULL_ROW(uvhttp_compress_suits_file, name, !uvhttp_compress_suits_file(NULL));
     NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &wrong_cors, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cors_new, config, uvhttp_cors_new(&cors, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cors_new, message, uvhttp_cors_new(&cors, &wrong_cors, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_cors_new, message,
+             uvhttp_cors_new(&cors, &wrong_cors, NULL, 64) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cors_free, cors, uvhttp_cors_free(NULL));
-    NULL_ROW(uvhttp_cors_handle_request, cors, uvhttp_cors_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_request_ids_new, ids, uvhttp_request_ids_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_handle_request, cors,
+             uvhttp_cors_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_ids_new, ids,
+             uvhttp_request_ids_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_ids_new, config,
              IS_MADE(request_ids, ids, uvhttp_request_ids_new(&ids, NULL, text, 64)));
     NULL_ROW(uvhttp_request_ids_new, message,
@@ -380,8 +421,9 @@ static void middleware_for_responses(void **state)
              uvhttp_request_ids_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_security_headers_new, headers,
              uvhttp_security_headers_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_security_headers_new, config,
-             IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, text, 64)));
+    NULL_ROW(
+        uvhttp_security_headers_new, config,
+        IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, text, 64)));
     NULL_ROW(uvhttp_security_headers_new, message,
              uvhttp_security_headers_new(&headers, &wrong_headers, NULL, 64) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_security_headers_free, headers, uvhttp_security_headers_free(NULL));
@@ -420,9 +462,11 @@ static void signed_texts(void **state)
     NULL_ROW(uvhttp_cookie_verify, signer,
              uvhttp_cookie_verify(NULL, "a", signed_text, 0, out, 256, &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_verify, name,
-             uvhttp_cookie_verify(signer, NULL, signed_text, 0, out, 256, &number) == UVHTTP_EINVAL);
+             uvhttp_cookie_verify(signer, NULL, signed_text, 0, out, 256, &number) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_verify, out,
-             uvhttp_cookie_verify(signer, "a", signed_text, 0, NULL, 256, &number) == UVHTTP_EINVAL);
+             uvhttp_cookie_verify(signer, "a", signed_text, 0, NULL, 256, &number) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_verify, length,
              uvhttp_cookie_verify(signer, "a", signed_text, 0, out, 256, NULL) ==
                  (available ? 0 : UVHTTP_EINVAL));
@@ -445,22 +489,30 @@ static void static_files(void **state)
     NULL_ROW(uvhttp_static_check, config, uvhttp_static_check(NULL, text, 64) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_check, message, uvhttp_static_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_static_open, context, uvhttp_static_open(NULL, &config) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_open, config, uvhttp_static_open(&made, NULL) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_static_open, config,
+             uvhttp_static_open(&made, NULL) == UVHTTP_EINVAL && made == NULL);
     NULL_CALL(uvhttp_static_close, context, uvhttp_static_close(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,
              uvhttp_static_handle_upload(NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_prewarm_cache, context, uvhttp_static_prewarm_cache(NULL, "/") == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_prewarm_cache, path, uvhttp_static_prewarm_cache(files, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_prewarm_cache, context,
+             uvhttp_static_prewarm_cache(NULL, "/") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_prewarm_cache, path,
+             uvhttp_static_prewarm_cache(files, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_prewarm_folder, context,
              uvhttp_static_prewarm_folder(NULL, &few, &found) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_prewarm_folder, options, uvhttp_static_prewarm_folder(files, NULL, &found) == 0);
-    NULL_ROW(uvhttp_static_prewarm_folder, found, uvhttp_static_prewarm_folder(files, &few, NULL) == 0);
-    NULL_ROW(uvhttp_static_read_stats, context, uvhttp_static_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_read_stats, stats, uvhttp_static_read_stats(files, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_prewarm_folder, options,
+             uvhttp_static_prewarm_folder(files, NULL, &found) == 0);
+    NULL_ROW(uvhttp_static_prewarm_folder, found,
+             uvhttp_static_prewarm_folder(files, &few, NULL) == 0);
+    NULL_ROW(uvhttp_static_read_stats, context,
+             uvhttp_static_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_read_stats, stats,
+             uvhttp_static_read_stats(files, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_mount, server, uvhttp_static_mount(NULL, "/", &config) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_mount, prefix, uvhttp_static_mount(server, NULL, &config) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount, prefix,
+             uvhttp_static_mount(server, NULL, &config) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_mount, config, uvhttp_static_mount(server, "/", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_mount_opened, server,
              uvhttp_static_mount_opened(NULL, "/", files) == UVHTTP_ENOMEM);
@@ -485,14 +537,16 @@ static void hubs_forms_and_prepared_fields(void **state)
     null_rows_begin();
     NULL_ROW(uvhttp_event_hub_new, allocator, (hub = uvhttp_event_hub_new(NULL)) != NULL);
     NULL_CALL(uvhttp_event_hub_free, hub, uvhttp_event_hub_free(NULL));
-    NULL_ROW(uvhttp_event_hub_publish, hub, uvhttp_event_hub_publish(NULL, &event) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_event_hub_publish, hub,
+             uvhttp_event_hub_publish(NULL, &event) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_event_hub_publish, event, uvhttp_event_hub_publish(hub, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_event_hub_end, hub, uvhttp_event_hub_end(NULL));
     NULL_ROW(uvhttp_event_hub_count, hub, uvhttp_event_hub_count(NULL) == 0);
     NULL_ROW(uvhttp_event_hub_dropped, hub, uvhttp_event_hub_dropped(NULL) == 0);
     NULL_ROW(uvhttp_form_data_part, form, uvhttp_form_data_part(NULL, "a") == NULL);
     NULL_ROW(uvhttp_form_data_part, name,
-             uvhttp_form_data_part(&form, NULL) == NULL && uvhttp_form_data_part(&form, "a") == &part);
+             uvhttp_form_data_part(&form, NULL) == NULL &&
+                 uvhttp_form_data_part(&form, "a") == &part);
     NULL_ROW(uvhttp_form_part_keep, part, uvhttp_form_part_keep(NULL, "a") == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_form_part_keep, path, uvhttp_form_part_keep(&part, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_prepared_new, allocator, (prepared = uvhttp_prepared_new(NULL)) != NULL);
@@ -502,11 +556,13 @@ static void hubs_forms_and_prepared_fields(void **state)
     NULL_ROW(uvhttp_prepared_add, value, uvhttp_prepared_add(prepared, "a", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_prepared_add_all, prepared,
              uvhttp_prepared_add_all(NULL, prepared, "a") == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_prepared_add_all, from, uvhttp_prepared_add_all(prepared, NULL, "a") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_prepared_add_all, from,
+             uvhttp_prepared_add_all(prepared, NULL, "a") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_prepared_add_all, except, uvhttp_prepared_add_all(prepared, empty, NULL) == 0);
     NULL_CALL(uvhttp_prepared_set_body, prepared, uvhttp_prepared_set_body(NULL, "a", 1));
     NULL_CALL(uvhttp_prepared_set_body, data, uvhttp_prepared_set_body(prepared, NULL, 1));
-    NULL_CALL(uvhttp_prepared_set_descriptor, prepared, uvhttp_prepared_set_descriptor(NULL, 0, 0, 1));
+    NULL_CALL(uvhttp_prepared_set_descriptor, prepared,
+              uvhttp_prepared_set_descriptor(NULL, 0, 0, 1));
     null_rows_end();
     uvhttp_event_hub_free(hub);
     uvhttp_prepared_free(prepared);

@@ -31,15 +31,14 @@ static void on_open(uvhttp_websocket_t *opened, void *arg)
     ws = opened;
 }
 
-static void on_message(uvhttp_websocket_t *from, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *from, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)from, (void)kind, (void)data, (void)size, (void)arg;
 }
 
 static const uvhttp_websocket_options_t options = {
-    .events = {.open = on_open, .message = on_message}
-};
+    .events = {.open = on_open, .message = on_message}};
 
 static void begin(void)
 {
@@ -66,17 +65,24 @@ static void endpoints(void **state)
     const uvhttp_websocket_options_t wrong = {.events = {.message = on_message}, .window_bits = 99};
     begin();
     null_rows_begin();
-    NULL_ROW(uvhttp_websocket_check, options, uvhttp_websocket_check(NULL, message, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_check, message, uvhttp_websocket_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_websocket_check, options,
+             uvhttp_websocket_check(NULL, message, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_check, message,
+             uvhttp_websocket_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_endpoint_new, endpoint,
-             uvhttp_websocket_endpoint_new(NULL, stage.server, &options, message, 64) == UVHTTP_EINVAL);
+             uvhttp_websocket_endpoint_new(NULL, stage.server, &options, message, 64) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_endpoint_new, server,
-             uvhttp_websocket_endpoint_new(&endpoint, NULL, &options, message, 64) == UVHTTP_ENOMEM);
+             uvhttp_websocket_endpoint_new(&endpoint, NULL, &options, message, 64) ==
+                 UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_endpoint_new, options,
-             uvhttp_websocket_endpoint_new(&endpoint, stage.server, NULL, message, 64) == UVHTTP_EINVAL);
+             uvhttp_websocket_endpoint_new(&endpoint, stage.server, NULL, message, 64) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_endpoint_new, message,
-             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &wrong, NULL, 64) == UVHTTP_ECONFIG);
-    NULL_ROW(uvhttp_websocket_route, server, uvhttp_websocket_route(NULL, "/a", &options) == UVHTTP_ENOMEM);
+             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &wrong, NULL, 64) ==
+                 UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_websocket_route, server,
+             uvhttp_websocket_route(NULL, "/a", &options) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_route, pattern,
              uvhttp_websocket_route(stage.server, NULL, &options) == UVHTTP_EINVAL &&
                  uvhttp_websocket_route(stage.server, NULL, &wrong) != 0);
@@ -95,7 +101,8 @@ static void topics_of_a_server(void **state)
     const uvhttp_topics_options_t few = {.max_topic_size = 10};
     begin();
     null_rows_begin();
-    NULL_ROW(uvhttp_topics_new, topics, uvhttp_topics_new(NULL, stage.server, &few) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_topics_new, topics,
+             uvhttp_topics_new(NULL, stage.server, &few) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_topics_new, server, uvhttp_topics_new(&topics, NULL, &few) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_topics_new, options, uvhttp_topics_new(&topics, stage.server, NULL) == 0);
     NULL_CALL(uvhttp_topics_on_presence, topics, uvhttp_topics_on_presence(NULL, NULL, NULL));
@@ -160,23 +167,28 @@ static void sending(void **state)
              uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, NULL, 1) == UVHTTP_EINVAL &&
                  uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 1) == UVHTTP_EINVAL &&
                  uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 0) == 0);
-    NULL_ROW(uvhttp_websocket_send_text, text, uvhttp_websocket_send_text(ws, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_send_text, text,
+             uvhttp_websocket_send_text(ws, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_send_piece, data,
-             uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, NULL, 1, false) == UVHTTP_EINVAL &&
-                 uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 1, true) == UVHTTP_EINVAL &&
+             uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, NULL, 1, false) ==
+                     UVHTTP_EINVAL &&
+                 uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 1, true) ==
+                     UVHTTP_EINVAL &&
                  uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 0, true) == 0);
     NULL_ROW(uvhttp_websocket_message_new, endpoint,
              uvhttp_websocket_message_new(NULL, UVHTTP_WEBSOCKET_TEXT, "a", 1) == NULL);
     NULL_ROW(uvhttp_websocket_message_new, data,
              uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_BINARY, NULL, 1) == NULL &&
-                 (message = uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_TEXT, NULL, 0)) != NULL);
+                 (message = uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_TEXT, NULL,
+                                                         0)) != NULL);
     uvhttp_websocket_message_unref(message);
     NULL_CALL(uvhttp_websocket_message_ref, message, uvhttp_websocket_message_ref(NULL));
     NULL_CALL(uvhttp_websocket_message_unref, message, uvhttp_websocket_message_unref(NULL));
     NULL_ROW(uvhttp_websocket_send_message, message,
              uvhttp_websocket_send_message(ws, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_ping, data,
-             uvhttp_websocket_ping(ws, NULL, 1) == UVHTTP_EINVAL && uvhttp_websocket_ping(ws, NULL, 0) == 0);
+             uvhttp_websocket_ping(ws, NULL, 1) == UVHTTP_EINVAL &&
+                 uvhttp_websocket_ping(ws, NULL, 0) == 0);
     end_connected();
 }
 
@@ -184,7 +196,8 @@ static void subscribing(void **state)
 {
     (void)state;
     begin_connected();
-    NULL_ROW(uvhttp_websocket_subscribe, topics, uvhttp_websocket_subscribe(ws, NULL, "a") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_websocket_subscribe, topics,
+             uvhttp_websocket_subscribe(ws, NULL, "a") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_subscribe, pattern,
              uvhttp_websocket_subscribe(ws, topics, NULL) == UVHTTP_EINVAL);
     assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "a"), 0);
@@ -193,11 +206,14 @@ static void subscribing(void **state)
     NULL_ROW(uvhttp_websocket_unsubscribe, pattern,
              uvhttp_websocket_unsubscribe(ws, topics, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_publish, topics,
-             uvhttp_websocket_publish(ws, NULL, "a", UVHTTP_WEBSOCKET_TEXT, "b", 1) == UVHTTP_ENOMEM);
+             uvhttp_websocket_publish(ws, NULL, "a", UVHTTP_WEBSOCKET_TEXT, "b", 1) ==
+                 UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_publish, topic,
-             uvhttp_websocket_publish(ws, topics, NULL, UVHTTP_WEBSOCKET_TEXT, "b", 1) == UVHTTP_EINVAL);
+             uvhttp_websocket_publish(ws, topics, NULL, UVHTTP_WEBSOCKET_TEXT, "b", 1) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_publish, data,
-             uvhttp_websocket_publish(ws, topics, "a", UVHTTP_WEBSOCKET_BINARY, NULL, 1) == UVHTTP_EINVAL);
+             uvhttp_websocket_publish(ws, topics, "a", UVHTTP_WEBSOCKET_BINARY, NULL, 1) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_topics_publish, topic,
              uvhttp_topics_publish(topics, NULL, UVHTTP_WEBSOCKET_TEXT, "b", 1) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_topics_publish, data,
@@ -225,7 +241,8 @@ static void asking_and_closing(void **state)
     NULL_ROW(uvhttp_websocket_connect, target,
              uvhttp_websocket_connect(endpoint, NULL, NULL, NULL) == UVHTTP_EINVAL &&
                  uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_connect, ws, uvhttp_websocket_connect(endpoint, &target, NULL, NULL) == 0);
+    NULL_ROW(uvhttp_websocket_connect, ws,
+             uvhttp_websocket_connect(endpoint, &target, NULL, NULL) == 0);
     NULL_ROW(uvhttp_websocket_close, reason, uvhttp_websocket_close(ws, 1000, NULL) == 0);
     end_connected();
 }
@@ -233,8 +250,11 @@ static void asking_and_closing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoints),   cmocka_unit_test(topics_of_a_server), cmocka_unit_test(sending),
-        cmocka_unit_test(subscribing), cmocka_unit_test(asking_and_closing),
+        cmocka_unit_test(endpoints),
+        cmocka_unit_test(topics_of_a_server),
+        cmocka_unit_test(sending),
+        cmocka_unit_test(subscribing),
+        cmocka_unit_test(asking_and_closing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* middleware/passwords.c: what is refused, files of passwords, and every allocation failing in turn, in the making and in a request. */
+/* middleware/passwords.c: what is refused, files of passwords, and every allocation failing in
+ * turn, in the making and in a request. */
 #include <uvhttp.h>
 
 #include <setjmp.h>
@@ -25,7 +26,8 @@ static void refuse(uvhttp_passwords_config_t config, const char *wanted)
 {
     char message[300] = "";
     uvhttp_passwords_t *passwords;
-    assert_int_equal(uvhttp_passwords_new(&passwords, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &config, message, sizeof(message)),
+                     UVHTTP_ECONFIG);
     assert_null(passwords);
     assert_string_equal(message, wanted);
     assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL, 0), UVHTTP_ECONFIG);
@@ -42,8 +44,8 @@ static void what_is_refused(void **state)
     (void)state;
     static const char name[] =
         "users is \"(not shown)\"; allowed is NAME:HASH, the name without control characters";
-    static const char kind[] =
-        "users is \"ann\"; its hash is not of a kind that is taken, such as those of htpasswd -B or mkpasswd";
+    static const char kind[] = "users is \"ann\"; its hash is not of a kind that is taken, such as "
+                               "those of htpasswd -B or mkpasswd";
     const uvhttp_hashed_user_t twice[] = {ann, ann};
     uvhttp_passwords_t *passwords;
     refuse_user(NULL, hash, name);
@@ -73,11 +75,13 @@ static void users_without_count_are_refused(void **state)
     uvhttp_passwords_t *made;
     char message[256];
     const uvhttp_passwords_config_t no_count = {.users = &ann, .file = "/dev/null"};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_count, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&made, &no_count, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_null(made);
     assert_string_equal(message, "users is set and its count is 0");
     const uvhttp_passwords_config_t no_users = {.user_count = 1};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&made, &no_users, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_string_equal(message, "users is NULL and its count is 1");
     assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL, 0), UVHTTP_EINVAL);
     const uvhttp_passwords_config_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
@@ -110,7 +114,8 @@ static void every_allocation_of_the_making_may_fail(void **state)
     (void)state;
     struct fault_heap heap;
     uvhttp_passwords_t *passwords;
-    const uvhttp_passwords_config_t config = {.users = &ann, .user_count = 1, .allocator = &heap.allocator};
+    const uvhttp_passwords_config_t config = {
+        .users = &ann, .user_count = 1, .allocator = &heap.allocator};
     size_t failed = 0;
     fault_heap_init(&heap);
     for (;; failed++) {
@@ -137,7 +142,8 @@ static int ask(struct stage *stage, struct raw_client *client, size_t *offset, c
 {
     char request[256];
     struct raw_answer answer;
-    snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
+    snprintf(request, sizeof(request),
+             "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
     raw_client_send_text(client, request);
     for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
         raw_client_step(client, 10000);
@@ -149,7 +155,8 @@ static int ask(struct stage *stage, struct raw_client *client, size_t *offset, c
     return 0;
 }
 
-/* Memory of the passwords themselves runs out while a request is looked at: 503, and the next one is served. */
+/* Memory of the passwords themselves runs out while a request is looked at: 503, and the next one
+ * is served. */
 static void without_memory_for_a_hash(void **state)
 {
     (void)state;
@@ -161,15 +168,17 @@ static void without_memory_for_a_hash(void **state)
     size_t offset = 0;
     fault_heap_init(&heap);
     stage_begin(&stage);
-    assert_int_equal(uvhttp_passwords_new(&passwords,
-                                          &(uvhttp_passwords_config_t){
-                                              .users = &ann, .user_count = 1, .allocator = &heap.allocator},
-                                          NULL, 0),
-                     0);
     assert_int_equal(
-        uvhttp_auth_new(
-            &auth, &(uvhttp_auth_config_t){.check_basic = uvhttp_passwords_check, .arg = passwords}, NULL, 0),
+        uvhttp_passwords_new(&passwords,
+                             &(uvhttp_passwords_config_t){
+                                 .users = &ann, .user_count = 1, .allocator = &heap.allocator},
+                             NULL, 0),
         0);
+    assert_int_equal(uvhttp_auth_new(&auth,
+                                     &(uvhttp_auth_config_t){.check_basic = uvhttp_passwords_check,
+                                                             .arg = passwords},
+                                     NULL, 0),
+                     0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_auth_handle_request, auth), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);

@@ -1,4 +1,5 @@
-/* Which paths share a version with what is derived from them, and which versions a change raises. */
+/* Which paths share a version with what is derived from them, and which versions a change
+ * raises. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,10 +40,10 @@ static uint64_t version_of(const char *path)
 static void derived_paths_share_a_version(void **state)
 {
     static const char *const groups[][6] = {
-        {"about", "about/", "about.html", "about.html.gz", "about.x", "about."  },
-        {"a/b",   "a/b/",   "a/b.c",      "a/b.c.d",       "a/b..",   "a/b.c/"  },
-        {".a",    ".a/",    ".a.b",       ".a.b.c",        ".a..",    ".a."     },
-        {"a.b/c", "a.b/c/", "a.b/c.d",    "a.b/c.d.e",     "a.b/c.",  "a.b/c.d/"},
+        {"about", "about/", "about.html", "about.html.gz", "about.x", "about."},
+        {"a/b", "a/b/", "a/b.c", "a/b.c.d", "a/b..", "a/b.c/"},
+        {".a", ".a/", ".a.b", ".a.b.c", ".a..", ".a."},
+        {"a.b/c", "a.b/c/", "a.b/c.d", "a.b/c.d.e", "a.b/c.", "a.b/c.d/"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {

@@ -1,4 +1,5 @@
-/* platform/file.c: every test of paths runs twice, with the kernel's openat2 and with the checked walk, which must agree. */
+/* platform/file.c: every test of paths runs twice, with the kernel's openat2 and with the checked
+ * walk, which must agree. */
 #include "platform/file.h"
 
 #include <setjmp.h>
@@ -130,7 +131,8 @@ static void expect(const struct place *place, const char *path, int result, cons
         if (text != NULL) {
             assert_int_equal(facts.kind, UVH_FILE_REGULAR);
             assert_int_equal(facts.size, strlen(text));
-            assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 0), (int64_t)strlen(text));
+            assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 0),
+                             (int64_t)strlen(text));
             assert_string_equal(bytes, text);
         } else {
             assert_int_equal(facts.kind, UVH_FILE_FOLDER);
@@ -278,10 +280,7 @@ static void test_facts_tell_a_changed_file(void **state)
     const struct place *place = *state;
     struct uvh_file_facts before;
     struct uvh_file_facts after;
-    struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        { .tv_sec = 1000,         .tv_nsec = 5}
-    };
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000, .tv_nsec = 5}};
     assert_int_equal(utimensat(place->folder, "root/file", times, 0), 0);
     assert_int_equal(uvh_file_look(&place->kernel, "file", &before), 0);
     assert_int_equal(before.modified_seconds, 1000);
@@ -347,8 +346,10 @@ struct names {
 
 static int add_name(const char *name, const struct uvh_file_facts *facts, void *arg)
 {
-    static const char kinds[] = {
-        [UVH_FILE_REGULAR] = 'r', [UVH_FILE_FOLDER] = 'd', [UVH_FILE_LINK] = 'l', [UVH_FILE_OTHER] = 'o'};
+    static const char kinds[] = {[UVH_FILE_REGULAR] = 'r',
+                                 [UVH_FILE_FOLDER] = 'd',
+                                 [UVH_FILE_LINK] = 'l',
+                                 [UVH_FILE_OTHER] = 'o'};
     struct names *names = arg;
     size_t length = strlen(names->text);
     snprintf(names->text + length, sizeof(names->text) - length, "%c%s ", kinds[facts->kind], name);
@@ -381,7 +382,8 @@ static void test_running_out_of_descriptors(void **state)
     struct uvh_file_facts facts;
     int descriptor;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_int_equal(uvh_file_descriptor_limit(), limit.rlim_cur > INT_MAX ? INT_MAX : limit.rlim_cur);
+    assert_int_equal(uvh_file_descriptor_limit(),
+                     limit.rlim_cur > INT_MAX ? INT_MAX : limit.rlim_cur);
     struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     for (size_t i = 0; i < 2; i++) {
@@ -426,10 +428,8 @@ static void test_making_folders(void **state)
 {
     const struct place *place = *state;
     const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
-    static const char *const paths[2][3] = {
-        {"new",    "new/er/still",    "folder-link/x/y"},
-        {"second", "second/er/still", "folder-link/z"  }
-    };
+    static const char *const paths[2][3] = {{"new", "new/er/still", "folder-link/x/y"},
+                                            {"second", "second/er/still", "folder-link/z"}};
     int before = count_descriptors();
     for (size_t i = 0; i < 2; i++) {
         int descriptor;
@@ -641,12 +641,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_listing_a_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_opening_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_making_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_looking_in_a_folder_follows_no_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_looking_in_a_folder_follows_no_link, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_without_links_any_link_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_may_lead_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_to_what_the_same_owner_has, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_to_what_another_owner_has, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_second_root_has_what_the_first_has_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_second_root_has_what_the_first_has_not, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_running_out_of_descriptors, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* platform/folder_watch.c over a real folder: what is told, and what is told to folders below; bounds; lost events. */
+/* platform/folder_watch.c over a real folder: what is told, and what is told to folders below;
+ * bounds; lost events. */
 #include "platform/folder_watch.h"
 
 #include <setjmp.h>
@@ -128,7 +129,8 @@ static int tear_down(void **state)
 
 static void open_watch(struct place *place, size_t most)
 {
-    assert_int_equal(uvh_folder_watch_open(&place->watch, &place->allocator, most, &place->changed), 0);
+    assert_int_equal(uvh_folder_watch_open(&place->watch, &place->allocator, most, &place->changed),
+                     0);
 }
 
 static struct uvh_watched_folder *add(struct place *place, const char *path)
@@ -152,9 +154,11 @@ static void await_change(const struct uvh_watched_folder *folder, uint64_t befor
     }
 }
 
-/* All that has happened so far has been told, since this is told later than that. Before a folder is added that has just been made: what is told of it later
- * drops it, and whoever added it sees that it has changed. Needs a folder "c" that nothing else happens to. A folder is made in it, since that is one event: of a
- * file that is written the last one could be taken for that of the next call. */
+/* All that has happened so far has been told, since this is told later than that. Before a folder
+ * is added that has just been made: what is told of it later drops it, and whoever added it sees
+ * that it has changed. Needs a folder "c" that nothing else happens to. A folder is made in it,
+ * since that is one event: of a file that is written the last one could be taken for that of the
+ * next call. */
 static void settle(struct place *place)
 {
     static unsigned marker;

@@ -1,5 +1,5 @@
-/* The writer of lines: order, whole lines, drops that are counted and noted in their place, full disks, readers that do not read, and
- * several threads at once (for ThreadSanitizer). */
+/* The writer of lines: order, whole lines, drops that are counted and noted in their place, full
+ * disks, readers that do not read, and several threads at once (for ThreadSanitizer). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,8 @@ static int tear_down(void **state)
 static size_t notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE], void *arg)
 {
     (void)arg;
-    return (size_t)snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "dropped %llu\n", (unsigned long long)count);
+    return (size_t)snprintf(out, UVH_LINE_WRITER_NOTICE_SIZE, "dropped %llu\n",
+                            (unsigned long long)count);
 }
 
 static struct uvh_line_writer *open_writer(const char *target, size_t buffer, uint64_t flush_ms)
@@ -131,7 +132,8 @@ static void wait_until_written(struct uvh_line_writer *writer, uint64_t count)
         poll(NULL, 0, 1);
 }
 
-/* Walks "line N" and "dropped N" and checks that numbers go up by one, those dropped included. Returns the number after the last. */
+/* Walks "line N" and "dropped N" and checks that numbers go up by one, those dropped included.
+ * Returns the number after the last. */
 static unsigned check_sequence(const char *text, unsigned *notices)
 {
     unsigned next = 0;
@@ -208,7 +210,8 @@ static void it_appends_and_others_may_not_read(void **state)
     assert_int_equal(facts.st_mode & 0137, 0);
 }
 
-/* A pipe that nobody reads: putting never waits, what finds no room is counted, and when somebody reads the notice says how many. */
+/* A pipe that nobody reads: putting never waits, what finds no room is counted, and when somebody
+ * reads the notice says how many. */
 static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
 {
     (void)state;
@@ -279,7 +282,8 @@ static void a_full_disk_is_reported_once_and_tried_again(void **state)
     assert_non_null(strstr(said.text[1], "lines lost at the end"));
 }
 
-/* A link to /dev/full that becomes one to a file: what waited is written there, beginning with a whole line. */
+/* A link to /dev/full that becomes one to a file: what waited is written there, beginning with a
+ * whole line. */
 static void lines_survive_a_failure_that_ends(void **state)
 {
     (void)state;
@@ -329,7 +333,8 @@ static void a_renamed_file_is_opened_again(void **state)
     free(text);
 }
 
-/* A line that was cut off at the end of the old file, here by a limit of its size, stands in the new one as a whole. */
+/* A line that was cut off at the end of the old file, here by a limit of its size, stands in the
+ * new one as a whole. */
 static void a_new_file_begins_with_a_whole_line(void **state)
 {
     (void)state;

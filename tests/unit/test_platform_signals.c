@@ -43,7 +43,8 @@ static void default_action_is_replaced(void **state)
 
 static void action_of_the_program_is_kept(void **state)
 {
-    const struct sigaction with_info = {.sa_sigaction = on_signal_with_info, .sa_flags = SA_SIGINFO};
+    const struct sigaction with_info = {.sa_sigaction = on_signal_with_info,
+                                        .sa_flags = SA_SIGINFO};
     (void)state;
     for (size_t i = 0; i < 2; i++)
         assert_true(signal(numbers[i], on_signal) != SIG_ERR);

@@ -90,11 +90,7 @@ static void a_file_is_hidden_until_it_is_published(void **state)
     assert_int_equal(strlen(name), strlen(UVH_STORE_PREFIX) + 16 + strlen(".part"));
     write_text("one ");
     assert_content(name, "one ");
-    const uvhttp_slice_t pieces[] = {
-        {"two ", 4},
-        {NULL,   0},
-        {"four", 4}
-    };
+    const uvhttp_slice_t pieces[] = {{"two ", 4}, {NULL, 0}, {"four", 4}};
     assert_int_equal(uvh_store_write(&store, pieces, 3), 0);
     assert_int_equal(uvh_store_end(&store, 0, true), 0);
     assert_false(exists("x"));
@@ -208,7 +204,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_hidden_until_it_is_published, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(publishing_replaces_unless_it_is_to_keep, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(publishing_replaces_unless_it_is_to_keep, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_folder_is_not_replaced, set_up, tear_down),
         cmocka_unit_test_setup_teardown(moving_replaces_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(permissions, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* platform/unix_socket.c: of processes that start in the same moment on what a dead one has left, one gets the name. */
+/* platform/unix_socket.c: of processes that start in the same moment on what a dead one has left,
+ * one gets the name. */
 #include "platform/unix_socket.h"
 
 #include <setjmp.h>
@@ -50,7 +51,8 @@ static void leave_over(void)
     uvh_socket_close(socket);
 }
 
-/* In a process of its own: tries when `go` ends, says how it went, and listens until `hold` ends. */
+/* In a process of its own: tries when `go` ends, says how it went, and listens until `hold`
+ * ends. */
 static void start_one(int go, int result, int hold)
 {
     struct uvh_unix_socket_file file;

@@ -1,5 +1,5 @@
-/* Rate limits on a server: which requests count together, what clients are told, and which options are refused. Limits give back one
- * request in a day, so that no test depends on the clock. */
+/* Rate limits on a server: which requests count together, what clients are told, and which options
+ * are refused. Limits give back one request in a day, so that no test depends on the clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,7 +152,8 @@ static void a_silent_limit_only_says_when_to_come_again(void **state)
 static void keys_are_counted_apart(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY, .key = key_of, .key_arg = &stage});
+    begin((uvhttp_rate_limit_config_t){
+        .requests = 1, .seconds = DAY, .key = key_of, .key_arg = &stage});
     assert_int_equal(ask("/", "a"), 200);
     assert_int_equal(ask("/", "a"), 429);
     assert_int_equal(ask("/", "b"), 200);
@@ -180,8 +181,10 @@ static void move_to(const char *address)
     client.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(inet_pton(AF_INET, address, &from.sin_addr), 1);
     assert_int_equal(inet_pton(AF_INET, "127.0.0.1", &to.sin_addr), 1);
-    assert_int_equal(bind(client.socket, (const struct sockaddr *)(const void *)&from, sizeof(from)), 0);
-    assert_int_equal(connect(client.socket, (const struct sockaddr *)(const void *)&to, sizeof(to)), 0);
+    assert_int_equal(
+        bind(client.socket, (const struct sockaddr *)(const void *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(client.socket, (const struct sockaddr *)(const void *)&to, sizeof(to)),
+                     0);
     assert_int_equal(fcntl(client.socket, F_SETFL, O_NONBLOCK), 0);
     offset = 0;
 }
@@ -243,11 +246,13 @@ static void two_limits_tell_both(void **state)
     stage_begin(&stage);
     assert_int_equal(
         uvhttp_rate_limit_new(
-            &limit, &(uvhttp_rate_limit_config_t){.requests = 5, .seconds = DAY, .name = "day"}, NULL, 0),
+            &limit, &(uvhttp_rate_limit_config_t){.requests = 5, .seconds = DAY, .name = "day"},
+            NULL, 0),
         0);
     assert_int_equal(
         uvhttp_rate_limit_new(
-            &second, &(uvhttp_rate_limit_config_t){.requests = 7, .name = "second", .global = true}, NULL, 0),
+            &second, &(uvhttp_rate_limit_config_t){.requests = 7, .name = "second", .global = true},
+            NULL, 0),
         0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_rate_limit_handle_request, limit), 0);
@@ -277,26 +282,26 @@ static void wrong_options_are_named(void **state)
         uvhttp_rate_limit_config_t config;
         const char *message;
     } cases[] = {
-        {{.seconds = 1},                                 "requests is 0; allowed are 1 to 1000000 requests"      },
-        {{.requests = 1000001},                          "requests is 1000001; allowed are 1 to 1000000 requests"},
-        {{.requests = 1, .seconds = 86401},              "seconds is 86401; allowed are 1 to 86400 seconds"      },
-        {{.requests = 1, .burst = 1000001},              "burst is 1000001; allowed are 1 to 1000000 requests"   },
+        {{.seconds = 1}, "requests is 0; allowed are 1 to 1000000 requests"},
+        {{.requests = 1000001}, "requests is 1000001; allowed are 1 to 1000000 requests"},
+        {{.requests = 1, .seconds = 86401}, "seconds is 86401; allowed are 1 to 86400 seconds"},
+        {{.requests = 1, .burst = 1000001}, "burst is 1000001; allowed are 1 to 1000000 requests"},
         {{.requests = 1, .seconds = DAY, .burst = 366},
-         "burst is 366; it must come back within 365 days, and 1 requests in 86400 seconds do not"               },
+         "burst is 366; it must come back within 365 days, and 1 requests in 86400 seconds do not"},
         {{.requests = 1, .max_clients = 16777217},
-         "max_clients is 16777217; allowed are 1 to 16777216 addresses"                                          },
-        {{.requests = 1, .ipv4_prefix = 33},             "ipv4_prefix is 33; allowed are 1 to 32 bits"           },
-        {{.requests = 1, .ipv6_prefix = 129},            "ipv6_prefix is 129; allowed are 1 to 128 bits"         },
+         "max_clients is 16777217; allowed are 1 to 16777216 addresses"},
+        {{.requests = 1, .ipv4_prefix = 33}, "ipv4_prefix is 33; allowed are 1 to 32 bits"},
+        {{.requests = 1, .ipv6_prefix = 129}, "ipv6_prefix is 129; allowed are 1 to 128 bits"},
         {{.requests = 1, .name = ""},
-         "name is ''; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"                            },
+         "name is ''; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"},
         {{.requests = 1, .name = "a b"},
-         "name is 'a b'; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"                         },
-        {{.requests = 1, .name = "a\""},                 NULL                                                    },
-        {{.requests = 1, .name = "a\\"},                 NULL                                                    },
-        {{.requests = 1, .name = "\xc3\xa4"},            NULL                                                    },
-        {{.requests = 1, .name = long_name},             NULL                                                    },
+         "name is 'a b'; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"},
+        {{.requests = 1, .name = "a\""}, NULL},
+        {{.requests = 1, .name = "a\\"}, NULL},
+        {{.requests = 1, .name = "\xc3\xa4"}, NULL},
+        {{.requests = 1, .name = long_name}, NULL},
         {{.requests = 1, .global = true, .key = key_of},
-         "key is set, and global is true; only one of them is possible"                                          },
+         "key is set, and global is true; only one of them is possible"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char message[256] = "";
@@ -315,8 +320,8 @@ static void the_largest_options_are_taken(void **state)
     (void)state;
     static const uvhttp_rate_limit_config_t cases[] = {
         {.requests = 1000000, .burst = 1000000},
-        {             .requests = 1,        .seconds = DAY,                       .burst = 365},
-        { .requests = 1, .ipv4_prefix = 1,                    .ipv6_prefix = 128, .name = "!#[]~"},
+        {.requests = 1, .seconds = DAY, .burst = 365},
+        {.requests = 1, .ipv4_prefix = 1, .ipv6_prefix = 128, .name = "!#[]~"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_rate_limit_t *made;

@@ -1,5 +1,5 @@
-/* The request's accessors, on heads that the parser took apart: values, their terminating NUL, and the decoding of query and
- * parameters. */
+/* The request's accessors, on heads that the parser took apart: values, their terminating NUL, and
+ * the decoding of query and parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,8 @@ static void make(const char *text)
     assert_non_null(made.bytes);
     memcpy(made.bytes, text, length);
     uvhttp_head_init(&made.head, NULL, 0);
-    assert_int_equal(uvhttp_request_head_parse(&made.head, made.bytes, length, &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_request_head_parse(&made.head, made.bytes, length, &limits),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(uvhttp_request_framing(&made.head, &made.request.framing), UVHTTP_REASON_NONE);
     made.reason = uvh_request_init(&made.request, &made.arena, &made.head, &made.out_of_memory);
 }
@@ -105,22 +106,22 @@ static void paths_are_decoded_normalized_and_terminated(void **state)
     static const struct {
         const char *target, *path;
     } cases[] = {
-        {"/",                        "/"          },
-        {"/plain/path",              "/plain/path"},
-        {"/plain?query",             "/plain"     },
-        {"/a/../b",                  "/b"         },
-        {"/a/%2e%2E/b/",             "/b/"        },
-        {"/a%2Fb/c",                 "/a%2Fb/c"   },
-        {"/a%2fb",                   "/a%2fb"     },
-        {"/%41%62%63",               "/Abc"       },
-        {"/100%25",                  "/100%"      },
-        {"/a+b",                     "/a+b"       },
-        {"/%C3%A9",                  "/\xC3\xA9"  },
-        {"/a//b",                    "/a//b"      },
-        {"http://example.com/x/y",   "/x/y"       },
-        {"http://example.com",       "/"          },
-        {"http://example.com?a=b",   "/"          },
-        {"http://example.com/%7E?a", "/~"         },
+        {"/", "/"},
+        {"/plain/path", "/plain/path"},
+        {"/plain?query", "/plain"},
+        {"/a/../b", "/b"},
+        {"/a/%2e%2E/b/", "/b/"},
+        {"/a%2Fb/c", "/a%2Fb/c"},
+        {"/a%2fb", "/a%2fb"},
+        {"/%41%62%63", "/Abc"},
+        {"/100%25", "/100%"},
+        {"/a+b", "/a+b"},
+        {"/%C3%A9", "/\xC3\xA9"},
+        {"/a//b", "/a//b"},
+        {"http://example.com/x/y", "/x/y"},
+        {"http://example.com", "/"},
+        {"http://example.com?a=b", "/"},
+        {"http://example.com/%7E?a", "/~"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_target("GET", cases[i].target);
@@ -141,13 +142,13 @@ static void paths_that_lead_nowhere_are_refused(void **state)
         const char *target;
         uvhttp_reason_t reason;
     } cases[] = {
-        {"/..",       UVHTTP_REASON_TARGET_ABOVE_ROOT},
+        {"/..", UVHTTP_REASON_TARGET_ABOVE_ROOT},
         {"/a/../../", UVHTTP_REASON_TARGET_ABOVE_ROOT},
         {"/%2e%2e/x", UVHTTP_REASON_TARGET_ABOVE_ROOT},
-        {"/a%",       UVHTTP_REASON_TARGET_ENCODING  },
-        {"/a%4",      UVHTTP_REASON_TARGET_ENCODING  },
-        {"/a%zz",     UVHTTP_REASON_TARGET_ENCODING  },
-        {"/a%00",     UVHTTP_REASON_TARGET_ENCODING  },
+        {"/a%", UVHTTP_REASON_TARGET_ENCODING},
+        {"/a%4", UVHTTP_REASON_TARGET_ENCODING},
+        {"/a%zz", UVHTTP_REASON_TARGET_ENCODING},
+        {"/a%00", UVHTTP_REASON_TARGET_ENCODING},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[128];
@@ -165,34 +166,34 @@ static void query_parameters_are_split_first_and_decoded_then(void **state)
     static const struct {
         const char *query, *name, *value;
     } cases[] = {
-        {"a=1",       "a",   "1"       },
-        {"a=1&b=2",   "b",   "2"       },
-        {"a=1&a=2",   "a",   "1"       },
-        {"a",         "a",   ""        },
-        {"a=",        "a",   ""        },
-        {"a=1",       "b",   NULL      },
-        {"",          "a",   NULL      },
-        {"&&a=1&&",   "a",   "1"       },
-        {"a=x%26b=y", "a",   "x&b=y"   },
-        {"a=x%26b=y", "b",   NULL      },
-        {"a=1+2",     "a",   "1 2"     },
-        {"a=1%2B2",   "a",   "1+2"     },
-        {"a+b=c",     "a b", "c"       },
-        {"%61=c",     "a",   "c"       },
-        {"a%3Db=c",   "a=b", "c"       },
-        {"a=b=c",     "a",   "b=c"     },
-        {"A=1",       "a",   NULL      },
-        {"ab=1",      "a",   NULL      },
-        {"a=1",       "ab",  NULL      },
-        {"a=%zz",     "a",   NULL      },
-        {"a=%4",      "a",   NULL      },
-        {"a=%zz&a=2", "a",   "2"       },
-        {"%zz=1&b=2", "b",   "2"       },
-        {"%zz=1",     "%zz", NULL      },
-        {"a=%C3%A9",  "a",   "\xC3\xA9"},
-        {"=x&a=1",    "",    "x"       },
-        {"a=1?b=2",   "a",   "1?b=2"   },
-        {"a=%00b",    "a",   NULL      }, /* as a C string it would read as a shorter value */
+        {"a=1", "a", "1"},
+        {"a=1&b=2", "b", "2"},
+        {"a=1&a=2", "a", "1"},
+        {"a", "a", ""},
+        {"a=", "a", ""},
+        {"a=1", "b", NULL},
+        {"", "a", NULL},
+        {"&&a=1&&", "a", "1"},
+        {"a=x%26b=y", "a", "x&b=y"},
+        {"a=x%26b=y", "b", NULL},
+        {"a=1+2", "a", "1 2"},
+        {"a=1%2B2", "a", "1+2"},
+        {"a+b=c", "a b", "c"},
+        {"%61=c", "a", "c"},
+        {"a%3Db=c", "a=b", "c"},
+        {"a=b=c", "a", "b=c"},
+        {"A=1", "a", NULL},
+        {"ab=1", "a", NULL},
+        {"a=1", "ab", NULL},
+        {"a=%zz", "a", NULL},
+        {"a=%4", "a", NULL},
+        {"a=%zz&a=2", "a", "2"},
+        {"%zz=1&b=2", "b", "2"},
+        {"%zz=1", "%zz", NULL},
+        {"a=%C3%A9", "a", "\xC3\xA9"},
+        {"=x&a=1", "", "x"},
+        {"a=1?b=2", "a", "1?b=2"},
+        {"a=%00b", "a", NULL}, /* as a C string it would read as a shorter value */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char target[128];
@@ -242,11 +243,7 @@ static void header_at_gives_all_fields_in_order_each_terminated(void **state)
     static const struct {
         const char *name, *value;
     } expected[] = {
-        {"Host",    "h"  },
-        {"A",       ""   },
-        {"b",       "1"  },
-        {"B",       "2"  },
-        {"Last-Of", "x y"},
+        {"Host", "h"}, {"A", ""}, {"b", "1"}, {"B", "2"}, {"Last-Of", "x y"},
     };
     make("GET / HTTP/1.1\r\nHost: h\r\nA:\r\nb:1\r\nB: 2\r\nLast-Of:  x y  \r\n\r\n");
     /* Twice and in both directions: the NULs must not spoil a neighbour. */
@@ -317,20 +314,18 @@ static void parameters_are_decoded_and_terminated(void **state)
     unmake();
 }
 
-/* An encoded slash divides no segments, comes out as a slash, and is told apart from the text "%2F". */
+/* An encoded slash divides no segments, comes out as a slash, and is told apart from the text
+ * "%2F". */
 static void encoded_slashes_of_parameters_are_decoded_once(void **state)
 {
     (void)state;
     static const struct {
         const char *target, *first, *rest;
     } cases[] = {
-        {"/a%2Fb/c%2Fd/e",   "a/b",   "c/d/e"},
-        {"/a%2fb/",          "a/b",   ""     },
-        {"/%252F/%252f",     "%2F",   "%2f"  },
-        {"/%25252F/x",       "%252F", "x"    },
-        {"/%25%32F/%2541",   "%2F",   "%41"  },
-        {"/%2F/%2F/%25",     "/",     "//%"  },
-        {"/100%25/%252F%2F", "100%",  "%2F/" },
+        {"/a%2Fb/c%2Fd/e", "a/b", "c/d/e"},   {"/a%2fb/", "a/b", ""},
+        {"/%252F/%252f", "%2F", "%2f"},       {"/%25252F/x", "%252F", "x"},
+        {"/%25%32F/%2541", "%2F", "%41"},     {"/%2F/%2F/%25", "/", "//%"},
+        {"/100%25/%252F%2F", "100%", "%2F/"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_target("GET", cases[i].target);
@@ -397,7 +392,8 @@ static void trailers_and_body_are_what_was_set(void **state)
     assert_null(uvhttp_request_trailer(&made.request, "x-sum"));
     assert_int_equal(uvhttp_request_body(&made.request).length, 0);
     uvhttp_head_init(&trailers, NULL, 0);
-    assert_int_equal(uvhttp_trailers_parse(&trailers, section, strlen(section), &limits), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_trailers_parse(&trailers, section, strlen(section), &limits),
+                     UVHTTP_PARSE_DONE);
     made.request.trailers = &trailers;
     made.request.trailer_bytes = section;
     made.request.body = (uvhttp_slice_t){"body", 4};
@@ -449,7 +445,8 @@ static void attachments_are_found_by_key_and_released_once(void **state)
     assert_ptr_equal(uvhttp_request_attached(&made.request, &a), one);
     assert_ptr_equal(uvhttp_request_attached(&made.request, &c), three);
     assert_string_equal(released, "");
-    assert_int_equal(uvhttp_request_attach(&made.request, &a, four, release), 0); /* instead of the first */
+    /* instead of the first */
+    assert_int_equal(uvhttp_request_attach(&made.request, &a, four, release), 0);
     assert_string_equal(released, "1");
     assert_ptr_equal(uvhttp_request_attached(&made.request, &a), four);
     uvh_request_release(&made.request); /* the newest key first */
@@ -467,7 +464,8 @@ static void what_cannot_be_attached_is_released_at_once(void **state)
     make_target("GET", "/");
     fault_heap_arm(&heap, 1, true);
     size_t i = 0;
-    while (uvhttp_request_attach(&made.request, &keys[i], mark, NULL) == 0) /* what the arena has left */
+    /* what the arena has left */
+    while (uvhttp_request_attach(&made.request, &keys[i], mark, NULL) == 0)
         i++;
     released[0] = '\0';
     assert_int_equal(uvhttp_request_attach(&made.request, &keys[i], mark, release), UVHTTP_ENOMEM);
@@ -479,7 +477,8 @@ static void what_cannot_be_attached_is_released_at_once(void **state)
 static void forms_and_cookies_are_found_by_name(void **state)
 {
     (void)state;
-    make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded ; charset=x\r\n"
+    make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded ; "
+         "charset=x\r\n"
          "Content-Length: 9\r\nCookie: a=1; b=2\r\n\r\n");
     made.request.body = (uvhttp_slice_t){"x=%41+b&y", 9};
     assert_string_equal(uvhttp_request_form(&made.request, "x"), "A b");

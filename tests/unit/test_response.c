@@ -46,8 +46,8 @@ static const char *fields(void)
         const struct uvh_header *header = &response.headers.items[i];
         assert_int_equal(strlen(header->name.base), header->name.length);
         assert_int_equal(strlen(header->value.base), header->value.length);
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s=%s;", header->name.base,
-                                   header->value.base);
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s=%s;",
+                                   header->name.base, header->value.base);
     }
     return text;
 }
@@ -81,26 +81,26 @@ static const struct {
     const char *name, *value;
     int err;
 } judged[] = {
-    {"X-A",                   "",            0             },
-    {"X-A",                   "\t b \xff",   0             },
-    {"!#$%&'*+-.^_`|~09azAZ", "1",           0             },
-    {"",                      "1",           UVHTTP_EHEADER},
-    {"X A",                   "1",           UVHTTP_EHEADER},
-    {"X-A:",                  "1",           UVHTTP_EHEADER},
-    {"X-A\r\nX-B",            "1",           UVHTTP_EHEADER},
-    {"X-\xc3\xa9",            "1",           UVHTTP_EHEADER},
-    {"X-A",                   "1\r\nX-B: 2", UVHTTP_EHEADER},
-    {"X-A",                   "1\n",         UVHTTP_EHEADER},
-    {"X-A",                   "\r",          UVHTTP_EHEADER},
-    {"X-A",                   "a\x01",       UVHTTP_EHEADER},
-    {"X-A",                   "a\x7f",       UVHTTP_EHEADER},
-    {"Content-Length",        "5",           UVHTTP_EHEADER},
-    {"content-length",        "5",           UVHTTP_EHEADER},
-    {"Transfer-Encoding",     "chunked",     UVHTTP_EHEADER},
-    {"Connection",            "close",       UVHTTP_EHEADER},
-    {"DATE",                  "today",       UVHTTP_EHEADER},
-    {NULL,                    "1",           UVHTTP_EINVAL },
-    {"X-A",                   NULL,          UVHTTP_EINVAL },
+    {"X-A", "", 0},
+    {"X-A", "\t b \xff", 0},
+    {"!#$%&'*+-.^_`|~09azAZ", "1", 0},
+    {"", "1", UVHTTP_EHEADER},
+    {"X A", "1", UVHTTP_EHEADER},
+    {"X-A:", "1", UVHTTP_EHEADER},
+    {"X-A\r\nX-B", "1", UVHTTP_EHEADER},
+    {"X-\xc3\xa9", "1", UVHTTP_EHEADER},
+    {"X-A", "1\r\nX-B: 2", UVHTTP_EHEADER},
+    {"X-A", "1\n", UVHTTP_EHEADER},
+    {"X-A", "\r", UVHTTP_EHEADER},
+    {"X-A", "a\x01", UVHTTP_EHEADER},
+    {"X-A", "a\x7f", UVHTTP_EHEADER},
+    {"Content-Length", "5", UVHTTP_EHEADER},
+    {"content-length", "5", UVHTTP_EHEADER},
+    {"Transfer-Encoding", "chunked", UVHTTP_EHEADER},
+    {"Connection", "close", UVHTTP_EHEADER},
+    {"DATE", "today", UVHTTP_EHEADER},
+    {NULL, "1", UVHTTP_EINVAL},
+    {"X-A", NULL, UVHTTP_EINVAL},
 };
 
 static void bad_fields_are_refused_and_change_nothing(void **state)
@@ -144,7 +144,7 @@ static void nothing_can_be_set_once_it_is_sent_or_the_client_has_gone(void **sta
         int err;
     } ends[] = {
         {UVH_RESPONSE_SENT, UVHTTP_EANSWERED},
-        {UVH_RESPONSE_GONE, UVHTTP_EGONE    },
+        {UVH_RESPONSE_GONE, UVHTTP_EGONE},
     };
     assert_true(uvhttp_response_open(&response));
     for (size_t i = 0; i < 2; i++) {
@@ -228,7 +228,8 @@ static void prepared_fields_are_encoded_once(void **state)
     assert_int_equal(uvhttp_prepared_add(prepared, "X-A", ""), 0);
     for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
         if (judged[i].err != 0)
-            assert_int_equal(uvhttp_prepared_add(prepared, judged[i].name, judged[i].value), judged[i].err);
+            assert_int_equal(uvhttp_prepared_add(prepared, judged[i].name, judged[i].value),
+                             judged[i].err);
     }
     static const char lines[] = "ETag: \"1\"\r\nX-A: \r\n";
     assert_int_equal(prepared->lines.length, strlen(lines));
@@ -242,7 +243,8 @@ static void prepared_fields_are_encoded_once(void **state)
     assert_null(uvhttp_prepared_new(&heap.allocator));
     fault_heap_arm(&heap, 0, false);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "2"), 0);
-    assert_memory_equal(prepared->lines.data, "ETag: \"1\"\r\nX-A: \r\nX-B: 2\r\n", prepared->lines.length);
+    assert_memory_equal(prepared->lines.data, "ETag: \"1\"\r\nX-A: \r\nX-B: 2\r\n",
+                        prepared->lines.length);
     uvhttp_prepared_free(prepared);
     uvhttp_prepared_free(NULL);
     prepared = uvhttp_prepared_new(NULL);
@@ -279,7 +281,8 @@ static void prepared_fields_are_taken_over_but_for_one_name(void **state)
     assert_false(to->has_content_type);
     assert_int_equal(uvhttp_prepared_add_all(to, from, "X-A"), 0);
     assert_true(to->has_content_type);
-    assert_memory_equal(to->lines.data + strlen(lines), "Content-Type: a/b\r\nX-Empty: \r\nX-Large: ", 39);
+    assert_memory_equal(to->lines.data + strlen(lines),
+                        "Content-Type: a/b\r\nX-Empty: \r\nX-Large: ", 39);
     uvhttp_prepared_free(to);
     uvhttp_prepared_free(from);
 }
@@ -422,7 +425,8 @@ static void status_texts(void **state)
     assert_string_equal(uvhttp_status_text(505), "HTTP Version Not Supported");
     assert_string_equal(uvhttp_status_text(299), "");
     assert_string_equal(uvhttp_status_text(-1), "");
-    for (int status = 0; status < 1000; status++) /* the room reserved for a status line counts on it */
+    /* the room reserved for a status line counts on it */
+    for (int status = 0; status < 1000; status++)
         assert_true(strlen(uvhttp_status_text(status)) <= 31);
     assert_true(uvh_response_is_bodiless(204));
     assert_true(uvh_response_is_bodiless(304));

@@ -1,4 +1,5 @@
-/* Groups, hosts and what routes inherit from them: prefixes, middleware, slash policies, and the list of all routes. */
+/* Groups, hosts and what routes inherit from them: prefixes, middleware, slash policies, and the
+ * list of all routes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +59,8 @@ static void *named(const char *name)
 static int add(uvhttp_router_t *to, const char *method, const char *pattern, const char *name)
 {
     return uvhttp_router_add(
-        to, &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = handler, .arg = named(name)});
+        to, &(uvhttp_route_t){
+                .method = method, .pattern = pattern, .handler = handler, .arg = named(name)});
 }
 
 static void use(uvhttp_router_t *to, const char *name)
@@ -102,7 +104,8 @@ static const char *find_at(const char *host, const char *method, const char *pat
 {
     uvhttp_slice_t name = {method, strlen(method)};
     uvhttp_slice_t authority = {host, strlen(host)};
-    uvh_router_match(uvh_router_site(router, authority), uvh_method_lookup(name), name, padded(path), &match);
+    uvh_router_match(uvh_router_site(router, authority), uvh_method_lookup(name), name,
+                     padded(path), &match);
     if (match.route != NULL)
         return match.route->arg;
     return match.other_slash ? "redirect" : match.known_path ? "405" : "404";
@@ -171,14 +174,14 @@ static void wrong_prefixes_are_refused_and_named(void **state)
     static const struct {
         const char *prefix, *why;
     } wrong[] = {
-        {"api",     "it does not begin with \"/\""                              },
-        {"/",       "a prefix ends without \"/\", with which its patterns begin"},
-        {"/api/",   "a prefix ends without \"/\", with which its patterns begin"},
-        {"/*rest",  "a prefix has no \"*\""                                     },
-        {"/*",      "a prefix has no \"*\""                                     },
-        {"/a?b",    "a query or fragment takes no part in routing"              },
-        {"/:a/:a",  "it names a parameter twice"                                },
-        {"/:outer", "it names a parameter twice"                                },
+        {"api", "it does not begin with \"/\""},
+        {"/", "a prefix ends without \"/\", with which its patterns begin"},
+        {"/api/", "a prefix ends without \"/\", with which its patterns begin"},
+        {"/*rest", "a prefix has no \"*\""},
+        {"/*", "a prefix has no \"*\""},
+        {"/a?b", "a query or fragment takes no part in routing"},
+        {"/:a/:a", "it names a parameter twice"},
+        {"/:outer", "it names a parameter twice"},
     };
     uvhttp_router_t *outer = group_of(router, "/:outer");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -191,7 +194,8 @@ static void wrong_prefixes_are_refused_and_named(void **state)
         assert_string_equal(complaint, expected);
     }
     assert_int_equal(add(outer, "GET", "/x/:outer", "x"), UVHTTP_EROUTE);
-    assert_string_equal(complaint, "route \"/:outer/x/:outer\" refused: it names a parameter twice");
+    assert_string_equal(complaint,
+                        "route \"/:outer/x/:outer\" refused: it names a parameter twice");
     assert_int_equal(add(router, "GET", "", "x"), UVHTTP_EROUTE);
     assert_int_equal(add(outer, "GET", "x", "x"), UVHTTP_EROUTE);
     assert_string_equal(complaint, "route \"x\" refused: it does not begin with \"/\"");
@@ -207,11 +211,13 @@ static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **sta
     assert_int_equal(add(router, "GET", "/api/users/:id", "first"), 0);
     assert_int_equal(add(users, "GET", "/:id", "kinds"), 0);
     assert_int_equal(add(api, "GET", "/users/:name", "second"), UVHTTP_ECONFLICT);
-    assert_string_equal(complaint,
-                        "route \"/api/users/:name\" refused: GET \"/api/users/:id\" is there already");
+    assert_string_equal(
+        complaint, "route \"/api/users/:name\" refused: GET \"/api/users/:id\" is there already");
     assert_int_equal(add(router, "GET", "/api/:a/:b", "third"), UVHTTP_ECONFLICT);
-    assert_string_equal(complaint, "route \"/api/:a/:b\" refused: GET \"/api/:kind/:id\" is there already");
-    assert_int_equal(add(shop_api, "GET", "/users/:id", "shop"), 0); /* another host, another tree */
+    assert_string_equal(complaint,
+                        "route \"/api/:a/:b\" refused: GET \"/api/:kind/:id\" is there already");
+    /* another host, another tree */
+    assert_int_equal(add(shop_api, "GET", "/users/:id", "shop"), 0);
     assert_int_equal(add(shop, "GET", "/api/users/:x", "fourth"), UVHTTP_ECONFLICT);
     assert_string_equal(complaint, "route \"shop.example/api/users/:x\" refused: GET "
                                    "\"shop.example/api/users/:id\" is there already");
@@ -225,10 +231,7 @@ static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **sta
 static void middleware_runs_from_the_outermost_to_the_innermost(void **state)
 {
     (void)state;
-    static const uvhttp_middleware_t own[] = {
-        {handler, (void *)"r1"},
-        {handler, (void *)"r2"}
-    };
+    static const uvhttp_middleware_t own[] = {{handler, (void *)"r1"}, {handler, (void *)"r2"}};
     uvhttp_router_t *api = group_of(router, "/api");
     uvhttp_router_t *admin = group_of(api, "/admin");
     uvhttp_router_t *plain = group_of(api, "");
@@ -294,8 +297,11 @@ static void middleware_of_a_route_is_copied(void **state)
 {
     (void)state;
     uvhttp_middleware_t own = {handler, named("kept")};
-    uvhttp_route_t route = {
-        .pattern = "/a", .handler = handler, .arg = named("a"), .middleware = &own, .middleware_count = 1};
+    uvhttp_route_t route = {.pattern = "/a",
+                            .handler = handler,
+                            .arg = named("a"),
+                            .middleware = &own,
+                            .middleware_count = 1};
     assert_int_equal(uvhttp_router_add(router, &route), 0);
     own.arg = named("changed");
     freeze();
@@ -321,9 +327,10 @@ static void a_host_has_routes_of_its_own(void **state)
         assert_string_equal(find_at(spellings[i], "GET", "/a"), "405");
         assert_string_equal(find_at(spellings[i], "GET", "/server"), "404");
     }
-    static const char *const others[] = {"",        "other.example",    "shop.example.org", "xshop.example",
-                                         "example", "www.shop.example", "shop.exampl",      ".",
-                                         "[::1]",   "shop.example..",   "shop-example",     "127.0.0.1:80"};
+    static const char *const others[] = {
+        "",        "other.example",    "shop.example.org", "xshop.example",
+        "example", "www.shop.example", "shop.exampl",      ".",
+        "[::1]",   "shop.example..",   "shop-example",     "127.0.0.1:80"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_string_equal(find_at(others[i], "GET", "/a"), "a");
     assert_allow_at("shop.example", "/a", "PUT, OPTIONS");
@@ -387,16 +394,16 @@ static void the_same_host_gives_the_same_router(void **state)
     uvhttp_router_t *first = host_of("Example.com.");
     assert_ptr_equal(host_of("example.COM"), first);
     assert_ptr_not_equal(host_of("*.example.com"), first);
-    static const char *const wrong[] = {"",        "*",  "*.", "*.*.com",   "a*.com",       "example.com:80",
-                                        "a b",     "a/", ".",  "user@host", "http://host/", "[::1",
-                                        "*.[::1]x"};
+    static const char *const wrong[] = {
+        "",   "*", "*.",        "*.*.com",      "a*.com", "example.com:80", "a b",
+        "a/", ".", "user@host", "http://host/", "[::1",   "*.[::1]x"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char expected[256];
         uvhttp_router_t *out = router;
         if (strcmp(wrong[i], ".") == 0)
             continue; /* a name as good as any to those who own it */
-        snprintf(expected, sizeof(expected), "route \"%s\" refused: it is no host name, nor \"*.\" and one",
-                 wrong[i]);
+        snprintf(expected, sizeof(expected),
+                 "route \"%s\" refused: it is no host name, nor \"*.\" and one", wrong[i]);
         assert_int_equal(uvhttp_router_host(router, wrong[i], &out), UVHTTP_EROUTE);
         assert_null(out);
         assert_string_equal(complaint, expected);
@@ -538,7 +545,8 @@ static void routes_are_listed_in_the_order_of_adding(void **state)
     assert_string_equal(listed, "");
     use(api, "m");
     assert_int_equal(
-        uvhttp_router_add(shop, &(uvhttp_route_t){.pattern = "/up", .handler = handler, .max_body_size = 5}),
+        uvhttp_router_add(
+            shop, &(uvhttp_route_t){.pattern = "/up", .handler = handler, .max_body_size = 5}),
         0);
     assert_int_equal(add(inner, "GET", "/y", "y"), 0);
     assert_int_equal(add(router, "PURGE", "/z", "z"), 0);
@@ -548,8 +556,9 @@ static void routes_are_listed_in_the_order_of_adding(void **state)
     freeze();
     listed[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, NULL), 0);
-    assert_string_equal(listed,
-                        "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n- PURGE /z 0 0\n- GET /api 0 1\n");
+    assert_string_equal(
+        listed,
+        "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n- PURGE /z 0 0\n- GET /api 0 1\n");
     listed[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, stop), 77);
     assert_string_equal(listed, "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n");
@@ -589,9 +598,9 @@ static void middleware_without_count_is_refused(void **state)
     (void)state;
     static const uvhttp_middleware_t own = {handler, NULL}, none = {NULL, NULL};
     const uvhttp_route_t wrong[] = {
-        {.pattern = "/b",      .handler = handler,    .middleware = &own},
-        {               .pattern = "/b",  .handler = handler, .middleware_count = 2                  },
-        { .pattern = "/b", .handler = handler, .middleware = &none,                   .middleware_count = 1},
+        {.pattern = "/b", .handler = handler, .middleware = &own},
+        {.pattern = "/b", .handler = handler, .middleware_count = 2},
+        {.pattern = "/b", .handler = handler, .middleware = &none, .middleware_count = 1},
     };
     static const char beginning[] = "route \"example.com/a/b\" refused: ";
     static const char *const reasons[] = {
@@ -652,7 +661,8 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(uvhttp_router_group(router, "/x", NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_group(NULL, "/x", &out), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_router_host(group, "example.com", &out), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_router_host(host_of("example.com"), "example.org", &out), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_router_host(host_of("example.com"), "example.org", &out),
+                     UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_host(router, NULL, &out), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_host(router, "a", NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_host(NULL, "a", &out), UVHTTP_ENOMEM);
@@ -682,12 +692,13 @@ static int make_host(void)
 
 static int add_to_group(void)
 {
-    return uvhttp_router_add(made_group, &(uvhttp_route_t){.method = "PURGE",
-                                                           .pattern = "/a-segment-of-more-than-two-words",
-                                                           .handler = handler,
-                                                           .arg = named("purge"),
-                                                           .middleware = &late,
-                                                           .middleware_count = 1});
+    return uvhttp_router_add(made_group,
+                             &(uvhttp_route_t){.method = "PURGE",
+                                               .pattern = "/a-segment-of-more-than-two-words",
+                                               .handler = handler,
+                                               .arg = named("purge"),
+                                               .middleware = &late,
+                                               .middleware_count = 1});
 }
 
 static int add_to_host(void)
@@ -739,8 +750,8 @@ static void running_out_of_memory_changes_nothing(void **state)
     assert_string_equal(chain(), "server");
     listed[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, NULL), 0);
-    assert_string_equal(listed,
-                        "- PURGE /:g/h/a-segment-of-more-than-two-words 0 3\n*.example.com GET /x/* 0 1\n");
+    assert_string_equal(
+        listed, "- PURGE /:g/h/a-segment-of-more-than-two-words 0 3\n*.example.com GET /x/* 0 1\n");
 }
 
 static void looking_up_a_host_asks_for_no_memory(void **state)

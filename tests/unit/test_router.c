@@ -1,4 +1,5 @@
-/* The router: which pattern takes a path, with which parameters, and what is said when none does. */
+/* The router: which pattern takes a path, with which parameters, and what is said when none
+ * does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,8 +55,10 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
 
 static int add(const char *method, const char *pattern)
 {
-    uvhttp_route_t route = {
-        .method = method, .pattern = pattern, .handler = handler, .arg = (void *)(uintptr_t)pattern};
+    uvhttp_route_t route = {.method = method,
+                            .pattern = pattern,
+                            .handler = handler,
+                            .arg = (void *)(uintptr_t)pattern};
     return uvhttp_router_add(router, &route);
 }
 
@@ -64,7 +67,8 @@ static void must_add(const char *method, const char *pattern)
     assert_int_equal(add(method, pattern), 0);
 }
 
-/* The path as a request has it, with what may be read behind it; all slashes, which shall not matter. */
+/* The path as a request has it, with what may be read behind it; all slashes, which shall not
+ * matter. */
 static uvhttp_slice_t padded(const char *path)
 {
     static char room[4096 + UVH_REQUEST_PATH_SLACK];
@@ -79,7 +83,8 @@ static uvhttp_slice_t padded(const char *path)
 static const char *find(const char *method, const char *path)
 {
     uvhttp_slice_t name = {method, strlen(method)};
-    uvh_router_match(uvh_router_site(router, host), uvh_method_lookup(name), name, padded(path), &match);
+    uvh_router_match(uvh_router_site(router, host), uvh_method_lookup(name), name, padded(path),
+                     &match);
     return match.route == NULL ? NULL : match.route->arg;
 }
 
@@ -276,7 +281,8 @@ static void the_asterisk_allows_what_any_route_does(void **state)
 static void every_pattern_that_fits_the_path_adds_its_methods(void **state)
 {
     (void)state;
-    static const char *const methods[] = {"POST", "PUT", "DELETE", "PATCH", "COPY", "MOVE", "LOCK", "UNLOCK"};
+    static const char *const methods[] = {"POST", "PUT",  "DELETE", "PATCH",
+                                          "COPY", "MOVE", "LOCK",   "UNLOCK"};
     static const char *const patterns[] = {"/a/a/a",  "/a/a/:z",  "/a/:y/a",  "/a/:y/:z",
                                            "/:x/a/a", "/:x/a/:z", "/:x/:y/a", "/:x/:y/:z"};
     for (size_t i = 0; i < 8; i++)
@@ -285,7 +291,8 @@ static void every_pattern_that_fits_the_path_adds_its_methods(void **state)
     must_add("BAN", "/*");
     ASSERT_MISSES("GET", "/a/a/a");
     assert_true(match.known_path);
-    assert_allow("/a/a/a", "POST, PUT, DELETE, OPTIONS, PATCH, COPY, MOVE, LOCK, UNLOCK, PURGE, BAN");
+    assert_allow("/a/a/a",
+                 "POST, PUT, DELETE, OPTIONS, PATCH, COPY, MOVE, LOCK, UNLOCK, PURGE, BAN");
     assert_allow("/b/a/a", "OPTIONS, COPY, MOVE, LOCK, UNLOCK, BAN");
 }
 
@@ -375,23 +382,25 @@ static void invalid_patterns_are_refused_and_named(void **state)
     static const struct {
         const char *pattern, *why;
     } wrong[] = {
-        {"",                                                          "it does not begin with \"/\""                            },
-        {"a/b",                                                       "it does not begin with \"/\""                            },
-        {"*",                                                         "it does not begin with \"/\""                            },
-        {"/a?b",                                                      "a query or fragment takes no part in routing"            },
-        {"/a#b",                                                      "a query or fragment takes no part in routing"            },
-        {"/a%20b",                                                    "paths are matched decoded, so write the character itself"},
-        {"/a/*rest/b",                                                "it goes on after \"*\""                                  },
-        {"/*/",                                                       "it goes on after \"*\""                                  },
-        {"/:",                                                        "a parameter has no name"                                 },
-        {"/a/:/b",                                                    "a parameter has no name"                                 },
-        {"/:a/:b/:a",                                                 "it names a parameter twice"                              },
-        {"/:a/*a",                                                    "it names a parameter twice"                              },
-        {"/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/:16/*", "it has more than 16 parameters"                          },
+        {"", "it does not begin with \"/\""},
+        {"a/b", "it does not begin with \"/\""},
+        {"*", "it does not begin with \"/\""},
+        {"/a?b", "a query or fragment takes no part in routing"},
+        {"/a#b", "a query or fragment takes no part in routing"},
+        {"/a%20b", "paths are matched decoded, so write the character itself"},
+        {"/a/*rest/b", "it goes on after \"*\""},
+        {"/*/", "it goes on after \"*\""},
+        {"/:", "a parameter has no name"},
+        {"/a/:/b", "a parameter has no name"},
+        {"/:a/:b/:a", "it names a parameter twice"},
+        {"/:a/*a", "it names a parameter twice"},
+        {"/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/:16/*",
+         "it has more than 16 parameters"},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char expected[256];
-        snprintf(expected, sizeof(expected), "route \"%s\" refused: %s", wrong[i].pattern, wrong[i].why);
+        snprintf(expected, sizeof(expected), "route \"%s\" refused: %s", wrong[i].pattern,
+                 wrong[i].why);
         assert_int_equal(add("GET", wrong[i].pattern), UVHTTP_EROUTE);
         assert_string_equal(complaint, expected);
     }
@@ -410,11 +419,11 @@ static void conflicts_are_refused_and_both_patterns_named(void **state)
     static const struct {
         const char *method, *pattern, *message;
     } again[] = {
-        {"GET",   "/a/:id",   "route \"/a/:id\" refused: GET \"/a/:id\" is there already"        },
-        {"GET",   "/a/:name", "route \"/a/:name\" refused: GET \"/a/:id\" is there already"      },
-        {"GET",   "/files/*", "route \"/files/*\" refused: GET \"/files/*path\" is there already"},
-        {"PURGE", "/a/:x",    "route \"/a/:x\" refused: PURGE \"/a/:id\" is there already"       },
-        {NULL,    "/any",     "route \"/any\" refused: any method of \"/any\" is there already"  },
+        {"GET", "/a/:id", "route \"/a/:id\" refused: GET \"/a/:id\" is there already"},
+        {"GET", "/a/:name", "route \"/a/:name\" refused: GET \"/a/:id\" is there already"},
+        {"GET", "/files/*", "route \"/files/*\" refused: GET \"/files/*path\" is there already"},
+        {"PURGE", "/a/:x", "route \"/a/:x\" refused: PURGE \"/a/:id\" is there already"},
+        {NULL, "/any", "route \"/any\" refused: any method of \"/any\" is there already"},
     };
     for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
         assert_int_equal(add(again[i].method, again[i].pattern), UVHTTP_ECONFLICT);
@@ -448,7 +457,8 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(uvhttp_router_add(router, &route), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_add(router, NULL), UVHTTP_EINVAL);
     assert_int_equal(
-        uvhttp_router_add(router, &(uvhttp_route_t){.pattern = "/a", .handler = handler, .flags = 4}),
+        uvhttp_router_add(router,
+                          &(uvhttp_route_t){.pattern = "/a", .handler = handler, .flags = 4}),
         UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_add_route(router, NULL, handler), UVHTTP_EINVAL);
     assert_int_equal(add("", "/a"), UVHTTP_EINVAL);
@@ -462,7 +472,8 @@ static void wrong_arguments_are_refused(void **state)
 /* Static files use the cache of the loop's thread. */
 static void static_handler_on_blocking_route_is_refused(void **state)
 {
-    static const uvhttp_handler_cb handlers[] = {uvhttp_static_handle_request, uvhttp_static_handle_upload};
+    static const uvhttp_handler_cb handlers[] = {uvhttp_static_handle_request,
+                                                 uvhttp_static_handle_upload};
     uvhttp_router_t *group, *host_router, *routers[3] = {router};
     (void)state;
     assert_int_equal(uvhttp_router_group(router, "/group", &group), 0);
@@ -481,7 +492,8 @@ static void static_handler_on_blocking_route_is_refused(void **state)
         /* Neither the handler nor the flag is refused alone. */
         uvhttp_route_t route = {.pattern = "/files/*", .handler = uvhttp_static_handle_request};
         assert_int_equal(uvhttp_router_add(routers[i], &route), 0);
-        route = (uvhttp_route_t){.pattern = "/*", .handler = handler, .flags = UVHTTP_ROUTE_BLOCKING};
+        route =
+            (uvhttp_route_t){.pattern = "/*", .handler = handler, .flags = UVHTTP_ROUTE_BLOCKING};
         assert_int_equal(uvhttp_router_add(routers[i], &route), 0);
     }
 }
@@ -500,8 +512,11 @@ static void method_and_pattern_are_copied_and_the_rest_is_kept(void **state)
 {
     (void)state;
     char method[] = "PURGE", pattern[] = "/a/:name";
-    uvhttp_route_t route = {
-        .method = method, .pattern = pattern, .handler = handler, .arg = &route, .max_body_size = 77};
+    uvhttp_route_t route = {.method = method,
+                            .pattern = pattern,
+                            .handler = handler,
+                            .arg = &route,
+                            .max_body_size = 77};
     assert_int_equal(uvhttp_router_add(router, &route), 0);
     memset(method, 'x', sizeof(method) - 1);
     memset(pattern, 'x', sizeof(pattern) - 1);
@@ -539,7 +554,8 @@ static unsigned next_random(unsigned below)
     return (seed >> 16) % below;
 }
 
-/* A segment whose neighbours in kind differ in one letter, at either end or in the middle, or in their length. */
+/* A segment whose neighbours in kind differ in one letter, at either end or in the middle, or in
+ * their length. */
 static size_t random_segment(char *out)
 {
     static const unsigned char lengths[] = {0, 1, 1, 2, 3, 7, 8, 9, 15, 16, 17, 18, 24, 33, 40, 70};
@@ -566,7 +582,8 @@ static void random_path(char *out, bool pattern)
     *out = '\0';
 }
 
-/* "0" for a literal, "1" for a parameter, "2" for the rest, segment by segment; false when the pattern does not take the path. */
+/* "0" for a literal, "1" for a parameter, "2" for the rest, segment by segment; false when the
+ * pattern does not take the path. */
 static bool reference_rank(const char *pattern, const char *path, char *rank)
 {
     for (;; pattern += strcspn(pattern, "/"), path += strcspn(path, "/")) {
@@ -630,11 +647,12 @@ static void pitfall_ten_thousand_routes_are_all_found(void **state)
     char pattern[64];
     for (int i = 0; i < ROUTES; i++) {
         snprintf(pattern, sizeof(pattern), "/section%d/item%d/:id", i % 100, i);
-        assert_int_equal(uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
-                                                                     .pattern = pattern,
-                                                                     .handler = handler,
-                                                                     .arg = (void *)(uintptr_t)(i + 1)}),
-                         0);
+        assert_int_equal(
+            uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
+                                                        .pattern = pattern,
+                                                        .handler = handler,
+                                                        .arg = (void *)(uintptr_t)(i + 1)}),
+            0);
     }
     for (int i = 0; i < ROUTES; i++) {
         snprintf(pattern, sizeof(pattern), "/section%d/item%d/%d", i % 100, i, i * 3);
@@ -660,17 +678,18 @@ static void matching_asks_for_no_memory(void **state)
     assert_int_equal(atomic_load(&heap.calls), 0);
 }
 
-/* Each allocation in turn fails: adding then says so, changes nothing that shows, and works when tried again. */
+/* Each allocation in turn fails: adding then says so, changes nothing that shows, and works when
+ * tried again. */
 static void running_out_of_memory_while_adding_changes_nothing(void **state)
 {
     (void)state;
     static const struct {
         const char *method, *pattern, *path;
     } routes[] = {
-        {"GET",   "/a/:b/c/d", "/a/1/c/d"},
-        {"PURGE", "/p/*rest",  "/p/x"    },
-        {"BAN",   "/q",        "/q"      },
-        {NULL,    "/r/s/t",    "/r/s/t"  },
+        {"GET", "/a/:b/c/d", "/a/1/c/d"},
+        {"PURGE", "/p/*rest", "/p/x"},
+        {"BAN", "/q", "/q"},
+        {NULL, "/r/s/t", "/r/s/t"},
     };
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         const char *method = routes[i].method == NULL ? "GET" : routes[i].method;

@@ -1,4 +1,5 @@
-/* How much may leave when: the account of a response whose rate is limited, and the slices of large files. Time is an argument, so nothing waits. */
+/* How much may leave when: the account of a response whose rate is limited, and the slices of large
+ * files. Time is an argument, so nothing waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +86,8 @@ static void the_rate_is_never_exceeded_however_often_one_looks(void **state)
     (void)state;
     uint64_t random = 1;
     for (int round = 0; round < 300; round++) {
-        uint64_t rate = (uint64_t)1 << (round % 45), burst = round % 3 == 0 ? rate * 2 : 0, sent = 0, now = 5;
+        uint64_t rate = (uint64_t)1 << (round % 45), burst = round % 3 == 0 ? rate * 2 : 0,
+                 sent = 0, now = 5;
         struct uvh_pace pace;
         uvh_pace_init(&pace, rate, burst);
         if (burst == 0)
@@ -143,7 +145,8 @@ static void slices_are_short_while_others_ask_for_small_things(void **state)
     assert_int_equal(next_slice(&share, 2, 1010), UVH_FILE_SHARE_SHORT);
     assert_int_equal(next_slice(&share, 2, 1010),
                      UVH_FILE_SHARE_SHORT); /* of the next download in this turn */
-    assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS - 1), UVH_FILE_SHARE_SHORT);
+    assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS - 1),
+                     UVH_FILE_SHARE_SHORT);
     assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS), UVH_FILE_SHARE_LONG);
     assert_int_equal(next_slice(&share, 3, 5000), UVH_FILE_SHARE_SHORT);
 }

@@ -1,4 +1,5 @@
-/* Signed cookies: vectors from elsewhere, every way to damage one, names, times, keys that change, what is refused, memory. */
+/* Signed cookies: vectors from elsewhere, every way to damage one, names, times, keys that change,
+ * what is refused, memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +60,8 @@ static int tear_down(void **state)
 
 static const char *sign(const char *name, const char *value, int64_t expires)
 {
-    assert_int_equal(uvhttp_cookie_sign(signer, name, slice_of(value), expires, text, sizeof(text), &length),
-                     0);
+    assert_int_equal(
+        uvhttp_cookie_sign(signer, name, slice_of(value), expires, text, sizeof(text), &length), 0);
     assert_int_equal(strlen(text), length);
     assert_true(length < UVHTTP_SIGNED_SIZE(strlen(value)));
     return text;
@@ -68,7 +69,8 @@ static const char *sign(const char *name, const char *value, int64_t expires)
 
 static int verify(const char *name, const char *signed_text, int64_t now)
 {
-    return uvhttp_cookie_verify(signer, name, slice_of(signed_text), now, out, sizeof(out), &length);
+    return uvhttp_cookie_verify(signer, name, slice_of(signed_text), now, out, sizeof(out),
+                                &length);
 }
 
 /* Computed by Python's hmac, hashlib and base64:
@@ -85,10 +87,11 @@ static void the_vectors_of_another_implementation(void **state)
     assert_string_equal(sign("a", "", 0), "AAAAAAAAAAB4kkWyN_Gc2GjixVo1D8R_vUHaYo6akqFr1ojvem4D4A");
     uvhttp_cookie_signer_t *other = make(second_key, sizeof(second_key), NULL, 0);
     const uvhttp_slice_t bytes = {"\0\xff\xfb\n", 4};
-    assert_int_equal(uvhttp_cookie_sign(other, "__Host-x", bytes, 1, text, sizeof(text), &length), 0);
-    assert_string_equal(text, "AAAAAAAAAAEA__sKeiITWImpNhLvgLq2hd-xzm41jVCkFmWo73dpEgGBF9Y");
-    assert_int_equal(uvhttp_cookie_verify(other, "__Host-x", slice_of(text), 0, out, sizeof(out), &length),
+    assert_int_equal(uvhttp_cookie_sign(other, "__Host-x", bytes, 1, text, sizeof(text), &length),
                      0);
+    assert_string_equal(text, "AAAAAAAAAAEA__sKeiITWImpNhLvgLq2hd-xzm41jVCkFmWo73dpEgGBF9Y");
+    assert_int_equal(
+        uvhttp_cookie_verify(other, "__Host-x", slice_of(text), 0, out, sizeof(out), &length), 0);
     assert_int_equal(length, 4);
     assert_memory_equal(out, "\0\xff\xfb\n", 5);
     uvhttp_cookie_signer_free(other);
@@ -119,16 +122,16 @@ static void every_damaged_text_is_refused(void **state)
             memcpy(damaged, text, whole);
             damaged[i] = (char)byte;
             int wanted = damaged[i] == text[i] ? 0 : UVHTTP_ESIGNATURE;
-            assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){damaged, whole}, 0, out,
-                                                  sizeof(out), &length),
+            assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){damaged, whole},
+                                                  0, out, sizeof(out), &length),
                              wanted);
             assert_int_equal(length, wanted == 0 ? 5 : 0);
         }
     }
     for (size_t cut = 0; cut < whole; cut++) {
-        assert_int_equal(
-            uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){text, cut}, 0, out, sizeof(out), &length),
-            UVHTTP_ESIGNATURE);
+        assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){text, cut}, 0, out,
+                                              sizeof(out), &length),
+                         UVHTTP_ESIGNATURE);
     }
     snprintf(damaged, sizeof(damaged), "%sA", text);
     assert_int_equal(verify("name", damaged, 0), UVHTTP_ESIGNATURE);
@@ -172,12 +175,15 @@ static void all_keys_verify_and_the_first_one_signs(void **state)
     snprintf(old_text, sizeof(old_text), "%s", sign("name", "v", 0));
     uvhttp_cookie_signer_t *rotated = make(second_key, 40, first_key, sizeof(first_key));
     uvhttp_cookie_signer_t *renewed = make(second_key, 40, NULL, 0);
-    assert_int_equal(uvhttp_cookie_verify(rotated, "name", slice_of(old_text), 0, out, sizeof(out), &length),
-                     0);
-    assert_int_equal(uvhttp_cookie_verify(renewed, "name", slice_of(old_text), 0, out, sizeof(out), &length),
-                     UVHTTP_ESIGNATURE);
-    assert_int_equal(uvhttp_cookie_sign(rotated, "name", slice_of("v"), 0, text, sizeof(text), &length), 0);
-    assert_int_equal(uvhttp_cookie_verify(renewed, "name", slice_of(text), 0, out, sizeof(out), &length), 0);
+    assert_int_equal(
+        uvhttp_cookie_verify(rotated, "name", slice_of(old_text), 0, out, sizeof(out), &length), 0);
+    assert_int_equal(
+        uvhttp_cookie_verify(renewed, "name", slice_of(old_text), 0, out, sizeof(out), &length),
+        UVHTTP_ESIGNATURE);
+    assert_int_equal(
+        uvhttp_cookie_sign(rotated, "name", slice_of("v"), 0, text, sizeof(text), &length), 0);
+    assert_int_equal(
+        uvhttp_cookie_verify(renewed, "name", slice_of(text), 0, out, sizeof(out), &length), 0);
     assert_int_equal(verify("name", text, 0), UVHTTP_ESIGNATURE);
     uvhttp_cookie_signer_free(rotated);
     uvhttp_cookie_signer_free(renewed);
@@ -195,42 +201,46 @@ static void what_does_not_fit_is_refused(void **state)
     name[256] = '\0';
     assert_int_equal(verify(name, sign(name, "v", 0), 0), 0);
     const uvhttp_slice_t large = {second_key, 4097};
-    assert_int_equal(uvhttp_cookie_sign(signer, "n", large, 0, text, sizeof(text), &length), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_cookie_sign(signer, "n", slice_of("v"), -1, text, sizeof(text), &length),
+    assert_int_equal(uvhttp_cookie_sign(signer, "n", large, 0, text, sizeof(text), &length),
                      UVHTTP_EINVAL);
+    assert_int_equal(
+        uvhttp_cookie_sign(signer, "n", slice_of("v"), -1, text, sizeof(text), &length),
+        UVHTTP_EINVAL);
     assert_int_equal(
         uvhttp_cookie_sign(signer, "n", slice_of("v"), 0, text, UVHTTP_SIGNED_SIZE(1) - 1, &length),
         UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_cookie_sign(signer, "n", slice_of("v"), 0, text, UVHTTP_SIGNED_SIZE(1), &length),
-                     0);
+    assert_int_equal(
+        uvhttp_cookie_sign(signer, "n", slice_of("v"), 0, text, UVHTTP_SIGNED_SIZE(1), &length), 0);
     size_t whole = strlen(text);
     assert_int_equal(uvhttp_cookie_verify(signer, "n", slice_of(text), 0, out, whole, &length),
                      UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_cookie_verify(signer, "n", slice_of(text), 0, out, whole + 1, &length), 0);
+    assert_int_equal(uvhttp_cookie_verify(signer, "n", slice_of(text), 0, out, whole + 1, &length),
+                     0);
 }
 
 static void wrong_options_are_named(void **state)
 {
     (void)state;
     const uvhttp_slice_t keys[] = {
-        {first_key,  32  },
-        {second_key, 31  },
+        {first_key, 32},
+        {second_key, 31},
         {second_key, 1025},
     };
     static const struct {
         size_t first, count;
         const char *message;
     } cases[] = {
-        {0, 0,  "key_count is 0; allowed are 1 to 16 keys"            },
-        {0, 17, "key_count is 17; allowed are 1 to 16 keys"           },
-        {0, 2,  "keys[1].length is 31; allowed are 32 to 1024 bytes"  },
-        {2, 1,  "keys[0].length is 1025; allowed are 32 to 1024 bytes"},
+        {0, 0, "key_count is 0; allowed are 1 to 16 keys"},
+        {0, 17, "key_count is 17; allowed are 1 to 16 keys"},
+        {0, 2, "keys[1].length is 31; allowed are 32 to 1024 bytes"},
+        {2, 1, "keys[0].length is 1025; allowed are 32 to 1024 bytes"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_cookie_signer_t *made = signer;
         const uvhttp_cookie_signer_config_t config = {.keys = keys + cases[i].first,
                                                       .key_count = cases[i].count};
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
+                         UVHTTP_ECONFIG);
         assert_null(made);
         assert_string_equal(message, cases[i].message);
         assert_int_equal(uvhttp_cookie_signer_new(&made, &config, NULL, 0), UVHTTP_ECONFIG);
@@ -242,9 +252,11 @@ static void keys_without_count_are_refused(void **state)
     (void)state;
     uvhttp_cookie_signer_t *made;
     const uvhttp_cookie_signer_config_t none = {.key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, message, sizeof(message)), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, message, sizeof(message)),
+                     UVHTTP_EINVAL);
     assert_string_equal(message, "keys is NULL and its count is 1");
-    const uvhttp_cookie_signer_config_t both = {UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
+    const uvhttp_cookie_signer_config_t both = {
+        UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
     assert_int_equal(both.key_count, 2);
     assert_ptr_equal(both.keys[1].base, second_key);
     assert_int_equal(uvhttp_cookie_signer_new(&made, &both, message, sizeof(message)), 0);
@@ -258,9 +270,11 @@ static void out_of_memory_leaves_nothing(void **state)
     const uvhttp_slice_t key = {first_key, 32};
     uvhttp_cookie_signer_t *made;
     fault_heap_init(&heap);
-    const uvhttp_cookie_signer_config_t config = {.keys = &key, .key_count = 1, .allocator = &heap.allocator};
+    const uvhttp_cookie_signer_config_t config = {
+        .keys = &key, .key_count = 1, .allocator = &heap.allocator};
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
+                     UVHTTP_ENOMEM);
     assert_null(made);
     assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), 0);
     uvhttp_cookie_signer_free(made);
@@ -292,7 +306,9 @@ static int know_cookie(uvhttp_request_t *request, uvhttp_response_t *response, v
     uvhttp_slice_t user;
     (void)arg;
     int err = uvhttp_request_signed_cookie(request, signer, "user", &user);
-    return uvhttp_response_send_status(response, err == 0 ? 200 : err == UVHTTP_EEXPIRED ? 401 : 500);
+    return uvhttp_response_send_status(response, err == 0                 ? 200
+                                                 : err == UVHTTP_EEXPIRED ? 401
+                                                                          : 500);
 }
 
 static void the_servers_clock_says_when_a_cookie_expires(void **state)
@@ -302,7 +318,7 @@ static void the_servers_clock_says_when_a_cookie_expires(void **state)
         int64_t later_ms;
         int status;
     } cases[] = {
-        {0,     200},
+        {0, 200},
         {59999, 200},
         {60000, 401},
     };
@@ -342,7 +358,8 @@ static void a_build_without_openssl_says_so(void **state)
     const uvhttp_slice_t key = {first_key, 32};
     uvhttp_cookie_signer_t *made;
     const uvhttp_cookie_signer_config_t config = {.keys = &key, .key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), UVHTTP_ENOTSUP);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
+                     UVHTTP_ENOTSUP);
     assert_null(made);
 }
 

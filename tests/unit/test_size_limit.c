@@ -1,5 +1,5 @@
-/* Size limits on a server: bodies that are announced, that grow, that are taken in pieces; answers as a whole, of a known length, and without
- * one; which of several limits counts. */
+/* Size limits on a server: bodies that are announced, that grow, that are taken in pieces; answers
+ * as a whole, of a known length, and without one; which of several limits counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +29,8 @@ static int take(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     return uvhttp_response_send_text(response, 200, "taken");
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data, size_t size,
-                      void *arg)
+static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     (void)request;
     (void)data;
@@ -77,8 +77,9 @@ static int set_up(void **state)
 {
     (void)state;
     stage_begin(&stage);
-    const uvhttp_size_limit_config_t config = {
-        .max_request_body = MOST_IN, .max_response_body = MOST_OUT, .allocator = &stage.heap.allocator};
+    const uvhttp_size_limit_config_t config = {.max_request_body = MOST_IN,
+                                               .max_response_body = MOST_OUT,
+                                               .allocator = &stage.heap.allocator};
     assert_int_equal(uvhttp_size_limit_new(&limit, &config, NULL, 0), 0);
     assert_non_null(stage_new_server(&stage));
     uvhttp_router_t *root = uvhttp_server_router(stage.server), *group;
@@ -87,17 +88,20 @@ static int set_up(void **state)
     uvhttp_router_t *const routers[] = {root, group};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(
-            uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/take", .handler = take}), 0);
-        assert_int_equal(
-            uvhttp_router_add(routers[i],
-                              &(uvhttp_route_t){.pattern = "/less", .handler = take, .max_body_size = 4}),
+            uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/take", .handler = take}),
             0);
-        assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/pieces",
-                                                                         .handler = take_pieces,
-                                                                         .flags = UVHTTP_ROUTE_STREAM}),
+        assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/less",
+                                                                         .handler = take,
+                                                                         .max_body_size = 4}),
                          0);
         assert_int_equal(
-            uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/give/:how", .handler = give}), 0);
+            uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/pieces",
+                                                            .handler = take_pieces,
+                                                            .flags = UVHTTP_ROUTE_STREAM}),
+            0);
+        assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/give/:how",
+                                                                         .handler = give}),
+                         0);
     }
     stage_listen(&stage);
     handled = 0;
@@ -116,7 +120,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The status of the only answer on a connection of its own; 0: the server has closed before one was complete. */
+/* The status of the only answer on a connection of its own; 0: the server has closed before one was
+ * complete. */
 static int ask(const char *request, struct raw_answer *answer)
 {
     size_t offset = 0;
@@ -153,12 +158,17 @@ static void bodies_of_requests_are_limited(void **state)
     expect(HEAD_OF("/limited/pieces") "Content-Length: 9\r\n\r\n", 413, 0);
     expect(HEAD_OF("/take") "Content-Length: 9\r\n\r\n123456789", 200, 1);
     expect(HEAD_OF("/limited/take") "\r\n", 200, 1);
-    expect(HEAD_OF("/limited/take") "Transfer-Encoding: chunked\r\n\r\n4\r\n1234\r\n4\r\n5678\r\n0\r\n\r\n",
+    expect(HEAD_OF("/limited/take") "Transfer-Encoding: "
+                                    "chunked\r\n\r\n4\r\n1234\r\n4\r\n5678\r\n0\r\n\r\n",
            200, 1);
     expect(HEAD_OF("/limited/take") "Transfer-Encoding: chunked\r\n\r\n4\r\n1234\r\n5\r\n", 413, 0);
-    expect(HEAD_OF("/limited/pieces") "Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n0\r\n\r\n", 200, 1);
-    expect(HEAD_OF("/limited/pieces") "Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n1\r\n", 413, 1);
-    expect(HEAD_OF("/pieces") "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n", 200, 1);
+    expect(
+        HEAD_OF("/limited/pieces") "Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n0\r\n\r\n",
+        200, 1);
+    expect(HEAD_OF("/limited/pieces") "Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n1\r\n",
+           413, 1);
+    expect(HEAD_OF("/pieces") "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n", 200,
+           1);
 }
 
 static void a_smaller_limit_of_the_route_stays(void **state)
@@ -179,15 +189,17 @@ static void expect_size(const char *how, int size, int status)
         assert_int_equal(answer.body_length, size);
     char of_handler[8];
     if (status != 0)
-        assert_int_equal(raw_answer_field(&answer, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
-                         status < 500);
+        assert_int_equal(
+            raw_answer_field(&answer, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
+            status < 500);
     bool refused = status == 500 || status == 0;
     assert_int_equal(stage.errors_logged, refused);
     if (status == 0) {
         assert_true(client.received > 0); /* it had begun */
         assert_non_null(strstr(stage.last_error, "the body is larger than it may be"));
         assert_int_equal(last_error, UVHTTP_ETOOLARGE);
-        assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5)); /* and does not look complete */
+        /* and does not look complete */
+        assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
     }
     raw_client_close(&client, false);
     stage_turns(&stage, 5);
@@ -221,10 +233,12 @@ static void one_limit_has_to_be_given(void **state)
     const uvhttp_size_limit_config_t none = {0};
     assert_int_equal(uvhttp_size_limit_new(&made, &none, message, sizeof(message)), UVHTTP_ECONFIG);
     assert_null(made);
-    assert_string_equal(message,
-                        "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
+    assert_string_equal(
+        message,
+        "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
     assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL, 0), UVHTTP_ECONFIG);
-    const uvhttp_size_limit_config_t one = {.max_response_body = 1, .allocator = &stage.heap.allocator};
+    const uvhttp_size_limit_config_t one = {.max_response_body = 1,
+                                            .allocator = &stage.heap.allocator};
     fault_heap_arm(&stage.heap, 1, false);
     assert_int_equal(uvhttp_size_limit_new(&made, &one, message, sizeof(message)), UVHTTP_ENOMEM);
     assert_null(made);

@@ -1,5 +1,6 @@
-/* What many requests for one path cost (one look), what is remembered of paths that lead nowhere, changes that are told, prewarmed folders, and the numbers of all that. The
- * server runs on a thread of its own; its trips to the disk can be held up where they ask for memory. */
+/* What many requests for one path cost (one look), what is remembered of paths that lead nowhere,
+ * changes that are told, prewarmed folders, and the numbers of all that. The server runs on a
+ * thread of its own; its trips to the disk can be held up where they ask for memory. */
 #include <uvhttp.h>
 
 #include <setjmp.h>
@@ -234,8 +235,8 @@ static int begin(const struct place *place, const char *target)
     int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(client >= 0);
     assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
-    int length =
-        snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", target);
+    int length = snprintf(request, sizeof(request),
+                          "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", target);
     assert_int_equal(send(client, request, (size_t)length, MSG_NOSIGNAL), length);
     return client;
 }
@@ -349,12 +350,7 @@ static void test_errors_and_redirects_are_found_once(void **state)
     static const struct {
         const char *target;
         int status;
-    } cases[] = {
-        {"/missing",     404},
-        {"/sub/missing", 404},
-        {"/sub",         301},
-        {"/",            403}
-    };
+    } cases[] = {{"/missing", 404}, {"/sub/missing", 404}, {"/sub", 301}, {"/", 403}};
     struct place *place = *state;
     int clients[CROWD];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -442,7 +438,8 @@ static void test_looking_again_is_done_once(void **state)
     for (size_t i = 0; i < count; i++)
         assert_int_equal(finish(clients[i]), 200);
     assert_string_equal(body(), "new");
-    assert_true(stats_of(place).loads <= loads + 2); /* the file is too young to be known by its facts */
+    /* the file is too young to be known by its facts */
+    assert_true(stats_of(place).loads <= loads + 2);
 }
 
 /* ---- what is not there ---- */
@@ -638,7 +635,8 @@ static void test_a_change_during_a_look(void **state)
     AWAIT(atomic_load(&place->held) == 1);
     write_file(place, "file", "newest");
     uint64_t misses = stats_of(place).misses;
-    AWAIT(ask(place, "/absent") == 404 && stats_of(place).misses > misses); /* the change has been told */
+    /* the change has been told */
+    AWAIT(ask(place, "/absent") == 404 && stats_of(place).misses > misses);
     misses = stats_of(place).misses;
     int late[8];
     for (size_t i = 0; i < 8; i++)
@@ -816,7 +814,8 @@ static void test_prewarming_has_a_budget(void **state)
     uvhttp_static_prewarm_options_t options = {
         .folder = "assets", .most_bytes = 25, .progress = on_progress, .arg = &progress};
     assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
-    assert_int_equal(found.loaded, 3); /* two of the small ones, and the large one, which takes no memory */
+    /* two of the small ones, and the large one, which takes no memory */
+    assert_int_equal(found.loaded, 3);
     assert_int_equal(found.bytes, 20);
     assert_int_equal(found.over_budget, 1);
     assert_int_equal(progress.calls, 3);
@@ -858,10 +857,12 @@ static void test_what_is_wrong_is_said(void **state)
     assert_int_equal(uvhttp_static_mount_opened(place->server, "/", NULL), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_static_mount_opened(place->server, "/x", place->files), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), 0);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), UVHTTP_ECONFLICT);
+    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files),
+                     UVHTTP_ECONFLICT);
 }
 
-/* Each allocation fails once, on the loop and on the thread pool: the answer is 503 or as usual, later ones are as usual, and nothing leaks. */
+/* Each allocation fails once, on the loop and on the thread pool: the answer is 503 or as usual,
+ * later ones are as usual, and nothing leaks. */
 static void test_every_allocation_may_fail(void **state)
 {
     static const char *const targets[] = {"/file", "/missing", "/sub/", "/sub/missing", "/file"};
@@ -891,7 +892,8 @@ static void test_every_allocation_may_fail(void **state)
             place->running = true;
             for (size_t i = 0; err == 0 && i < sizeof(targets) / sizeof(targets[0]); i++) {
                 int status = ask(place, targets[i]);
-                assert_true(status == 503 || status == (strstr(targets[i], "missing") != NULL ? 404 : 200));
+                assert_true(status == 503 ||
+                            status == (strstr(targets[i], "missing") != NULL ? 404 : 200));
                 refused += status == 503;
             }
             assert_true(refused <= 1);
@@ -906,21 +908,24 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_cold_file_is_read_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_errors_and_redirects_are_found_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_errors_and_redirects_are_found_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_listings_are_made_for_each, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clients_may_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_server_may_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_looking_again_is_done_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_absent_paths_are_remembered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_absent_paths_are_forgotten_in_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_remembering_absent_paths_can_be_off, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_paths_with_a_fallback_are_remembered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_remembering_absent_paths_can_be_off, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_with_a_fallback_are_remembered, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_pages_of_a_list_are_remembered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_absent_paths_push_out_no_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watched_changes_show_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_folders_stay_as_they_are, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unchanged_entry_is_renewed_in_the_millisecond_of_its_load, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(unchanged_entry_is_renewed_in_the_millisecond_of_its_load,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_change_during_a_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watching_that_is_not_possible, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_descriptors_are_limited, set_up, tear_down),

@@ -1,5 +1,6 @@
-/* files/static_files.c inside a running server: prewarming, what the quick path allocates, how routes and prefixes meet files, and what
- * happens when memory runs out. The server runs on a thread of its own, the client is a blocking socket on this one. */
+/* files/static_files.c inside a running server: prewarming, what the quick path allocates, how
+ * routes and prefixes meet files, and what happens when memory runs out. The server runs on a
+ * thread of its own, the client is a blocking socket on this one. */
 #include <uvhttp.h>
 
 #include <setjmp.h>
@@ -22,7 +23,8 @@
 
 enum { LARGE = 300 * 1024 };
 
-/* Counts what is allocated, and fails one call. Used by the server's thread and by those of the pool. */
+/* Counts what is allocated, and fails one call. Used by the server's thread and by those of the
+ * pool. */
 struct counter {
     atomic_long live;
     atomic_long calls;
@@ -55,7 +57,8 @@ static void counted_release(void *memory, void *context)
     free(memory);
 }
 
-/* Has the server's root in a folder that is removed at the end, and counts what static files allocate. */
+/* Has the server's root in a folder that is removed at the end, and counts what static files
+ * allocate. */
 struct place {
     char root[64];
     struct counter counter;
@@ -96,8 +99,8 @@ static int set_up(void **state)
     make_file(place, "large", LARGE);
     make_file(place, "sub/index.html", 10);
     make_file(place, ".hidden", 10);
-    place->allocator =
-        (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release, &place->counter};
+    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
+                                            &place->counter};
     place->config = (uvhttp_static_config_t){
         .root = place->root, .revalidate_ms = 3600000, .allocator = &place->allocator};
     place->server = uvhttp_server_new(NULL);
@@ -165,8 +168,8 @@ static int ask(const struct place *place, const char *method, const char *target
     int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(connection >= 0);
     assert_int_equal(connect(connection, (struct sockaddr *)&address, sizeof(address)), 0);
-    int length = snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-                          method, target);
+    int length = snprintf(request, sizeof(request),
+                          "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", method, target);
     assert_int_equal(send(connection, request, (size_t)length, MSG_NOSIGNAL), length);
     size_t size = 0;
     ssize_t count;
@@ -195,17 +198,18 @@ static void assert_body(size_t size)
 static void open_files(struct place *place, const char *pattern)
 {
     assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
-    assert_int_equal(
-        uvhttp_server_route(place->server, NULL, pattern, uvhttp_static_handle_request, place->files), 0);
+    assert_int_equal(uvhttp_server_route(place->server, NULL, pattern, uvhttp_static_handle_request,
+                                         place->files),
+                     0);
 }
 
-/* A file of the system's, since one that was written a moment ago is read again in any case. Its size is larger than anything else
- * that is allocated. */
+/* A file of the system's, since one that was written a moment ago is read again in any case. Its
+ * size is larger than anything else that is allocated. */
 static const char old_folder[] = "/usr/bin";
 static const char old_file[] = "env";
 
-static size_t largest_for_first_request(struct place *place, const char *pattern, const char *target,
-                                        const char *prewarmed)
+static size_t largest_for_first_request(struct place *place, const char *pattern,
+                                        const char *target, const char *prewarmed)
 {
     place->config.root = old_folder;
     place->config.memory_file_size = 1 << 20;
@@ -335,8 +339,9 @@ static void test_one_folder_in_several_places(void **state)
                                          uvhttp_static_handle_request, place->files),
                      0);
     start(place);
-    static const char *const found[] = {"/",      "/a/",           "/a/small",           "/much/longer/",
-                                        "/of/x/", "/of/ann/small", "/much/longer/small", "/a/../a/small"};
+    static const char *const found[] = {
+        "/",      "/a/",           "/a/small",           "/much/longer/",
+        "/of/x/", "/of/ann/small", "/much/longer/small", "/a/../a/small"};
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
         assert_int_equal(ask(place, "GET", found[i]), 200);
         assert_body(5000);
@@ -346,7 +351,8 @@ static void test_one_folder_in_several_places(void **state)
     uvhttp_server_free(other);
 }
 
-/* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route looks like. */
+/* No file's name holds a slash, so an encoded one finds nothing, cached or not, whatever the route
+ * looks like. */
 /* ---- a clock that is set back ---- */
 
 enum { YEAR_2000 = 946684800 };
@@ -392,11 +398,8 @@ static void last_modified_is_never_after_date(void **state)
         const char *field;
         int status;
     } cases[] = {
-        {"Range: bytes=0-9",           206},
-        {"Range: bytes=0-9,1000-1009", 206},
-        {"If-None-Match: *",           304},
-        {"If-Match: *",                200},
-        {"Accept-Encoding: gzip",      200},
+        {"Range: bytes=0-9", 206}, {"Range: bytes=0-9,1000-1009", 206}, {"If-None-Match: *", 304},
+        {"If-Match: *", 200},      {"Accept-Encoding: gzip", 200},
     };
     struct place *place = *state;
     uvhttp_config_t *config = uvhttp_config_new();
@@ -461,8 +464,8 @@ static void begin_second(struct place *second, uvhttp_static_t *files)
     second->server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     assert_non_null(second->server);
-    assert_int_equal(uvhttp_server_route(second->server, "GET", "/*", uvhttp_static_handle_request, files),
-                     0);
+    assert_int_equal(
+        uvhttp_server_route(second->server, "GET", "/*", uvhttp_static_handle_request, files), 0);
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(second->server),
                                        &(uvhttp_route_t){.method = "PUT",
                                                          .pattern = "/*",
@@ -577,7 +580,8 @@ struct expected {
     int status;
 };
 
-/* Each allocation of static files fails once: the answer is 503 or as usual, later ones are as usual, and nothing leaks. */
+/* Each allocation of static files fails once: the answer is 503 or as usual, later ones are as
+ * usual, and nothing leaks. */
 static void fail_every_allocation(struct place *place, const struct expected *cases, size_t count)
 {
     bool failed = true;
@@ -606,14 +610,8 @@ static void fail_every_allocation(struct place *place, const struct expected *ca
 
 static void test_every_allocation_may_fail(void **state)
 {
-    static const struct expected cases[] = {
-        {"/small",   200},
-        {"/large",   200},
-        {"/sub",     301},
-        {"/",        200},
-        {"/sub/",    200},
-        {"/missing", 404}
-    };
+    static const struct expected cases[] = {{"/small", 200}, {"/large", 200}, {"/sub", 301},
+                                            {"/", 200},      {"/sub/", 200},  {"/missing", 404}};
     struct place *place = *state;
     place->config.listing = true;
     fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
@@ -622,14 +620,8 @@ static void test_every_allocation_may_fail(void **state)
 static void test_every_allocation_may_fail_with_pages(void **state)
 {
     static const struct expected cases[] = {
-        {"/small",          200},
-        {"/sub/index.html", 301},
-        {"/sub/index",      301},
-        {"/sub/",           200},
-        {"/route",          200},
-        {"/missing.png",    404},
-        {"/.hidden",        404}
-    };
+        {"/small", 200}, {"/sub/index.html", 301}, {"/sub/index", 301}, {"/sub/", 200},
+        {"/route", 200}, {"/missing.png", 404},    {"/.hidden", 404}};
     struct place *place = *state;
     const char *const more[] = {old_folder, NULL};
     make_folder(place, "sub/index");
@@ -642,11 +634,11 @@ static void test_every_allocation_may_fail_with_pages(void **state)
     place->config.error_pages = "404=/lost 5xx=/busy";
     place->config.more_roots = more;
     fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
-    place->config = (uvhttp_static_config_t){
-        .root = place->root, .file = "small", .allocator = &place->allocator, .revalidate_ms = 3600000};
-    static const struct expected alias[] = {
-        {"/anything", 200}
-    };
+    place->config = (uvhttp_static_config_t){.root = place->root,
+                                             .file = "small",
+                                             .allocator = &place->allocator,
+                                             .revalidate_ms = 3600000};
+    static const struct expected alias[] = {{"/anything", 200}};
     fail_every_allocation(place, alias, 1);
     place->config.file = NULL;
     place->config.try_files = "{path}.html {path}/ /small";
@@ -669,11 +661,13 @@ static void test_a_fallback_and_pages_allocate_little(void **state)
         for (int i = 0; i < 20; i++) {
             char target[32];
             snprintf(target, sizeof(target), "/another/%d", i);
-            assert_int_equal(ask(place, "GET", i % 2 == 0 ? target : "/a.png"), i % 2 == 0 ? 200 : 404);
+            assert_int_equal(ask(place, "GET", i % 2 == 0 ? target : "/a.png"),
+                             i % 2 == 0 ? 200 : 404);
             assert_body(i % 2 == 0 ? 5000 : 300);
         }
         if (round == 1)
-            assert_int_equal(atomic_load(&place->counter.calls), calls); /* each route is known by now */
+            /* each route is known by now */
+            assert_int_equal(atomic_load(&place->counter.calls), calls);
     }
     assert_true(atomic_load(&place->counter.largest) < 300); /* both pages lie in the cache, once */
 }
@@ -684,7 +678,8 @@ static void test_mounting_one_file(void **state)
     place->config.file = "sub/index.html";
     assert_int_equal(uvhttp_static_mount(place->server, "/favicon.ico", &place->config), 0);
     assert_int_equal(uvhttp_static_mount(place->server, "/below/", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "favicon.ico", &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "favicon.ico", &place->config),
+                     UVHTTP_EINVAL);
     place->config.file = "missing";
     assert_int_equal(uvhttp_static_mount(place->server, "/later", &place->config), 0);
     place->config.file = "/";
@@ -757,14 +752,17 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_folder_in_several_places, set_up, tear_down),
         cmocka_unit_test_setup_teardown(last_modified_is_never_after_date, set_up, tear_down),
         cmocka_unit_test_setup_teardown(context_of_another_server_gets_einval, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(context_mounted_on_another_server_gets_einval, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(context_mounted_on_another_server_gets_einval, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_encoded_slashes_separate_no_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mount_says_what_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_for_every_method, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_route_of_one_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail_with_pages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_fallback_and_pages_allocate_little, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail_with_pages, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_fallback_and_pages_allocate_little, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_mounting_one_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_file_is_prewarmed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_missing_root_among_several, set_up, tear_down),

@@ -1,5 +1,5 @@
-/* files/static_map.c and static_resolve.c: what options say, and which file a path becomes, without a server. Each resolution runs with the kernel's
- * openat2 and with the checked walk. */
+/* files/static_map.c and static_resolve.c: what options say, and which file a path becomes, without
+ * a server. Each resolution runs with the kernel's openat2 and with the checked walk. */
 #include "files/static_resolve.h"
 
 #include <setjmp.h>
@@ -62,10 +62,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What a path becomes, as text: the file's path, or "+/" and the like for redirects, "[]" for a listing, the error's or status's number, "=path" for
- * a page and "?path" for a fallback. */
-static void describe(const struct uvh_static_settings *settings, const struct uvh_static_found *found,
-                     char *text, size_t size)
+/* What a path becomes, as text: the file's path, or "+/" and the like for redirects, "[]" for a
+ * listing, the error's or status's number, "=path" for a page and "?path" for a fallback. */
+static void describe(const struct uvh_static_settings *settings,
+                     const struct uvh_static_found *found, char *text, size_t size)
 {
     static const char *const redirects[] = {
         [UVH_STATIC_ADD_SLASH] = "+/",
@@ -90,7 +90,8 @@ static void describe(const struct uvh_static_settings *settings, const struct uv
         snprintf(text, size, "=%s", uvh_static_map_page_path(&settings->map, found->page));
         return;
     case UVH_STATIC_FOUND_FALLBACK:
-        snprintf(text, size, "?%s %d", uvh_static_map_page_path(&settings->map, found->page), found->error);
+        snprintf(text, size, "?%s %d", uvh_static_map_page_path(&settings->map, found->page),
+                 found->error);
         return;
     case UVH_STATIC_FOUND_STATUS:
         snprintf(text, size, "%d", found->status);
@@ -103,8 +104,8 @@ struct expected {
     const char *result;
 };
 
-static void expect(const struct place *place, uvhttp_static_config_t config, const struct expected *all,
-                   size_t count)
+static void expect(const struct place *place, uvhttp_static_config_t config,
+                   const struct expected *all, size_t count)
 {
     struct uvh_static_settings settings;
     config.root = place->root;
@@ -115,7 +116,8 @@ static void expect(const struct place *place, uvhttp_static_config_t config, con
         for (size_t i = 0; i < count; i++) {
             struct uvh_static_found found;
             char text[PATH_MAX + 16];
-            uvh_static_resolve(&settings, (uvhttp_slice_t){all[i].path, strlen(all[i].path)}, &found);
+            uvh_static_resolve(&settings, (uvhttp_slice_t){all[i].path, strlen(all[i].path)},
+                               &found);
             describe(&settings, &found, text, sizeof(text));
             print_message("'%s'\n", all[i].path);
             assert_string_equal(text, all[i].result);
@@ -156,9 +158,9 @@ static void test_the_usual_list(void **state)
     make_site(place);
     const uvhttp_static_config_t config = {.root = ""};
     EXPECT(place, config, {"about.html", "about.html"}, {"about", "-2"}, {"docs", "+/"},
-           {"docs/", "docs/index.html"}, {"bare", "+/"}, {"bare/", "-13"}, {"", "-13"}, {"pipe", "-10012"},
-           {"both/", "-20"}, {"both/x", "-20"}, {"no/", "-2"}, {"docs/index.html", "docs/index.html"},
-           {"out.html", "-18"});
+           {"docs/", "docs/index.html"}, {"bare", "+/"}, {"bare/", "-13"}, {"", "-13"},
+           {"pipe", "-10012"}, {"both/", "-20"}, {"both/x", "-20"}, {"no/", "-2"},
+           {"docs/index.html", "docs/index.html"}, {"out.html", "-18"});
 }
 
 static void test_clean_urls(void **state)
@@ -170,17 +172,19 @@ static void test_clean_urls(void **state)
            {"both", "both"}, {"both.html", "both.html"}, {"both/", "-20"}, {"docs", "+/"},
            {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "-name"},
            {"docs/index/", "-name"}, {"docs/more", "docs/more.html"}, {"docs/more.html", "-.html"},
-           {"bare", "bare.html"}, {"bare/", "-/"}, {"bare.html", "-.html"}, {"only", "+/"}, {"only/", "-13"},
-           {"none", "-2"}, {"none.html", "-2"}, {"pipe", "-10012"}, {"pipe.html", "pipe.html"},
-           {"out", "-18"}, {"", "-13"});
+           {"bare", "bare.html"}, {"bare/", "-/"}, {"bare.html", "-.html"}, {"only", "+/"},
+           {"only/", "-13"}, {"none", "-2"}, {"none.html", "-2"}, {"pipe", "-10012"},
+           {"pipe.html", "pipe.html"}, {"out", "-18"}, {"", "-13"});
     config.listing = true;
     EXPECT(place, config, {"bare", "+/"}, {"bare/", "[]"}, {"bare.html", "bare.html"}, {"", "[]"},
            {"only", "+/"});
-    config.hidden = true; /* a file without a name in front of ".html" is still none of a folder's */
+    /* a file without a name in front of ".html" is still none of a folder's */
+    config.hidden = true;
     EXPECT(place, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
     config = (uvhttp_static_config_t){.clean_urls = true, .index = " more.html index.html"};
-    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"}, {"docs/more", "-name"},
-           {"docs/index.html", "-.html"}, {"docs/index", "docs/index.html"}, {"docs/index/", "-/"});
+    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
+           {"docs/more", "-name"}, {"docs/index.html", "-.html"}, {"docs/index", "docs/index.html"},
+           {"docs/index/", "-/"});
 }
 
 static void test_a_fallback(void **state)
@@ -206,8 +210,8 @@ static void test_lists(void **state)
            {"docs", "docs/index.html"}, {"docs/", "docs/index.html"}, {"bare", "bare.html"},
            {"bare/", "=app.html"}, {"", "=app.html"}, {"pipe", "-10012"}, {"out", "-18"});
     config.try_files = "/missing {path}/ =410";
-    EXPECT(place, config, {"both", "410"}, {"docs", "+/"}, {"docs/", "docs/index.html"}, {"bare/", "410"},
-           {"bare", "410"});
+    EXPECT(place, config, {"both", "410"}, {"docs", "+/"}, {"docs/", "docs/index.html"},
+           {"bare/", "410"}, {"bare", "410"});
     config.try_files = "{path}{path}";
     make_file(place, "abab");
     EXPECT(place, config, {"ab", "abab"}, {"a", "-2"}, {"abab", "-2"});
@@ -231,7 +235,8 @@ static void test_long_paths_are_missing(void **state)
         struct expected one = {path, "-2"};
         expect(place, (uvhttp_static_config_t){.clean_urls = true}, &one, 1);
         one.result = "404";
-        expect(place, (uvhttp_static_config_t){.try_files = "{path} {path}.html {path}{path} =404"}, &one, 1);
+        expect(place, (uvhttp_static_config_t){.try_files = "{path} {path}.html {path}{path} =404"},
+               &one, 1);
     }
 }
 
@@ -241,7 +246,8 @@ static void test_what_options_say_is_checked(void **state)
     char message[200];
     uvhttp_static_config_t config = {.try_files = "{path} {uri}"};
     assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message, "try_files: '{uri}' has a brace; the only word in braces is {path}");
+    assert_string_equal(message,
+                        "try_files: '{uri}' has a brace; the only word in braces is {path}");
     assert_int_equal(uvhttp_static_check(&config, message, 10), UVHTTP_ECONFIG);
     assert_string_equal(message, "try_files");
     assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
@@ -266,22 +272,18 @@ static void test_error_pages_by_status(void **state)
         .error_pages = "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html 410=/a.html",
         .try_files = "{path} =410"};
     char message[100] = "";
-    assert_int_equal(uvh_static_map_open(&map, uvh_alloc_default(), &config, message, sizeof(message)), 0);
+    assert_int_equal(
+        uvh_static_map_open(&map, uvh_alloc_default(), &config, message, sizeof(message)), 0);
     assert_int_equal(map.page_count, 2);
     const struct {
         int status;
         const char *path;
-    } cases[] = {
-        {404, "a.html"},
-        {403, "a.html"},
-        {401, "b.html"},
-        {499, "b.html"},
-        {500, "b.html"},
-        {410, "a.html"}
-    };
+    } cases[] = {{404, "a.html"}, {403, "a.html"}, {401, "b.html"},
+                 {499, "b.html"}, {500, "b.html"}, {410, "a.html"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_string_equal(uvh_static_map_page_path(&map, uvh_static_map_error_page(&map, cases[i].status)),
-                            cases[i].path);
+        assert_string_equal(
+            uvh_static_map_page_path(&map, uvh_static_map_error_page(&map, cases[i].status)),
+            cases[i].path);
     assert_int_equal(uvh_static_map_error_page(&map, 501), UVH_STATIC_NO_PAGE);
     assert_int_equal(uvh_static_map_error_page(&map, 200), UVH_STATIC_NO_PAGE);
     assert_int_equal(uvh_static_map_error_page(&map, 600), UVH_STATIC_NO_PAGE);

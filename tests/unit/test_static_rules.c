@@ -1,4 +1,5 @@
-/* files/static_rules.c: which type and which fields a file's name gives it, what is refused, and what happens without memory. */
+/* files/static_rules.c: which type and which fields a file's name gives it, what is refused, and
+ * what happens without memory. */
 #include <uvhttp.h>
 
 #include <errno.h>
@@ -77,27 +78,27 @@ static void types(void **state)
     static const char *const given[] = {"md=text/x-md", ".GZ=application/x-one; a=b=c",
                                         "tar.gz=application/x-two", "map=a/b", "map=c/d"};
     static const uvhttp_static_rule_t by_pattern[] = {
-        {"/bin/**",   "content-type", "application/x-binary"},
-        {"LICENSE",   "Content-Type", "text/plain"          },
-        {"/bin/*.md", "Content-Type", NULL                  },
+        {"/bin/**", "content-type", "application/x-binary"},
+        {"LICENSE", "Content-Type", "text/plain"},
+        {"/bin/*.md", "Content-Type", NULL},
     };
     static const struct {
         const char *path;
         const char *type;
     } rows[] = {
-        {"x.md",         "text/x-md"               },
-        {"x.MD",         "text/x-md"               },
+        {"x.md", "text/x-md"},
+        {"x.MD", "text/x-md"},
         {"docs.md/x.gz", "application/x-one; a=b=c"},
-        {"x.tar.gz",     "application/x-two"       },
-        {"x.map",        "c/d"                     },
-        {"x.html",       "text/html; charset=utf-8"},
-        {"x.unknown",    "text/x-default"          },
-        {"README",       "text/x-default"          },
-        {"a/LICENSE",    "text/plain"              },
-        {"bin/x.html",   "application/x-binary"    },
-        {"bin/x.md",     "text/x-md"               },
-        {"md",           "text/x-default"          },
-        {"x.bin",        "application/octet-stream"},
+        {"x.tar.gz", "application/x-two"},
+        {"x.map", "c/d"},
+        {"x.html", "text/html; charset=utf-8"},
+        {"x.unknown", "text/x-default"},
+        {"README", "text/x-default"},
+        {"a/LICENSE", "text/plain"},
+        {"bin/x.html", "application/x-binary"},
+        {"bin/x.md", "text/x-md"},
+        {"md", "text/x-default"},
+        {"x.bin", "application/octet-stream"},
     };
     begin((uvhttp_static_config_t){.types = given,
                                    .type_count = COUNT(given),
@@ -114,12 +115,12 @@ static void the_last_rule_for_a_field_has_its_way(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
-        {"**",         "Cache-Control", "max-age=60"},
-        {"*.css",      "X-Kind",        "style"     },
+        {"**", "Cache-Control", "max-age=60"},
+        {"*.css", "X-Kind", "style"},
         {"/assets/**", "cache-control", "max-age=90"},
-        {"/assets/**", "Vary",          "Origin"    },
-        {"secret.css", "X-Kind",        NULL        },
-        {"/none/**",   "Cache-Control", NULL        },
+        {"/assets/**", "Vary", "Origin"},
+        {"secret.css", "X-Kind", NULL},
+        {"/none/**", "Cache-Control", NULL},
     };
     begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
     expect("index.html", "Cache-Control: max-age=60\r\n", "Cache-Control: max-age=60\r\n");
@@ -134,14 +135,15 @@ static void downloads_have_the_files_name(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
-        {"*.pdf",    "Content-Disposition", "attachment"                    },
-        {"show.pdf", "Content-Disposition", "inline"                        },
-        {"own.pdf",  "Content-Disposition", "attachment; filename=\"o.pdf\""},
+        {"*.pdf", "Content-Disposition", "attachment"},
+        {"show.pdf", "Content-Disposition", "inline"},
+        {"own.pdf", "Content-Disposition", "attachment; filename=\"o.pdf\""},
     };
     begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
     expect("a/b c.pdf", "Content-Disposition: attachment; filename=\"b c.pdf\"\r\n", "");
     expect("\xc3\xa4.pdf",
-           "Content-Disposition: attachment; filename=\"_.pdf\"; filename*=UTF-8''%C3%A4.pdf\r\n", "");
+           "Content-Disposition: attachment; filename=\"_.pdf\"; filename*=UTF-8''%C3%A4.pdf\r\n",
+           "");
     expect("show.pdf", "Content-Disposition: inline; filename=\"show.pdf\"\r\n", "");
     expect("own.pdf", "Content-Disposition: attachment; filename=\"o.pdf\"\r\n", "");
     end();
@@ -151,12 +153,13 @@ static void immutable_assets(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
-        {"/old/**",   "Cache-Control", "no-store"},
-        {"/plain/**", "Cache-Control", NULL      },
+        {"/old/**", "Cache-Control", "no-store"},
+        {"/plain/**", "Cache-Control", NULL},
     };
     static const char kept[] = "Cache-Control: public, max-age=31536000, immutable\r\n";
     static const char asked[] = "Cache-Control: no-cache\r\n";
-    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given), .immutable_assets = true});
+    begin((uvhttp_static_config_t){
+        .rules = given, .rule_count = COUNT(given), .immutable_assets = true});
     expect("assets/index-BfK3x_9Q.js", kept, kept);
     expect("main.3f2a9c01.css.map", kept, kept);
     expect("index.html", asked, asked);
@@ -186,7 +189,8 @@ static void refuse_type(const char *type, const char *message)
     refused((uvhttp_static_config_t){.types = &type, .type_count = 1}, message);
 }
 
-static void refuse_rule(const char *pattern, const char *field, const char *value, const char *message)
+static void refuse_rule(const char *pattern, const char *field, const char *value,
+                        const char *message)
 {
     const uvhttp_static_rule_t rule = {pattern, field, value};
     refused((uvhttp_static_config_t){.rules = &rule, .rule_count = 1}, message);
@@ -203,7 +207,8 @@ static void what_is_refused(void **state)
     refuse_type("md=markdown", "types is \"markdown\"; allowed is a media type");
     refuse_type("md=text/", "types is \"text/\"; allowed is a media type");
     refuse_type("md=text/a b", "types is \"text/a b\"; allowed is a media type");
-    refuse_type("md=text/plain\r\nX: y", "types is \"text/plain\r\nX: y\"; allowed is a media type");
+    refuse_type("md=text/plain\r\nX: y",
+                "types is \"text/plain\r\nX: y\"; allowed is a media type");
     refuse_type("md=text/plain; a\x01", "types is \"text/plain; a\x01\"; allowed is a media type");
     refused((uvhttp_static_config_t){.default_type = "none"},
             "default_type is \"none\"; allowed is a media type");
@@ -212,7 +217,8 @@ static void what_is_refused(void **state)
     refuse_rule("*", NULL, "b", "field is \"\"; allowed is the name of a field");
     refuse_rule("*", "X A", "b", "field is \"X A\"; allowed is the name of a field");
     refuse_rule("*", "etag", "b", "field is \"etag\"; allowed is the name of a field");
-    refuse_rule("*", "Content-Length", "1", "field is \"Content-Length\"; allowed is the name of a field");
+    refuse_rule("*", "Content-Length", "1",
+                "field is \"Content-Length\"; allowed is the name of a field");
     refuse_rule("*", "X-A", "", "value is \"\"; allowed is a text");
     refuse_rule("*", "X-A", "a\r\nX-B: c", "value is \"(not shown)\"; allowed is a text");
     refuse_rule("*", "Content-Type", "html", "value is \"html\"; allowed is a media type");
@@ -227,8 +233,8 @@ static void what_is_refused(void **state)
             "rules is \"(a list)\"; allowed are at most 256");
     refused((uvhttp_static_config_t){.types = many_types, .type_count = 1001},
             "types is \"(a list)\"; allowed are at most 1000");
-    begin(
-        (uvhttp_static_config_t){.rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
+    begin((uvhttp_static_config_t){
+        .rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
     expect("x", "X-A: b\r\n", "");
     end();
 
@@ -244,15 +250,16 @@ static void array_without_count_is_refused(void **state)
         uvhttp_static_config_t config;
         const char *message;
     } rows[] = {
-        {{.root = ".", .rules = &rule},    "rules is set and its count is 0"   },
-        {{.root = ".", .rule_count = 1},   "rules is NULL and its count is 1"  },
-        {{.root = ".", .types = &type},    "types is set and its count is 0"   },
+        {{.root = ".", .rules = &rule}, "rules is set and its count is 0"},
+        {{.root = ".", .rule_count = 1}, "rules is NULL and its count is 1"},
+        {{.root = ".", .types = &type}, "types is set and its count is 0"},
         {{.root = ".", .type_count = 300}, "types is NULL and its count is 300"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char message[256];
         uvhttp_static_t *context;
-        assert_int_equal(uvhttp_static_check(&rows[i].config, message, sizeof(message)), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_static_check(&rows[i].config, message, sizeof(message)),
+                         UVHTTP_EINVAL);
         assert_string_equal(message, rows[i].message);
         assert_int_equal(uvhttp_static_check(&rows[i].config, NULL, 0), UVHTTP_EINVAL);
         assert_int_equal(uvhttp_static_open(&context, &rows[i].config), UVHTTP_EINVAL);
@@ -279,10 +286,12 @@ static void refused_mount_is_logged(void **state)
     uvhttp_config_free(config);
     const uvhttp_static_config_t files = {.root = ".", .rules = &rule};
     assert_int_equal(uvhttp_static_mount(server, "/files/", &files), UVHTTP_EINVAL);
-    assert_string_equal(line, "static files at \"/files/\" refused: rules is set and its count is 0");
+    assert_string_equal(line,
+                        "static files at \"/files/\" refused: rules is set and its count is 0");
     line[0] = '\0';
-    assert_int_equal(uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = "/nowhere/at all"}),
-                     -ENOENT);
+    assert_int_equal(
+        uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = "/nowhere/at all"}),
+        -ENOENT);
     assert_string_equal(line, "");
     uvhttp_server_free(server);
 }
@@ -302,7 +311,7 @@ static void every_allocation_may_fail(void **state)
     static const char *const given_types[] = {"md=text/x-md"};
     static const uvhttp_static_rule_t given[] = {
         {"*.md", "Content-Disposition", "attachment"},
-        {"*.md", "Cache-Control",       "no-cache"  },
+        {"*.md", "Cache-Control", "no-cache"},
     };
     uvhttp_static_config_t config = {.types = given_types,
                                      .type_count = 1,
@@ -326,7 +335,8 @@ static void every_allocation_may_fail(void **state)
     fault_heap_arm(&heap, 1, false);
     assert_int_equal(ask("x.md"), UVHTTP_ENOMEM);
     fault_heap_arm(&heap, 0, false);
-    expect("x.md", "Content-Disposition: attachment; filename=\"x.md\"\r\nCache-Control: no-cache\r\n",
+    expect("x.md",
+           "Content-Disposition: attachment; filename=\"x.md\"\r\nCache-Control: no-cache\r\n",
            "Cache-Control: no-cache\r\n");
     end();
 }

@@ -1,5 +1,5 @@
-/* files/tar_stream.c and dir_walk.c: what an archive holds, its bounds, and files that change while they are read.
- * tests/wire/test_static_archive.py has real programs read archives. */
+/* files/tar_stream.c and dir_walk.c: what an archive holds, its bounds, and files that change while
+ * they are read. tests/wire/test_static_archive.py has real programs read archives. */
 #include "files/tar_stream.h"
 
 #include <setjmp.h>
@@ -141,11 +141,13 @@ static void test_what_is_in_it(void **state)
     assert_int_equal(symlinkat("/etc/passwd", place->folder, "outside"), 0);
     assert_int_equal(symlinkat("nowhere", place->folder, "dangling"), 0);
     assert_int_equal(archive(place, &order), 1);
-    assert_string_equal(members(place), "top/ top/sub/ top/sub/empty/ top/sub/c top/a top/b top/link ");
+    assert_string_equal(members(place),
+                        "top/ top/sub/ top/sub/empty/ top/sub/c top/a top/b top/link ");
     order.hidden = true;
     assert_int_equal(archive(place, &order), 1);
-    assert_string_equal(members(place), "top/ top/.git/ top/.git/key top/sub/ top/sub/empty/ top/sub/c "
-                                        "top/.hidden top/a top/b top/link ");
+    assert_string_equal(members(place),
+                        "top/ top/.git/ top/.git/key top/sub/ top/sub/empty/ top/sub/c "
+                        "top/.hidden top/a top/b top/link ");
     order.folder = "sub/";
     order.name = "sub";
     assert_int_equal(archive(place, &order), 1);
@@ -163,8 +165,9 @@ static void test_links_in_a_circle_end(void **state)
     assert_int_equal(symlinkat("..", place->folder, "sub/up"), 0);
     assert_int_equal(symlinkat("sub", place->folder, "again"), 0);
     assert_int_equal(archive(place, &order), 1);
-    assert_string_equal(members(place),
-                        "top/ top/again/ top/again/up/ top/again/file top/sub/ top/sub/up/ top/sub/file ");
+    assert_string_equal(
+        members(place),
+        "top/ top/again/ top/again/up/ top/again/file top/sub/ top/sub/up/ top/sub/file ");
 }
 
 static void test_bounds(void **state)

@@ -99,8 +99,10 @@ static void release_runs_what_is_running_to_its_end(void **state)
 /* `started`: all threads are there from the beginning; else they are created one by one. */
 static void fill(bool threads_first)
 {
-    struct uvh_task blocked[3] = {{.run = wait_at_gate}, {.run = wait_at_gate}, {.run = wait_at_gate}};
-    struct order more[3] = {{.task = {.run = note}}, {.task = {.run = note}}, {.task = {.run = note}}};
+    struct uvh_task blocked[3] = {
+        {.run = wait_at_gate}, {.run = wait_at_gate}, {.run = wait_at_gate}};
+    struct order more[3] = {
+        {.task = {.run = note}}, {.task = {.run = note}}, {.task = {.run = note}}};
     begin(3, 2);
     if (threads_first)
         assert_int_equal(uvh_thread_pool_start(&pool), 0);

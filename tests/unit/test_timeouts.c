@@ -1,5 +1,5 @@
-/* Timeouts: the first to be armed is the first to expire, whatever was re-armed or cancelled in between. Time is an argument, so
- * nothing here waits. */
+/* Timeouts: the first to be armed is the first to expire, whatever was re-armed or cancelled in
+ * between. Time is an argument, so nothing here waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,7 +152,8 @@ static void assert_step(uint32_t length)
     assert_true(rounded >= length);
     assert_true((uint64_t)(rounded - length) * 8 < length);
     assert_int_equal(uvh_timeout_step(rounded), step);
-    assert_true(step == 0 || uvh_timeout_step_length(step - 1) < length); /* no smaller one would do */
+    /* no smaller one would do */
+    assert_true(step == 0 || uvh_timeout_step_length(step - 1) < length);
 }
 
 static void lengths_are_rounded_up_by_less_than_an_eighth(void **state)
@@ -166,7 +167,8 @@ static void lengths_are_rounded_up_by_less_than_an_eighth(void **state)
         if (bit < 31)
             assert_step(((uint32_t)1 << bit) + 1);
     }
-    assert_int_equal(uvh_timeout_step(UVH_TIMEOUT_STEP_MOST), UVH_TIMEOUT_STEPS - 1); /* none too many */
+    /* none too many */
+    assert_int_equal(uvh_timeout_step(UVH_TIMEOUT_STEP_MOST), UVH_TIMEOUT_STEPS - 1);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Which host a name belongs to, and which key a ticket: the tables of src/tls, without OpenSSL's sessions and without a clock. */
+/* Which host a name belongs to, and which key a ticket: the tables of src/tls, without OpenSSL's
+ * sessions and without a clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,8 +113,8 @@ static void many_names_are_all_found(void **state)
 
 /* ---- tickets ---- */
 
-static bool find_key(struct uvh_tls_tickets *tickets, int64_t now, const struct uvh_tls_ticket_key *wanted,
-                     bool *newest)
+static bool find_key(struct uvh_tls_tickets *tickets, int64_t now,
+                     const struct uvh_tls_ticket_key *wanted, bool *newest)
 {
     struct uvh_tls_ticket_key key;
     if (!uvh_tls_tickets_find(tickets, now, LIFETIME, wanted->name, &key, newest))

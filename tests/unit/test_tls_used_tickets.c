@@ -1,4 +1,5 @@
-/* The register of used tickets: each is claimed once, whatever the clock, the limit and other threads do. */
+/* The register of used tickets: each is claimed once, whatever the clock, the limit and other
+ * threads do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -105,8 +106,8 @@ static void chains_survive_what_expires(void **state)
         uint64_t id = (uint64_t)at;
         assert_true(claim(id * 4, NOW + at * LIFETIME / 8, NOW + at * LIFETIME / 8));
         for (int64_t back = 0; back < 8 && back <= at; back++)
-            assert_false(
-                claim((id - (uint64_t)back) * 4, NOW + (at - back) * LIFETIME / 8, NOW + at * LIFETIME / 8));
+            assert_false(claim((id - (uint64_t)back) * 4, NOW + (at - back) * LIFETIME / 8,
+                               NOW + at * LIFETIME / 8));
     }
 }
 
@@ -192,7 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_claimed_without_space, begin, end),
         cmocka_unit_test_setup_teardown(ticket_is_claimed_once, begin, end),
-        cmocka_unit_test_setup_teardown(full_register_claims_nothing_until_tickets_expire, begin, end),
+        cmocka_unit_test_setup_teardown(full_register_claims_nothing_until_tickets_expire, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(chains_survive_what_expires, begin, end),
         cmocka_unit_test_setup_teardown(clock_that_is_set_back_gives_no_second_use, begin, end),
         cmocka_unit_test_setup_teardown(more_space_keeps_what_was_used, begin, end),

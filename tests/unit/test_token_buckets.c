@@ -1,4 +1,5 @@
-/* Token buckets: what is granted in which time, exactly; what a full table forgets and what it does not; threads; memory. */
+/* Token buckets: what is granted in which time, exactly; what a full table forgets and what it does
+ * not; threads; memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,12 +33,14 @@ static void end(struct uvh_token_buckets *buckets)
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-static struct uvh_token_verdict take(struct uvh_token_buckets *buckets, const char *key, uint64_t now)
+static struct uvh_token_verdict take(struct uvh_token_buckets *buckets, const char *key,
+                                     uint64_t now)
 {
     return uvh_token_buckets_take(buckets, 0, key, strlen(key), now);
 }
 
-static void assert_verdict(struct uvh_token_verdict verdict, bool granted, uint64_t left, uint64_t next_in)
+static void assert_verdict(struct uvh_token_verdict verdict, bool granted, uint64_t left,
+                           uint64_t next_in)
 {
     assert_int_equal(verdict.granted, granted);
     assert_true(verdict.left == left);
@@ -58,7 +61,8 @@ static void a_bucket_empties_and_fills(void **state)
     assert_verdict(take(buckets, "a", now + 10 * (uint64_t)SECOND - 1), false, 0, 1);
     assert_verdict(take(buckets, "a", now + 10 * (uint64_t)SECOND), true, 0, 10 * (uint64_t)SECOND);
     /* It fills, and not beyond its size. */
-    assert_verdict(take(buckets, "a", now + 1000 * (uint64_t)SECOND), true, 2, 10 * (uint64_t)SECOND);
+    assert_verdict(take(buckets, "a", now + 1000 * (uint64_t)SECOND), true, 2,
+                   10 * (uint64_t)SECOND);
     end(buckets);
 }
 
@@ -74,7 +78,8 @@ static void no_pattern_gets_more(void **state)
                 granted += take(buckets, "a", now).granted;
         }
         uint64_t last = now - step;
-        /* Nine tries take all there is each time, and no step brings more than seven, so nothing runs over either. */
+        /* Nine tries take all there is each time, and no step brings more than seven, so nothing
+         * runs over either. */
         assert_true(granted == 7 + (last - 1000) / 10);
         end(buckets);
     }
@@ -109,7 +114,8 @@ static void name_of(char *text, size_t size, const char *kind, int number)
     snprintf(text, size, "%s %d", kind, number);
 }
 
-/* All that may come at once, as many as the table was made for: none of them is forgotten, or very few. */
+/* All that may come at once, as many as the table was made for: none of them is forgotten, or very
+ * few. */
 static void as_many_keys_as_promised_are_told_apart(void **state)
 {
     (void)state;
@@ -128,7 +134,8 @@ static void as_many_keys_as_promised_are_told_apart(void **state)
     end(buckets);
 }
 
-/* Somebody cycles through a million addresses, each used once, against a table of a few thousand. Who has used up more stays limited. */
+/* Somebody cycles through a million addresses, each used once, against a table of a few thousand.
+ * Who has used up more stays limited. */
 static void cycling_through_keys_forgets_nobody_who_is_limited(void **state)
 {
     (void)state;
@@ -198,7 +205,8 @@ static void out_of_memory_leaves_nothing(void **state)
     for (size_t n = 1; n <= 2; n++) {
         fault_heap_init(&heap);
         fault_heap_arm(&heap, n, false);
-        assert_null(uvh_token_buckets_new(&(struct uvh_token_buckets_config){100, 1, 1, 1, &heap.allocator}));
+        assert_null(uvh_token_buckets_new(
+            &(struct uvh_token_buckets_config){100, 1, 1, 1, &heap.allocator}));
         assert_int_equal(atomic_load(&heap.live), 0);
     }
     uvh_token_buckets_free(NULL);

@@ -1,4 +1,5 @@
-/* Patterns and topics: who is visited, once, compared with a slow way to say the same; nothing is left of what was; memory that runs out changes nothing. */
+/* Patterns and topics: who is visited, once, compared with a slow way to say the same; nothing is
+ * left of what was; memory that runs out changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,21 +152,11 @@ static void what_is_a_pattern_and_what_a_topic(void **state)
         const char *text;
         bool pattern, topic;
     } cases[] = {
-        {"",                          false, false},
-        {"a",                         true,  true },
-        {"/",                         true,  true },
-        {"a//b/",                     true,  true },
-        {"+",                         true,  false},
-        {"#",                         true,  false},
-        {"a/+/b",                     true,  false},
-        {"+/#",                       true,  false},
-        {"a/#/b",                     false, false},
-        {"a#",                        false, false},
-        {"a/b+",                      false, false},
-        {"++",                        false, false},
-        {"a/##",                      false, false},
-        {"#/",                        false, false},
-        {"\xc3\xa4/\xf0\x9f\x98\x80", true,  true },
+        {"", false, false},     {"a", true, true},      {"/", true, true},
+        {"a//b/", true, true},  {"+", true, false},     {"#", true, false},
+        {"a/+/b", true, false}, {"+/#", true, false},   {"a/#/b", false, false},
+        {"a#", false, false},   {"a/b+", false, false}, {"++", false, false},
+        {"a/##", false, false}, {"#/", false, false},   {"\xc3\xa4/\xf0\x9f\x98\x80", true, true},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         size_t length = strlen(cases[i].text);
@@ -252,7 +243,8 @@ static void memory_that_runs_out_changes_nothing(void **state)
     assert_non_null(add(0, "a/b"));
     assert_non_null(add(1, "#"));
     size_t memory = tree.memory;
-    for (size_t n = 1; n <= 4; n++) { /* three nodes and the subscription, besides tables that want to grow */
+    /* three nodes and the subscription, besides tables that want to grow */
+    for (size_t n = 1; n <= 4; n++) {
         fault_heap_arm(&heap, n, true);
         assert_null(add(0, "a/c/d/e"));
         fault_heap_arm(&heap, 0, false);
@@ -289,7 +281,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(patterns_fit_as_they_say, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_patterns_of_one_visit_it_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_a_pattern_and_what_a_topic, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_is_visited_is_what_the_slow_way_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_visited_is_what_the_slow_way_says, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(many_topics_are_found_in_a_grown_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_table_that_cannot_grow_still_finds, set_up, tear_down),

@@ -1,5 +1,6 @@
-/* The server's side of the handshake on a server: what is refused and how, what is agreed on, and the fields that say so. The handler answers with 200 where it would upgrade, so that
- * the fields can be read from an ordinary answer. */
+/* The server's side of the handshake on a server: what is refused and how, what is agreed on, and
+ * the fields that say so. The handler answers with 200 where it would upgrade, so that the fields
+ * can be read from an ordinary answer. */
 #include "websocket/accept.h"
 
 #include <setjmp.h>
@@ -32,7 +33,8 @@ static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *
     struct uvh_ws_accepted accepted;
     struct uvh_ws_refusal refusal;
     (void)arg;
-    assert_int_equal(uvhttp_response_set_header(response, "Sec-WebSocket-Protocol", "of somebody else"), 0);
+    assert_int_equal(
+        uvhttp_response_set_header(response, "Sec-WebSocket-Protocol", "of somebody else"), 0);
     int err = uvh_ws_accept_check(request, &rules, &accepted, &refusal);
     if (err != 0) {
         assert_int_equal(err, UVHTTP_EINVAL);
@@ -133,9 +135,11 @@ static void what_asks_for_no_websocket(void **state)
     expect_refused("GET / HTTP/1.1\r\nHost: h\r\n" KEY VERSION, 426, "Upgrade: websocket");
     expect_refused("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n" KEY VERSION, 426,
                    "Connection: Upgrade");
-    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\n" KEY VERSION, 426, "Upgrade");
-    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n" KEY VERSION, 426,
-                   "Upgrade: websocket");
+    expect_refused("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\n" KEY VERSION, 426,
+                   "Upgrade");
+    expect_refused(
+        "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n" KEY VERSION, 426,
+        "Upgrade: websocket");
     expect_refused("GET / HTTP/1.0\r\n" UPGRADE KEY VERSION, 426, "HTTP/1.0");
     expect_agreed("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: h2c, WebSocket\r\nConnection: keep-alive, "
                   "uPGRADE\r\n" KEY VERSION,
@@ -147,9 +151,12 @@ static void versions(void **state)
     (void)state;
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY, 426, "is missing");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 8\r\n", 426, "\"8\"");
-    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 013\r\n", 426, "\"013\"");
-    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 130\r\n", 426, "\"130\"");
-    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n", 426, "\"13, 8\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 013\r\n", 426,
+                   "\"013\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 130\r\n", 426,
+                   "\"130\"");
+    expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n", 426,
+                   "\"13, 8\"");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version:\r\n", 426, "\"\"");
     expect_refused(GOOD VERSION, 426, "more than once");
     /* A version that is not ours may have other keys. */
@@ -186,7 +193,8 @@ static void origins(void **state)
     expect_refused(GOOD "Origin: http://localhost\r\n", 403, "\"http://localhost\"");
     expect_refused(GOOD "Origin: https://example.org.evil.example\r\n", 403, "evil");
     expect_refused(GOOD "Origin: null\r\n", 403, "\"null\"");
-    expect_refused(GOOD "Origin: https://example.org https://example.org\r\n", 403, "scheme://host");
+    expect_refused(GOOD "Origin: https://example.org https://example.org\r\n", 403,
+                   "scheme://host");
     expect_refused(GOOD "Origin: https://example.org/\r\n", 403, "scheme://host");
     expect_refused(GOOD "Origin:\r\n", 403, "\"\"");
     expect_refused(GOOD "Origin: https://example.org\r\nOrigin: https://example.org\r\n", 403,
@@ -233,7 +241,8 @@ static void many_subprotocols(void **state)
     static const char *const one[] = {very_long, NULL};
     rules.protocols = ours;
     rules.protocol_required = true;
-    expect_refused(GOOD, 400, "another-name-of-thirty-two-chars, a-third-name-of-thirty-two-chars, ....");
+    expect_refused(GOOD, 400,
+                   "another-name-of-thirty-two-chars, a-third-name-of-thirty-two-chars, ....");
     rules.protocols = one;
     /* Of each length: whole, or not at all. */
     for (size_t length = 1; length < sizeof(very_long); length++) {
@@ -254,9 +263,10 @@ static void compression(void **state)
     expect_agreed(GOOD, NULL, NULL);
     expect_agreed(GOOD EXTENSION "permessage-deflate; client_max_window_bits\r\n", NULL,
                   "permessage-deflate");
-    expect_agreed(GOOD EXTENSION
-                  "x-unknown\r\n" EXTENSION "permessage-deflate; server_max_window_bits=8\r\n" EXTENSION
-                  "permessage-deflate; server_max_window_bits=10\r\n" EXTENSION "permessage-deflate\r\n",
+    expect_agreed(GOOD EXTENSION "x-unknown\r\n" EXTENSION
+                                 "permessage-deflate; server_max_window_bits=8\r\n" EXTENSION
+                                 "permessage-deflate; server_max_window_bits=10\r\n" EXTENSION
+                                 "permessage-deflate\r\n",
                   NULL, "permessage-deflate; server_max_window_bits=10");
     expect_agreed(GOOD EXTENSION "permessage-deflate; unknown\r\n", NULL, NULL);
     expect_refused(GOOD EXTENSION "permessage-deflate\r\n" EXTENSION "=\r\n", 400, "malformed");
@@ -274,7 +284,8 @@ static void all_of_it(void **state)
     rules = (struct uvh_ws_accept_rules){ours, true, listed, &wishes};
     expect_agreed(GOOD "Origin: https://example.org\r\n" PROTOCOL "chat\r\n" EXTENSION
                        "permessage-deflate\r\n",
-                  "chat", "permessage-deflate; server_no_context_takeover; client_no_context_takeover");
+                  "chat",
+                  "permessage-deflate; server_no_context_takeover; client_no_context_takeover");
 }
 
 static void rules_are_checked(void **state)
@@ -286,31 +297,34 @@ static void rules_are_checked(void **state)
         const char *origins[3];
         const char *message; /* its beginning; NULL: they can be kept */
     } rows[] = {
-        {{"a", "b"},         true,  {NULL},                            NULL                               },
-        {{"a", "a"},         false, {NULL},                            "protocols is \"a\""               },
-        {{NULL},             false, {NULL},                            NULL                               },
-        {{"v2.chat", "x"},   true,  {"https://example.org:1", "null"}, NULL                               },
-        {{NULL},             true,  {NULL},                            "protocols is \"\""                },
-        {{"v2.chat", "a b"}, false, {NULL},                            "protocols is \"a b\""             },
-        {{""},               false, {NULL},                            "protocols is \"\""                },
-        {{"a,b"},            false, {NULL},                            "protocols is \"a,b\""             },
-        {{NULL},             false, {"https://example.org/"},          "origins is \"https://example.org/"},
-        {{NULL},             false, {"null", "example.org"},           "origins is \"example.org\""       },
-        {{NULL},             false, {"*"},                             "origins is \"*\""                 },
-        {{NULL},             false, {"https://*.example.org"},         "origins is \"https://*.example"   },
+        {{"a", "b"}, true, {NULL}, NULL},
+        {{"a", "a"}, false, {NULL}, "protocols is \"a\""},
+        {{NULL}, false, {NULL}, NULL},
+        {{"v2.chat", "x"}, true, {"https://example.org:1", "null"}, NULL},
+        {{NULL}, true, {NULL}, "protocols is \"\""},
+        {{"v2.chat", "a b"}, false, {NULL}, "protocols is \"a b\""},
+        {{""}, false, {NULL}, "protocols is \"\""},
+        {{"a,b"}, false, {NULL}, "protocols is \"a,b\""},
+        {{NULL}, false, {"https://example.org/"}, "origins is \"https://example.org/"},
+        {{NULL}, false, {"null", "example.org"}, "origins is \"example.org\""},
+        {{NULL}, false, {"*"}, "origins is \"*\""},
+        {{NULL}, false, {"https://*.example.org"}, "origins is \"https://*.example"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         char message[256] = "";
         const struct uvh_ws_accept_rules some = {.protocols = rows[i].protocols,
                                                  .protocol_required = rows[i].protocol_required,
                                                  .origins = rows[i].origins};
-        int err = uvh_ws_accept_check_rules(&some, (struct uvh_option_message){message, sizeof(message)});
+        int err =
+            uvh_ws_accept_check_rules(&some, (struct uvh_option_message){message, sizeof(message)});
         assert_int_equal(err, rows[i].message != NULL ? UVHTTP_ECONFIG : 0);
-        if (rows[i].message != NULL && strncmp(message, rows[i].message, strlen(rows[i].message)) != 0)
+        if (rows[i].message != NULL &&
+            strncmp(message, rows[i].message, strlen(rows[i].message)) != 0)
             fail_msg("%s", message);
     }
     assert_int_equal(
-        uvh_ws_accept_check_rules(&(struct uvh_ws_accept_rules){0}, (struct uvh_option_message){0}), 0);
+        uvh_ws_accept_check_rules(&(struct uvh_ws_accept_rules){0}, (struct uvh_option_message){0}),
+        0);
 }
 
 int main(void)

@@ -1,5 +1,7 @@
-/* permessage-deflate of connections: what both sides make is understood by the other, shared and with windows of their own, in pieces and interleaved; windows that the budget allows; bombs;
- * messages to many; memory that runs out at each allocation; and nothing taken from the budget at the end. */
+/* permessage-deflate of connections: what both sides make is understood by the other, shared and
+ * with windows of their own, in pieces and interleaved; windows that the budget allows; bombs;
+ * messages to many; memory that runs out at each allocation; and nothing taken from the budget at
+ * the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +87,8 @@ static void site_end(struct site *site)
     assert_int_equal(site->budget.taken, 0);
 }
 
-/* What a server agrees to with a client that can be limited, in each way that a client may ask for less. */
+/* What a server agrees to with a client that can be limited, in each way that a client may ask for
+ * less. */
 static struct uvh_ws_deflate_terms terms_of(const struct uvh_ws_deflate_wishes *wishes)
 {
     return (struct uvh_ws_deflate_terms){.server_no_context_takeover = wishes->no_context_takeover,
@@ -117,11 +120,13 @@ static struct uvh_ws_deflate *new_connection(struct site *site, struct uvh_ws_de
 }
 
 /* The other side, which takes what it needs for the terms. */
-static struct uvh_ws_deflate *new_client(struct site *site, const struct uvh_ws_deflate_terms *terms)
+static struct uvh_ws_deflate *new_client(struct site *site,
+                                         const struct uvh_ws_deflate_terms *terms)
 {
     size_t memory = 0;
     if (!terms->client_no_context_takeover)
-        memory += uvh_deflater_memory(terms->client_max_window_bits, terms->client_max_window_bits - 7);
+        memory +=
+            uvh_deflater_memory(terms->client_max_window_bits, terms->client_max_window_bits - 7);
     if (!terms->server_no_context_takeover)
         memory += uvh_inflater_memory(terms->server_max_window_bits);
     assert_true(uvh_budget_take(&site->windows, memory));
@@ -131,8 +136,8 @@ static struct uvh_ws_deflate *new_client(struct site *site, const struct uvh_ws_
 }
 
 /* Expands one piece into `out`. Returns how many bytes, or the error. */
-static long expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker, const char *data,
-                   size_t size, bool last, size_t room, char *out)
+static long expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
+                   const char *data, size_t size, bool last, size_t room, char *out)
 {
     size_t made = 0;
     int err = uvh_ws_deflate_begin(deflate, worker, data, size, last);
@@ -155,8 +160,8 @@ static void check_expands(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_
     size_t made = 0;
     for (size_t at = 0; at < in->length;) {
         size_t now = in->length - at < piece ? in->length - at : piece;
-        long more =
-            expand(deflate, worker, in->data + at, now, at + now == in->length, room, expanded + made);
+        long more = expand(deflate, worker, in->data + at, now, at + now == in->length, room,
+                           expanded + made);
         assert_true(more >= 0);
         made += (size_t)more;
         at += now;
@@ -167,8 +172,8 @@ static void check_expands(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_
 
 /* Messages from one to the other. Returns how many bytes went over. */
 static size_t talk(struct uvh_ws_deflate *from, struct uvh_ws_deflate_worker *from_worker,
-                   struct uvh_ws_deflate *to, struct uvh_ws_deflate_worker *to_worker, const char *data,
-                   size_t size, size_t most)
+                   struct uvh_ws_deflate *to, struct uvh_ws_deflate_worker *to_worker,
+                   const char *data, size_t size, size_t most)
 {
     size_t sent = 0;
     for (size_t at = 0; at < size;) {
@@ -243,8 +248,10 @@ static void each_side_has_its_own_terms(void **state)
             struct uvh_ws_deflate_terms terms = {.server_no_context_takeover = (i & 1) != 0,
                                                  .client_no_context_takeover = (i & 2) != 0,
                                                  .server_max_window_bits = (uint8_t)bits,
-                                                 .client_max_window_bits = (uint8_t)(9 + 15 - bits)};
-            struct uvh_ws_deflate *server = uvh_ws_deflate_new(&site.settings, &terms, false, reserved);
+                                                 .client_max_window_bits =
+                                                     (uint8_t)(9 + 15 - bits)};
+            struct uvh_ws_deflate *server =
+                uvh_ws_deflate_new(&site.settings, &terms, false, reserved);
             size_t needed = ((i & 1) != 0 ? 0 : uvh_deflater_memory(bits, bits - 7)) +
                             ((i & 2) != 0 ? 0 : uvh_inflater_memory(9 + 15 - bits));
             assert_int_equal(site.budget.taken, needed); /* the rest was given back */
@@ -260,7 +267,8 @@ static void each_side_has_its_own_terms(void **state)
     free(data);
 }
 
-/* A server may ask a client for windows of 8 bits, which zlib cannot make: what is short enough is compressed all the same. */
+/* A server may ask a client for windows of 8 bits, which zlib cannot make: what is short enough is
+ * compressed all the same. */
 static void a_client_with_the_smallest_window(void **state)
 {
     (void)state;
@@ -273,7 +281,8 @@ static void a_client_with_the_smallest_window(void **state)
     for (size_t size = 60; size <= 300; size += 15) {
         struct uvh_bytes out;
         uvh_bytes_init(&out, uvh_alloc_default(), MOST);
-        assert_int_equal(uvh_ws_deflate_message(client, &site.client_worker, data, size, &out), size < 256);
+        assert_int_equal(uvh_ws_deflate_message(client, &site.client_worker, data, size, &out),
+                         size < 256);
         uvh_bytes_release(&out);
     }
     free(data);
@@ -294,12 +303,14 @@ static void messages_refer_to_those_before(void **state)
         site_init(&site, (uvhttp_websocket_compression_t)compression);
         struct uvh_ws_deflate *server = new_connection(&site, &terms);
         struct uvh_ws_deflate *client = new_client(&site, &terms);
-        sent[compression] = talk(server, &site.worker, client, &site.client_worker, data, 40000, 200);
+        sent[compression] =
+            talk(server, &site.worker, client, &site.client_worker, data, 40000, 200);
         uvh_ws_deflate_free(server);
         uvh_ws_deflate_free(client);
         site_end(&site);
     }
-    assert_true(sent[UVHTTP_WEBSOCKET_COMPRESS_DEDICATED] * 3 < sent[UVHTTP_WEBSOCKET_COMPRESS_SHARED] * 2);
+    assert_true(sent[UVHTTP_WEBSOCKET_COMPRESS_DEDICATED] * 3 <
+                sent[UVHTTP_WEBSOCKET_COMPRESS_SHARED] * 2);
     free(data);
 }
 
@@ -345,8 +356,9 @@ static void what_does_not_become_smaller_is_sent_as_it_is(void **state)
 
 /* ---- Who shares ---- */
 
-static struct uvh_bytes compressed(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
-                                   const char *data, size_t size)
+static struct uvh_bytes compressed(struct uvh_ws_deflate *deflate,
+                                   struct uvh_ws_deflate_worker *worker, const char *data,
+                                   size_t size)
 {
     struct uvh_bytes out;
     uvh_bytes_init(&out, uvh_alloc_default(), MOST);
@@ -354,7 +366,8 @@ static struct uvh_bytes compressed(struct uvh_ws_deflate *deflate, struct uvh_ws
     return out;
 }
 
-/* A message in one piece takes nothing, one in two pieces an inflater, which is kept for the next. */
+/* A message in one piece takes nothing, one in two pieces an inflater, which is kept for the
+ * next. */
 static void an_idle_connection_holds_nothing(void **state)
 {
     (void)state;
@@ -394,7 +407,8 @@ static void an_idle_connection_holds_nothing(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-/* Many connections, each in the middle of a message, also of one that came whole and is expanded in steps. */
+/* Many connections, each in the middle of a message, also of one that came whole and is expanded in
+ * steps. */
 static void messages_of_many_connections_interleave(void **state)
 {
     enum { COUNT = 9 };
@@ -415,7 +429,8 @@ static void messages_of_many_connections_interleave(void **state)
         size_t made[COUNT] = {0};
         bool done[COUNT] = {false};
         for (size_t i = 0; i < COUNT; i++)
-            assert_int_equal(uvh_ws_deflate_begin(all[i], &site.worker, in[i].data, in[i].length, true), 0);
+            assert_int_equal(
+                uvh_ws_deflate_begin(all[i], &site.worker, in[i].data, in[i].length, true), 0);
         for (size_t left = COUNT; left > 0;) {
             for (size_t i = 0; i < COUNT; i++) {
                 size_t size = 1 + below(500);
@@ -424,7 +439,8 @@ static void messages_of_many_connections_interleave(void **state)
                 if (size > sizeof(out[i]) - made[i])
                     size = sizeof(out[i]) - made[i];
                 assert_int_equal(
-                    uvh_ws_deflate_expand(all[i], &site.worker, out[i] + made[i], &size, &done[i]), 0);
+                    uvh_ws_deflate_expand(all[i], &site.worker, out[i] + made[i], &size, &done[i]),
+                    0);
                 made[i] += size;
                 left -= done[i];
             }
@@ -440,7 +456,8 @@ static void messages_of_many_connections_interleave(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         size_t size = 10;
         bool done;
-        assert_int_equal(uvh_ws_deflate_begin(all[i], &site.worker, in[i].data, in[i].length, true), 0);
+        assert_int_equal(uvh_ws_deflate_begin(all[i], &site.worker, in[i].data, in[i].length, true),
+                         0);
         assert_int_equal(uvh_ws_deflate_expand(all[i], &site.worker, out[i], &size, &done), 0);
     }
     for (size_t i = 0; i < COUNT; i++) {
@@ -449,7 +466,8 @@ static void messages_of_many_connections_interleave(void **state)
             struct uvh_ws_deflate *next = new_connection(&site, &terms);
             size_t before = site.budget.taken;
             check_expands(next, &site.worker, &in[0], in[0].length, 4000, data[0], 4000);
-            assert_int_equal(site.budget.taken, before); /* with what is shared, which is free again */
+            /* with what is shared, which is free again */
+            assert_int_equal(site.budget.taken, before);
             uvh_ws_deflate_free(next);
         }
         uvh_bytes_release(&in[i]);
@@ -480,7 +498,8 @@ static void spare_inflaters_have_to_be_large_enough(void **state)
     check_expands(small, &site.worker, &small_in, 10, 400, data, 400);
     site.budget.limit = uvh_inflater_memory(15);
     check_expands(large, &site.worker, &in, 1000, 100, data, 40000);
-    assert_int_equal(site.budget.taken, 0); /* more than half is taken, so there are no spare ones */
+    /* more than half is taken, so there are no spare ones */
+    assert_int_equal(site.budget.taken, 0);
     uvh_bytes_release(&in);
     uvh_bytes_release(&small_in);
     uvh_ws_deflate_free(small);
@@ -517,13 +536,15 @@ static void windows_become_smaller_as_the_budget_does(void **state)
         before = shared ? 0 : terms.server_max_window_bits;
     }
     assert_true(sizes >= 3);
-    assert_true(site.windows.limit - site.windows.taken < uvh_deflater_memory(9, 2) + uvh_inflater_memory(9));
+    assert_true(site.windows.limit - site.windows.taken <
+                uvh_deflater_memory(9, 2) + uvh_inflater_memory(9));
     /* What shares and comes in pieces finds what windows may not have. */
     struct uvh_bytes pieces = compressed(all[count - 1], &site.client_worker, data, 500);
     check_expands(all[count - 1], &site.worker, &pieces, 10, 100, data, 500);
     uvh_bytes_release(&pieces);
     uvh_ws_deflate_worker_release(&site.worker);
-    /* Everybody's promise is kept, though nothing is left; and what shares and comes in pieces has to wait. */
+    /* Everybody's promise is kept, though nothing is left; and what shares and comes in pieces has
+     * to wait. */
     site.budget.limit = site.budget.taken;
     struct uvh_bytes in = compressed(all[count - 1], &site.client_worker, data, 500);
     for (size_t i = 0; i + 1 < count; i++) {
@@ -532,7 +553,8 @@ static void windows_become_smaller_as_the_budget_does(void **state)
         uvh_bytes_release(&out);
     }
     check_expands(all[count - 1], &site.worker, &in, in.length, 100, data, 500);
-    assert_int_equal(uvh_ws_deflate_begin(all[count - 1], &site.worker, in.data, 5, false), UVHTTP_EFULL);
+    assert_int_equal(uvh_ws_deflate_begin(all[count - 1], &site.worker, in.data, 5, false),
+                     UVHTTP_EFULL);
     for (size_t i = 0; i < count; i++)
         uvh_ws_deflate_free(all[i]);
     uvh_bytes_release(&in);
@@ -545,11 +567,7 @@ static void windows_fit_a_connections_memory(void **state)
     static const struct {
         size_t memory;
         int least, most;
-    } cases[] = {
-        {1 << 20, 15, 15},
-        {65536,   11, 13},
-        {32768,   9,  11}
-    };
+    } cases[] = {{1 << 20, 15, 15}, {65536, 11, 13}, {32768, 9, 11}};
     (void)state;
     struct site site;
     struct uvh_ws_deflate_terms terms;
@@ -595,7 +613,8 @@ static void terms_that_need_more_than_was_reserved(void **state)
     struct uvh_ws_deflate *server = uvh_ws_deflate_new(&site.settings, &terms, false, 0);
     assert_int_equal(site.budget.taken, uvh_inflater_memory(15));
     uvh_ws_deflate_free(server);
-    /* A window of 8 bits is read with 9; and our own is smaller when the peer's takes what was reserved. */
+    /* A window of 8 bits is read with 9; and our own is smaller when the peer's takes what was
+     * reserved. */
     terms = terms_with(false, 9, 8);
     size_t memory = uvh_deflater_memory(9, 2) + uvh_inflater_memory(9);
     assert_true(uvh_budget_take(&site.windows, memory));
@@ -632,7 +651,8 @@ static void a_bomb_is_stopped(void **state)
             long more = 0;
             for (size_t at = 0; at < in.length && more >= 0; at += piece) {
                 size_t now = in.length - at < piece ? in.length - at : piece;
-                more = expand(server, &site.worker, in.data + at, now, at + now == in.length, 1000, expanded);
+                more = expand(server, &site.worker, in.data + at, now, at + now == in.length, 1000,
+                              expanded);
                 if (more > 0)
                     made += (size_t)more;
             }
@@ -648,7 +668,8 @@ static void a_bomb_is_stopped(void **state)
         struct uvh_bytes in = compressed(client, &site.client_worker, zeros, FREE);
         assert_true(in.length < FREE / 200);
         check_expands(server, &site.worker, &in, in.length, 1000, zeros, FREE);
-        check_expands(server, &site.worker, &in, in.length, 1000, zeros, FREE); /* each message for itself */
+        /* each message for itself */
+        check_expands(server, &site.worker, &in, in.length, 1000, zeros, FREE);
         uvh_bytes_release(&in);
         site.settings.max_ratio = 2000;
         in = compressed(client, &site.client_worker, zeros, MOST);
@@ -671,13 +692,15 @@ static void the_ratio_is_exact(void **state)
     struct uvh_ws_deflate *server = new_connection(&site, &terms);
     struct uvh_bytes in = compressed(server, &site.worker, zeros, FREE + 100000);
     size_t size = FREE + 100000;
-    /* A stored block of `more` zeros in front, so that the ratio is a whole number (RFC 1951 section 3.2.4). */
+    /* A stored block of `more` zeros in front, so that the ratio is a whole number (RFC 1951
+     * section 3.2.4). */
     size_t ratio = size / (in.length + STORED_HEAD);
     while ((size - ratio * (in.length + STORED_HEAD)) % (ratio - 1) != 0)
         ratio--;
     size_t more = (size - ratio * (in.length + STORED_HEAD)) / (ratio - 1);
     assert_true(more <= UINT16_MAX);
-    const char head[STORED_HEAD] = {0, (char)more, (char)(more >> 8), (char)~more, (char)(~more >> 8)};
+    const char head[STORED_HEAD] = {0, (char)more, (char)(more >> 8), (char)~more,
+                                    (char)(~more >> 8)};
     struct uvh_bytes whole;
     uvh_bytes_init(&whole, uvh_alloc_default(), MOST);
     assert_int_equal(uvh_bytes_append(&whole, head, sizeof(head)), 0);
@@ -709,8 +732,9 @@ static void nonsense_harms_nobody_else(void **state)
     struct uvh_ws_deflate *good = new_connection(&site, &terms);
     struct uvh_bytes in = compressed(good, &site.worker, text, sizeof(text));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(expand(bad, &site.worker, "\xf2\x48\xcd\x06\xff\xff", 6, i == 0, 1000, out),
-                         UVHTTP_EINVAL);
+        assert_int_equal(
+            expand(bad, &site.worker, "\xf2\x48\xcd\x06\xff\xff", 6, i == 0, 1000, out),
+            UVHTTP_EINVAL);
         check_expands(good, &site.worker, &in, in.length, 1000, text, sizeof(text));
         uvh_ws_deflate_free(bad);
         check_expands(good, &site.worker, &in, in.length, 1000, text, sizeof(text));
@@ -718,7 +742,8 @@ static void nonsense_harms_nobody_else(void **state)
     }
     /* What others have sent cannot be referred to, neither in one piece nor in two. */
     for (size_t piece = 2; piece <= 5; piece += 3) {
-        check_expands(good, &site.worker, &in, piece == 5 ? in.length : piece, 1000, text, sizeof(text));
+        check_expands(good, &site.worker, &in, piece == 5 ? in.length : piece, 1000, text,
+                      sizeof(text));
         long made = expand(bad, &site.worker, "\xf2\x00\x11\x00\x00", piece, piece == 5, 1000, out);
         if (piece < 5)
             made = expand(bad, &site.worker, "\x11\x00\x00", 3, true, 1000, out);
@@ -750,7 +775,8 @@ static void messages_to_many(void **state)
             struct uvh_ws_deflate *client = new_client(&site, &terms);
             size_t memory = uvh_deflater_memory(bits, bits - 7) + uvh_inflater_memory(bits);
             assert_true(uvh_budget_take(&site.windows, memory));
-            struct uvh_ws_deflate *server = uvh_ws_deflate_new(&site.settings, &terms, false, memory);
+            struct uvh_ws_deflate *server =
+                uvh_ws_deflate_new(&site.settings, &terms, false, memory);
             for (size_t i = 0; i < UVH_COUNT_OF(sizes); i++) {
                 struct uvh_bytes out;
                 uvh_bytes_init(&out, uvh_alloc_default(), MOST);
@@ -764,7 +790,8 @@ static void messages_to_many(void **state)
                 if (needed <= bits)
                     uvh_ws_deflate_forget(server);
                 if (needed <= bits)
-                    check_expands(client, &site.client_worker, &out, out.length, 1000, data, sizes[i]);
+                    check_expands(client, &site.client_worker, &out, out.length, 1000, data,
+                                  sizes[i]);
                 talk(server, &site.worker, client, &site.client_worker, data, 2000, 300);
                 uvh_bytes_release(&out);
             }
@@ -827,8 +854,8 @@ static void *make_many(void *arg)
         size_t size = sizeof(back);
         bool done = false;
         bool same = needed == 9 &&
-                    uvh_inflater_run(inflater, out.data, &in_size, back, &size, true, &done) == 0 && done &&
-                    size == sizeof(text) && memcmp(back, text, size) == 0;
+                    uvh_inflater_run(inflater, out.data, &in_size, back, &size, true, &done) == 0 &&
+                    done && size == sizeof(text) && memcmp(back, text, size) == 0;
         uvh_inflater_reset(inflater);
         uvh_bytes_release(&out);
         if (!same)
@@ -877,8 +904,8 @@ static bool scenario(struct site *site, const char *data, const struct uvh_bytes
     for (size_t piece = in->length; piece > 0 && well; piece = piece == 20 ? 0 : 20) {
         for (size_t at = 0; at < in->length && well; at += piece) {
             size_t now = in->length - at < piece ? in->length - at : piece;
-            long made =
-                expand(server, &site->worker, in->data + at, now, at + now == in->length, 1000, expanded);
+            long made = expand(server, &site->worker, in->data + at, now, at + now == in->length,
+                               1000, expanded);
             assert_true(made >= 0 || made == UVHTTP_ENOMEM);
             well = made >= 0 && well;
         }

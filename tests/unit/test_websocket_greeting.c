@@ -1,4 +1,5 @@
-/* The client's side of the handshake: the bytes that ask, and answers cut at every place. What is judged and where frames begin does not depend on how the bytes come. */
+/* The client's side of the handshake: the bytes that ask, and answers cut at every place. What is
+ * judged and where frames begin does not depend on how the bytes come. */
 #include "websocket/client_handshake.h"
 
 #include <setjmp.h>
@@ -16,7 +17,9 @@
 #include "base/compiler.h"
 #include "support/guarded.h"
 
-#define SWITCH     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+#define SWITCH                                                   \
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n" \
+    "Connection: Upgrade\r\n"
 #define ACCEPT     "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 #define PROTOCOL   "Sec-WebSocket-Protocol: "
 #define EXTENSIONS "Sec-WebSocket-Extensions: "
@@ -39,7 +42,8 @@ static void expect_written(struct uvh_ws_greeting *greeting, const char *url, co
     assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - length, length), length);
     assert_memory_equal(memory.end - length, expected, length);
     for (size_t less = 0; less < length; less++)
-        assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - less, less), UVHTTP_EFULL);
+        assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - less, less),
+                         UVHTTP_EFULL);
     greeting->url = NULL;
 }
 
@@ -52,7 +56,8 @@ static void requests(void **state)
     (void)state;
     static const char *const none[] = {NULL};
     struct uvh_ws_greeting greeting = {0};
-    expect_written(&greeting, "ws://example.org/chat?room=1", HEAD("/chat?room=1", "example.org") "\r\n");
+    expect_written(&greeting, "ws://example.org/chat?room=1",
+                   HEAD("/chat?room=1", "example.org") "\r\n");
     assert_memory_equal(greeting.key, "dGhlIHNhbXBsZSBub25jZQ==", UVH_WS_KEY_SIZE);
     expect_written(&greeting, "ws://example.org:8080", HEAD("/", "example.org:8080") "\r\n");
     expect_written(&greeting, "ws://[::1]:80?a=b", HEAD("/?a=b", "[::1]") "\r\n");
@@ -80,7 +85,8 @@ static void the_size_is_enough(void **state)
     assert_true(uvh_ws_url_parse("ws://a", &url));
     for (size_t i = 0; i < LINES; i++)
         memcpy(fields + 4 * i, "a:\r\n", 5);
-    struct uvh_ws_greeting greeting = {.url = &url, .protocols = ours, .deflate = &wishes, .fields = fields};
+    struct uvh_ws_greeting greeting = {
+        .url = &url, .protocols = ours, .deflate = &wishes, .fields = fields};
     size_t size = uvh_ws_greeting_size(&greeting);
     assert_in_range(size, 1, sizeof(out));
     assert_true(uvh_ws_greeting_write(&greeting, nonce, out, size) > 0);
@@ -140,16 +146,19 @@ static void fields_that_may_not_be_sent(void **state)
 
 /* ---- the answer ---- */
 
-static struct uvh_ws_greeting said(const char *const *protocols, const struct uvh_ws_deflate_wishes *deflate)
+static struct uvh_ws_greeting said(const char *const *protocols,
+                                   const struct uvh_ws_deflate_wishes *deflate)
 {
     struct uvh_ws_greeting greeting = {.protocols = protocols, .deflate = deflate};
     uvh_ws_key_make(nonce, greeting.key);
     return greeting;
 }
 
-/* The bytes in pieces of at most `step`, each at the end of its memory, the first one of `first`. Says how many belonged to the head. */
-static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const char *bytes, size_t length,
-                                  size_t first, size_t step, size_t *head, struct uvh_ws_accepted *accepted)
+/* The bytes in pieces of at most `step`, each at the end of its memory, the first one of `first`.
+ * Says how many belonged to the head. */
+static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const char *bytes,
+                                  size_t length, size_t first, size_t step, size_t *head,
+                                  struct uvh_ws_accepted *accepted)
 {
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     uvh_ws_reply_init(&reply);
@@ -157,8 +166,8 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const 
     for (size_t at = 0, size = first; at < length && result == UVHTTP_PARSE_MORE; size = step) {
         size_t used;
         size = size < length - at ? size : length - at;
-        result = uvh_ws_reply_read(&reply, greeting, guarded_place(&memory, bytes + at, size), size, &used,
-                                   accepted);
+        result = uvh_ws_reply_read(&reply, greeting, guarded_place(&memory, bytes + at, size), size,
+                                   &used, accepted);
         assert_true(used <= size);
         if (result == UVHTTP_PARSE_MORE)
             assert_int_equal(used, size);
@@ -169,8 +178,8 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const 
 }
 
 /* The answer, with frames behind it, at every split and byte by byte. */
-static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *answer, const char *protocol,
-                            bool compressed)
+static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *answer,
+                            const char *protocol, bool compressed)
 {
     char bytes[2048];
     struct uvh_ws_accepted accepted;
@@ -186,7 +195,8 @@ static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *
         assert_int_equal(accepted.compressed, compressed);
         assert_int_equal(accepted.reserved, 0);
     }
-    assert_int_equal(feed(greeting, bytes, (size_t)length, 1, 1, &head, &accepted), UVHTTP_PARSE_DONE);
+    assert_int_equal(feed(greeting, bytes, (size_t)length, 1, 1, &head, &accepted),
+                     UVHTTP_PARSE_DONE);
     assert_int_equal(head, size);
     for (size_t less = 0; less < size; less++)
         assert_int_equal(feed(greeting, bytes, less, less, 1, &head, &accepted), UVHTTP_PARSE_MORE);
@@ -198,7 +208,8 @@ static void expect_refused(const struct uvh_ws_greeting *greeting, const char *a
     struct uvh_ws_accepted accepted;
     size_t size = strlen(answer), head;
     for (size_t first = 0; first <= size; first++) {
-        assert_int_equal(feed(greeting, answer, size, first, size, &head, &accepted), UVHTTP_PARSE_BAD);
+        assert_int_equal(feed(greeting, answer, size, first, size, &head, &accepted),
+                         UVHTTP_PARSE_BAD);
         if (strstr(reply.reason, reason) == NULL)
             fail_msg("\"%s\" is not in \"%s\"", reason, reply.reason);
         assert_int_equal(reply.status, status);
@@ -224,12 +235,14 @@ static void answers_that_open_a_websocket(void **state)
     expect_accepted(&all, SWITCH ACCEPT PROTOCOL "v1.chat\r\n\r\n", "v1.chat", false);
     expect_accepted(&all,
                     SWITCH PROTOCOL "v2.chat\r\n" EXTENSIONS
-                                    "permessage-deflate; server_max_window_bits=10\r\n" ACCEPT "\r\n",
+                                    "permessage-deflate; server_max_window_bits=10\r\n" ACCEPT
+                                    "\r\n",
                     "v2.chat", true);
     assert_int_equal(reply.interim, 0);
-    expect_accepted(&plain,
-                    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\nLink: </a>\r\n\r\n" SWITCH ACCEPT "\r\n",
-                    "", false);
+    expect_accepted(
+        &plain,
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\nLink: </a>\r\n\r\n" SWITCH ACCEPT "\r\n",
+        "", false);
 }
 
 static void other_answers(void **state)
@@ -240,10 +253,12 @@ static void other_answers(void **state)
                    "the server has answered 404 Not Found");
     expect_refused(&plain, "HTTP/1.1 302 Found\r\nLocation: ws://b/\r\n\r\n", 302, "302 Found");
     expect_refused(&plain, "HTTP/1.1 200 \r\n" ACCEPT "\r\n", 200, "the server has answered 200");
-    expect_refused(&plain, "HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 8\r\n\r\n", 426, "426");
-    expect_refused(
-        &plain, "HTTP/1.1 503 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
-        503, "503 0123456789012345678901234567890123456789012345678901234567890123");
+    expect_refused(&plain, "HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 8\r\n\r\n", 426,
+                   "426");
+    expect_refused(&plain,
+                   "HTTP/1.1 503 "
+                   "0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
+                   503, "503 0123456789012345678901234567890123456789012345678901234567890123");
     assert_true(strlen(reply.reason) < 100);
     expect_refused(&plain, "HTTP/1.1 403 Verb\xf6ten\t\xff\r\n\r\n", 403,
                    "the server has answered 403 Verb?ten??"); /* UTF-8, whatever has come */
@@ -256,17 +271,23 @@ static void switches_that_are_none(void **state)
 {
     (void)state;
     struct uvh_ws_greeting plain = said(NULL, NULL);
-    expect_refused(&plain, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", 101, "websocket");
-    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\n" ACCEPT "\r\n", 101, "websocket");
-    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: close\r\n" ACCEPT "\r\n", 101,
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", 101,
                    "websocket");
-    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n" ACCEPT "\r\n", 101,
+    expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\n" ACCEPT "\r\n", 101,
                    "websocket");
     expect_refused(&plain,
-                   "HTTP/1.1 101 x\r\nUpgrade: h2c, websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n", 101,
+                   "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: close\r\n" ACCEPT "\r\n",
+                   101, "websocket");
+    expect_refused(&plain,
+                   "HTTP/1.1 101 x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n" ACCEPT "\r\n", 101,
                    "websocket");
+    expect_refused(&plain,
+                   "HTTP/1.1 101 x\r\nUpgrade: h2c, websocket\r\nConnection: upgrade\r\n" ACCEPT
+                   "\r\n",
+                   101, "websocket");
     expect_refused(&plain, SWITCH "Upgrade: websocket\r\n" ACCEPT "\r\n", 101, "more than once");
-    expect_refused(&plain, "HTTP/1.0 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n",
+    expect_refused(&plain,
+                   "HTTP/1.0 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n",
                    101, "websocket");
     expect_refused(&plain, SWITCH "\r\n", 101, "Sec-WebSocket-Accept is missing");
     expect_refused(&plain, SWITCH ACCEPT ACCEPT "\r\n", 101, "more than once");
@@ -289,13 +310,16 @@ static void what_was_not_offered(void **state)
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n" PROTOCOL "v2.chat\r\n\r\n", 101,
                    "more than once");
-    expect_refused(&plain, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101, "does not fit");
-    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101, "does not fit");
+    expect_refused(&plain, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101,
+                   "does not fit");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101,
+                   "does not fit");
     expect_refused(&all, SWITCH ACCEPT EXTENSIONS "x-other\r\n\r\n", 101, "does not fit");
     expect_refused(&all, SWITCH ACCEPT EXTENSIONS "\r\n\r\n", 101, "does not fit");
     expect_refused(&all,
-                   SWITCH ACCEPT EXTENSIONS "permessage-deflate; server_max_window_bits=9\r\n" EXTENSIONS
-                                            "permessage-deflate; server_max_window_bits=9\r\n\r\n",
+                   SWITCH ACCEPT EXTENSIONS
+                   "permessage-deflate; server_max_window_bits=9\r\n" EXTENSIONS
+                   "permessage-deflate; server_max_window_bits=9\r\n\r\n",
                    101, "more than once");
     all.protocol_required = true;
     expect_refused(&all, SWITCH ACCEPT "\r\n", 101, "none of our subprotocols");
@@ -316,7 +340,8 @@ static void limits(void **state)
     memcpy(bytes, SWITCH "X: ", sizeof(SWITCH "X: ") - 1);
     static const size_t steps[] = {1, 1000, ROOM};
     for (size_t i = 0; i < UVH_COUNT_OF(steps); i++) {
-        assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted), UVHTTP_PARSE_BAD);
+        assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted),
+                         UVHTTP_PARSE_BAD);
         assert_non_null(strstr(reply.reason, "too large"));
         assert_true(head <= UVH_WS_REPLY_MAX);
     }
@@ -331,7 +356,8 @@ static void limits(void **state)
                              more == 0 ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
     }
     for (size_t i = 0; i <= UVH_WS_REPLY_FIELDS; i++)
-        length += (size_t)snprintf(bytes + length, ROOM - length, "%s", i == 0 ? SWITCH : "X: y\r\n");
+        length +=
+            (size_t)snprintf(bytes + length, ROOM - length, "%s", i == 0 ? SWITCH : "X: y\r\n");
     length += (size_t)snprintf(bytes + length, ROOM - length, "\r\n");
     expect_refused(&plain, bytes, 0, "too many");
     for (length = 0; length < 4000;)

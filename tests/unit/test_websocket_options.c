@@ -1,4 +1,5 @@
-/* Options of a WebSocket endpoint: what is refused by itself and beside other options, and that the message tells option, value and what is allowed. */
+/* Options of a WebSocket endpoint: what is refused by itself and beside other options, and that the
+ * message tells option, value and what is allowed. */
 #include <uvhttp/websocket.h>
 
 #include <setjmp.h>
@@ -12,8 +13,8 @@
 
 #include <uvhttp/error.h>
 
-static void take(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                 void *arg)
+static void take(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                 size_t size, void *arg)
 {
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
@@ -45,7 +46,8 @@ static void negative_numbers_are_told_as_they_are(void **state)
 {
     (void)state;
     EXPECT("close_timeout is -1; allowed are 0 to 86400 seconds", .close_timeout = -1);
-    EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)", .compression_level = INT32_MIN);
+    EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)",
+           .compression_level = INT32_MIN);
     EXPECT("window_bits is -9; allowed are 9 to 15 bits", .window_bits = -9);
     EXPECT("compression is -1; allowed are 0 to 2 (a kind)",
            .compression = (uvhttp_websocket_compression_t)-1);
@@ -54,7 +56,8 @@ static void negative_numbers_are_told_as_they_are(void **state)
 static void what_one_promises_another_keeps(void **state)
 {
     (void)state;
-    EXPECT("low_watermark is 65537; allowed are 0 to 65536 bytes (high_watermark)", .low_watermark = 65537);
+    EXPECT("low_watermark is 65537; allowed are 0 to 65536 bytes (high_watermark)",
+           .low_watermark = 65537);
     EXPECT("low_watermark is 11; allowed are 0 to 10 bytes (high_watermark)", .low_watermark = 11,
            .high_watermark = 10);
     EXPECT(NULL, .low_watermark = 10, .high_watermark = 10, .max_queue_size = 10);
@@ -68,10 +71,12 @@ static void what_one_promises_another_keeps(void **state)
     EXPECT("memory_per_connection is 1; allowed are 18016 bytes (windows of 9 bits) and more",
            .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory_per_connection = 1);
 #endif
-    EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory_per_connection = 18016);
+    EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
+           .memory_per_connection = 18016);
     EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED, .memory_per_connection = 1);
     EXPECT(NULL,
-           .max_frame_size = 1100000); /* a message that does not shrink is longer when it is compressed */
+           /* a message that does not shrink is longer when it is compressed */
+           .max_frame_size = 1100000);
 }
 
 static void origins(void **state)
@@ -79,7 +84,8 @@ static void origins(void **state)
     (void)state;
     EXPECT(NULL, .origins = (const char *const[]){NULL}); /* no browser */
     EXPECT(NULL, .origins = (const char *const[]){"https://example.org", "null", NULL});
-    EXPECT("origins is \"https://*.example.org\"; allowed are scheme://host[:port] without '*' and without a "
+    EXPECT("origins is \"https://*.example.org\"; allowed are scheme://host[:port] without '*' and "
+           "without a "
            "slash at "
            "the end, and \"null\"; for any origin leave the list NULL",
            .origins = (const char *const[]){"https://*.example.org", NULL});

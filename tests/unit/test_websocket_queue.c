@@ -1,4 +1,5 @@
-/* What waits for a slow peer: against a list that does the same the simple way, with numbers that are exact; what removing moves; and whose budget a message is in. */
+/* What waits for a slow peer: against a list that does the same the simple way, with numbers that
+ * are exact; what removing moves; and whose budget a message is in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,7 +145,8 @@ static void it_does_what_a_list_does(void **state)
                 drop_pong();
                 push(2 + below(9), false, true);
             } else if (what < 80) {
-                advance(below(queue->bytes - queue->count * UVH_WS_QUEUE_ENTRY + 1) / (1 + below(20)));
+                advance(below(queue->bytes - queue->count * UVH_WS_QUEUE_ENTRY + 1) /
+                        (1 + below(20)));
             } else if (what < 99) {
                 (void)drop_oldest();
             } else {
@@ -181,7 +183,8 @@ static void removing_moves_the_shorter_side(void **state)
     check();
     for (int i = 0; i < 3; i++) {
         assert_true(drop_oldest());
-        assert_int_equal(queue->first, ++first & (queue->capacity - 1)); /* nothing behind it has moved */
+        /* nothing behind it has moved */
+        assert_int_equal(queue->first, ++first & (queue->capacity - 1));
         check();
     }
     drop_all();
@@ -264,7 +267,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_does_what_a_list_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(removing_moves_the_shorter_side, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_passing_message_is_paid_for_where_it_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_passing_message_is_paid_for_where_it_waits, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_message_keeps_what_it_lives_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_ran_out, set_up, tear_down),
     };

@@ -1,11 +1,13 @@
-/* Runs every vector of tests/vectors, each as a test of its own, on every back end that the processor has.
+/* Runs every vector of tests/vectors, each as a test of its own, on every back end that the
+ * processor has.
  *
- * Heads and bodies are fed whole, byte by byte, and at every two-way split; heads of messages also from two pieces cut anywhere and from
- * three, growing between calls; chunked bodies also decoded in place. Each input, and each piece of one, ends at a protected page, so
- * that reading one byte too many is a crash, and moves between two calls, as the parser allows.
+ * Heads and bodies are fed whole, byte by byte, and at every two-way split; heads of messages also
+ * from two pieces cut anywhere and from three, growing between calls; chunked bodies also decoded
+ * in place. Each input, and each piece of one, ends at a protected page, so that reading one byte
+ * too many is a crash, and moves between two calls, as the parser allows.
  *
- * The result is written as text and compared with the vector's second block as a whole: nothing the parser reports goes unchecked. The
- * folder can be given as the first argument. */
+ * The result is written as text and compared with the vector's second block as a whole: nothing the
+ * parser reports goes unchecked. The folder can be given as the first argument. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +25,8 @@
 
 #define VECTORS_DIR UVHTTP_TESTS_DIR "/vectors"
 
-/* SHORT: of inputs up to this size all three-way cuts are tried. GONE stands where bytes are that should neither be read nor written. */
+/* SHORT: of inputs up to this size all three-way cuts are tried. GONE stands where bytes are that
+ * should neither be read nor written. */
 enum { ROOM = 64 * 1024, PIECES = 3, SHORT = 40, GONE = 0x5a };
 
 /* How an input is cut: the length at hand grows from `first` to all, in steps. */
@@ -91,7 +94,8 @@ static void begin_head(uvhttp_head_t *head)
     result.size = 0;
 }
 
-static void say_head(const struct vector *vector, const uvhttp_head_t *head, uvhttp_parse_result_t outcome)
+static void say_head(const struct vector *vector, const uvhttp_head_t *head,
+                     uvhttp_parse_result_t outcome)
 {
     if (outcome == UVHTTP_PARSE_BAD) {
         say_refused(head->reason);
@@ -113,8 +117,8 @@ static void say_head(const struct vector *vector, const uvhttp_head_t *head, uvh
     check_known(head);
 }
 
-static uvhttp_parse_result_t parse(const struct vector *vector, uvhttp_head_t *head, const char *data,
-                                   size_t length)
+static uvhttp_parse_result_t parse(const struct vector *vector, uvhttp_head_t *head,
+                                   const char *data, size_t length)
 {
     uvhttp_head_limits_t limits = limits_of(vector);
     if (is_kind(vector, "request"))
@@ -151,9 +155,10 @@ static void run_head_behind_page(const struct vector *vector)
     compare(vector, "behind a protected page", 0, 0);
 }
 
-/* The first `length` bytes of the vector in pieces. Those that were gathered before are not there any more: nobody needs them. */
-static void cut_pieces(const struct vector *vector, size_t gathered, size_t length, struct seams seams,
-                       uvhttp_slice_t pieces[PIECES])
+/* The first `length` bytes of the vector in pieces. Those that were gathered before are not there
+ * any more: nobody needs them. */
+static void cut_pieces(const struct vector *vector, size_t gathered, size_t length,
+                       struct seams seams, uvhttp_slice_t pieces[PIECES])
 {
     size_t first = seams.first < length ? seams.first : length;
     size_t second = seams.second < length ? seams.second : length;
@@ -169,8 +174,8 @@ static void cut_pieces(const struct vector *vector, size_t gathered, size_t leng
     }
 }
 
-static uvhttp_parse_result_t parse_pieces(const struct vector *vector, uvhttp_head_t *head, size_t length,
-                                          struct seams seams)
+static uvhttp_parse_result_t parse_pieces(const struct vector *vector, uvhttp_head_t *head,
+                                          size_t length, struct seams seams)
 {
     uvhttp_slice_t pieces[PIECES];
     uvhttp_head_limits_t limits = limits_of(vector);
@@ -180,11 +185,13 @@ static uvhttp_parse_result_t parse_pieces(const struct vector *vector, uvhttp_he
     cut_pieces(vector, head->gathered, length, seams, pieces);
     memset(gather + head->gathered, GONE, most - head->gathered);
     uvhttp_parse_result_t outcome =
-        is_kind(vector, "request") ? uvhttp_request_head_parse_pieces(head, pieces, PIECES, gather, &limits)
-                                   : uvhttp_response_head_parse_pieces(head, pieces, PIECES, gather, &limits);
+        is_kind(vector, "request")
+            ? uvhttp_request_head_parse_pieces(head, pieces, PIECES, gather, &limits)
+            : uvhttp_response_head_parse_pieces(head, pieces, PIECES, gather, &limits);
     if (outcome != UVHTTP_PARSE_DONE)
         return outcome;
-    /* What lies in the first piece stays where it is; of another head nothing is copied behind its empty line. */
+    /* What lies in the first piece stays where it is; of another head nothing is copied behind its
+     * empty line. */
     if (fresh && head->size <= pieces[0].length)
         assert_ptr_equal(head->base, pieces[0].base);
     if (head->base == gather && head->size < most)
@@ -201,13 +208,16 @@ static void run_pieces(const struct vector *vector, struct seams seams)
 }
 
 /* First `length` bytes with one seam, then, if that was not enough, all with another one. */
-static void run_pieces_grown(const struct vector *vector, size_t length, size_t seam, size_t last_seam)
+static void run_pieces_grown(const struct vector *vector, size_t length, size_t seam,
+                             size_t last_seam)
 {
     uvhttp_head_t head;
     begin_head(&head);
-    uvhttp_parse_result_t outcome = parse_pieces(vector, &head, length, (struct seams){seam, length});
+    uvhttp_parse_result_t outcome =
+        parse_pieces(vector, &head, length, (struct seams){seam, length});
     if (outcome == UVHTTP_PARSE_MORE)
-        outcome = parse_pieces(vector, &head, vector->size, (struct seams){last_seam, vector->size});
+        outcome =
+            parse_pieces(vector, &head, vector->size, (struct seams){last_seam, vector->size});
     say_head(vector, &head, outcome);
     compare(vector, "pieces, at first and then with a seam at", length, last_seam);
 }
@@ -234,7 +244,8 @@ static void run_growing_pieces(const struct vector *vector, size_t at)
     run_pieces_grown(vector, at, at / 2, size);            /* in one piece at last */
 }
 
-/* Every cut into two; of a long input some hundred growing ones, and those into three with a short one in the middle. */
+/* Every cut into two; of a long input some hundred growing ones, and those into three with a short
+ * one in the middle. */
 static void run_all_pieces(const struct vector *vector)
 {
     size_t size = vector->size;
@@ -259,16 +270,18 @@ struct body {
 };
 
 /* All there is of one receipt, as often as it takes. */
-static uvhttp_parse_result_t decode(uvhttp_chunked_t *decoder, char *data, size_t length, struct body *body,
-                                    bool in_place)
+static uvhttp_parse_result_t decode(uvhttp_chunked_t *decoder, char *data, size_t length,
+                                    struct body *body, bool in_place)
 {
     size_t done = 0;
     uvhttp_parse_result_t outcome;
     size_t consumed;
     do {
         uvhttp_slice_t piece = {data + done, 0};
-        outcome = in_place ? uvhttp_chunked_decode_in_place(decoder, data, length, &consumed, &piece.length)
-                           : uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
+        outcome =
+            in_place
+                ? uvhttp_chunked_decode_in_place(decoder, data, length, &consumed, &piece.length)
+                : uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
         assert_true(consumed <= length - done && piece.length <= consumed);
         assert_true(!in_place || outcome != UVHTTP_PARSE_MORE || consumed == length);
         memcpy(body->bytes + body->size, piece.length > 0 ? piece.base : "", piece.length);
@@ -302,8 +315,8 @@ static void run_chunked(const struct vector *vector, struct cut cut, bool in_pla
         say(outcome == UVHTTP_PARSE_DONE ? "done\n" : "more\n");
     say("consumed %zu\n", body.used);
     say_bytes("data", body.bytes, body.size);
-    compare(vector, in_place ? "in place, at first and then more" : "at first and then more", cut.first,
-            cut.step);
+    compare(vector, in_place ? "in place, at first and then more" : "at first and then more",
+            cut.first, cut.step);
 }
 
 static void run_path(const struct vector *vector)
@@ -317,8 +330,8 @@ static void run_path(const struct vector *vector)
         say_refused(reason);
     else
         say_bytes("path", output, length);
-    bool unchanged =
-        reason == UVHTTP_REASON_NONE && length == raw.length && memcmp(output, raw.base, length) == 0;
+    bool unchanged = reason == UVHTTP_REASON_NONE && length == raw.length &&
+                     memcmp(output, raw.base, length) == 0;
     bool has_escape = memchr(vector->bytes, '%', vector->size) != NULL;
     assert_int_equal(uvhttp_path_is_normal(raw), unchanged && !has_escape);
 }
@@ -332,7 +345,8 @@ static void run_percent(const struct vector *vector)
     assert_true(vector->size <= sizeof output);
     ptrdiff_t length = uvhttp_percent_decode(text, output, plus);
     char *in_place = guarded_place(&areas[1], vector->bytes, vector->size);
-    assert_int_equal(uvhttp_percent_decode((uvhttp_slice_t){in_place, vector->size}, in_place, plus), length);
+    assert_int_equal(
+        uvhttp_percent_decode((uvhttp_slice_t){in_place, vector->size}, in_place, plus), length);
     assert_true(length <= 0 || memcmp(in_place, output, (size_t)length) == 0);
     uvhttp_slice_t rest = text;
     uvhttp_slice_t piece;
@@ -358,7 +372,8 @@ static void run_pairs(const struct vector *vector)
     uvhttp_slice_t name;
     uvhttp_slice_t value;
     bool cookie = is_kind(vector, "cookie");
-    while (cookie ? uvhttp_cookie_next(&rest, &name, &value) : uvhttp_query_next(&rest, &name, &value))
+    while (cookie ? uvhttp_cookie_next(&rest, &name, &value)
+                  : uvhttp_query_next(&rest, &name, &value))
         say_pair(name, value);
     assert_int_equal(rest.length, 0);
     say("done\n");
@@ -445,7 +460,8 @@ static void run_vector(void **state)
         run_cuts(vector, run_chunked_in_place);
         return;
     }
-    assert_true(is_kind(vector, "request") || is_kind(vector, "response") || is_kind(vector, "trailers"));
+    assert_true(is_kind(vector, "request") || is_kind(vector, "response") ||
+                is_kind(vector, "trailers"));
     run_head_vector(vector);
 }
 

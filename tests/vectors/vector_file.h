@@ -1,6 +1,6 @@
-/* Reads the test vectors of tests/vectors: Markdown with a heading, a fenced block with the bytes, and a
- * fenced block with what has to come out. tests/vectors/README.md describes the format. Used by
- * test_vectors.c only. */
+/* Reads the test vectors of tests/vectors: Markdown with a heading, a fenced block with the bytes,
+ * and a fenced block with what has to come out. tests/vectors/README.md describes the format. Used
+ * by test_vectors.c only. */
 #ifndef UVH_TESTS_VECTOR_FILE_H
 #define UVH_TESTS_VECTOR_FILE_H
 
@@ -44,8 +44,8 @@ static void vector_file_append(char **text, size_t *size, const char *bytes, siz
     (*text)[*size] = '\0';
 }
 
-/* \repeat(N,text): N times the text, which holds neither escapes nor a closing parenthesis. Returns what
- * follows. */
+/* \repeat(N,text): N times the text, which holds neither escapes nor a closing parenthesis. Returns
+ * what follows. */
 static const char *vector_file_repeat(struct vector *vector, const char *p)
 {
     char *comma;
@@ -58,7 +58,8 @@ static const char *vector_file_repeat(struct vector *vector, const char *p)
     return close + 1;
 }
 
-/* Decodes one line of the first block; its line end does not count, since real ones are spelled \r\n. */
+/* Decodes one line of the first block; its line end does not count, since real ones are spelled
+ * \r\n. */
 static void vector_file_decode(struct vector *vector, const char *p, const char *end)
 {
     while (p < end) {
@@ -90,7 +91,8 @@ static void vector_file_decode(struct vector *vector, const char *p, const char 
     }
 }
 
-static char *vector_file_text(const char *path, const char *separator, const char *start, size_t length)
+static char *vector_file_text(const char *path, const char *separator, const char *start,
+                              size_t length)
 {
     char *text = NULL;
     size_t size = 0;
@@ -132,8 +134,8 @@ static void vector_file_read(struct vector_list *list, const char *path, const c
         } else if (fence && place == OUTSIDE && heading != NULL) {
             list->items = vector_file_grow(list->items, (list->count + 1) * sizeof *list->items);
             vector = &list->items[list->count++];
-            *vector =
-                (struct vector){.name = heading, .kind = vector_file_text("", "", line + 3, length - 3)};
+            *vector = (struct vector){.name = heading,
+                                      .kind = vector_file_text("", "", line + 3, length - 3)};
             vector_file_append(&vector->bytes, &vector->size, "", 0);
             heading = NULL;
             place = INPUT;

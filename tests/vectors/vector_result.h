@@ -1,5 +1,5 @@
-/* The result of a vector, written as text: everything that the parser reports, in the words of tests/vectors/README.md. Used by
- * test_vectors.c only. */
+/* The result of a vector, written as text: everything that the parser reports, in the words of
+ * tests/vectors/README.md. Used by test_vectors.c only. */
 #ifndef UVH_TESTS_VECTOR_RESULT_H
 #define UVH_TESTS_VECTOR_RESULT_H
 
@@ -27,13 +27,15 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int written = vsnprintf(result.bytes + result.size, RESULT_SIZE - result.size, format, arguments);
+    int written =
+        vsnprintf(result.bytes + result.size, RESULT_SIZE - result.size, format, arguments);
     va_end(arguments);
     assert_true(written >= 0 && (size_t)written < RESULT_SIZE - result.size);
     result.size += (size_t)written;
 }
 
-/* A space and the bytes, those that cannot be seen spelled out, and so are spaces at both ends. Nothing when there are none. */
+/* A space and the bytes, those that cannot be seen spelled out, and so are spaces at both ends.
+ * Nothing when there are none. */
 static void say_escaped(const char *bytes, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
@@ -76,7 +78,8 @@ static void say_fields(const uvhttp_head_t *head)
 {
     for (unsigned i = 0; i < head->field_count; i++) {
         const uvhttp_field_t *field = &head->fields[i];
-        say("field %u %.*s", field->name_offset, (int)field->name_length, head->base + field->name_offset);
+        say("field %u %.*s", field->name_offset, (int)field->name_length,
+            head->base + field->name_offset);
         say_bytes(" =", head->base + field->value_offset, field->value_length);
     }
 }

@@ -55,6 +55,7 @@ def start(program_of):
 
 def comment_lines(name, command):
     comment = {**TWINS, **EXAMPLES}[name].read_text().split("*/")[0]
+    comment = re.sub(r" \\\n \* +", " ", comment)  # a command may go on in the next line
     return re.findall(rf"^ \*     ({command} .*)$", comment, re.M)
 
 
@@ -452,7 +453,8 @@ def test_upgrade(start, tmp_path):
     program = start("upgrade")
     refused, = [curl(line, program.port, tmp_path).stdout for line in curl_lines("upgrade")]
     assert refused.startswith("HTTP/1.1 426 ") and "Upgrade: shout" in refused
-    text, = re.findall("printf '(.*)'", EXAMPLES["upgrade"].read_text())
+    command, = comment_lines("upgrade", "printf")
+    text = "".join(shlex.split(command.split(" | ")[0])[2:])  # after printf and its format
     with program.connect() as connection:
         connection.send(text.encode().decode("unicode_escape").encode())
         assert connection.head()[0] == 101

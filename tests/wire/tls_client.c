@@ -1,10 +1,12 @@
-/* tls_client: what tests/wire/test_tls_client.py runs, once for each connection: `tls_client [FLAGS] HOST PORT` or `tls_client
- * [FLAGS] URL`. Flags: --ca=, --cert=, --key=, --pass=, --name=, --alpn=, --min=1..2, --max=1..2, --ciphers=, --insecure,
- * --default (no client object), --timeout=MS, --handshake-timeout=SECONDS, --send=BYTES, --backlog=BYTES, --abort=MS (closes
- * by then), --half (ends its side when all was sent).
- * It sends that many bytes, hears as many back, and ends. A line for each event: "connected", "failed NAME: WHY", "heard BYTES",
- * "end", "refused" (a write was, for the first time), "closed WHY", of a WebSocket "open" and "closed CODE REASON".
- * Exit codes: 0, 1 could not start, 4 memory was left, 5 other bytes came back than were sent. */
+/* tls_client: what tests/wire/test_tls_client.py runs, once for each connection: `tls_client
+ * [FLAGS] HOST PORT` or `tls_client [FLAGS] URL`. Flags: --ca=, --cert=, --key=, --pass=, --name=,
+ * --alpn=, --min=1..2, --max=1..2, --ciphers=, --insecure, --default (no client object),
+ * --timeout=MS, --handshake-timeout=SECONDS, --send=BYTES, --backlog=BYTES, --abort=MS (closes by
+ * then), --half (ends its side when all was sent).
+ * It sends that many bytes, hears as many back, and ends. A line for each event: "connected",
+ * "failed NAME: WHY", "heard BYTES", "end", "refused" (a write was, for the first time), "closed
+ * WHY", of a WebSocket "open" and "closed CODE REASON". Exit codes: 0, 1 could not start, 4 memory
+ * was left, 5 other bytes came back than were sent. */
 #include <uvhttp.h>
 
 #include <stdatomic.h>
@@ -130,8 +132,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     free(message);
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)kind, (void)arg;
     hear(data, size);
@@ -158,13 +160,10 @@ static bool take_flag(const char *flag)
         const char *name;
         const char **text;
     } texts[] = {
-        {"--ca=",      &config.ca_file         },
-        {"--cert=",    &config.certificate_file},
-        {"--key=",     &config.key_file        },
-        {"--pass=",    &config.passphrase_file },
-        {"--name=",    &config.server_name     },
-        {"--alpn=",    &config.alpn            },
-        {"--ciphers=", &config.ciphers         },
+        {"--ca=", &config.ca_file},       {"--cert=", &config.certificate_file},
+        {"--key=", &config.key_file},     {"--pass=", &config.passphrase_file},
+        {"--name=", &config.server_name}, {"--alpn=", &config.alpn},
+        {"--ciphers=", &config.ciphers},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         size_t length = strlen(texts[i].name);
@@ -209,7 +208,8 @@ static void on_abort(uv_timer_t *timer)
 
 static int connect_stream(uvhttp_server_t *server, const char *host, const char *port)
 {
-    static const uvhttp_stream_events_t events = {.data = on_data, .drain = on_drain, .closed = on_closed};
+    static const uvhttp_stream_events_t events = {
+        .data = on_data, .drain = on_drain, .closed = on_closed};
     static uv_timer_t timer;
     int err = uvhttp_stream_connect_tls(server, client, host, (int)strtol(port, NULL, 10),
                                         (uint32_t)timeout_ms, on_connected, &events, NULL, &stream);
@@ -242,7 +242,8 @@ static int run(uvhttp_server_t *server, char **where, int count)
     char message[256] = "";
     int err = use_default ? 0 : uvhttp_tls_client_new(&client, &config, message, sizeof message);
     if (err == 0)
-        err = count == 1 ? connect_websocket(server, where[0]) : connect_stream(server, where[0], where[1]);
+        err = count == 1 ? connect_websocket(server, where[0])
+                         : connect_stream(server, where[0], where[1]);
     uvhttp_tls_client_free(client); /* the connection has its own reference */
     if (err == 0)
         err = uvhttp_server_run(server);

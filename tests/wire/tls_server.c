@@ -1,11 +1,11 @@
-/* tls_server: what tests/wire/test_tls.py talks to. It listens in plain text and with TLS, on ports that it prints:
- * "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE begins a certificate, to which --key=FILE,
- * --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2,
- * --profile=0..1, --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --ktls, --lifetime=SECONDS,
- * --one-time-tickets, --max-used-tickets=N, --early-data=BYTES,
- * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
- * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N,
- * --handshake-threads=N, --max-handshakes=N.
+/* tls_server: what tests/wire/test_tls.py talks to. It listens in plain text and with TLS, on ports
+ * that it prints: "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE begins a
+ * certificate, to which --key=FILE, --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and
+ * --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2, --profile=0..1, --min=1..2, --max=1..2,
+ * --ciphers=, --suites=, --groups=, --no-tickets, --ktls, --lifetime=SECONDS, --one-time-tickets,
+ * --max-used-tickets=N, --early-data=BYTES, --ticket-key=FILE (repeated), --key-log=FILE, --watch,
+ * --workers=N, --handshake-timeout=SECONDS, --write-timeout=SECONDS, --keep-alive-timeout=SECONDS,
+ * --max-connections=N, --handshake-threads=N, --max-handshakes=N.
  * Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. */
 #include <uvhttp.h>
 
@@ -60,14 +60,16 @@ static int info(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (facts == NULL)
         return uvhttp_response_send_json(res, 200, "{\"scheme\":\"http\"}");
-    (void)snprintf(
-        text, sizeof text,
-        "{\"scheme\":\"%s\",\"version\":\"%s\",\"cipher\":\"%s\",\"server_name\":\"%s\",\"protocol\":\"%s\","
-        "\"resumed\":%s,\"subject\":\"%s\",\"issuer\":\"%s\",\"fingerprint\":\"%s\",\"names\":\"%s\","
-        "\"expires\":%lld}",
-        uvhttp_request_scheme(req), facts->version, facts->cipher, facts->server_name, facts->protocol,
-        facts->resumed ? "true" : "false", facts->client_subject, facts->client_issuer,
-        facts->client_fingerprint, facts->client_names, (long long)facts->client_expires);
+    (void)snprintf(text, sizeof text,
+                   "{\"scheme\":\"%s\",\"version\":\"%s\",\"cipher\":\"%s\",\"server_name\":\"%s\","
+                   "\"protocol\":\"%s\","
+                   "\"resumed\":%s,\"subject\":\"%s\",\"issuer\":\"%s\",\"fingerprint\":\"%s\","
+                   "\"names\":\"%s\","
+                   "\"expires\":%lld}",
+                   uvhttp_request_scheme(req), facts->version, facts->cipher, facts->server_name,
+                   facts->protocol, facts->resumed ? "true" : "false", facts->client_subject,
+                   facts->client_issuer, facts->client_fingerprint, facts->client_names,
+                   (long long)facts->client_expires);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -92,7 +94,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 /* A GET that is too dear for early data. */
 static int dear(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    return uvhttp_request_is_early(req) ? uvhttp_response_send_too_early(res) : count(req, res, arg);
+    return uvhttp_request_is_early(req) ? uvhttp_response_send_too_early(res)
+                                        : count(req, res, arg);
 }
 
 static int upgrade(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -122,15 +125,16 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char text[512];
     (void)arg;
     (void)uvhttp_server_read_stats(uvhttp_request_server(req), &now);
-    (void)snprintf(text, sizeof text,
-                   "{\"handshakes\":%llu,\"resumed\":%llu,\"offloaded\":%llu,\"failures\":%llu,\"expires\":%"
-                   "lld,\"active\":%zu,"
-                   "\"timeouts\":%llu,\"own_expires\":%lld,\"early\":%llu,\"waited\":%llu}",
-                   (unsigned long long)now.tls_handshakes, (unsigned long long)now.tls_resumed,
-                   (unsigned long long)now.tls_offloaded, (unsigned long long)now.tls_failures,
-                   (long long)now.tls_expires, now.active_connections, (unsigned long long)now.timeouts,
-                   (long long)uvhttp_tls_expires(tls), (unsigned long long)now.early_requests,
-                   (unsigned long long)now.tls_waited);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"handshakes\":%llu,\"resumed\":%llu,\"offloaded\":%llu,\"failures\":%llu,\"expires\":%"
+        "lld,\"active\":%zu,"
+        "\"timeouts\":%llu,\"own_expires\":%lld,\"early\":%llu,\"waited\":%llu}",
+        (unsigned long long)now.tls_handshakes, (unsigned long long)now.tls_resumed,
+        (unsigned long long)now.tls_offloaded, (unsigned long long)now.tls_failures,
+        (long long)now.tls_expires, now.active_connections, (unsigned long long)now.timeouts,
+        (long long)uvhttp_tls_expires(tls), (unsigned long long)now.early_requests,
+        (unsigned long long)now.tls_waited);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -191,8 +195,8 @@ static int add_routes(uvhttp_server_t *server, char *bytes)
     if (err == 0)
         err = uvhttp_router_use(group, uvhttp_require_client_certificate, NULL);
     if (err == 0)
-        err =
-            uvhttp_router_add(group, &(uvhttp_route_t){.method = "GET", .pattern = "/info", .handler = info});
+        err = uvhttp_router_add(
+            group, &(uvhttp_route_t){.method = "GET", .pattern = "/info", .handler = info});
     return err;
 }
 

@@ -1,9 +1,15 @@
-/* topics_server: what tests/wire/test_topics.py and test_redis.py talk to: one endpoint, /ws, whose texts are commands on topics, and some requests. Usage: topics_server WORKERS. Prints "listening
- * on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. The environment sets the rest: UVHTTP_SLOW, UVHTTP_MAX_QUEUE, UVHTTP_MAX_SUBSCRIPTIONS,
- * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), UVHTTP_LISTEN_PORT, and for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE, _PING.
- * Names are looked up here: "slow.test" is never found, nor is it ever not found, and "two.test" is two addresses, at the first of which nobody is.
+/* topics_server: what tests/wire/test_topics.py and test_redis.py talk to: one endpoint, /ws, whose
+ * texts are commands on topics, and some requests. Usage: topics_server WORKERS. Prints "listening
+ * on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 stopped in order, 1 could not start, 4 memory
+ * was left. The environment sets the rest: UVHTTP_SLOW, UVHTTP_MAX_QUEUE, UVHTTP_MAX_SUBSCRIPTIONS,
+ * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), UVHTTP_LISTEN_PORT, and
+ * for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE, _PING. Names are looked up
+ * here: "slow.test" is never found, nor is it ever not found, and "two.test" is two addresses, at
+ * the first of which nobody is.
  *
- * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P", "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then all who are here unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
+ * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P",
+ * "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then all who are here
+ * unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
 #include <uvhttp.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
@@ -104,7 +110,8 @@ EXPORTED void freeaddrinfo(struct addrinfo *found)
 
 /* ---- commands ---- */
 
-static _Thread_local uvhttp_websocket_t *here[MOST_MEMBERS]; /* open ones of this worker, as many as fit */
+/* open ones of this worker, as many as fit */
+static _Thread_local uvhttp_websocket_t *here[MOST_MEMBERS];
 
 static void answer(uvhttp_websocket_t *ws, const char *command, int err)
 {
@@ -118,7 +125,8 @@ static void publish_many(uvhttp_websocket_t *ws, const char *topic, long count)
     char text[LINE_SIZE];
     for (long i = 0; i < count; i++) {
         int size = snprintf(text, sizeof text, "%s %ld", topic, i);
-        (void)uvhttp_websocket_publish(ws, topics, topic, UVHTTP_WEBSOCKET_TEXT, text, (size_t)size);
+        (void)uvhttp_websocket_publish(ws, topics, topic, UVHTTP_WEBSOCKET_TEXT, text,
+                                       (size_t)size);
     }
 }
 
@@ -140,9 +148,9 @@ static void obey(uvhttp_websocket_t *ws, const char *verb, const char *topic, co
     } else if (strcmp(verb, "unsub") == 0) {
         answer(ws, topic, uvhttp_websocket_unsubscribe(ws, topics, topic));
     } else if (strcmp(verb, "pub") == 0 || strcmp(verb, "bin") == 0) {
-        int err = uvhttp_websocket_publish(ws, topics, topic,
-                                           verb[0] == 'b' ? UVHTTP_WEBSOCKET_BINARY : UVHTTP_WEBSOCKET_TEXT,
-                                           rest, strlen(rest));
+        int err = uvhttp_websocket_publish(
+            ws, topics, topic, verb[0] == 'b' ? UVHTTP_WEBSOCKET_BINARY : UVHTTP_WEBSOCKET_TEXT,
+            rest, strlen(rest));
         if (err != 0)
             answer(ws, topic, err);
     } else if (strcmp(verb, "many") == 0) {
@@ -164,8 +172,8 @@ static void obey(uvhttp_websocket_t *ws, const char *verb, const char *topic, co
     }
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     char line[LINE_SIZE];
     (void)kind, (void)arg;
@@ -190,7 +198,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     }
 }
 
-/* Whoever goes says so to the others, and with the queue of a slow one this is in the middle of a flush. */
+/* Whoever goes says so to the others, and with the queue of a slow one this is in the middle of a
+ * flush. */
 static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     char text[LINE_SIZE];
@@ -227,7 +236,8 @@ static int publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     for (; err == 0 && left > 0; left--)
         err = uvhttp_topics_publish(topics, topic, UVHTTP_WEBSOCKET_TEXT, body.base, body.length);
-    return uvhttp_response_send_text(res, err == 0 ? 200 : 400, err == 0 ? "ok" : uvhttp_error_name(err));
+    return uvhttp_response_send_text(res, err == 0 ? 200 : 400,
+                                     err == 0 ? "ok" : uvhttp_error_name(err));
 }
 
 /* GET /count?topic=T: how many have subscribed, and how often presence has changed. */
@@ -236,8 +246,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char text[LINE_SIZE];
     const char *topic = uvhttp_request_query(req, "topic");
     (void)arg;
-    (void)snprintf(text, sizeof text, "%zu %ld", topic == NULL ? 0 : uvhttp_topics_count(topics, topic),
-                   atomic_load(&changes));
+    (void)snprintf(text, sizeof text, "%zu %ld",
+                   topic == NULL ? 0 : uvhttp_topics_count(topics, topic), atomic_load(&changes));
     return uvhttp_response_send_text(res, 200, text);
 }
 
@@ -250,12 +260,13 @@ static int redis_stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)req, (void)arg;
     if (redis != NULL)
         uvhttp_redis_read_stats(redis, &stats);
-    (void)snprintf(text, sizeof text,
-                   "{\"connected\":%d,\"published\":%llu,\"received\":%llu,\"dropped\":%llu,\"waiting\":%llu,"
-                   "\"attempts\":%llu}",
-                   stats.connected, (unsigned long long)stats.published, (unsigned long long)stats.received,
-                   (unsigned long long)stats.dropped, (unsigned long long)stats.waiting,
-                   (unsigned long long)stats.attempts);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"connected\":%d,\"published\":%llu,\"received\":%llu,\"dropped\":%llu,\"waiting\":%llu,"
+        "\"attempts\":%llu}",
+        stats.connected, (unsigned long long)stats.published, (unsigned long long)stats.received,
+        (unsigned long long)stats.dropped, (unsigned long long)stats.waiting,
+        (unsigned long long)stats.attempts);
     return uvhttp_response_send_json(res, 200, text);
 }
 #endif

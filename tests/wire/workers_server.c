@@ -1,6 +1,8 @@
-/* workers_server: what tests/wire/test_workers.py talks to: a server with a loop of its own and several workers. Every number of its state that
- * threads share is atomic. Usage: workers_server WORKERS [PORT [FOLDER [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0
- * stopped in order, 1 could not start, 4 something was left. UVHTTP_MAX_CONNECTIONS, UVHTTP_DRAIN_TIMEOUT and UVHTTP_VERBOSE are taken from the environment. */
+/* workers_server: what tests/wire/test_workers.py talks to: a server with a loop of its own and
+ * several workers. Every number of its state that threads share is atomic. Usage: workers_server
+ * WORKERS [PORT [FOLDER [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit
+ * codes: 0 stopped in order, 1 could not start, 4 something was left. UVHTTP_MAX_CONNECTIONS,
+ * UVHTTP_DRAIN_TIMEOUT and UVHTTP_VERBOSE are taken from the environment. */
 #include <uvhttp.h>
 
 #include <pthread.h>
@@ -108,25 +110,27 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     for (size_t i = 0; i <= uvhttp_server_worker_count(server); i++) {
         bool all = i == uvhttp_server_worker_count(server);
-        int err = all ? uvhttp_server_read_stats(server, &one) : uvhttp_server_worker_stats(server, i, &one);
+        int err = all ? uvhttp_server_read_stats(server, &one)
+                      : uvhttp_server_worker_stats(server, i, &one);
         if (err != 0)
             return err;
-        used += snprintf(text + used, sizeof text - (size_t)used,
-                         "%s{\"active\":%zu,\"idle\":%zu,\"connections\":%llu,\"requests\":%llu,"
-                         "\"ok\":%llu,\"rejected\":%llu,\"latencies\":%llu}",
-                         i == 0 ? "{\"workers\":[" : (all ? "],\"all\":" : ","), one.active_connections,
-                         one.idle_connections, (unsigned long long)one.total_connections,
-                         (unsigned long long)one.total_requests, (unsigned long long)one.responses_2xx,
-                         (unsigned long long)one.rejected_connections, (unsigned long long)one.latency.count);
+        used += snprintf(
+            text + used, sizeof text - (size_t)used,
+            "%s{\"active\":%zu,\"idle\":%zu,\"connections\":%llu,\"requests\":%llu,"
+            "\"ok\":%llu,\"rejected\":%llu,\"latencies\":%llu}",
+            i == 0 ? "{\"workers\":[" : (all ? "],\"all\":" : ","), one.active_connections,
+            one.idle_connections, (unsigned long long)one.total_connections,
+            (unsigned long long)one.total_requests, (unsigned long long)one.responses_2xx,
+            (unsigned long long)one.rejected_connections, (unsigned long long)one.latency.count);
     }
     (void)snprintf(text + used, sizeof text - (size_t)used,
-                   ",\"aborts\":%ld,\"threads\":%ld,\"finished\":%ld}", atomic_load(&aborts), count_threads(),
-                   atomic_load(&finished));
+                   ",\"aborts\":%ld,\"threads\":%ld,\"finished\":%ld}", atomic_load(&aborts),
+                   count_threads(), atomic_load(&finished));
     return uvhttp_response_send_json(res, 200, text);
 }
 
-static void count_finished(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_outcome_t *outcome,
-                           void *log)
+static void count_finished(uvhttp_request_t *req, uvhttp_response_t *res,
+                           const uvhttp_outcome_t *outcome, void *log)
 {
     atomic_fetch_add(&finished, 1);
     if (log != NULL)
@@ -290,18 +294,15 @@ static int add_routes(uvhttp_server_t *server, uvhttp_static_t *files)
         const char *method, *pattern;
         uvhttp_handler_cb handler;
     } routes[] = {
-        {"GET",  "/hello",  hello         },
-        {"GET",  "/which",  which         },
-        {"POST", "/echo",   echo          },
-        {"GET",  "/stats",  stats         },
-        {"GET",  "/thread", from_thread   },
-        {"GET",  "/around", around        },
-        {"GET",  "/timer",  wait_for_timer},
-        {"GET",  "/stop",   stop          },
+        {"GET", "/hello", hello},          {"GET", "/which", which},
+        {"POST", "/echo", echo},           {"GET", "/stats", stats},
+        {"GET", "/thread", from_thread},   {"GET", "/around", around},
+        {"GET", "/timer", wait_for_timer}, {"GET", "/stop", stop},
     };
     int err = uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
-        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler, NULL);
+        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler,
+                                  NULL);
     if (err == 0 && files != NULL)
         err = uvhttp_server_route(server, "GET", "/files/*", uvhttp_static_handle_request, files);
     return err;
@@ -357,7 +358,8 @@ int main(int argc, char **argv)
     if (argc > 3)
         err = open_files(argv[3], &files);
     if (err == 0 && argc > 4)
-        err = uvhttp_access_log_open(&log, &(uvhttp_access_log_config_t){.path = argv[4], .flush_ms = 10});
+        err = uvhttp_access_log_open(
+            &log, &(uvhttp_access_log_config_t){.path = argv[4], .flush_ms = 10});
     uvhttp_server_on_finished(server, count_finished, log);
     if (err == 0)
         err = add_routes(server, files);

@@ -1,5 +1,6 @@
-/* evhttp SITE THREADS: the server on libevent's evhttp that `./dev bench http` compares with. One thread, since evhttp has no more;
- * answers from memory by reference, files by evbuffer_add_file (sendfile). */
+/* evhttp SITE THREADS: the server on libevent's evhttp that `./dev bench http` compares with. One
+ * thread, since evhttp has no more; answers from memory by reference, files by evbuffer_add_file
+ * (sendfile). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@ static void answer_memory(struct evhttp_request *request, void *arg)
 {
     (void)arg;
     set_type(request, "text/plain");
-    evbuffer_add_reference(evhttp_request_get_output_buffer(request), text, sizeof(text) - 1, NULL, NULL);
+    evbuffer_add_reference(evhttp_request_get_output_buffer(request), text, sizeof(text) - 1, NULL,
+                           NULL);
     evhttp_send_reply(request, 200, "OK", NULL);
 }
 
@@ -35,7 +37,8 @@ static void answer_json(struct evhttp_request *request, void *arg)
 {
     (void)arg;
     set_type(request, "application/json");
-    evbuffer_add_printf(evhttp_request_get_output_buffer(request), "{\"message\":\"%s\"}", "Hello, world");
+    evbuffer_add_printf(evhttp_request_get_output_buffer(request), "{\"message\":\"%s\"}",
+                        "Hello, world");
     evhttp_send_reply(request, 200, "OK", NULL);
 }
 
@@ -43,7 +46,8 @@ static void answer_echo(struct evhttp_request *request, void *arg)
 {
     (void)arg;
     set_type(request, "application/octet-stream");
-    evbuffer_add_buffer(evhttp_request_get_output_buffer(request), evhttp_request_get_input_buffer(request));
+    evbuffer_add_buffer(evhttp_request_get_output_buffer(request),
+                        evhttp_request_get_input_buffer(request));
     evhttp_send_reply(request, 200, "OK", NULL);
 }
 

@@ -1,5 +1,6 @@
-/* microhttpd SITE THREADS: the server on libmicrohttpd that `./dev bench http` compares with. As the library's documentation has it
- * for speed: epoll in its own threads, MHD_USE_TURBO, one response object for all answers from memory, files by descriptor. */
+/* microhttpd SITE THREADS: the server on libmicrohttpd that `./dev bench http` compares with. As
+ * the library's documentation has it for speed: epoll in its own threads, MHD_USE_TURBO, one
+ * response object for all answers from memory, files by descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -67,7 +68,8 @@ static enum MHD_Result keep(struct upload *upload, const char *bytes, size_t siz
     return MHD_YES;
 }
 
-static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes, size_t *size, void **state)
+static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes, size_t *size,
+                            void **state)
 {
     struct upload *upload = *state;
     if (upload == NULL) {
@@ -88,8 +90,8 @@ static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes
 }
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *bytes, size_t *size,
-                              void **state)
+                              const char *method, const char *version, const char *bytes,
+                              size_t *size, void **state)
 {
     (void)arg;
     (void)version;
@@ -138,9 +140,10 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, 0, NULL, NULL, answer, NULL, MHD_OPTION_SOCK_ADDR,
-        &address, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u,
-        MHD_OPTION_CONNECTION_TIMEOUT, 75u, MHD_OPTION_NOTIFY_COMPLETED, forget, NULL,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, 0, NULL, NULL, answer, NULL,
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+        MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u, MHD_OPTION_CONNECTION_TIMEOUT, 75u,
+        MHD_OPTION_NOTIFY_COMPLETED, forget, NULL,
         threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
     if (daemon == NULL) {
         perror("microhttpd: cannot listen");

@@ -1,5 +1,7 @@
-/* websocket: the server on libwebsockets that `./dev bench ws` compares with: one thread on libuv, its own permessage-deflate. /topic sends to all others,
- * every other path sends back. As the library's documentation has it, everything is written in the WRITEABLE callback, behind LWS_PRE bytes of room. */
+/* websocket: the server on libwebsockets that `./dev bench ws` compares with: one thread on libuv,
+ * its own permessage-deflate. /topic sends to all others, every other path sends back. As the
+ * library's documentation has it, everything is written in the WRITEABLE callback, behind LWS_PRE
+ * bytes of room. */
 #include <libwebsockets.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -107,8 +109,9 @@ static void receive(struct session *session, const void *bytes, size_t size)
     if (!lws_is_final_fragment(session->wsi) || lws_remaining_packet_payload(session->wsi) > 0)
         return;
     struct message *message = need(malloc(sizeof(*message) + LWS_PRE + session->part_size));
-    *message = (struct message){
-        .references = 1, .size = session->part_size, .binary = lws_frame_is_binary(session->wsi) != 0};
+    *message = (struct message){.references = 1,
+                                .size = session->part_size,
+                                .binary = lws_frame_is_binary(session->wsi) != 0};
     memcpy(message->bytes + LWS_PRE, session->part, session->part_size);
     session->part_size = 0;
     if (!session->topic)
@@ -134,7 +137,8 @@ static int write_first(struct session *session)
     return 0;
 }
 
-static int serve(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *bytes, size_t size)
+static int serve(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *bytes,
+                 size_t size)
 {
     switch (reason) {
     case LWS_CALLBACK_ESTABLISHED:
@@ -164,12 +168,10 @@ int main(void)
 {
     static const struct lws_protocols protocols[] = {
         {"default", serve, sizeof(struct session), RECEIVE_SIZE, 0, NULL, 0},
-        {NULL,      NULL,  0,                      0,            0, NULL, 0}
-    };
+        {NULL, NULL, 0, 0, 0, NULL, 0}};
     static const struct lws_extension extensions[] = {
         {"permessage-deflate", lws_extension_callback_pm_deflate, "permessage-deflate"},
-        {NULL,                 NULL,                              NULL                }
-    };
+        {NULL, NULL, NULL}};
     struct lws_context_creation_info info = {.port = 0,
                                              .iface = "127.0.0.1",
                                              .protocols = protocols,
@@ -178,8 +180,8 @@ int main(void)
                                              .signal_cb = stop,
                                              .gid = -1,
                                              .uid = -1,
-                                             .options =
-                                                 LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_EXPLICIT_VHOSTS};
+                                             .options = LWS_SERVER_OPTION_LIBUV |
+                                                        LWS_SERVER_OPTION_EXPLICIT_VHOSTS};
     lws_set_log_level(LLL_ERR, NULL);
     context = lws_create_context(&info);
     struct lws_vhost *host = context != NULL ? lws_create_vhost(context, &info) : NULL;

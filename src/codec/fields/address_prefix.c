@@ -55,7 +55,8 @@ bool uvh_address_prefix_parse(uvhttp_slice_t text, struct uvh_address_prefix *pr
     return !has_bits_behind(&prefix->address, prefix->bits);
 }
 
-bool uvh_address_prefix_holds(const struct uvh_address_prefix *prefix, const struct uvh_ip_address *address)
+bool uvh_address_prefix_holds(const struct uvh_address_prefix *prefix,
+                              const struct uvh_ip_address *address)
 {
     return prefix->v4 == uvh_ip_address_is_v4(address) &&
            same_bits(prefix->address.bytes, address->bytes, prefix->bits);

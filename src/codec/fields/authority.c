@@ -1,5 +1,6 @@
-/* host[:port], see authority.h. The host is a registered name (which IPv4 addresses are too, as far as
- * syntax goes) or an IP literal in brackets (RFC 3986 section 3.2.2); zone identifiers are not taken. */
+/* host[:port], see authority.h. The host is a registered name (which IPv4 addresses are too, as far
+ * as syntax goes) or an IP literal in brackets (RFC 3986 section 3.2.2); zone identifiers are not
+ * taken. */
 #include "codec/fields/authority.h"
 
 #include "codec/fields/ip_address.h"

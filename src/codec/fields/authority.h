@@ -10,9 +10,9 @@
 
 #include "codec/simd/scan_swar.h"
 
-/* Takes an authority without user information apart. False when it is malformed or the host is empty.
- * `*host` keeps the brackets of an IP literal; `*port` has base NULL when there is no colon and may be
- * empty behind one. A port above 65535 is malformed. */
+/* Takes an authority without user information apart. False when it is malformed or the host is
+ * empty. `*host` keeps the brackets of an IP literal; `*port` has base NULL when there is no colon
+ * and may be empty behind one. A port above 65535 is malformed. */
 bool uvh_authority_split(uvhttp_slice_t authority, uvhttp_slice_t *host, uvhttp_slice_t *port);
 
 /* What may stand behind the colon: digits of a number up to 65535, or nothing. */
@@ -20,7 +20,8 @@ bool uvh_authority_is_port(const char *p, const char *end);
 
 enum { UVH_AUTHORITY_MAX_PORT = 65535, UVH_AUTHORITY_PORT_DIGITS = 5 };
 
-/* The same where the eight bytes in front of `end` are readable, as for a field, whose name is there: the usual port takes no loop. */
+/* The same where the eight bytes in front of `end` are readable, as for a field, whose name is
+ * there: the usual port takes no loop. */
 static inline bool uvh_authority_ends_with_port(const char *p, const char *end)
 {
     uint64_t port;

@@ -11,10 +11,10 @@ static const struct {
     uvhttp_slice_t name;
     const char *suffix;
 } codings[UVH_CODING_COUNT] = {
-    [UVH_CODING_IDENTITY] = {{"identity", 8}, ""    },
-    [UVH_CODING_GZIP] = {{"gzip", 4},     ".gz" },
-    [UVH_CODING_BROTLI] = {{"br", 2},       ".br" },
-    [UVH_CODING_ZSTD] = {{"zstd", 4},     ".zst"},
+    [UVH_CODING_IDENTITY] = {{"identity", 8}, ""},
+    [UVH_CODING_GZIP] = {{"gzip", 4}, ".gz"},
+    [UVH_CODING_BROTLI] = {{"br", 2}, ".br"},
+    [UVH_CODING_ZSTD] = {{"zstd", 4}, ".zst"},
 };
 
 /* What the server likes best, first. */
@@ -25,11 +25,12 @@ static const struct {
     uvhttp_slice_t value;
     unsigned accepted;
 } usual[] = {
-    {{"gzip, deflate, br, zstd", 23}, UVH_CODING_ALL                                                     },
-    {{"gzip, deflate, br", 17},       UVH_CODING_BIT(UVH_CODING_GZIP) | UVH_CODING_BIT(UVH_CODING_BROTLI)},
-    {{"gzip, deflate", 13},           UVH_CODING_BIT(UVH_CODING_GZIP)                                    },
-    {{"gzip", 4},                     UVH_CODING_BIT(UVH_CODING_GZIP)                                    },
-    {{"identity", 8},                 0                                                                  },
+    {{"gzip, deflate, br, zstd", 23}, UVH_CODING_ALL},
+    {{"gzip, deflate, br", 17},
+     UVH_CODING_BIT(UVH_CODING_GZIP) | UVH_CODING_BIT(UVH_CODING_BROTLI)},
+    {{"gzip, deflate", 13}, UVH_CODING_BIT(UVH_CODING_GZIP)},
+    {{"gzip", 4}, UVH_CODING_BIT(UVH_CODING_GZIP)},
+    {{"identity", 8}, 0},
 };
 
 const char *uvh_coding_name(enum uvh_coding coding)
@@ -54,10 +55,7 @@ int uvh_coding_find(uvhttp_slice_t name)
 
 void uvh_coding_wishes_init(struct uvh_coding_wishes *wishes)
 {
-    *wishes = (struct uvh_coding_wishes){
-        .quality = {-1, -1, -1, -1},
-          .others = -1
-    };
+    *wishes = (struct uvh_coding_wishes){.quality = {-1, -1, -1, -1}, .others = -1};
 }
 
 /* Of an element that stands there twice the first one counts. */
@@ -117,7 +115,8 @@ enum uvh_coding uvh_coding_choose(const struct uvh_coding_wishes *wishes, unsign
     return best;
 }
 
-enum uvh_coding uvh_coding_of_field(uvhttp_slice_t accept_encoding, unsigned available, bool *acceptable)
+enum uvh_coding uvh_coding_of_field(uvhttp_slice_t accept_encoding, unsigned available,
+                                    bool *acceptable)
 {
     for (size_t i = 0; i < UVH_COUNT_OF(usual); i++) {
         if (accept_encoding.length != usual[i].value.length ||

@@ -6,15 +6,19 @@
 #include "codec/fields/field.h"
 #include "codec/fields/parameter.h"
 
-/* Besides text and what a suffix tells (RFC 6839): formats of text without one, and binary ones that are not packed. Fonts as ".woff" and ".woff2" are. */
+/* Besides text and what a suffix tells (RFC 6839): formats of text without one, and binary ones
+ * that are not packed. Fonts as ".woff" and ".woff2" are. */
 static const char usual[] =
     "text/* +json +json-seq +xml +text +yaml application/ecmascript application/graphql "
     "application/graphql-response application/javascript application/json application/json-seq "
-    "application/json5 application/jsonl application/mbox application/n-quads application/n-triples "
-    "application/ndjson application/pgp-keys application/postscript application/rtf application/sql "
+    "application/json5 application/jsonl application/mbox application/n-quads "
+    "application/n-triples "
+    "application/ndjson application/pgp-keys application/postscript application/rtf "
+    "application/sql "
     "application/toml application/trig application/vnd.apple.mpegurl application/vnd.ms-fontobject "
     "application/wasm application/x-font-ttf application/x-httpd-php application/x-javascript "
-    "application/x-ndjson application/x-ns-proxy-autoconfig application/x-pem-file application/x-sh "
+    "application/x-ndjson application/x-ns-proxy-autoconfig application/x-pem-file "
+    "application/x-sh "
     "application/x-subrip application/x-tar application/x-tex application/x-www-form-urlencoded "
     "application/x-x509-ca-cert application/xml application/xml-dtd application/yaml audio/wav "
     "audio/x-wav font/collection font/otf font/sfnt font/ttf image/bmp image/vnd.adobe.photoshop "
@@ -32,7 +36,8 @@ static bool next_element(const char **list, uvhttp_slice_t *element)
 static bool ends_with(uvhttp_slice_t text, uvhttp_slice_t end)
 {
     return text.length > end.length &&
-           uvh_field_name_equal((uvhttp_slice_t){text.base + text.length - end.length, end.length}, end);
+           uvh_field_name_equal((uvhttp_slice_t){text.base + text.length - end.length, end.length},
+                                end);
 }
 
 static bool matches(uvhttp_slice_t pattern, uvhttp_slice_t type)
@@ -44,8 +49,8 @@ static bool matches(uvhttp_slice_t pattern, uvhttp_slice_t type)
     if (pattern.length < 2 || pattern.base[pattern.length - 1] != '*')
         return uvh_field_name_equal(type, pattern);
     size_t front = pattern.length - 1; /* with the slash */
-    return type.length > front &&
-           uvh_field_name_equal((uvhttp_slice_t){type.base, front}, (uvhttp_slice_t){pattern.base, front});
+    return type.length > front && uvh_field_name_equal((uvhttp_slice_t){type.base, front},
+                                                       (uvhttp_slice_t){pattern.base, front});
 }
 
 bool uvh_compressible_type_in(const char *list, uvhttp_slice_t type)

@@ -1,5 +1,5 @@
-/* Conditional requests, see conditional.h: entity tags (RFC 9110 section 8.8.3), the conditions (section
- * 13.1) and their order (section 13.2.2). */
+/* Conditional requests, see conditional.h: entity tags (RFC 9110 section 8.8.3), the conditions
+ * (section 13.1) and their order (section 13.2.2). */
 #include "codec/fields/conditional.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "codec/fields/http_date.h"
 #include "codec/text/chars.h"
 
-/* The length of the entity tag at the front of `text`, 0 when there is none; `*prefix` is that of "W/". */
+/* The length of the entity tag at the front of `text`, 0 when there is none; `*prefix` is that of
+ * "W/". */
 static size_t etag_length(uvhttp_slice_t text, size_t *prefix)
 {
     const char *p = text.base;
@@ -43,7 +44,8 @@ static bool etag_equal(uvhttp_slice_t a, uvhttp_slice_t b, bool strong)
         return false;
     if (strong && (weak_a || weak_b))
         return false;
-    return opaque_a.length == opaque_b.length && memcmp(opaque_a.base, opaque_b.base, opaque_a.length) == 0;
+    return opaque_a.length == opaque_b.length &&
+           memcmp(opaque_a.base, opaque_b.base, opaque_a.length) == 0;
 }
 
 bool uvh_conditional_etag_equal_strong(uvhttp_slice_t a, uvhttp_slice_t b)
@@ -65,7 +67,8 @@ static uvhttp_slice_t skip(uvhttp_slice_t text, size_t count)
 static uvhttp_slice_t skip_separators(uvhttp_slice_t text)
 {
     size_t count = 0;
-    while (count < text.length && (text.base[count] == ',' || uvh_chars_is(text.base[count], UVH_CHAR_SPACE)))
+    while (count < text.length &&
+           (text.base[count] == ',' || uvh_chars_is(text.base[count], UVH_CHAR_SPACE)))
         count++;
     return skip(text, count);
 }
@@ -98,16 +101,18 @@ bool uvh_conditional_etag_list_matches(uvhttp_slice_t list, uvhttp_slice_t etag,
 }
 
 /* If-Match and If-None-Match: does the entity match? "*" asks only whether there is one. */
-static bool tag_matches(uvhttp_slice_t list, const struct uvh_conditional_entity *entity, bool strong)
+static bool tag_matches(uvhttp_slice_t list, const struct uvh_conditional_entity *entity,
+                        bool strong)
 {
     if (!entity->exists)
         return false;
     return is_asterisk(list) || uvh_conditional_etag_list_matches(list, entity->etag, strong);
 }
 
-/* The modification time is at most the date of the field. Sets `*known` to false when there is nothing to
- * compare, and the field is to be ignored (RFC 9110 sections 13.1.3 and 13.1.4). */
-static bool modified_by(uvhttp_slice_t field, const struct uvh_conditional_entity *entity, bool *known)
+/* The modification time is at most the date of the field. Sets `*known` to false when there is
+ * nothing to compare, and the field is to be ignored (RFC 9110 sections 13.1.3 and 13.1.4). */
+static bool modified_by(uvhttp_slice_t field, const struct uvh_conditional_entity *entity,
+                        bool *known)
 {
     int64_t date = 0;
     *known = entity->exists && entity->has_modified && uvh_http_date_parse(field, &date);

@@ -1,8 +1,8 @@
 /* Conditional requests (RFC 9110 section 13): is the answer the representation, "not modified" or
  * "precondition failed"?
  *
- * Called by whoever serves something that has an entity tag or a modification time. If-Range belongs to
- * codec/fields/range.h. */
+ * Called by whoever serves something that has an entity tag or a modification time. If-Range
+ * belongs to codec/fields/range.h. */
 #ifndef UVH_CODEC_FIELDS_CONDITIONAL_H
 #define UVH_CODEC_FIELDS_CONDITIONAL_H
 
@@ -30,14 +30,14 @@ struct uvh_conditional_entity {
     bool exists;         /* a current representation exists: what "*" asks for */
 };
 
-/* The order of RFC 9110 section 13.2.2. `is_get_or_head` decides between 304 and 412 for If-None-Match,
- * and whether If-Modified-Since counts at all. */
+/* The order of RFC 9110 section 13.2.2. `is_get_or_head` decides between 304 and 412 for
+ * If-None-Match, and whether If-Modified-Since counts at all. */
 enum uvh_conditional_outcome uvh_conditional_evaluate(const struct uvh_conditional_fields *fields,
                                                       const struct uvh_conditional_entity *entity,
                                                       bool is_get_or_head);
 
-/* Splits an entity tag: `*opaque` gets the part with its quotes. False when it is none (RFC 9110 section
- * 8.8.3). */
+/* Splits an entity tag: `*opaque` gets the part with its quotes. False when it is none (RFC 9110
+ * section 8.8.3). */
 bool uvh_conditional_etag_parse(uvhttp_slice_t tag, bool *weak, uvhttp_slice_t *opaque);
 
 /* RFC 9110 section 8.8.3.2: strong comparison is true only when neither tag is weak. */

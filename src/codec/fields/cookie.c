@@ -1,5 +1,6 @@
-/* Walks the pairs of a Cookie field (RFC 6265 section 5.4) without decoding anything: what a cookie's value means is known to those who set
- * it. As lenient as browsers are when they send, so that one odd cookie does not hide the others. Called by users of the parser alone. */
+/* Walks the pairs of a Cookie field (RFC 6265 section 5.4) without decoding anything: what a
+ * cookie's value means is known to those who set it. As lenient as browsers are when they send, so
+ * that one odd cookie does not hide the others. Called by users of the parser alone. */
 #include <uvhttp/cookie.h>
 
 #include <string.h>

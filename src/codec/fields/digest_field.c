@@ -1,4 +1,5 @@
-/* The values are dictionaries of byte sequences (RFC 8941 sections 3.2 and 3.3.5): "sha-256=:...:, sha-512=:...:". */
+/* The values are dictionaries of byte sequences (RFC 8941 sections 3.2 and 3.3.5): "sha-256=:...:,
+ * sha-512=:...:". */
 #include "codec/fields/digest_field.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static const struct {
 };
 
 /* "=:" in front of base64 and ":" behind it. */
-static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_kind kind, uvhttp_slice_t text)
+static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_kind kind,
+                       uvhttp_slice_t text)
 {
     unsigned char bytes[3 * UVH_DIGEST_MOST];
     if (text.length < 3 || text.base[0] != '=' || text.base[1] != ':')

@@ -19,8 +19,8 @@ struct uvh_digest_field {
 /* The length of a digest, in bytes. */
 size_t uvh_digest_field_size(enum uvh_digest_kind kind);
 
-/* Adds what the value of one field says; those of other algorithms are ignored. False when a digest is malformed, or another one of its kind is there
- * already. */
+/* Adds what the value of one field says; those of other algorithms are ignored. False when a digest
+ * is malformed, or another one of its kind is there already. */
 bool uvh_digest_field_read(struct uvh_digest_field *field, uvhttp_slice_t value);
 
 #endif

@@ -14,7 +14,8 @@ struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
 static const uvhttp_slice_t names[UVHTTP_FIELD_COUNT] = {UVHTTP_FIELD_MAP(FIELD_NAME)};
 
 /* A longer name fails to compile. */
-#define FIELD_FITS(id, name) _Static_assert(sizeof(name) - 1 <= UVH_FIELD_NAME_MAX, name " is too long");
+#define FIELD_FITS(id, name) \
+    _Static_assert(sizeof(name) - 1 <= UVH_FIELD_NAME_MAX, name " is too long");
 UVHTTP_FIELD_MAP(FIELD_FITS)
 
 /* CR LF and the name at the end of `copy`, as a lookup wants them. */
@@ -44,7 +45,8 @@ __attribute__((constructor(101))) static void fill_table(void)
             bool letter = copy[i] >= 'a' && copy[i] <= 'z';
             mask[i] = (char)(i < COPY_SIZE - length ? 0 : letter ? 0xdf : 0xff);
         }
-        struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
+        struct uvh_field_row *row =
+            &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
         memcpy(row->text, end - sizeof row->text, sizeof row->text);
         memcpy(row->mask, mask + COPY_SIZE - sizeof row->mask, sizeof row->mask);
         if (length > sizeof row->text) {
@@ -135,8 +137,8 @@ bool uvh_field_value_valid(uvhttp_slice_t value)
     return true;
 }
 
-/* Known names that mean something only before the content: framing and connection (RFC 9112), routing,
- * credentials, what selects or conditions the answer, and the format of the content. */
+/* Known names that mean something only before the content: framing and connection (RFC 9112),
+ * routing, credentials, what selects or conditions the answer, and the format of the content. */
 static bool known_forbidden_in_trailer(uvhttp_field_id_t id)
 {
     switch (id) {
@@ -157,19 +159,19 @@ static bool known_forbidden_in_trailer(uvhttp_field_id_t id)
 bool uvh_field_forbidden_in_trailer(uvhttp_field_id_t id, uvhttp_slice_t name)
 {
     static const uvhttp_slice_t others[] = {
-        {"age",                 3 },
+        {"age", 3},
         {"content-disposition", 19},
-        {"content-language",    16},
-        {"content-location",    16},
-        {"content-range",       13},
-        {"expires",             7 },
-        {"max-forwards",        12},
-        {"pragma",              6 },
-        {"proxy-authenticate",  18},
+        {"content-language", 16},
+        {"content-location", 16},
+        {"content-range", 13},
+        {"expires", 7},
+        {"max-forwards", 12},
+        {"pragma", 6},
+        {"proxy-authenticate", 18},
         {"proxy-authorization", 19},
-        {"proxy-connection",    16},
-        {"retry-after",         11},
-        {"www-authenticate",    16},
+        {"proxy-connection", 16},
+        {"retry-after", 11},
+        {"www-authenticate", 16},
     };
     if (id != UVHTTP_FIELD_OTHER)
         return known_forbidden_in_trailer(id);

@@ -1,8 +1,10 @@
 /* The table of known field names and the perfect hash into it.
  *
- * Included by field.c, which holds the table and fills it before main from UVHTTP_FIELD_MAP, and by parser.h, which looks up every field
- * line. The hash takes the last four bytes of the name, or of CR LF and the name if that is shorter, and its length; the factor was found by
- * search and sends every name to a slot of its own. The unit test fails for a name that shares a slot, and searches for a factor that helps. */
+ * Included by field.c, which holds the table and fills it before main from UVHTTP_FIELD_MAP, and by
+ * parser.h, which looks up every field line. The hash takes the last four bytes of the name, or of
+ * CR LF and the name if that is shorter, and its length; the factor was found by search and sends
+ * every name to a slot of its own. The unit test fails for a name that shares a slot, and searches
+ * for a factor that helps. */
 #ifndef UVH_CODEC_FIELDS_FIELD_TABLE_H
 #define UVH_CODEC_FIELDS_FIELD_TABLE_H
 
@@ -22,8 +24,9 @@ enum {
 
 #define UVH_FIELD_FACTOR 0xeed01c59u
 
-/* A name: its last 16 bytes and, if these are not all of it, its first eight. A mask has 0xdf for a letter, whose case does not matter, 0xff for
- * another byte of the name, and 0 in front of the name. 64 bytes, so that a row's address is a shift away and lies in one cache line. */
+/* A name: its last 16 bytes and, if these are not all of it, its first eight. A mask has 0xdf for a
+ * letter, whose case does not matter, 0xff for another byte of the name, and 0 in front of the
+ * name. 64 bytes, so that a row's address is a shift away and lies in one cache line. */
 struct uvh_field_row {
     _Alignas(64) char text[16];
     char mask[16];
@@ -49,16 +52,19 @@ static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint
 /* Compares 16 bytes, see uvh_swar_equal. */
 typedef bool (*uvh_equal_fn)(const char *p, const char text[16], const char mask[16]);
 
-/* The row of the name of `length` bytes that ends at `end`; NULL when there is none. UVH_FIELD_NAME_FRONT bytes in front of
- * `end` are readable, and CR LF stands in front of the name. */
-static UVH_ALWAYS_INLINE const struct uvh_field_row *uvh_field_table_find(const char *end, size_t length,
-                                                                          uvh_equal_fn equal)
+/* The row of the name of `length` bytes that ends at `end`; NULL when there is none.
+ * UVH_FIELD_NAME_FRONT bytes in front of `end` are readable, and CR LF stands in front of the
+ * name. */
+static UVH_ALWAYS_INLINE const struct uvh_field_row *
+uvh_field_table_find(const char *end, size_t length, uvh_equal_fn equal)
 {
-    const struct uvh_field_row *row = &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
+    const struct uvh_field_row *row =
+        &uvh_field_rows[uvh_field_table_slot(end, length, UVH_FIELD_FACTOR)];
     UVH_OPAQUE(row);
     if (row->field.name_length != (uint16_t)length || !equal(end - 16, row->text, row->mask))
         return NULL;
-    if (UVH_UNLIKELY(length > 16) && ((uvh_swar_load(end - length) ^ row->front) & row->front_mask) != 0)
+    if (UVH_UNLIKELY(length > 16) &&
+        ((uvh_swar_load(end - length) ^ row->front) & row->front_mask) != 0)
         return NULL;
     return row;
 }

@@ -101,7 +101,8 @@ bool uvh_forwarded_read(struct uvh_forwarded *forwarded, uvhttp_slice_t value)
         forwarded->hops++;
         forwarded->hop = (struct uvh_forwarded_hop){.node = element};
         if (forwarded->standard && !uvh_forwarded_element(element, &forwarded->hop))
-            memset(&forwarded->hop, 0, sizeof(forwarded->hop)); /* who writes such things has said nothing */
+            /* who writes such things has said nothing */
+            memset(&forwarded->hop, 0, sizeof(forwarded->hop));
         if (!uvh_forwarded_node(forwarded->hop.node, &address))
             return false;
         forwarded->has_client = true;

@@ -1,4 +1,5 @@
-/* Every place where the hash could begin is tried, since those of Vite may hold the characters that stand before them. */
+/* Every place where the hash could begin is tried, since those of Vite may hold the characters that
+ * stand before them. */
 #include "codec/fields/hashed_name.h"
 
 #include <string.h>
@@ -74,10 +75,11 @@ static bool holds_word(uvhttp_slice_t text)
 static bool is_hash(uvhttp_slice_t text)
 {
     struct census census;
-    if (text.length < LEAST || text.length > MOST_HEX || !count(text, &census) || census.digits == 0 ||
-        is_numbered_word(text, &census))
+    if (text.length < LEAST || text.length > MOST_HEX || !count(text, &census) ||
+        census.digits == 0 || is_numbered_word(text, &census))
         return false;
-    if (census.digits < text.length && (census.hex_lower == text.length || census.hex_upper == text.length))
+    if (census.digits < text.length &&
+        (census.hex_lower == text.length || census.hex_upper == text.length))
         return true;
     if (text.length == LEAST && census.base32 == LEAST)
         return true;
@@ -116,8 +118,9 @@ bool uvh_hashed_name(uvhttp_slice_t path)
         }
     }
     size_t dot = last_dot(name);
-    while (dot < name.length && is_one_of((uvhttp_slice_t){name.base + dot + 1, name.length - dot - 1},
-                                          behind, sizeof behind / sizeof behind[0])) {
+    while (dot < name.length &&
+           is_one_of((uvhttp_slice_t){name.base + dot + 1, name.length - dot - 1}, behind,
+                     sizeof behind / sizeof behind[0])) {
         name.length = dot;
         dot = last_dot(name);
     }

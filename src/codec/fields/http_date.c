@@ -1,5 +1,5 @@
-/* Dates of HTTP, see http_date.h. Days are counted in the proleptic Gregorian calendar by years that begin
- * in March, so that the leap day comes last and needs no case of its own. */
+/* Dates of HTTP, see http_date.h. Days are counted in the proleptic Gregorian calendar by years
+ * that begin in March, so that the leap day comes last and needs no case of its own. */
 #include "codec/fields/http_date.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ static const char month_names[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun"
 /* Days since 1970-01-01. `year` is not negative. */
 static int64_t days_of(int year, int month, int day)
 {
-    int64_t shifted = (int64_t)year - (month <= 2) + 400; /* one era more, so that nothing is negative */
+    /* one era more, so that nothing is negative */
+    int64_t shifted = (int64_t)year - (month <= 2) + 400;
     int64_t era = shifted / 400;
     int64_t year_of_era = shifted % 400;
     int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -40,7 +41,8 @@ static void date_of(int64_t days, struct civil *civil)
     int64_t shifted = days + EPOCH_DAYS + ERA_DAYS;
     int64_t era = shifted / ERA_DAYS - 1;
     int64_t day_of_era = shifted % ERA_DAYS;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t march_month = (5 * day_of_year + 2) / 153;
     civil->day = (int)(day_of_year - (153 * march_month + 2) / 5 + 1);
@@ -115,7 +117,8 @@ void uvh_http_date_format_iso(int64_t unix_seconds, char out[UVH_HTTP_DATE_ISO_S
     out[19] = 'Z';
 }
 
-/* The functions below take one part of a date from the front of `rest` and say whether it was there. */
+/* The functions below take one part of a date from the front of `rest` and say whether it was
+ * there. */
 
 static bool take_text(uvhttp_slice_t *rest, const char *text)
 {
@@ -159,16 +162,18 @@ static bool take_time(uvhttp_slice_t *rest, struct civil *civil)
 /* "Sun, " is taken already: "06 Nov 1994 08:49:37 GMT" */
 static bool take_fixdate(uvhttp_slice_t *rest, struct civil *civil)
 {
-    return take_digits(rest, 2, &civil->day) && take_text(rest, " ") && take_month(rest, &civil->month) &&
-           take_text(rest, " ") && take_digits(rest, 4, &civil->year) && take_text(rest, " ") &&
-           take_time(rest, civil) && take_text(rest, " GMT");
+    return take_digits(rest, 2, &civil->day) && take_text(rest, " ") &&
+           take_month(rest, &civil->month) && take_text(rest, " ") &&
+           take_digits(rest, 4, &civil->year) && take_text(rest, " ") && take_time(rest, civil) &&
+           take_text(rest, " GMT");
 }
 
 /* "Sunday, " is taken already: "06-Nov-94 08:49:37 GMT" */
 static bool take_rfc850(uvhttp_slice_t *rest, struct civil *civil)
 {
-    if (!take_digits(rest, 2, &civil->day) || !take_text(rest, "-") || !take_month(rest, &civil->month) ||
-        !take_text(rest, "-") || !take_digits(rest, 2, &civil->year) || !take_text(rest, " "))
+    if (!take_digits(rest, 2, &civil->day) || !take_text(rest, "-") ||
+        !take_month(rest, &civil->month) || !take_text(rest, "-") ||
+        !take_digits(rest, 2, &civil->year) || !take_text(rest, " "))
         return false;
     civil->year += civil->year < 70 ? 2000 : 1900;
     return take_time(rest, civil) && take_text(rest, " GMT");
@@ -179,7 +184,8 @@ static bool take_asctime(uvhttp_slice_t *rest, struct civil *civil)
 {
     if (!take_month(rest, &civil->month) || !take_text(rest, " "))
         return false;
-    bool day = take_text(rest, " ") ? take_digits(rest, 1, &civil->day) : take_digits(rest, 2, &civil->day);
+    bool day = take_text(rest, " ") ? take_digits(rest, 1, &civil->day)
+                                    : take_digits(rest, 2, &civil->day);
     return day && take_text(rest, " ") && take_time(rest, civil) && take_text(rest, " ") &&
            take_digits(rest, 4, &civil->year);
 }

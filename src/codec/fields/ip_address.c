@@ -1,4 +1,5 @@
-/* Readers and a writer of addresses. inet_pton is not used because it takes terminated text, which slices are not, and is not C11. */
+/* Readers and a writer of addresses. inet_pton is not used because it takes terminated text, which
+ * slices are not, and is not C11. */
 #include "codec/fields/ip_address.h"
 
 #include <string.h>
@@ -31,7 +32,8 @@ static unsigned hex_value(char c)
     return c <= '9' ? (unsigned)(c - '0') : ((unsigned)c & 7) + 9;
 }
 
-/* Groups of up to four hexadecimal digits; one "::" stands for any number of zero groups; the last two groups may be an IPv4 address. */
+/* Groups of up to four hexadecimal digits; one "::" stands for any number of zero groups; the last
+ * two groups may be an IPv4 address. */
 bool uvh_ip_address_parse_v6(uvhttp_slice_t text, struct uvh_ip_address *address)
 {
     const char *p = text.base;
@@ -116,7 +118,8 @@ static unsigned group_at(const struct uvh_ip_address *address, unsigned index)
     return (unsigned)address->bytes[2 * index] << 8 | address->bytes[2 * index + 1];
 }
 
-/* The first of the longest runs of at least two zero groups; its length is 0 when there is none (RFC 5952 section 4.2). */
+/* The first of the longest runs of at least two zero groups; its length is 0 when there is none
+ * (RFC 5952 section 4.2). */
 static unsigned longest_zeros(const struct uvh_ip_address *address, unsigned *length)
 {
     unsigned best = 0;
@@ -133,7 +136,8 @@ static unsigned longest_zeros(const struct uvh_ip_address *address, unsigned *le
     return best;
 }
 
-size_t uvh_ip_address_format(const struct uvh_ip_address *address, char text[UVH_IP_ADDRESS_TEXT_SIZE])
+size_t uvh_ip_address_format(const struct uvh_ip_address *address,
+                             char text[UVH_IP_ADDRESS_TEXT_SIZE])
 {
     char *p = text;
     unsigned zeros, gap;

@@ -1,5 +1,5 @@
-/* The table is made from a public one by tools/make_mime_table.py, which also says why some types are others than there. Looking one up takes
- * about ten comparisons of strings. */
+/* The table is made from a public one by tools/make_mime_table.py, which also says why some types
+ * are others than there. Looking one up takes about ten comparisons of strings. */
 #include "codec/fields/mime.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@ enum { EXTENSION_SIZE = 16 };
 
 #include "codec/fields/mime_table.inc"
 
-/* The extension in lower case, NUL-terminated; false when there is none or none that could be known. */
+/* The extension in lower case, NUL-terminated; false when there is none or none that could be
+ * known. */
 static bool extension_of(uvhttp_slice_t name, char extension[EXTENSION_SIZE])
 {
     size_t dot = name.length;

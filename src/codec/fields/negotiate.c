@@ -1,6 +1,7 @@
-/* Content negotiation, see uvhttp/negotiate.h. Each offer is judged by itself: the elements of the field are walked, the nearest one that holds the
- * offer gives its quality. Nothing is stored, so the work is bounded by the field's length times what is offered. Called by users,
- * and by whoever has coded variants of a file. */
+/* Content negotiation, see uvhttp/negotiate.h. Each offer is judged by itself: the elements of the
+ * field are walked, the nearest one that holds the offer gives its quality. Nothing is stored, so
+ * the work is bounded by the field's length times what is offered. Called by users, and by whoever
+ * has coded variants of a file. */
 #include <uvhttp/negotiate.h>
 
 #include <string.h>
@@ -21,7 +22,8 @@ static bool equals(uvhttp_slice_t a, uvhttp_slice_t b)
     return uvh_field_name_equal(a, b);
 }
 
-/* Judges one offer: how near `element` is to it, 0 when it does not hold it, -1 when it is malformed. */
+/* Judges one offer: how near `element` is to it, 0 when it does not hold it, -1 when it is
+ * malformed. */
 typedef int (*nearness_cb)(const struct uvh_weighted *element, uvhttp_slice_t offer);
 
 struct verdict {
@@ -114,8 +116,10 @@ static int type_nearness(const struct uvh_weighted *element, uvhttp_slice_t offe
     bool any_subtype = equals(wanted[1], SLICE("*"));
     if (any_type && !any_subtype)
         return -1;
-    if (!split_type(front, &offered[0], &offered[1]) || !(any_type || equals(wanted[0], offered[0])) ||
-        !(any_subtype || equals(wanted[1], offered[1])) || !has_all_parameters(offer, element->parameters))
+    if (!split_type(front, &offered[0], &offered[1]) ||
+        !(any_type || equals(wanted[0], offered[0])) ||
+        !(any_subtype || equals(wanted[1], offered[1])) ||
+        !has_all_parameters(offer, element->parameters))
         return 0;
     size_t parameters = element->parameter_count < KIND ? element->parameter_count : KIND - 1;
     return (any_type ? 1 : any_subtype ? 2 : 3) * KIND + (int)parameters;
@@ -225,12 +229,14 @@ ptrdiff_t uvhttp_negotiate_type(uvhttp_slice_t accept, const char *const *offers
     return choose(accept, offers, count, uvhttp_negotiate_type_quality);
 }
 
-ptrdiff_t uvhttp_negotiate_encoding(uvhttp_slice_t accept_encoding, const char *const *offers, size_t count)
+ptrdiff_t uvhttp_negotiate_encoding(uvhttp_slice_t accept_encoding, const char *const *offers,
+                                    size_t count)
 {
     return choose(accept_encoding, offers, count, uvhttp_negotiate_encoding_quality);
 }
 
-ptrdiff_t uvhttp_negotiate_language(uvhttp_slice_t accept_language, const char *const *offers, size_t count)
+ptrdiff_t uvhttp_negotiate_language(uvhttp_slice_t accept_language, const char *const *offers,
+                                    size_t count)
 {
     return choose(accept_language, offers, count, uvhttp_negotiate_language_quality);
 }

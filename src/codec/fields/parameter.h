@@ -1,4 +1,5 @@
-/* Parameters behind a value (RFC 9110 section 5.6.6): ";name=value", as in Content-Type, Content-Disposition and Accept.
+/* Parameters behind a value (RFC 9110 section 5.6.6): ";name=value", as in Content-Type,
+ * Content-Disposition and Accept.
  *
  * Called by the multipart parser, by content negotiation and for Forwarded. */
 #ifndef UVH_CODEC_FIELDS_PARAMETER_H
@@ -12,16 +13,19 @@ struct uvh_parameter {
     bool quoted;
 };
 
-/* The text up to the first ';', without white space at its end; `*rest`, which was the whole, begins at the ';' or is empty. */
+/* The text up to the first ';', without white space at its end; `*rest`, which was the whole,
+ * begins at the ';' or is empty. */
 uvhttp_slice_t uvh_parameter_front(uvhttp_slice_t *rest);
 
-/* Walks the parameters: `*rest` begins at a ';' (or is empty) and shrinks. Empty ones are skipped, as the grammar has them.
+/* Walks the parameters: `*rest` begins at a ';' (or is empty) and shrinks. Empty ones are skipped,
+ * as the grammar has them.
  *   1: a parameter
  *   0: the end
  *  -1: malformed; the rest is not to be looked at */
 int uvh_parameter_next(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
 
-/* The same for a list that begins with a parameter instead of a value: the one at its beginning, 1 or -1. */
+/* The same for a list that begins with a parameter instead of a value: the one at its beginning, 1
+ * or -1. */
 int uvh_parameter_first(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
 
 #endif

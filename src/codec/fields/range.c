@@ -1,5 +1,5 @@
-/* Range and If-Range, see range.h. A Range field that is not understood is ignored, as RFC 9110 section
- * 14.2 lets a server do with any. */
+/* Range and If-Range, see range.h. A Range field that is not understood is ignored, as RFC 9110
+ * section 14.2 lets a server do with any. */
 #include "codec/fields/range.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ struct spec {
     uint64_t last; /* the suffix length when has_first is false */
 };
 
-/* Decimal digits at the front of `rest`; a number beyond 64 bits counts as the largest, which is beyond
- * any size too. */
+/* Decimal digits at the front of `rest`; a number beyond 64 bits counts as the largest, which is
+ * beyond any size too. */
 static bool take_number(uvhttp_slice_t *rest, uint64_t *number)
 {
     size_t i = 0;
@@ -69,7 +69,8 @@ static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, struct 
         if (spec->last == 0)
             return UVH_RANGE_UNSATISFIABLE;
         if (size == 0)
-            return UVH_RANGE_NONE; /* satisfiable, but 206 cannot express the last bytes of nothing */
+            /* satisfiable, but 206 cannot express the last bytes of nothing */
+            return UVH_RANGE_NONE;
         range->first = spec->last < size ? size - spec->last : 0;
         range->last = size - 1;
         return UVH_RANGE_SATISFIABLE;
@@ -89,8 +90,9 @@ static bool belong_together(const struct uvh_range *a, const struct uvh_range *b
     return after->first <= before->last || after->first - before->last - 1 < UVH_RANGE_GAP;
 }
 
-/* Takes in the range, with those it belongs together with in the place of the first of them. Once round is enough: what it grows by is an item,
- * and as far from all others as they are from each other. */
+/* Takes in the range, with those it belongs together with in the place of the first of them. Once
+ * round is enough: what it grows by is an item, and as far from all others as they are from each
+ * other. */
 static void add(struct uvh_range_set *set, struct uvh_range range)
 {
     size_t place = set->count;
@@ -140,8 +142,8 @@ enum uvh_range_kind uvh_range_parse(uvhttp_slice_t value, uint64_t size, struct 
     return set->count > 0 ? UVH_RANGE_SATISFIABLE : UVH_RANGE_UNSATISFIABLE;
 }
 
-bool uvh_range_if_range_holds(uvhttp_slice_t value, uvhttp_slice_t etag, bool has_modified, int64_t modified,
-                              int64_t now)
+bool uvh_range_if_range_holds(uvhttp_slice_t value, uvhttp_slice_t etag, bool has_modified,
+                              int64_t modified, int64_t now)
 {
     if (value.base == NULL)
         return true;
@@ -160,7 +162,8 @@ static char *put_number(char *out, uint64_t number)
     return out + uvh_number_write(out, number);
 }
 
-size_t uvh_range_format(char out[UVH_RANGE_CONTENT_RANGE_SIZE], uint64_t first, uint64_t last, uint64_t size)
+size_t uvh_range_format(char out[UVH_RANGE_CONTENT_RANGE_SIZE], uint64_t first, uint64_t last,
+                        uint64_t size)
 {
     memcpy(out, "bytes ", 6);
     char *p = put_number(out + 6, first);

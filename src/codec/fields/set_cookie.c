@@ -1,6 +1,7 @@
-/* Writes the value of a Set-Cookie field (RFC 6265 section 4.1.1; SameSite, Partitioned, prefixes and sizes: draft-ietf-httpbis-rfc6265bis
- * sections 4.1 and 5.6, and draft-cutler-httpbis-partitioned-cookies), see uvhttp/cookie.h. What a browser would drop is refused here, where somebody can see
- * it. Called by users of either library. */
+/* Writes the value of a Set-Cookie field (RFC 6265 section 4.1.1; SameSite, Partitioned, prefixes
+ * and sizes: draft-ietf-httpbis-rfc6265bis sections 4.1 and 5.6, and
+ * draft-cutler-httpbis-partitioned-cookies), see uvhttp/cookie.h. What a browser would drop is
+ * refused here, where somebody can see it. Called by users of either library. */
 #include <uvhttp/cookie.h>
 
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include "codec/fields/http_date.h"
 #include "codec/text/chars.h"
 
-/* Sizes that browsers take (rfc6265bis section 5.6), of a host name (RFC 1035 section 2.3.4), and of the last second that a date can say. */
+/* Sizes that browsers take (rfc6265bis section 5.6), of a host name (RFC 1035 section 2.3.4), and
+ * of the last second that a date can say. */
 enum { LARGEST_COOKIE = 4096, LARGEST_ATTRIBUTE = 1024, LARGEST_DOMAIN = 253, LARGEST_LABEL = 63 };
 #define LAST_SECOND INT64_C(253402300799)
 
@@ -43,7 +45,8 @@ static bool is_letter_or_digit(char c)
     return (lower >= 'a' && lower <= 'z') || uvh_chars_is(c, UVH_CHAR_DIGIT);
 }
 
-/* Labels of letters, digits and '-', which stands at neither end (RFC 1034 section 3.5, RFC 1123 section 2.1). */
+/* Labels of letters, digits and '-', which stands at neither end (RFC 1034 section 3.5, RFC 1123
+ * section 2.1). */
 static bool is_domain(const char *text)
 {
     size_t length = 0;
@@ -133,7 +136,8 @@ static void put_text(struct output *output, const char *text)
 
 static void put_attributes(struct output *output, const uvhttp_cookie_t *cookie)
 {
-    static const char *const same_site[] = {"", "; SameSite=Strict", "; SameSite=Lax", "; SameSite=None"};
+    static const char *const same_site[] = {"", "; SameSite=Strict", "; SameSite=Lax",
+                                            "; SameSite=None"};
     if (cookie->domain != NULL) {
         put_text(output, "; Domain=");
         put_text(output, cookie->domain);
@@ -203,9 +207,7 @@ struct error_row {
 
 #define ERROR_ROW(name, text) [UVHTTP_COOKIE_##name] = {#name, (text)},
 static const struct error_row rows[UVHTTP_COOKIE_ERROR_COUNT] = {
-    [UVHTTP_COOKIE_OK] = {"OK", "nothing is wrong"},
-      UVHTTP_COOKIE_ERROR_MAP(ERROR_ROW)
-};
+    [UVHTTP_COOKIE_OK] = {"OK", "nothing is wrong"}, UVHTTP_COOKIE_ERROR_MAP(ERROR_ROW)};
 
 static const struct error_row *row_of(uvhttp_cookie_error_t error)
 {

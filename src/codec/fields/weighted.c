@@ -34,7 +34,8 @@ bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element)
         struct uvh_parameter parameter;
         int found;
         bool weighed = false;
-        *element = (struct uvh_weighted){.range = uvh_parameter_front(&text), .quality = UVH_WEIGHT_MOST};
+        *element =
+            (struct uvh_weighted){.range = uvh_parameter_front(&text), .quality = UVH_WEIGHT_MOST};
         element->parameters = text;
         while ((found = uvh_parameter_next(&text, &parameter)) > 0) {
             if (!uvh_weighted_is_weight(&parameter)) {
@@ -54,7 +55,8 @@ bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element)
 
 uvhttp_slice_t uvh_weighted_coding(uvhttp_slice_t coding)
 {
-    if (uvh_field_name_equal(coding, SLICE("x-gzip")) || uvh_field_name_equal(coding, SLICE("x-compress")))
+    if (uvh_field_name_equal(coding, SLICE("x-gzip")) ||
+        uvh_field_name_equal(coding, SLICE("x-compress")))
         return (uvhttp_slice_t){coding.base + 2, coding.length - 2};
     return coding;
 }

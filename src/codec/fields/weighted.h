@@ -1,4 +1,5 @@
-/* Elements with a weight (RFC 9110 section 12.4.2), as Accept, Accept-Encoding and Accept-Language are lists of.
+/* Elements with a weight (RFC 9110 section 12.4.2), as Accept, Accept-Encoding and Accept-Language
+ * are lists of.
  *
  * Called by content negotiation: codec/fields/negotiate.c and codec/fields/coding.c. */
 #ifndef UVH_CODEC_FIELDS_WEIGHTED_H
@@ -22,7 +23,8 @@ struct uvh_weighted {
 /* This parameter is the weight. */
 bool uvh_weighted_is_weight(const struct uvh_parameter *parameter);
 
-/* Walks a field's value: the next element whose parameters are well-formed. `*rest` shrinks; false at the end. */
+/* Walks a field's value: the next element whose parameters are well-formed. `*rest` shrinks; false
+ * at the end. */
 bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element);
 
 /* A coding without the "x-" that gzip and compress may have (RFC 9110 section 8.4.1). */

@@ -1,8 +1,10 @@
-/* Walks a form and decodes it (application/x-www-form-urlencoded, URL standard section 5.1), in memory of the caller or where the form
- * lies. Pairs are split before they are decoded, so that an encoded '&' or '=' stays data. Called by users of the parser alone. */
+/* Walks a form and decodes it (application/x-www-form-urlencoded, URL standard section 5.1), in
+ * memory of the caller or where the form lies. Pairs are split before they are decoded, so that an
+ * encoded '&' or '=' stays data. Called by users of the parser alone. */
 #include <uvhttp/parser.h>
 
-int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name, uvhttp_slice_t *value)
+int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
+                     uvhttp_slice_t *value)
 {
     uvhttp_slice_t raw_name;
     uvhttp_slice_t raw_value;
@@ -14,12 +16,14 @@ int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name, 
         return 0;
     if (scratch == NULL)
         return -1;
-    /* In place the name is written over itself, and the value behind it: never past where it is read. */
+    /* In place the name is written over itself, and the value behind it: never past where it is
+     * read. */
     ptrdiff_t name_length = uvhttp_percent_decode(raw_name, scratch, true);
     if (name_length < 0)
         return -1;
     char *behind = scratch + name_length;
-    ptrdiff_t value_length = raw_value.length > 0 ? uvhttp_percent_decode(raw_value, behind, true) : 0;
+    ptrdiff_t value_length =
+        raw_value.length > 0 ? uvhttp_percent_decode(raw_value, behind, true) : 0;
     if (value_length < 0)
         return -1;
     *name = (uvhttp_slice_t){scratch, (size_t)name_length};

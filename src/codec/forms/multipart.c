@@ -1,8 +1,10 @@
 /* Finds the parts of a multipart/form-data body that arrives in pieces, see uvhttp/multipart.h.
  *
- * A boundary holds no CR (RFC 2046 section 5.1.1), so a delimiter, which begins with CR, cannot begin within another one: bytes that turned
- * out not to be a delimiter are data without being looked at again. If they came in an earlier piece, they are taken from the delimiter,
- * which they are equal to. So nothing is stored but header sections. What the texts in those mean is decided in multipart_head.c. */
+ * A boundary holds no CR (RFC 2046 section 5.1.1), so a delimiter, which begins with CR, cannot
+ * begin within another one: bytes that turned out not to be a delimiter are data without being
+ * looked at again. If they came in an earlier piece, they are taken from the delimiter, which they
+ * are equal to. So nothing is stored but header sections. What the texts in those mean is decided
+ * in multipart_head.c. */
 #include <uvhttp/multipart.h>
 
 #include <string.h>
@@ -15,16 +17,17 @@ enum { DEFAULT_PARTS = 1000, DEFAULT_OUTSIDE = 1024 };
 /* Where the next byte stands. */
 enum state {
     FAILED,
-    BEFORE,          /* in front of the first delimiter */
-    DATA,            /* in a part's data, or in the delimiter behind it */
-    BOUNDARY,        /* right behind a boundary */
-    FIRST_DASH,      /* behind "-" there */
-    SPACE,           /* behind white space there */
-    LINE_END,        /* behind its line's CR */
-    NEXT_PART,       /* behind its line; nothing has been said of the part that ended */
-    NEXT_HEAD,       /* the same, and it has */
-    HEAD,            /* in a header section */
-    CLOSED,          /* behind the closing delimiter; nothing has been said of the part that ended */
+    BEFORE,     /* in front of the first delimiter */
+    DATA,       /* in a part's data, or in the delimiter behind it */
+    BOUNDARY,   /* right behind a boundary */
+    FIRST_DASH, /* behind "-" there */
+    SPACE,      /* behind white space there */
+    LINE_END,   /* behind its line's CR */
+    NEXT_PART,  /* behind its line; nothing has been said of the part that ended */
+    NEXT_HEAD,  /* the same, and it has */
+    HEAD,       /* in a header section */
+    /* behind the closing delimiter; nothing has been said of the part that ended */
+    CLOSED,
     CLOSED_PART,     /* the same, and it has */
     CLOSED_SAID,     /* the same, and END too */
     CLOSED_LINE_END, /* behind the CR of its line */
@@ -59,26 +62,27 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Goes on with a delimiter that an earlier piece ended in. True when it is complete; else either the input is used up, or it was none, and
- * `*before` are its bytes. */
-static bool finish_delimiter(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_slice_t *before)
+/* Goes on with a delimiter that an earlier piece ended in. True when it is complete; else either
+ * the input is used up, or it was none, and `*before` are its bytes. */
+static bool finish_delimiter(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
+                             uvhttp_slice_t *before)
 {
     size_t left = parser->delimiter_length - (size_t)parser->matched;
-    size_t same =
-        common_length(input->base, parser->delimiter + parser->matched, smaller(left, input->length));
+    size_t same = common_length(input->base, parser->delimiter + parser->matched,
+                                smaller(left, input->length));
     use_up(parser, input, same);
     parser->matched = (uint8_t)(parser->matched + same);
     if (same < left && input->length == 0)
         return false;
     if (same < left)
-        *before =
-            (uvhttp_slice_t){parser->delimiter + parser->owed, (size_t)(parser->matched - parser->owed)};
+        *before = (uvhttp_slice_t){parser->delimiter + parser->owed,
+                                   (size_t)(parser->matched - parser->owed)};
     parser->matched = parser->owed = 0;
     return same == left;
 }
 
-/* Looks for a delimiter: true when one is complete, and used up. `*before` are bytes that do not belong to it. When false is returned and
- * `*before` is empty, the input is used up. */
+/* Looks for a delimiter: true when one is complete, and used up. `*before` are bytes that do not
+ * belong to it. When false is returned and `*before` is empty, the input is used up. */
 static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_slice_t *before)
 {
     *before = (uvhttp_slice_t){NULL, 0};
@@ -129,7 +133,8 @@ static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_sli
         /* What is still allowed comes out, so that it does not matter how the input was cut. */
         before.length = (size_t)room;
         fail(parser,
-             skipped ? UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE : UVHTTP_MULTIPART_ERROR_PART_TOO_LARGE,
+             skipped ? UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE
+                     : UVHTTP_MULTIPART_ERROR_PART_TOO_LARGE,
              offset + room);
     }
     if (skipped || before.length == 0)
@@ -163,7 +168,8 @@ static void step_boundary(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
         if (parser->size > parser->limits.max_outside)
             fail(parser, UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE, offset);
     } else {
-        fail(parser, c == '\n' ? UVHTTP_MULTIPART_ERROR_LINE_END : UVHTTP_MULTIPART_ERROR_DELIMITER, offset);
+        fail(parser, c == '\n' ? UVHTTP_MULTIPART_ERROR_LINE_END : UVHTTP_MULTIPART_ERROR_DELIMITER,
+             offset);
     }
 }
 
@@ -179,7 +185,8 @@ static void begin_head(uvhttp_multipart_t *parser)
     parser->field_count = 0;
 }
 
-/* A line of a header section, or what there is of it. MORE also stands for: there may be more lines. */
+/* A line of a header section, or what there is of it. MORE also stands for: there may be more
+ * lines. */
 static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
 {
     size_t room = parser->limits.max_header_size - (size_t)parser->head_length;
@@ -203,7 +210,8 @@ static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_sli
         error = uvh_multipart_head_end(parser, &at);
     if (error != UVHTTP_MULTIPART_ERROR_NONE)
         return fail(parser, error, parser->offset - parser->head_length + at);
-    /* The empty line's end can be the beginning of a delimiter: a part without data (RFC 2046 section 5.1.1, body-part). */
+    /* The empty line's end can be the beginning of a delimiter: a part without data (RFC 2046
+     * section 5.1.1, body-part). */
     parser->state = DATA;
     parser->matched = parser->owed = 2;
     parser->size = 0;
@@ -222,7 +230,8 @@ static void step_behind(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
     use_up(parser, input, input->length);
 }
 
-/* States that are left without a byte: what has happened is said, if anything has. MORE stands for nothing. */
+/* States that are left without a byte: what has happened is said, if anything has. MORE stands for
+ * nothing. */
 static uvhttp_multipart_event_t step_event(uvhttp_multipart_t *parser)
 {
     bool was_open = parser->part_open;
@@ -304,8 +313,8 @@ bool uvhttp_multipart_init(uvhttp_multipart_t *parser, uvhttp_slice_t boundary,
     parser->limits = (uvhttp_multipart_limits_t){
         .max_part_size = limits->max_part_size > 0 ? limits->max_part_size : UINT64_MAX,
         .max_parts = limit(limits->max_parts, DEFAULT_PARTS, UINT32_MAX),
-        .max_header_size =
-            limit(limits->max_header_size, UVHTTP_MULTIPART_HEADER_SIZE, UVHTTP_MULTIPART_HEADER_SIZE),
+        .max_header_size = limit(limits->max_header_size, UVHTTP_MULTIPART_HEADER_SIZE,
+                                 UVHTTP_MULTIPART_HEADER_SIZE),
         .max_fields = limit(limits->max_fields, UVHTTP_MULTIPART_FIELDS, UVHTTP_MULTIPART_FIELDS),
         .max_outside = limit(limits->max_outside, DEFAULT_OUTSIDE, UINT32_MAX)};
     parser->offset = 0;

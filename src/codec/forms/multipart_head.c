@@ -1,9 +1,11 @@
-/* The header section of a part (RFC 7578 section 4, RFC 2046 section 5.1) and the boundary of a Content-Type, see multipart_head.h.
+/* The header section of a part (RFC 7578 section 4, RFC 2046 section 5.1) and the boundary of a
+ * Content-Type, see multipart_head.h.
  *
- * Names come escaped in two ways: browsers, and curl unless told otherwise, write %22, %0D and %0A for what would end the quoted string or
- * the line (WHATWG HTML, "multipart/form-data encoding algorithm"), and nothing else, not even for '%' itself; others put a
- * backslash in front of quotes and backslashes (RFC 9110 section 5.6.4). Both are undone, and everything else stays: a backslash in
- * front of another byte is part of a path that an old browser sent. */
+ * Names come escaped in two ways: browsers, and curl unless told otherwise, write %22, %0D and %0A
+ * for what would end the quoted string or the line (WHATWG HTML, "multipart/form-data encoding
+ * algorithm"), and nothing else, not even for '%' itself; others put a backslash in front of quotes
+ * and backslashes (RFC 9110 section 5.6.4). Both are undone, and everything else stays: a backslash
+ * in front of another byte is part of a path that an old browser sent. */
 #include "codec/forms/multipart_head.h"
 
 #include <string.h>
@@ -55,7 +57,8 @@ bool uvhttp_multipart_boundary(uvhttp_slice_t content_type, uvhttp_slice_t *boun
     return true;
 }
 
-uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, bool *empty, size_t *at)
+uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, bool *empty,
+                                                 size_t *at)
 {
     size_t end = parser->head_length - 1u;
     *at = end;
@@ -68,7 +71,8 @@ uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, boo
     *empty = p == end;
     if (*empty)
         return UVHTTP_MULTIPART_ERROR_NONE;
-    /* No line of a part begins like a delimiter (RFC 2046 section 5.1.1), or it would be one to other readers. */
+    /* No line of a part begins like a delimiter (RFC 2046 section 5.1.1), or it would be one to
+     * other readers. */
     size_t dashed = parser->delimiter_length - 2u;
     if (end - p >= dashed && memcmp(parser->head + p, parser->delimiter + 2, dashed) == 0)
         return UVHTTP_MULTIPART_ERROR_FIELD;
@@ -96,7 +100,8 @@ uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, boo
     return UVHTTP_MULTIPART_ERROR_NONE;
 }
 
-/* The byte that stands escaped at the front of `text`, and the length of the escape; 0 when there is none. */
+/* The byte that stands escaped at the front of `text`, and the length of the escape; 0 when there
+ * is none. */
 static size_t escape(uvhttp_slice_t text, char *byte)
 {
     if (text.length >= 2 && text.base[0] == '\\' && (text.base[1] == '"' || text.base[1] == '\\')) {
@@ -114,13 +119,15 @@ static size_t escape(uvhttp_slice_t text, char *byte)
     return 3;
 }
 
-/* The value as the client meant it, written to `*room` when it is not what came. What is written is shorter than that, and all parameters
- * together are shorter than the section, for which `*room` is large enough. */
+/* The value as the client meant it, written to `*room` when it is not what came. What is written is
+ * shorter than that, and all parameters together are shorter than the section, for which `*room` is
+ * large enough. */
 static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **room)
 {
     uvhttp_slice_t rest = parameter->value;
     if (!parameter->quoted || rest.length == 0 ||
-        (memchr(rest.base, '\\', rest.length) == NULL && memchr(rest.base, '%', rest.length) == NULL))
+        (memchr(rest.base, '\\', rest.length) == NULL &&
+         memchr(rest.base, '%', rest.length) == NULL))
         return rest;
     char *start = *room;
     char *out = start;
@@ -158,10 +165,12 @@ static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvh
     return part->name.base != NULL ? UVHTTP_MULTIPART_ERROR_NONE : UVHTTP_MULTIPART_ERROR_NAME;
 }
 
-/* Codings that change nothing (RFC 2045 section 6.2); others would have to be undone, and no client sends them (RFC 7578 section 4.7). */
+/* Codings that change nothing (RFC 2045 section 6.2); others would have to be undone, and no client
+ * sends them (RFC 7578 section 4.7). */
 static bool is_identity_coding(uvhttp_slice_t value)
 {
-    return equals(value, SLICE("binary")) || equals(value, SLICE("8bit")) || equals(value, SLICE("7bit"));
+    return equals(value, SLICE("binary")) || equals(value, SLICE("8bit")) ||
+           equals(value, SLICE("7bit"));
 }
 
 uvhttp_multipart_error_t uvh_multipart_head_end(uvhttp_multipart_t *parser, size_t *at)

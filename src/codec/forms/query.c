@@ -1,6 +1,6 @@
-/* Walks name=value pairs of a query or form (the application/x-www-form-urlencoded format of the URL
- * standard), without decoding anything: an encoded '&' or '=' stays data. Called by http/request.c, form.c and
- * users of the parser alone. */
+/* Walks name=value pairs of a query or form (the application/x-www-form-urlencoded format of the
+ * URL standard), without decoding anything: an encoded '&' or '=' stays data. Called by
+ * http/request.c, form.c and users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>

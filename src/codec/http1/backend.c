@@ -22,8 +22,8 @@ static size_t usable(struct backend found[MOST_BACKENDS])
     size_t count = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    /* AVX2 in front: measured on an AMD EPYC, family 26, AVX-512 is not quicker but for heads of kilobytes, and there are processors that slow down
-     * for it. */
+    /* AVX2 in front: measured on an AMD EPYC, family 26, AVX-512 is not quicker but for heads of
+     * kilobytes, and there are processors that slow down for it. */
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
         found[count++] = (struct backend){&uvh_h1_backend_avx2, &uvh_payload_backend_avx2};
     if (count > 0 && __builtin_cpu_supports("avx512bw"))

@@ -1,7 +1,9 @@
-/* The back ends of the head parser: one per instruction set, of which one is chosen when the program starts.
+/* The back ends of the head parser: one per instruction set, of which one is chosen when the
+ * program starts.
  *
- * Chosen is the quickest that the processor has, or the one that the environment variable UVHTTP_PARSER_BACKEND names, or what
- * uvhttp_parser_use_backend says. All give the same results. */
+ * Chosen is the quickest that the processor has, or the one that the environment variable
+ * UVHTTP_PARSER_BACKEND names, or what uvhttp_parser_use_backend says. All give the same
+ * results. */
 #ifndef UVH_CODEC_HTTP1_BACKEND_H
 #define UVH_CODEC_HTTP1_BACKEND_H
 

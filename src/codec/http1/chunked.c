@@ -1,10 +1,12 @@
-/* Chunked bodies (RFC 9112 section 7.1): a small state machine over the chunk lines, with a short cut for plain ones; chunk data passes
- * through untouched and in one step, or is moved together where it was received.
+/* Chunked bodies (RFC 9112 section 7.1): a small state machine over the chunk lines, with a short
+ * cut for plain ones; chunk data passes through untouched and in one step, or is moved together
+ * where it was received.
  *
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF data CRLF
  *   chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
  *
- * Called by h1/receive.c and h1/body.c for every received piece of such a body, and by users of the parser alone. */
+ * Called by h1/receive.c and h1/body.c for every received piece of such a body, and by users of the
+ * parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -65,8 +67,8 @@ static void step_size(uvhttp_chunked_t *decoder, char c)
         refuse(decoder, UVHTTP_REASON_CHUNK_SIZE);
 }
 
-/* What may follow an extension's name or value: the line's end, the next extension, or BWS in front of the
- * latter. True when `c` was one of these. */
+/* What may follow an extension's name or value: the line's end, the next extension, or BWS in front
+ * of the latter. True when `c` was one of these. */
 static bool step_extension_end(uvhttp_chunked_t *decoder, char c, enum state behind_space)
 {
     if (c == '\r')
@@ -178,8 +180,9 @@ static void step(uvhttp_chunked_t *decoder, char c)
         refuse(decoder, UVHTTP_REASON_CHUNK_EXTENSION);
 }
 
-/* A chunk line without extensions that is all there, with the CR LF of the data in front of it: what nearly every one is. Returns the bytes
- * it took, or 0 when step() has to look; the at most twenty bytes that were looked at in vain are so at most three times. */
+/* A chunk line without extensions that is all there, with the CR LF of the data in front of it:
+ * what nearly every one is. Returns the bytes it took, or 0 when step() has to look; the at most
+ * twenty bytes that were looked at in vain are so at most three times. */
 static inline size_t take_line(uvhttp_chunked_t *decoder, const char *data, size_t length)
 {
     size_t first = 0;
@@ -221,8 +224,8 @@ static bool is_refused(uvhttp_chunked_t *decoder, const char *data, size_t lengt
     return true;
 }
 
-uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data, size_t length,
-                                            size_t *consumed, uvhttp_slice_t *piece)
+uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data,
+                                            size_t length, size_t *consumed, uvhttp_slice_t *piece)
 {
     size_t at = 0;
     size_t ignored;
@@ -258,8 +261,8 @@ uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const cha
     return decoder->state == STATE_DONE ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_MORE;
 }
 
-uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, char *data, size_t length,
-                                                     size_t *consumed, size_t *body)
+uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, char *data,
+                                                     size_t length, size_t *consumed, size_t *body)
 {
     size_t used = 0;
     size_t kept = 0;

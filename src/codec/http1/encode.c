@@ -1,4 +1,5 @@
-/* Heads and chunk lines, see encode.h. Guarantees never to write past `room`; what does not fit is not begun. */
+/* Heads and chunk lines, see encode.h. Guarantees never to write past `room`; what does not fit is
+ * not begun. */
 #include "codec/http1/encode.h"
 
 #include <string.h>
@@ -19,8 +20,9 @@ struct status_line {
 #define LINE(status, phrase) \
     [LINE_##status] = {sizeof(LINE_TEXT(status, phrase)) - 1, LINE_TEXT(status, phrase)},
 #define LINE_OF(status, phrase) [status] = LINE_##status,
-#define LINE_FITS(status, phrase) \
-    _Static_assert(sizeof(LINE_TEXT(status, phrase)) <= sizeof((struct status_line *)0)->text, "fits");
+#define LINE_FITS(status, phrase)                                                              \
+    _Static_assert(sizeof(LINE_TEXT(status, phrase)) <= sizeof((struct status_line *)0)->text, \
+                   "fits");
 
 /* The lines of all registered codes, pre-built; 0 is none. */
 enum { LINE_NONE, UVH_STATUS_MAP(LINE_INDEX) LINE_COUNT };
@@ -35,10 +37,12 @@ static char *append(char *out, const char *bytes, size_t length)
     return out + length;
 }
 
-size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method, uvhttp_slice_t target)
+size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method,
+                                  uvhttp_slice_t target)
 {
     size_t fixed = sizeof("  HTTP/1.1\r\n") - 1;
-    if (room < fixed || room - fixed < method.length || room - fixed - method.length < target.length)
+    if (room < fixed || room - fixed < method.length ||
+        room - fixed - method.length < target.length)
         return 0;
     char *p = append(out, method.base, method.length);
     *p++ = ' ';
@@ -65,7 +69,8 @@ size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const cha
 
 size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase)
 {
-    size_t index = status >= 0 && (size_t)status < UVH_COUNT_OF(line_of) ? line_of[status] : LINE_NONE;
+    size_t index =
+        status >= 0 && (size_t)status < UVH_COUNT_OF(line_of) ? line_of[status] : LINE_NONE;
     if (index == LINE_NONE)
         return uvh_h1_encode_status_phrase(out, room, status, phrase);
     const struct status_line *line = &lines[index];

@@ -1,9 +1,9 @@
-/* What a request head says of its body and connection (RFC 9112 sections 3, 6 and 9): one function per
- * rule, the section beside it.
+/* What a request head says of its body and connection (RFC 9112 sections 3, 6 and 9): one function
+ * per rule, the section beside it.
  *
- * Guarantees that a request either has one unambiguous length or is refused: whatever two implementations
- * could read differently (request smuggling) is an error here. Called by h1/receive.c and h1/body.c for every
- * request, and by users of the parser alone. */
+ * Guarantees that a request either has one unambiguous length or is refused: whatever two
+ * implementations could read differently (request smuggling) is an error here. Called by
+ * h1/receive.c and h1/body.c for every request, and by users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -34,8 +34,10 @@ static const uvhttp_field_t *next_same(const uvhttp_head_t *head, const uvhttp_f
     return NULL;
 }
 
-/* Path and query of [p, end): the first '?' divides them (RFC 3986 section 3.4). The head parser has found it. */
-static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, const char *p, const char *end)
+/* Path and query of [p, end): the first '?' divides them (RFC 3986 section 3.4). The head parser
+ * has found it. */
+static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, const char *p,
+                        const char *end)
 {
     if (head->query_offset == 0) {
         framing->path = (uvhttp_slice_t){p, (size_t)(end - p)};
@@ -46,16 +48,13 @@ static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, co
     framing->query = (uvhttp_slice_t){query, (size_t)(end - query)};
 }
 
-/* RFC 9112 section 3.2.2: a request to a proxy, which a server must accept too. Its authority replaces the
- * Host field. User information is refused (RFC 9110 section 4.2.4), and so is an empty host (section
- * 4.2.1). */
+/* RFC 9112 section 3.2.2: a request to a proxy, which a server must accept too. Its authority
+ * replaces the Host field. User information is refused (RFC 9110 section 4.2.4), and so is an empty
+ * host (section 4.2.1). */
 static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t target,
                                      uvhttp_framing_t *framing)
 {
-    static const uvhttp_slice_t schemes[] = {
-        {"http://",  7},
-        {"https://", 8}
-    };
+    static const uvhttp_slice_t schemes[] = {{"http://", 7}, {"https://", 8}};
     const char *end = target.base + target.length;
     const char *p = NULL;
     for (size_t i = 0; i < 2 && p == NULL; i++) {
@@ -79,7 +78,8 @@ static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t t
     return UVHTTP_REASON_NONE;
 }
 
-/* RFC 9112 section 3.2.3, RFC 9110 section 9.3.6: host and port, for CONNECT only, and the port is needed. */
+/* RFC 9112 section 3.2.3, RFC 9110 section 9.3.6: host and port, for CONNECT only, and the port is
+ * needed. */
 static uvhttp_reason_t authority_form(uvhttp_slice_t target, uvhttp_framing_t *framing)
 {
     uvhttp_slice_t host, port;
@@ -106,12 +106,14 @@ static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *
     if (target.length == 1 && target.base[0] == '*') { /* section 3.2.4 */
         framing->target_form = UVHTTP_TARGET_ASTERISK;
         framing->path = target;
-        return head->method == UVHTTP_METHOD_OPTIONS ? UVHTTP_REASON_NONE : UVHTTP_REASON_TARGET_FORM;
+        return head->method == UVHTTP_METHOD_OPTIONS ? UVHTTP_REASON_NONE
+                                                     : UVHTTP_REASON_TARGET_FORM;
     }
     return absolute_form(head, target, framing);
 }
 
-/* A Host field of nothing, or of a registered name with or without a port: the head parser has counted the bytes of the name. */
+/* A Host field of nothing, or of a registered name with or without a port: the head parser has
+ * counted the bytes of the name. */
 static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host)
 {
     const char *value = head->base + host->value_offset;
@@ -121,7 +123,8 @@ static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host
             uvh_authority_ends_with_port(value + name + 1, value + host->value_length));
 }
 
-/* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or empty. */
+/* RFC 9112 section 3.2: exactly one Host field in HTTP/1.1, at most one in HTTP/1.0, host[:port] or
+ * empty. */
 static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *field = uvh_head_first(head, UVHTTP_FIELD_HOST);
@@ -159,8 +162,8 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* One Content-Length line: a number, or a list of the same number over and over. `*known` tells whether an
- * earlier number has to be met. */
+/* One Content-Length line: a number, or a list of the same number over and over. `*known` tells
+ * whether an earlier number has to be met. */
 static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t *length)
 {
     const char *p = value.base;
@@ -183,35 +186,41 @@ static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t 
 }
 
 /* The number of a single Content-Length of a few digits; false for anything else. */
-static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field_t *field, uint64_t *number)
+static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field_t *field,
+                                   uint64_t *number)
 {
     const char *end = head->base + field->value_offset + field->value_length;
     return !field->repeated && field->value_length - 1 < 8 &&
            uvh_swar_number(end, field->value_length, number);
 }
 
-/* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which the
- * section allows. */
-static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head, const uvhttp_field_t *field,
+/* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which
+ * the section allows. */
+static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head,
+                                                    const uvhttp_field_t *field,
                                                     uvhttp_framing_t *framing)
 {
     bool known = false;
     framing->body = UVHTTP_BODY_LENGTH;
     for (; field != NULL; field = next_same(head, field)) {
-        uvhttp_reason_t reason = length_value(value_of(head, field), &known, &framing->content_length);
+        uvhttp_reason_t reason =
+            length_value(value_of(head, field), &known, &framing->content_length);
         if (reason != UVHTTP_REASON_NONE)
             return reason;
     }
     return UVHTTP_REASON_NONE;
 }
 
-/* A body whose length Content-Length tells, in a head that has this field: nearly always it is a short number. */
-static UVH_NEVER_INLINE uvhttp_reason_t usual_length(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+/* A body whose length Content-Length tells, in a head that has this field: nearly always it is a
+ * short number. */
+static UVH_NEVER_INLINE uvhttp_reason_t usual_length(const uvhttp_head_t *head,
+                                                     uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *length = &head->fields[head->first[UVHTTP_FIELD_CONTENT_LENGTH]];
     framing->body = UVHTTP_BODY_LENGTH;
-    return is_short_length(head, length, &framing->content_length) ? UVHTTP_REASON_NONE
-                                                                   : length_rule(head, length, framing);
+    return is_short_length(head, length, &framing->content_length)
+               ? UVHTTP_REASON_NONE
+               : length_rule(head, length, framing);
 }
 
 /* The end of the quoted string at `p` (RFC 9110 section 5.6.4), NULL when it is malformed. */
@@ -235,8 +244,8 @@ static const char *skip_token(const char *p, const char *end)
     return p > start ? p : NULL;
 }
 
-/* The end of *( OWS ";" OWS name BWS "=" BWS value ) and the white space behind it, NULL when malformed
- * (RFC 9112 section 7). */
+/* The end of *( OWS ";" OWS name BWS "=" BWS value ) and the white space behind it, NULL when
+ * malformed (RFC 9112 section 7). */
 static const char *skip_parameters(const char *p, const char *end)
 {
     for (p = skip_space(p, end); p < end && *p == ';'; p = skip_space(p, end)) {
@@ -261,9 +270,9 @@ struct codings {
     bool unknown;
 };
 
-/* One line of transfer codings. Empty elements, which a sender must not generate, are refused here: a list
- * that decides where a message ends leaves no room for repair. "chunked" has no parameters (RFC 9112
- * section 7.1). */
+/* One line of transfer codings. Empty elements, which a sender must not generate, are refused here:
+ * a list that decides where a message ends leaves no room for repair. "chunked" has no parameters
+ * (RFC 9112 section 7.1). */
 static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *codings, bool is_response)
 {
     const char *p = value.base;
@@ -273,7 +282,8 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
         p = skip_token(p, end);
         if (p == NULL)
             return UVHTTP_REASON_CODING_INVALID;
-        bool chunked = uvh_field_name_is((uvhttp_slice_t){start, (size_t)(p - start)}, TEXT("chunked"));
+        bool chunked =
+            uvh_field_name_is((uvhttp_slice_t){start, (size_t)(p - start)}, TEXT("chunked"));
         if (codings->chunked && (chunked || !is_response))
             return UVHTTP_REASON_CODING_NOT_FINAL;
         codings->chunked |= chunked;
@@ -291,10 +301,10 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
     }
 }
 
-/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first line;
- * `codings` is zero so far. */
-static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_field_t *field, bool is_response,
-                                    struct codings *codings)
+/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first
+ * line; `codings` is zero so far. */
+static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_field_t *field,
+                                    bool is_response, struct codings *codings)
 {
     if (head->minor_version == 0)
         return UVHTTP_REASON_CODING_OLD_VERSION;
@@ -365,12 +375,12 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
 {
     struct connection_options options = connection_options(head);
     framing->keep_alive = options.keep_alive;
-    framing->upgrade =
-        options.upgrade && head->minor_version != 0 && uvh_head_first(head, UVHTTP_FIELD_UPGRADE) != NULL;
+    framing->upgrade = options.upgrade && head->minor_version != 0 &&
+                       uvh_head_first(head, UVHTTP_FIELD_UPGRADE) != NULL;
 }
 
-/* RFC 9110 section 10.1.1: 100-continue is the one expectation there is; HTTP/1.0 has none. Without a body
- * there is nothing to wait for. */
+/* RFC 9110 section 10.1.1: 100-continue is the one expectation there is; HTTP/1.0 has none. Without
+ * a body there is nothing to wait for. */
 static uvhttp_reason_t expect_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     framing->expect_continue = false;
@@ -391,7 +401,8 @@ static uvhttp_reason_t expect_rule(const uvhttp_head_t *head, uvhttp_framing_t *
 }
 
 /* All rules, for any request. */
-static UVH_NEVER_INLINE uvhttp_reason_t apply_rules(const uvhttp_head_t *head, uvhttp_framing_t *framing)
+static UVH_NEVER_INLINE uvhttp_reason_t apply_rules(const uvhttp_head_t *head,
+                                                    uvhttp_framing_t *framing)
 {
     framing->content_length = 0;
     framing->authority = (uvhttp_slice_t){NULL, 0};
@@ -416,11 +427,12 @@ static inline bool is_plain_keep_alive(const uvhttp_head_t *head, const uvhttp_f
            memcmp(head->base + connection->value_offset, keep_alive, sizeof keep_alive) == 0;
 }
 
-/* The Host field of a request in HTTP/1.1 to a path on one named host, without Transfer-Encoding, Expect and Connection, but for a plain
- * "keep-alive"; NULL for any other request. */
+/* The Host field of a request in HTTP/1.1 to a path on one named host, without Transfer-Encoding,
+ * Expect and Connection, but for a plain "keep-alive"; NULL for any other request. */
 static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
 {
-    const uint64_t decisive = UVH_FIELD_BIT(HOST) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(EXPECT);
+    const uint64_t decisive =
+        UVH_FIELD_BIT(HOST) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(EXPECT);
     if ((head->present & decisive) != UVH_FIELD_BIT(HOST))
         return NULL;
     const uvhttp_field_t *host = &head->fields[head->first[UVHTTP_FIELD_HOST]];
@@ -434,7 +446,8 @@ static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
 uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     if (UVH_UNLIKELY(head == NULL || framing == NULL))
-        return head == NULL ? UVHTTP_REASON_ARGUMENT : uvhttp_request_framing(head, &(uvhttp_framing_t){0});
+        return head == NULL ? UVHTTP_REASON_ARGUMENT
+                            : uvhttp_request_framing(head, &(uvhttp_framing_t){0});
     const uvhttp_field_t *host = usual_host(head);
     if (host == NULL)
         return apply_rules(head, framing);
@@ -446,7 +459,8 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
     };
     split_query(head, framing, head->base + head->target_offset,
                 head->base + head->target_offset + head->target_length);
-    return uvh_head_has(head, UVHTTP_FIELD_CONTENT_LENGTH) ? usual_length(head, framing) : UVHTTP_REASON_NONE;
+    return uvh_head_has(head, UVHTTP_FIELD_CONTENT_LENGTH) ? usual_length(head, framing)
+                                                           : UVHTTP_REASON_NONE;
 }
 
 /* RFC 9112 section 6.3, numbers 1 and 2: answers that never have a body. */
@@ -457,8 +471,8 @@ static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_metho
            (request_method == UVHTTP_METHOD_CONNECT && head->status >= 200 && head->status < 300);
 }
 
-/* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is not chunked means that the body goes up to the
- * connection's end; so does having neither field. */
+/* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is
+ * not chunked means that the body goes up to the connection's end; so does having neither field. */
 static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *coding = uvh_head_first(head, UVHTTP_FIELD_TRANSFER_ENCODING);
@@ -466,21 +480,24 @@ static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_fram
     if (coding == NULL && length != NULL)
         return length_rule(head, length, framing);
     struct codings codings = {0};
-    uvhttp_reason_t reason = coding == NULL ? UVHTTP_REASON_NONE : read_codings(head, coding, true, &codings);
+    uvhttp_reason_t reason =
+        coding == NULL ? UVHTTP_REASON_NONE : read_codings(head, coding, true, &codings);
     framing->body = codings.last ? UVHTTP_BODY_CHUNKED : UVHTTP_BODY_UNTIL_CLOSE;
     if (framing->body == UVHTTP_BODY_UNTIL_CLOSE)
         framing->keep_alive = false;
     return reason;
 }
 
-/* All rules, for any response. `framing` says so far that there is no body and that the connection is kept. */
+/* All rules, for any response. `framing` says so far that there is no body and that the connection
+ * is kept. */
 static UVH_NEVER_INLINE uvhttp_reason_t apply_response_rules(const uvhttp_head_t *head,
                                                              uvhttp_method_t request_method,
                                                              uvhttp_framing_t *framing)
 {
     framing->upgrade = head->status == 101;
     framing->keep_alive = connection_options(head).keep_alive;
-    return is_bodiless(head, request_method) ? UVHTTP_REASON_NONE : response_body_rule(head, framing);
+    return is_bodiless(head, request_method) ? UVHTTP_REASON_NONE
+                                             : response_body_rule(head, framing);
 }
 
 uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method_t request_method,
@@ -489,8 +506,8 @@ uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head, uvhttp_method
     if (UVH_UNLIKELY(head == NULL || framing == NULL))
         return head == NULL ? UVHTTP_REASON_ARGUMENT
                             : uvhttp_response_framing(head, request_method, &(uvhttp_framing_t){0});
-    const uint64_t decisive =
-        UVH_FIELD_BIT(CONTENT_LENGTH) | UVH_FIELD_BIT(TRANSFER_ENCODING) | UVH_FIELD_BIT(CONNECTION);
+    const uint64_t decisive = UVH_FIELD_BIT(CONTENT_LENGTH) | UVH_FIELD_BIT(TRANSFER_ENCODING) |
+                              UVH_FIELD_BIT(CONNECTION);
     *framing = (uvhttp_framing_t){.body = UVHTTP_BODY_NONE, .keep_alive = true};
     if ((head->present & decisive) != UVH_FIELD_BIT(CONTENT_LENGTH) || head->minor_version == 0 ||
         head->status < 200 || is_bodiless(head, request_method))

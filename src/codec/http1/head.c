@@ -1,7 +1,8 @@
-/* Message heads (RFC 9112 sections 2 to 5): the way to the back end that does the work, and what is asked of a parsed head.
+/* Message heads (RFC 9112 sections 2 to 5): the way to the back end that does the work, and what is
+ * asked of a parsed head.
  *
- * The parsing itself is in parser.h, compiled once per instruction set, and in judge.c. Called by h1/receive.c and h1/body.c and by users of the
- * parser alone. */
+ * The parsing itself is in parser.h, compiled once per instruction set, and in judge.c. Called by
+ * h1/receive.c and h1/body.c and by users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include "base/compiler.h"
@@ -19,8 +20,8 @@ void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capa
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }
 
-/* One byte more than last time, in the middle of something: whether it can be passed over. A client that sends byte by byte costs little more
- * than these questions. */
+/* One byte more than last time, in the middle of something: whether it can be passed over. A client
+ * that sends byte by byte costs little more than these questions. */
 static inline bool is_plain_field_byte(const uvhttp_head_t *head, char c)
 {
     return head->size != 0 && c != '\n'; /* a line is looked at when it is complete */
@@ -33,8 +34,8 @@ static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *
     if (head->size != 0)
         return is_plain_field_byte(head, c);
     if (head->target_offset == 0)
-        return head->scanned - head->start < UINT16_MAX && uvh_chars_is(data[head->start], UVH_CHAR_TOKEN) &&
-               uvh_chars_is(c, UVH_CHAR_TOKEN);
+        return head->scanned - head->start < UINT16_MAX &&
+               uvh_chars_is(data[head->start], UVH_CHAR_TOKEN) && uvh_chars_is(c, UVH_CHAR_TOKEN);
     if (head->target_length == 0)
         return head->scanned - head->target_offset < max_target &&
                (uvh_chars_is(c, UVH_CHAR_REG_NAME) || c == '/');
@@ -51,7 +52,8 @@ static inline const struct uvh_h1_backend *backend_for(size_t length)
     return length < FEW ? &uvh_h1_backend_swar : uvh_h1_backend;
 }
 
-static inline bool is_one_more(const uvhttp_head_t *head, size_t length, const uvhttp_head_limits_t *limits)
+static inline bool is_one_more(const uvhttp_head_t *head, size_t length,
+                               const uvhttp_head_limits_t *limits)
 {
     return length == (size_t)head->scanned + 1 && length < limits->max_size;
 }
@@ -81,13 +83,14 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t parse_without(parse_fn parse, uvht
     return parse(head, data, length, limits != NULL ? limits : &defaults);
 }
 
-static inline bool is_missing(const uvhttp_head_t *head, const char *data, const uvhttp_head_limits_t *limits)
+static inline bool is_missing(const uvhttp_head_t *head, const char *data,
+                              const uvhttp_head_limits_t *limits)
 {
     return head == NULL || data == NULL || limits == NULL;
 }
 
-uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data, size_t length,
-                                                const uvhttp_head_limits_t *limits)
+uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data,
+                                                size_t length, const uvhttp_head_limits_t *limits)
 {
     if (UVH_UNLIKELY(is_missing(head, data, limits)))
         return parse_without(uvhttp_request_head_parse, head, data, length, limits);
@@ -97,12 +100,13 @@ uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char 
     return backend_for(length)->request(head, data, length, limits);
 }
 
-uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data, size_t length,
-                                                 const uvhttp_head_limits_t *limits)
+uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data,
+                                                 size_t length, const uvhttp_head_limits_t *limits)
 {
     if (UVH_UNLIKELY(is_missing(head, data, limits)))
         return parse_without(uvhttp_response_head_parse, head, data, length, limits);
-    if (UVH_UNLIKELY(is_one_more(head, length, limits)) && is_plain_field_byte(head, data[length - 1]))
+    if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
+        is_plain_field_byte(head, data[length - 1]))
         return pass_over(head, data);
     return backend_for(length)->response(head, data, length, limits);
 }
@@ -129,7 +133,8 @@ const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head, uvhttp_field_i
     return head != NULL && (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(head, id) : NULL;
 }
 
-const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name, size_t length)
+const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head, const char *name,
+                                            size_t length)
 {
     if (head == NULL || name == NULL)
         return NULL;

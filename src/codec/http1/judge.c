@@ -1,5 +1,6 @@
-/* See judge.h. A request line is judged byte by byte, so that a TLS hello or a binary protocol is refused at once; a field line is
- * judged when its LF has arrived. Either way the verdict does not depend on how the bytes were cut. */
+/* See judge.h. A request line is judged byte by byte, so that a TLS hello or a binary protocol is
+ * refused at once; a field line is judged when its LF has arrived. Either way the verdict does not
+ * depend on how the bytes were cut. */
 #include "codec/http1/judge.h"
 
 #include <string.h>
@@ -15,9 +16,10 @@ uvhttp_parse_result_t uvh_h1_refuse(uvhttp_head_t *head, uvhttp_reason_t reason,
     return UVHTTP_PARSE_BAD;
 }
 
-/* Empty lines in front of a request line are skipped (RFC 9112 section 2.2); only the head's limit bounds
- * them. DONE when something else begins at head->start. */
-static uvhttp_parse_result_t skip_empty_lines(uvhttp_head_t *head, const char *data, const char *end)
+/* Empty lines in front of a request line are skipped (RFC 9112 section 2.2); only the head's limit
+ * bounds them. DONE when something else begins at head->start. */
+static uvhttp_parse_result_t skip_empty_lines(uvhttp_head_t *head, const char *data,
+                                              const char *end)
 {
     const char *p = data + head->start;
     while (p < end && (*p == '\r' || *p == '\n')) {
@@ -54,10 +56,10 @@ static uvhttp_parse_result_t judge_method(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
-/* The target's form and encoding are looked at later (framing.c, target.c); here it only has to end at
- * a space. The set is that of RFC 3986 plus the visible characters that old and careless clients leave
- * unencoded ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they mean nothing to framing or routing. '#' is
- * refused, since a fragment is never sent, and so are bytes above 0x7f. */
+/* The target's form and encoding are looked at later (framing.c, target.c); here it only has to end
+ * at a space. The set is that of RFC 3986 plus the visible characters that old and careless clients
+ * leave unencoded ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they mean nothing to framing or routing.
+ * '#' is refused, since a fragment is never sent, and so are bytes above 0x7f. */
 static uvhttp_parse_result_t judge_target(uvhttp_head_t *head, const char *data, const char *end,
                                           uint32_t max_target)
 {
@@ -68,7 +70,8 @@ static uvhttp_parse_result_t judge_target(uvhttp_head_t *head, const char *data,
     if (mark != NULL)
         head->query_offset = (uint32_t)(mark + 1 - data);
     if ((size_t)(stop - start) > max_target)
-        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET_TOO_LONG, (size_t)head->target_offset + max_target);
+        return uvh_h1_refuse(head, UVHTTP_REASON_TARGET_TOO_LONG,
+                             (size_t)head->target_offset + max_target);
     if (stop == end)
         return UVHTTP_PARSE_MORE;
     if (*stop == '\r' || *stop == '\n') /* the request line ends without a version */
@@ -99,7 +102,8 @@ static uvhttp_parse_result_t judge_version(uvhttp_head_t *head, const char *data
 }
 
 /* The version and the end of the request line. */
-static uvhttp_parse_result_t judge_request_version(uvhttp_head_t *head, const char *data, const char *end)
+static uvhttp_parse_result_t judge_request_version(uvhttp_head_t *head, const char *data,
+                                                   const char *end)
 {
     const char *p = data + head->target_offset + head->target_length + 1;
     uvhttp_parse_result_t result = judge_version(head, data, p, end);
@@ -118,8 +122,8 @@ static uvhttp_parse_result_t judge_request_version(uvhttp_head_t *head, const ch
     return UVHTTP_PARSE_DONE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_request_line(uvhttp_head_t *head, const char *data, const char *end,
-                                                uint32_t max_target)
+uvhttp_parse_result_t uvh_h1_judge_request_line(uvhttp_head_t *head, const char *data,
+                                                const char *end, uint32_t max_target)
 {
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
     if (head->target_offset == 0)
@@ -145,7 +149,8 @@ static uvhttp_parse_result_t judge_status(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
-uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *data, const char *end)
+uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *data,
+                                               const char *end)
 {
     uvhttp_parse_result_t result = judge_status(head, data, end);
     if (result != UVHTTP_PARSE_DONE)
@@ -169,12 +174,14 @@ uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *
     return UVHTTP_PARSE_DONE;
 }
 
-/* What is wrong with the name of a complete line; NONE and `*at` behind the colon when nothing is. */
+/* What is wrong with the name of a complete line; NONE and `*at` behind the colon when nothing
+ * is. */
 static uvhttp_reason_t judge_name(const char *line, const char **at)
 {
     const char *p = line;
     if (uvh_chars_is(*p, UVH_CHAR_SPACE))
-        return UVHTTP_REASON_FIELD_FOLDED; /* RFC 9112 section 5.2; in front of the first field section 2.2 */
+        /* RFC 9112 section 5.2; in front of the first field section 2.2 */
+        return UVHTTP_REASON_FIELD_FOLDED;
     while (uvh_chars_is(*p, UVH_CHAR_TOKEN))
         p++;
     *at = p;
@@ -187,7 +194,8 @@ static uvhttp_reason_t judge_name(const char *line, const char **at)
     const char *behind = p;
     while (uvh_chars_is(*behind, UVH_CHAR_SPACE))
         behind++;
-    return behind > p && p > line && *behind == ':' ? UVHTTP_REASON_FIELD_COLON : UVHTTP_REASON_FIELD_NAME;
+    return behind > p && p > line && *behind == ':' ? UVHTTP_REASON_FIELD_COLON
+                                                    : UVHTTP_REASON_FIELD_NAME;
 }
 
 uvhttp_parse_result_t uvh_h1_judge_line(uvhttp_head_t *head, const char *data, const char *line,
@@ -222,12 +230,14 @@ uvhttp_parse_result_t uvh_h1_unfinished(uvhttp_parse_result_t result, uvhttp_rea
     if (length < limits->max_size)
         return UVHTTP_PARSE_MORE;
     if (head->target_offset != 0 && head->target_length == 0)
-        too_large = UVHTTP_REASON_TARGET_TOO_LONG; /* the target alone is more than the head may be */
+        /* the target alone is more than the head may be */
+        too_large = UVHTTP_REASON_TARGET_TOO_LONG;
     return uvh_h1_refuse(head, too_large, length);
 }
 
-uvhttp_parse_result_t uvh_h1_resume(uvh_h1_parse_fn parse, uvhttp_reason_t too_large, uvhttp_head_t *head,
-                                    const char *data, const char *end, const uvhttp_head_limits_t *limits)
+uvhttp_parse_result_t uvh_h1_resume(uvh_h1_parse_fn parse, uvhttp_reason_t too_large,
+                                    uvhttp_head_t *head, const char *data, const char *end,
+                                    const uvhttp_head_limits_t *limits)
 {
     size_t length = (size_t)(end - data);
     if (length >= UVH_SWAR_SLACK)
@@ -236,5 +246,6 @@ uvhttp_parse_result_t uvh_h1_resume(uvh_h1_parse_fn parse, uvhttp_reason_t too_l
     char *copy = padded + UVH_SWAR_SLACK;
     if (length > 0)
         memcpy(copy, data, length);
-    return uvh_h1_unfinished(parse(head, copy, copy + length, limits), too_large, head, length, limits);
+    return uvh_h1_unfinished(parse(head, copy, copy + length, limits), too_large, head, length,
+                             limits);
 }

@@ -29,14 +29,15 @@ static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const cha
     (void)p;
 }
 
-static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(const struct uvh_lines *lines, const char *line)
+static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(const struct uvh_lines *lines,
+                                                          const char *line)
 {
     const char *stop = uvh_scan_value(line, lines->end);
     return lines->end - stop > lines->behind ? stop : NULL;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *lines, const char *line,
-                                                        bool quick)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *lines,
+                                                        const char *line, bool quick)
 {
     const struct uvh_line none = {NULL, NULL};
     (void)quick;
@@ -47,7 +48,8 @@ static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *
     return lines->end - stop > lines->behind ? (struct uvh_line){colon, stop} : none;
 }
 
-static UVH_ALWAYS_INLINE const char *uvh_lines_past_tabs(const struct uvh_lines *lines, const char *p)
+static UVH_ALWAYS_INLINE const char *uvh_lines_past_tabs(const struct uvh_lines *lines,
+                                                         const char *p)
 {
     (void)lines;
     return p; /* no line was found to end at a tab */
@@ -66,13 +68,15 @@ static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, 
     return uvh_field_name_valid((uvhttp_slice_t){line, length});
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16],
+                                              const char mask[16])
 {
     return uvh_swar_equal(p, text, mask);
 }
 
 /* The first '?' in [p, stop), or NULL. Words may be loaded across `stop`, but not across `end`. */
-static UVH_ALWAYS_INLINE const char *uvh_lines_question(const char *p, const char *stop, const char *end)
+static UVH_ALWAYS_INLINE const char *uvh_lines_question(const char *p, const char *stop,
+                                                        const char *end)
 {
     for (; p < stop && end - p >= 8; p += 8) {
         uint64_t matches = uvh_swar_match_byte(uvh_swar_load(p), '?');
@@ -88,8 +92,8 @@ static UVH_ALWAYS_INLINE const char *uvh_lines_question(const char *p, const cha
     return NULL;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
-                                                                       const char *p)
+static UVH_ALWAYS_INLINE struct uvh_lines_target
+uvh_lines_find_target(const struct uvh_lines *lines, const char *p)
 {
     const char *stop = uvh_scan_target(p, lines->end);
     return (struct uvh_lines_target){stop, uvh_lines_question(p, stop, lines->end)};

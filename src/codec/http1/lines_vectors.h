@@ -1,17 +1,21 @@
 /* Finding the parts of a head with vectors of 16 or 32 bytes.
  *
- * Where lines end is found for 64 bytes at once: these masks do not depend on each other, so that from one line to the next there is but a shift
- * and a count. All else (names, target, host) is found by a vector where it begins, and nothing has to wait for that.
+ * Where lines end is found for 64 bytes at once: these masks do not depend on each other, so that
+ * from one line to the next there is but a shift and a count. All else (names, target, host) is
+ * found by a vector where it begins, and nothing has to wait for that.
  *
  * The header of the instruction set, UVH_VECTOR_HEADER, provides:
  *   UVH_VECTOR_SIZE                bytes in a vector
  *   UVH_VECTOR_BITS                bits for each of them in a mask: all are set, or none
  *   uvh_vector, uvh_vector_load(p)
- *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v), uvh_vector_target_ends(v), uvh_vector_questions(v),
- *   uvh_vector_not_reg_name(v)     masks, the bits that stand for no byte 0: controls and DEL, ':', what cannot stand in a token, what ends a
- *                                  target, '?', what cannot stand in a registered name
+ *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v),
+ *   uvh_vector_target_ends(v), uvh_vector_questions(v),
+ *   uvh_vector_not_reg_name(v)     masks, the bits that stand for no byte 0: controls and DEL, ':',
+ *                                  what cannot stand in a token, what ends a target, '?', what
+ *                                  cannot stand in a registered name
  *   uvh_lines_equal                see lines.h
- *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the 64 bytes at `p` */
+ *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the
+ *                                  64 bytes at `p` */
 #ifndef UVH_CODEC_HTTP1_LINES_VECTORS_H
 #define UVH_CODEC_HTTP1_LINES_VECTORS_H
 
@@ -40,7 +44,8 @@ struct uvh_lines {
     const char *last;  /* where a vector lies within the input, and no further */
     const char *block; /* the block at hand */
     uint64_t
-        controls; /* its mask, without the controls that have been passed, and those at or behind `end` */
+        /* its mask, without the controls that have been passed, and those at or behind `end` */
+        controls;
 };
 
 /* The bits of the first byte in a mask. */
@@ -87,12 +92,14 @@ static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const cha
     lines->controls = uvh_lines_block(lines, p);
 }
 
-/* The first control at or behind `p`, in front of which all have been passed; NULL when there is none. */
+/* The first control at or behind `p`, in front of which all have been passed; NULL when there is
+ * none. */
 static UVH_ALWAYS_INLINE const char *uvh_lines_control(struct uvh_lines *lines, const char *p)
 {
     if (UVH_LIKELY(lines->controls != 0))
         return lines->block + uvh_lines_index(lines->controls);
-    /* Where blocks begin does not depend on lines, so they need not wait for each other. The LF in front of `p` may be in the next one. */
+    /* Where blocks begin does not depend on lines, so they need not wait for each other. The LF in
+     * front of `p` may be in the next one. */
     const char *block = lines->block + UVH_BLOCK_SIZE;
     uint64_t controls = uvh_lines_block(lines, block) & ~(UVH_VECTOR_BYTE * (uint64_t)(block < p));
     while (controls == 0) {
@@ -129,10 +136,12 @@ static UVH_ALWAYS_INLINE uint64_t uvh_lines_colons(const struct uvh_lines *lines
 {
     if (UVH_LIKELY(p <= lines->last))
         return uvh_vector_colons(uvh_vector_load(p));
-    return uvh_vector_colons(uvh_vector_load(lines->last)) >> (size_t)(p - lines->last) * UVH_VECTOR_BITS;
+    return uvh_vector_colons(uvh_vector_load(lines->last)) >>
+           (size_t)(p - lines->last) * UVH_VECTOR_BITS;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(struct uvh_lines *lines, const char *line, bool quick)
+static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(struct uvh_lines *lines, const char *line,
+                                                        bool quick)
 {
     const char *stop = uvh_lines_control(lines, line);
     if (UVH_UNLIKELY(stop == NULL))
@@ -157,17 +166,20 @@ static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, 
                                                  size_t length, bool quick)
 {
     const char *p = line <= lines->last ? line : lines->last;
-    uint64_t others = uvh_vector_not_token(uvh_vector_load(p)) >> (size_t)(line - p) * UVH_VECTOR_BITS;
+    uint64_t others =
+        uvh_vector_not_token(uvh_vector_load(p)) >> (size_t)(line - p) * UVH_VECTOR_BITS;
     if (quick || others != 0)
         return others != 0 && length > 0 && uvh_lines_index(others) == length;
     return uvh_field_name_valid((uvhttp_slice_t){line, length});
 }
 
-/* Notes what the vector at `p` has of a target, whose end and '?' these masks show; true with the end. */
+/* Notes what the vector at `p` has of a target, whose end and '?' these masks show; true with the
+ * end. */
 static UVH_ALWAYS_INLINE bool uvh_lines_target_part(struct uvh_lines_target *target, const char *p,
                                                     uint64_t ends, uint64_t questions)
 {
-    /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without one. */
+    /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without
+     * one. */
     questions &= ends ^ (ends - 1);
     if (questions != 0 && target->question == NULL)
         target->question = p + uvh_lines_index(questions);
@@ -176,13 +188,14 @@ static UVH_ALWAYS_INLINE bool uvh_lines_target_part(struct uvh_lines_target *tar
     return ends != 0;
 }
 
-static UVH_ALWAYS_INLINE struct uvh_lines_target uvh_lines_find_target(const struct uvh_lines *lines,
-                                                                       const char *p)
+static UVH_ALWAYS_INLINE struct uvh_lines_target
+uvh_lines_find_target(const struct uvh_lines *lines, const char *p)
 {
     struct uvh_lines_target target = {lines->end, NULL};
     for (; p <= lines->last; p += UVH_VECTOR_SIZE) {
         uvh_vector vector = uvh_vector_load(p);
-        if (uvh_lines_target_part(&target, p, uvh_vector_target_ends(vector), uvh_vector_questions(vector)))
+        if (uvh_lines_target_part(&target, p, uvh_vector_target_ends(vector),
+                                  uvh_vector_questions(vector)))
             return target;
     }
     if (p < lines->end) {

@@ -18,18 +18,19 @@ enum { UVH_METHOD_SLOT_BITS = 5 };
 
 extern UVH_INTERNAL const struct uvh_method_slot uvh_method_slots[1 << UVH_METHOD_SLOT_BITS];
 
-/* The number of a name of at most seven bytes, given as a word with the first byte lowest and zeros above
- * it, and its length (a name may end with zeros too). The factor was found by search; it sends every such
- * name of the table to a slot of its own, which the unit test shows. */
+/* The number of a name of at most seven bytes, given as a word with the first byte lowest and zeros
+ * above it, and its length (a name may end with zeros too). The factor was found by search; it
+ * sends every such name of the table to a slot of its own, which the unit test shows. */
 static inline uvhttp_method_t uvh_method_of_word(uint64_t word, size_t length)
 {
     const struct uvh_method_slot *slot =
         &uvh_method_slots[(word * 0xbf54edc772cb39efu) >> (64 - UVH_METHOD_SLOT_BITS)];
-    return slot->word == word && slot->length == length ? (uvhttp_method_t)slot->id : UVHTTP_METHOD_OTHER;
+    return slot->word == word && slot->length == length ? (uvhttp_method_t)slot->id
+                                                        : UVHTTP_METHOD_OTHER;
 }
 
-/* The number of a method's name; names are case-sensitive (RFC 9110 section 9.1). UVHTTP_METHOD_OTHER when
- * not in the table. */
+/* The number of a method's name; names are case-sensitive (RFC 9110 section 9.1).
+ * UVHTTP_METHOD_OTHER when not in the table. */
 uvhttp_method_t uvh_method_lookup(uvhttp_slice_t name);
 
 /* "GET"; "" for UVHTTP_METHOD_OTHER and numbers out of range. NUL-terminated, never freed. */

@@ -1,10 +1,11 @@
-/* The quick half of the head parser, compiled once per back end: each file h1_parser_*.c names the header
- * that finds lines for it (lines.h says what that gives) and includes this.
+/* The quick half of the head parser, compiled once per back end: each file h1_parser_*.c names the
+ * header that finds lines for it (lines.h says what that gives) and includes this.
  *
- * A complete and correct head is parsed straight through, once. What stops it goes to judge.c. When bytes are missing the answer
- * is MORE, and what was found so far stays in `head` (which part is under way shows by which of target_offset, target_length and
- * size are still 0), so that no byte of a method, target or phrase is looked at twice, apart from the first call, and no byte of a field line
- * more than three times, however the head is cut.
+ * A complete and correct head is parsed straight through, once. What stops it goes to judge.c. When
+ * bytes are missing the answer is MORE, and what was found so far stays in `head` (which part is
+ * under way shows by which of target_offset, target_length and size are still 0), so that no byte
+ * of a method, target or phrase is looked at twice, apart from the first call, and no byte of a
+ * field line more than three times, however the head is cut.
  *
  * Nothing at or past `end` is ever read. */
 #ifndef UVH_CODEC_HTTP1_PARSER_H
@@ -37,7 +38,8 @@ static inline bool is_line_end(const char *p)
     return memcmp(p, "\r\n", 2) == 0;
 }
 
-/* The method at `data` and its length are noted in `head`; false when it is unknown, or longer than seven bytes. */
+/* The method at `data` and its length are noted in `head`; false when it is unknown, or longer than
+ * seven bytes. */
 static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
 {
     if (UVH_LIKELY(memcmp(data, "GET ", 4) == 0)) { /* most requests; one comparison */
@@ -55,10 +57,11 @@ static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
     return head->method != UVHTTP_METHOD_OTHER;
 }
 
-/* A request line that is there and usual. True when it was taken; otherwise target_offset and size, which tell what has been found, are as they
- * were. */
+/* A request line that is there and usual. True when it was taken; otherwise target_offset and size,
+ * which tell what has been found, are as they were. */
 static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                const char *data, const char *end, size_t max_target)
+                                                const char *data, const char *end,
+                                                size_t max_target)
 {
     static const char behind[] = {' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'};
     if (!take_method(head, data))
@@ -66,8 +69,8 @@ static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_
     const char *target = data + head->method_length + 1;
     const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
     size_t target_length = (size_t)(found.end - target);
-    if (end - found.end < (ptrdiff_t)sizeof behind + 2 || memcmp(found.end, behind, sizeof behind) != 0 ||
-        target_length - 1 >= max_target)
+    if (end - found.end < (ptrdiff_t)sizeof behind + 2 ||
+        memcmp(found.end, behind, sizeof behind) != 0 || target_length - 1 >= max_target)
         return false;
     head->minor_version = 1;
     head->target_offset = (uint32_t)(target - data);
@@ -80,7 +83,8 @@ static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_
 }
 
 /* A status line with a phrase, the same way. */
-static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head, const char *data)
+static UVH_ALWAYS_INLINE bool take_status_line(struct uvh_lines *lines, uvhttp_head_t *head,
+                                               const char *data)
 {
     static const char front[] = {'H', 'T', 'T', 'P', '/', '1', '.', '1', ' '};
     uvh_lines_begin(lines, data);
@@ -116,8 +120,8 @@ static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const
     field->value_length = (uint32_t)(stop - start);
 }
 
-/* A line that is there but not usual: with tabs in its value, or other white space around it than one space in front. The line's end, or NULL when
- * it is not correct. */
+/* A line that is there but not usual: with tabs in its value, or other white space around it than
+ * one space in front. The line's end, or NULL when it is not correct. */
 static UVH_ALWAYS_INLINE const char *take_odd_line(struct uvh_lines *lines, const char *data,
                                                    struct uvh_line found, uvhttp_field_t *field)
 {
@@ -128,9 +132,10 @@ static UVH_ALWAYS_INLINE const char *take_odd_line(struct uvh_lines *lines, cons
     return stop;
 }
 
-/* Takes the line at `line` into `field`. The line's end, or NULL when it is not complete and correct, or not `quick` to take. */
-static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data, const char *line,
-                                               uvhttp_field_t *field, bool quick)
+/* Takes the line at `line` into `field`. The line's end, or NULL when it is not complete and
+ * correct, or not `quick` to take. */
+static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data,
+                                               const char *line, uvhttp_field_t *field, bool quick)
 {
     const struct uvh_line found = uvh_lines_find(lines, line, quick);
     const char *colon = found.colon;
@@ -154,17 +159,19 @@ static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const ch
     field->value_offset = (uint32_t)(value - data);
     field->value_length = (uint32_t)(stop - value);
     /* Nearly always exactly one space stands around the value, in front of it. */
-    if (UVH_LIKELY(colon[1] == ' ' && (unsigned char)colon[2] > ' ' && (unsigned char)stop[-1] > ' ' &&
-                   is_line_end(stop)))
+    if (UVH_LIKELY(colon[1] == ' ' && (unsigned char)colon[2] > ' ' &&
+                   (unsigned char)stop[-1] > ' ' && is_line_end(stop)))
         return stop;
     return quick ? NULL : take_odd_line(lines, data, found, field);
 }
 
-/* Field lines from offset head->size up to the empty line. DONE: head->size counts the empty line; MORE: it is the offset of the first incomplete
- * line. If `quick`, a start line was just taken; then MORE may also mean that the line at head->size is not usual. */
-static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *lines, uvhttp_head_t *head,
-                                                            const char *data, const char *end,
-                                                            uint32_t max_fields, bool quick)
+/* Field lines from offset head->size up to the empty line. DONE: head->size counts the empty line;
+ * MORE: it is the offset of the first incomplete line. If `quick`, a start line was just taken;
+ * then MORE may also mean that the line at head->size is not usual. */
+static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *lines,
+                                                            uvhttp_head_t *head, const char *data,
+                                                            const char *end, uint32_t max_fields,
+                                                            bool quick)
 {
     const char *line = data + head->size;
     uint32_t count = quick ? 0 : head->field_count;
@@ -172,7 +179,8 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     uint64_t present = quick ? 0 : head->present;
     uvhttp_field_t *field = head->fields + count;
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
-    while ((!quick && line >= end - 1) || !is_line_end(line)) { /* if `quick`, two bytes are there */
+    /* if `quick`, two bytes are there */
+    while ((!quick && line >= end - 1) || !is_line_end(line)) {
         const char *stop = count < most ? take_line(lines, data, line, field, quick) : NULL;
         if (UVH_UNLIKELY(stop == NULL)) {
             result = UVHTTP_PARSE_MORE;
@@ -203,13 +211,14 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     return UVHTTP_PARSE_DONE;
 }
 
-/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start line is unusual, or that has none, or whose line
- * there is unusual. */
+/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start
+ * line is unusual, or that has none, or whose line there is unusual. */
 static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *head, const char *data,
                                                               const char *end,
                                                               const uvhttp_head_limits_t *limits)
 {
-    /* Nothing new is complete before the next LF; what was searched for it is not searched again. */
+    /* Nothing new is complete before the next LF; what was searched for it is not searched
+     * again. */
     if (head->scanned > head->size && uvh_scan_line_feed(data + head->scanned, end) == end)
         return UVHTTP_PARSE_MORE;
     struct uvh_lines lines;
@@ -238,8 +247,9 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_response(uvhttp_head_t *hea
     return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
-/* What a parse function returns that does not take [data, end), which is what the limits let count of an input, straight through. A short input is
- * left to the portable back end, and there one shorter than a word is parsed in a copy. */
+/* What a parse function returns that does not take [data, end), which is what the limits let count
+ * of an input, straight through. A short input is left to the portable back end, and there one
+ * shorter than a word is parsed in a copy. */
 #define UVH_H1_RESUME(part, too_large)                                                      \
     ((size_t)UVH_LINES_SHORTEST > (size_t)UVH_SWAR_SLACK && end - data < UVH_LINES_SHORTEST \
          ? uvh_h1_backend_swar.part(head, data, length, limits)                             \

@@ -1,5 +1,5 @@
-/* The head parser with SSE4.2. Everything below the pragma is compiled for that instruction set; backend.c sees to it that only a
- * processor that has it gets here. */
+/* The head parser with SSE4.2. Everything below the pragma is compiled for that instruction set;
+ * backend.c sees to it that only a processor that has it gets here. */
 #if defined(__x86_64__)
 
 #if defined(__clang__)

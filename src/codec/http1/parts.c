@@ -1,9 +1,10 @@
-/* Heads that arrive in pieces, such as the two halves of a ring buffer. Guarantees the results of head.c over the same bytes in one
- * buffer, however they are cut, and that a byte is copied at most once and only when its head goes across a seam.
+/* Heads that arrive in pieces, such as the two halves of a ring buffer. Guarantees the results of
+ * head.c over the same bytes in one buffer, however they are cut, and that a byte is copied at most
+ * once and only when its head goes across a seam.
  *
- * A head is parsed where it lies while its first piece has news. From the first seam on it grows in `gather`: bytes are looked through for
- * the empty line that ends it before they are copied, so that what stands behind the head stays where it is. Called by users of the
- * parser alone. */
+ * A head is parsed where it lies while its first piece has news. From the first seam on it grows in
+ * `gather`: bytes are looked through for the empty line that ends it before they are copied, so
+ * that what stands behind the head stays where it is. Called by users of the parser alone. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -28,24 +29,28 @@ static struct remainder behind(const uvhttp_slice_t *pieces, size_t count, size_
     return (struct remainder){pieces, count, skip};
 }
 
-/* The bytes of `from` up to and with the first LF at or behind `at` that stands two bytes behind another one, which is the end of a head, of an
- * empty line in front of it, or a mistake; 0 when there is none. The bytes before `from` are the last ones of `gather`. */
-static size_t head_end(const char *gather, size_t gathered, const char *from, size_t length, size_t at)
+/* The bytes of `from` up to and with the first LF at or behind `at` that stands two bytes behind
+ * another one, which is the end of a head, of an empty line in front of it, or a mistake; 0 when
+ * there is none. The bytes before `from` are the last ones of `gather`. */
+static size_t head_end(const char *gather, size_t gathered, const char *from, size_t length,
+                       size_t at)
 {
     while (at < length) {
         const char *line_feed = memchr(from + at, '\n', length - at);
         if (line_feed == NULL)
             return 0;
         at = (size_t)(line_feed - from);
-        if (at >= 2 ? from[at - 2] == '\n' : gathered + at >= 2 && gather[gathered + at - 2] == '\n')
+        if (at >= 2 ? from[at - 2] == '\n'
+                    : gathered + at >= 2 && gather[gathered + at - 2] == '\n')
             return at + 1;
         at++;
     }
     return 0;
 }
 
-/* Copies on to `gather` until it holds `room` bytes, what may be a head's end has been copied (true), or nothing is left. The bytes before
- * head->scanned have been parsed where they were and hold no end. */
+/* Copies on to `gather` until it holds `room` bytes, what may be a head's end has been copied
+ * (true), or nothing is left. The bytes before head->scanned have been parsed where they were and
+ * hold no end. */
 static bool gather_on(uvhttp_head_t *head, struct remainder *left, char *gather, uint32_t room)
 {
     while (left->count > 0 && head->gathered < room) {
@@ -70,8 +75,8 @@ static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SI
                                               .max_fields = UVHTTP_HEAD_DEFAULT_FIELDS};
 
 static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *head,
-                                                 const uvhttp_slice_t *pieces, size_t count, char *gather,
-                                                 const uvhttp_head_limits_t *limits)
+                                                 const uvhttp_slice_t *pieces, size_t count,
+                                                 char *gather, const uvhttp_head_limits_t *limits)
 {
     if (limits == NULL)
         limits = &defaults;
@@ -90,7 +95,8 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
     }
     if (gather == NULL && left.count > 0)
         return parse(head, NULL, 1, limits);
-    /* More than once only when empty lines in front of a request line look like the end of a head. */
+    /* More than once only when empty lines in front of a request line look like the end of a
+     * head. */
     for (;;) {
         bool end = gather_on(head, &left, gather, limits->max_size);
         uvhttp_parse_result_t result = parse(head, gather, head->gathered, limits);
@@ -99,15 +105,17 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
     }
 }
 
-uvhttp_parse_result_t uvhttp_request_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces,
-                                                       size_t count, char *gather,
+uvhttp_parse_result_t uvhttp_request_head_parse_pieces(uvhttp_head_t *head,
+                                                       const uvhttp_slice_t *pieces, size_t count,
+                                                       char *gather,
                                                        const uvhttp_head_limits_t *limits)
 {
     return parse_pieces(uvhttp_request_head_parse, head, pieces, count, gather, limits);
 }
 
-uvhttp_parse_result_t uvhttp_response_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces,
-                                                        size_t count, char *gather,
+uvhttp_parse_result_t uvhttp_response_head_parse_pieces(uvhttp_head_t *head,
+                                                        const uvhttp_slice_t *pieces, size_t count,
+                                                        char *gather,
                                                         const uvhttp_head_limits_t *limits)
 {
     return parse_pieces(uvhttp_response_head_parse, head, pieces, count, gather, limits);

@@ -1,6 +1,7 @@
-/* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees that a
- * normalized path names nothing above its root, however the dots were spelled, and that nothing is decoded
- * twice. Called by http/request.c for paths that are not normal and for parameters, by form.c, and by users of the parser alone. */
+/* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees
+ * that a normalized path names nothing above its root, however the dots were spelled, and that
+ * nothing is decoded twice. Called by http/request.c for paths that are not normal and for
+ * parameters, by form.c, and by users of the parser alone. */
 #include "codec/http1/target.h"
 
 #include <string.h>
@@ -77,7 +78,8 @@ int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
     return 1;
 }
 
-/* What stands at `*p`, decoded; `*p` moves behind it. -1 at the end, at a '/' that is not encoded, and for a bad escape. */
+/* What stands at `*p`, decoded; `*p` moves behind it. -1 at the end, at a '/' that is not encoded,
+ * and for a bad escape. */
 static int next_decoded(const char **p, const char *end)
 {
     if (*p == end || **p == '/')
@@ -87,7 +89,8 @@ static int next_decoded(const char **p, const char *end)
     return byte;
 }
 
-/* Behind a '%' that was decoded stands what decodes to "2F", or that behind any number of "25": it would read as a kept slash. */
+/* Behind a '%' that was decoded stands what decodes to "2F", or that behind any number of "25": it
+ * would read as a kept slash. */
 static bool spells_slash(const char *p, const char *end)
 {
     while (next_decoded(&p, end) == '2') {
@@ -98,8 +101,9 @@ static bool spells_slash(const char *p, const char *end)
     return false;
 }
 
-/* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a bad escape. An encoded '/'
- * stays encoded, so that it never divides segments, and a '%' stays so too where it would make one of what is none (target.h). */
+/* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a bad escape. An
+ * encoded '/' stays encoded, so that it never divides segments, and a '%' stays so too where it
+ * would make one of what is none (target.h). */
 static char *decode_segment(const char **p, const char *end, char *out)
 {
     const char *at = *p;
@@ -123,7 +127,8 @@ static char *decode_segment(const char **p, const char *end, char *out)
     return out;
 }
 
-/* The length of the kept text at `p`, which is a '%': of "%2F", or of that with any number of "25" in it. 0 when there is none. */
+/* The length of the kept text at `p`, which is a '%': of "%2F", or of that with any number of "25"
+ * in it. 0 when there is none. */
 static size_t kept_length(const char *p, const char *end)
 {
     const char *at = p + 1;
@@ -135,7 +140,8 @@ static size_t kept_length(const char *p, const char *end)
 
 enum { KEPT_SLASH = 3 }; /* bytes of "%2F" */
 
-/* The next '%' that begins a kept text at or behind `p`, whose length is `*length`; NULL when there is none. */
+/* The next '%' that begins a kept text at or behind `p`, whose length is `*length`; NULL when there
+ * is none. */
 static const char *find_kept(const char *p, const char *end, size_t *length)
 {
     while (p < end && (p = memchr(p, '%', (size_t)(end - p))) != NULL) {
@@ -172,7 +178,8 @@ size_t uvh_target_release_kept(uvhttp_slice_t path, char *output)
     const char *end = p + path.length;
     char *out = output;
     size_t length;
-    for (const char *kept = find_kept(p, end, &length); kept != NULL; kept = find_kept(p, end, &length)) {
+    for (const char *kept = find_kept(p, end, &length); kept != NULL;
+         kept = find_kept(p, end, &length)) {
         memmove(out, p, (size_t)(kept - p));
         out += kept - p;
         p = kept + 3; /* behind "%2F", or behind the first "25" */
@@ -188,8 +195,8 @@ static bool is_dots(const char *segment, const char *end, int dots)
     return end - segment == dots && segment[0] == '.' && segment[dots - 1] == '.';
 }
 
-/* `output` holds a path that ends with '/', behind which `out` stands: one segment less. NULL when there
- * is none. */
+/* `output` holds a path that ends with '/', behind which `out` stands: one segment less. NULL when
+ * there is none. */
 static char *remove_segment(const char *root, char *out)
 {
     if (out == root)

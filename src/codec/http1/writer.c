@@ -1,5 +1,6 @@
-/* The message writer of uvhttp/writer.h: checks what it is given and lets codec/http1/encode.c write it. Guarantees that only whole lines stand in the
- * memory, that nothing follows an error, and that a correct parser finds in every line what was given for it. Called by users of the
+/* The message writer of uvhttp/writer.h: checks what it is given and lets codec/http1/encode.c
+ * write it. Guarantees that only whole lines stand in the memory, that nothing follows an error,
+ * and that a correct parser finds in every line what was given for it. Called by users of the
  * parser alone. */
 #include <uvhttp/writer.h>
 
@@ -81,13 +82,15 @@ void uvhttp_writer_init(uvhttp_writer_t *writer, char *memory, size_t capacity)
         *writer = (uvhttp_writer_t){.memory = memory, .capacity = memory != NULL ? capacity : 0};
 }
 
-bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t method, uvhttp_slice_t target)
+bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t method,
+                                      uvhttp_slice_t target)
 {
     if (!is_usable(writer))
         return false;
     if (!is_name(method) || !is_target(target))
         return fail(writer, UVHTTP_WRITER_INVALID);
-    return take(writer, uvh_h1_encode_request_line(rest_of(writer), room_of(writer), method, target));
+    return take(writer,
+                uvh_h1_encode_request_line(rest_of(writer), room_of(writer), method, target));
 }
 
 bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method, const char *target)
@@ -114,7 +117,8 @@ bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name, uvh
         return false;
     if (!is_name(name) || !uvh_field_value_valid(value))
         return fail(writer, UVHTTP_WRITER_INVALID);
-    return take(writer, uvh_h1_encode_field(rest_of(writer), room_of(writer), name, trimmed(value)));
+    return take(writer,
+                uvh_h1_encode_field(rest_of(writer), room_of(writer), name, trimmed(value)));
 }
 
 bool uvhttp_writer_field(uvhttp_writer_t *writer, const char *name, const char *value)
@@ -166,8 +170,8 @@ bool uvhttp_writer_chunk(uvhttp_writer_t *writer, const void *data, size_t lengt
     size_t around = line_length + 2;
     if (room_of(writer) < around || room_of(writer) - around < length)
         return fail(writer, UVHTTP_WRITER_FULL);
-    return uvhttp_writer_bytes(writer, line, line_length) && uvhttp_writer_bytes(writer, data, length) &&
-           uvhttp_writer_end(writer);
+    return uvhttp_writer_bytes(writer, line, line_length) &&
+           uvhttp_writer_bytes(writer, data, length) && uvhttp_writer_end(writer);
 }
 
 bool uvhttp_writer_chunk_line(uvhttp_writer_t *writer, uint64_t length)

@@ -1,5 +1,5 @@
-/* Masking and UTF-8 with AVX2. Everything below the pragma is compiled for that instruction set; codec/http1/backend.c sees to it that only a
- * processor that has it gets here. */
+/* Masking and UTF-8 with AVX2. Everything below the pragma is compiled for that instruction set;
+ * codec/http1/backend.c sees to it that only a processor that has it gets here. */
 #if defined(__x86_64__)
 
 #if defined(__clang__)

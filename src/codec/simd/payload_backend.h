@@ -1,4 +1,5 @@
-/* What is done with every byte of a WebSocket's payloads, once per instruction set. Which one is used is chosen together with the back end of the head parser (codec/http1/backend.h), so that
+/* What is done with every byte of a WebSocket's payloads, once per instruction set. Which one is
+ * used is chosen together with the back end of the head parser (codec/http1/backend.h), so that
  * uvhttp_parser_use_backend and UVHTTP_PARSER_BACKEND choose it, too. All give the same results.
  *
  * Called by codec/websocket/mask.h and codec/simd/utf8.c, which do what is short themselves. */
@@ -10,12 +11,15 @@
 
 #include "base/compiler.h"
 
-enum { UVH_PAYLOAD_SHORT = 64 }; /* bytes up to which masking needs no back end; no vector is longer */
+/* bytes up to which masking needs no back end; no vector is longer */
+enum { UVH_PAYLOAD_SHORT = 64 };
 
 struct uvh_payload_backend {
-    /* Masks more than UVH_PAYLOAD_SHORT bytes. `word` is the mask as it lies in memory, for the first four of them. `out` is `data`, or both do not overlap. */
+    /* Masks more than UVH_PAYLOAD_SHORT bytes. `word` is the mask as it lies in memory, for the
+     * first four of them. `out` is `data`, or both do not overlap. */
     void (*mask)(char *out, const char *data, size_t size, uint32_t word);
-    /* Where an incomplete character begins that the text ends with, `end` if there is none; NULL for what is no UTF-8 whatever follows. */
+    /* Where an incomplete character begins that the text ends with, `end` if there is none; NULL
+     * for what is no UTF-8 whatever follows. */
     const char *(*utf8)(const char *data, const char *end);
 };
 

@@ -1,7 +1,8 @@
-/* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names the header whose vectors it wants (codec/octets_*.h) and includes this.
+/* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names
+ * the header whose vectors it wants (codec/octets_*.h) and includes this.
  *
- * What does not fill vectors is done with one that overlaps the one beside it, so there are no loops over single bytes. Nothing outside of what is given is
- * read. */
+ * What does not fill vectors is done with one that overlaps the one beside it, so there are no
+ * loops over single bytes. Nothing outside of what is given is read. */
 #ifndef UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
 #define UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
 
@@ -21,14 +22,15 @@
 
 enum { STEP = 4 * UVH_OCTETS_SIZE };
 
-/* The first and the last vector are masked before all others and stored behind them, since bytes that are changed in place must not be masked twice. Those between are aligned where they
- * are stored. */
+/* The first and the last vector are masked before all others and stored behind them, since bytes
+ * that are changed in place must not be masked twice. Those between are aligned where they are
+ * stored. */
 static void mask_payload(char *out, const char *data, size_t size, uint32_t word)
 {
     size_t last_at = size - UVH_OCTETS_SIZE;
     uvh_octets first = uvh_octets_xor(uvh_octets_load(data), uvh_octets_of_word(word));
-    uvh_octets last =
-        uvh_octets_xor(uvh_octets_load(data + last_at), uvh_octets_of_word(uvh_payload_turn(word, last_at)));
+    uvh_octets last = uvh_octets_xor(uvh_octets_load(data + last_at),
+                                     uvh_octets_of_word(uvh_payload_turn(word, last_at)));
     size_t at = UVH_OCTETS_SIZE - (uintptr_t)out % UVH_OCTETS_SIZE;
     uvh_octets turned = uvh_octets_of_word(uvh_payload_turn(word, at));
     for (; at + STEP <= size; at += STEP) {
@@ -42,13 +44,16 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
     uvh_octets_store(out + last_at, last);
 }
 
-/* What two bytes beside each other can have wrong, a bit each. Every error is known by three halves of bytes: both of the first one and the upper one of the second. For each
- * of these halves a table has the errors that it leaves possible, and an error that all three leave is one. */
+/* What two bytes beside each other can have wrong, a bit each. Every error is known by three halves
+ * of bytes: both of the first one and the upper one of the second. For each of these halves a table
+ * has the errors that it leaves possible, and an error that all three leave is one. */
 enum {
     LONGER_THAN_2 = 0x01, /* C0 and C1: would have been one byte */
     LONGER_THAN_3 = 0x02, /* E0 with 80 to 9F: two bytes */
     LONGER_THAN_4 =
-        0x04, /* F0 with 80 to 8F: three bytes. And F5 to FF with the same, which no other bit is needed for */
+        /* F0 with 80 to 8F: three bytes. And F5 to FF with the same, which no other bit is needed
+         * for */
+    0x04,
     SURROGATE = 0x08,  /* ED with A0 to BF */
     BEYOND = 0x10,     /* F4 to FF with 90 to BF: above U+10FFFF, or no lead at all */
     LEAD_ALONE = 0x20, /* no continuation behind a lead */
@@ -123,19 +128,21 @@ static UVH_ALWAYS_INLINE uvh_octets errors_at(const char *p)
 {
     uvh_octets before = uvh_octets_load(p - 1);
     uvh_octets low = uvh_octets_and(before, uvh_octets_all(0x0f));
-    uvh_octets pairs =
-        uvh_octets_and(uvh_octets_look_up(uvh_octets_table(first_high), uvh_octets_high_halves(before)),
-                       uvh_octets_look_up(uvh_octets_table(first_low), low));
-    pairs = uvh_octets_and(
-        pairs, uvh_octets_look_up(uvh_octets_table(second_high), uvh_octets_high_halves(uvh_octets_load(p))));
-    /* The third and fourth bytes of characters are where two continue, and nowhere else: the upper bit is left by leads that ask for them. */
+    uvh_octets pairs = uvh_octets_and(
+        uvh_octets_look_up(uvh_octets_table(first_high), uvh_octets_high_halves(before)),
+        uvh_octets_look_up(uvh_octets_table(first_low), low));
+    pairs = uvh_octets_and(pairs, uvh_octets_look_up(uvh_octets_table(second_high),
+                                                     uvh_octets_high_halves(uvh_octets_load(p))));
+    /* The third and fourth bytes of characters are where two continue, and nowhere else: the upper
+     * bit is left by leads that ask for them. */
     uvh_octets third = uvh_octets_less(uvh_octets_load(p - 2), uvh_octets_all(0xe0 - 0x80));
     uvh_octets fourth = uvh_octets_less(uvh_octets_load(p - 3), uvh_octets_all(0xf0 - 0x80));
     uvh_octets wanted = uvh_octets_and(uvh_octets_or(third, fourth), uvh_octets_all(BOTH_CONTINUE));
     return uvh_octets_xor(pairs, wanted);
 }
 
-/* All bytes but those of the character that the text ends within have been found right, as far as two bytes beside each other tell. */
+/* All bytes but those of the character that the text ends within have been found right, as far as
+ * two bytes beside each other tell. */
 static const char *incomplete_at(const char *data, const char *end)
 {
     for (const char *p = end; p > data && end - p < 3;) {
@@ -168,12 +175,13 @@ static UVH_NEVER_INLINE const char *check_short(const char *data, const char *en
 static UVH_ALWAYS_INLINE bool is_ascii(const char *p)
 {
     uvh_octets front = uvh_octets_or(uvh_octets_load(p), uvh_octets_load(p + UVH_OCTETS_SIZE));
-    uvh_octets back =
-        uvh_octets_or(uvh_octets_load(p + 2 * UVH_OCTETS_SIZE), uvh_octets_load(p + 3 * UVH_OCTETS_SIZE));
+    uvh_octets back = uvh_octets_or(uvh_octets_load(p + 2 * UVH_OCTETS_SIZE),
+                                    uvh_octets_load(p + 3 * UVH_OCTETS_SIZE));
     return uvh_octets_are_ascii(uvh_octets_or(front, back));
 }
 
-/* Behind the ASCII that the text begins with, or behind its first characters, so that three bytes are in front. NULL: it begins with what is none. */
+/* Behind the ASCII that the text begins with, or behind its first characters, so that three bytes
+ * are in front. NULL: it begins with what is none. */
 static const char *skip_front(const char *data, const char *end)
 {
     const char *p = data;
@@ -201,7 +209,8 @@ static const char *check_utf8(const char *data, const char *end)
             errors = uvh_octets_or(errors, errors_at(p + i));
         p += STEP;
         if (end - p >= STEP && is_ascii(p)) {
-            errors = uvh_octets_or(errors, errors_at(p)); /* a character may not have ended in front of it */
+            /* a character may not have ended in front of it */
+            errors = uvh_octets_or(errors, errors_at(p));
             do
                 p += STEP;
             while (end - p >= STEP && is_ascii(p));

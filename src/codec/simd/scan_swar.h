@@ -1,9 +1,9 @@
 /* Scanning in portable C: eight bytes in one 64-bit word ("SIMD within a register").
  *
- * Words are loaded with memcpy and brought to little-endian order, so that the byte that comes first in
- * memory is the lowest and count-trailing-zeros finds it. Each test sets bit 7 of the bytes that match.
- * Some tests set it wrongly in bytes above a match (a borrow or carry runs on), never below, so the lowest
- * set bit is always right. */
+ * Words are loaded with memcpy and brought to little-endian order, so that the byte that comes
+ * first in memory is the lowest and count-trailing-zeros finds it. Each test sets bit 7 of the
+ * bytes that match. Some tests set it wrongly in bytes above a match (a borrow or carry runs on),
+ * never below, so the lowest set bit is always right. */
 #ifndef UVH_CODEC_SIMD_SCAN_SWAR_H
 #define UVH_CODEC_SIMD_SCAN_SWAR_H
 
@@ -35,8 +35,8 @@ static inline uint64_t uvh_swar_load(const char *p)
     return word;
 }
 
-/* The fewer than eight bytes [p, end), followed by zeros. Loads the eight bytes in front of `end`, hence
- * the slack. */
+/* The fewer than eight bytes [p, end), followed by zeros. Loads the eight bytes in front of `end`,
+ * hence the slack. */
 static inline uint64_t uvh_swar_load_tail(const char *p, const char *end)
 {
     unsigned missing = (unsigned)(8 - (end - p));
@@ -63,20 +63,24 @@ static inline uint64_t uvh_swar_match_byte(uint64_t word, unsigned c)
     return (x - UVH_SWAR_ONES) & ~x & UVH_SWAR_HIGHS;
 }
 
-/* A word of digits, each less '0': not 0 when one byte is none. A byte from 0x8a on carries into the next, but tells by itself. */
+/* A word of digits, each less '0': not 0 when one byte is none. A byte from 0x8a on carries into
+ * the next, but tells by itself. */
 static inline uint64_t uvh_swar_not_digits(uint64_t digits)
 {
     return (digits | (digits + uvh_swar_all(0x80 - 10))) & UVH_SWAR_HIGHS;
 }
 
-/* The number of `length` digits, 1 to 8, that end at `end`; false for anything else. Eight bytes in front of `end` are readable. */
+/* The number of `length` digits, 1 to 8, that end at `end`; false for anything else. Eight bytes in
+ * front of `end` are readable. */
 static inline bool uvh_swar_number(const char *end, size_t length, uint64_t *number)
 {
-    unsigned others = (unsigned)(64 - 8 * length); /* bits of the bytes in front of the number: noughts now */
+    /* bits of the bytes in front of the number: noughts now */
+    unsigned others = (unsigned)(64 - 8 * length);
     uint64_t digits = (uvh_swar_load(end - 8) ^ uvh_swar_all('0')) >> others << others;
     if (uvh_swar_not_digits(digits) != 0)
         return false;
-    /* The first digit is the lowest byte. Pairs of digits come together, then pairs of pairs, then these. */
+    /* The first digit is the lowest byte. Pairs of digits come together, then pairs of pairs, then
+     * these. */
     digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
     digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffffu;
     *number = (uint32_t)(digits * 10000 + (digits >> 32));
@@ -187,14 +191,15 @@ static inline const char *uvh_scan_value(const char *p, const char *end)
     return p < end ? p : end;
 }
 
-/* A '.' is special only when '/' stands right before it; `carry` is that for the word's first byte. */
+/* A '.' is special only when '/' stands right before it; `carry` is that for the word's first
+ * byte. */
 static inline const char *uvh_scan_path_special(const char *p, const char *end)
 {
     uint64_t carry = 0x80;
     while (p < end) {
         uint64_t word = end - p >= 8 ? uvh_swar_load(p) : uvh_swar_load_tail(p, end);
-        /* Exact in every byte, since what is found in one byte is shifted to the next: no borrow may cross
-         * bytes. */
+        /* Exact in every byte, since what is found in one byte is shifted to the next: no borrow
+         * may cross bytes. */
         uint64_t slash_rest = word ^ uvh_swar_all('/');
         uint64_t dot_rest = word ^ uvh_swar_all('.');
         uint64_t low = uvh_swar_all(0x7f);

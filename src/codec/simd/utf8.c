@@ -1,5 +1,6 @@
-/* A text in pieces: what a piece ends with is kept when it is the beginning of a character. Short pieces of ASCII, the most usual ones, are done with here, all others
- * by a back end (codec/simd/payload_backend.h). */
+/* A text in pieces: what a piece ends with is kept when it is the beginning of a character. Short
+ * pieces of ASCII, the most usual ones, are done with here, all others by a back end
+ * (codec/simd/payload_backend.h). */
 #include "codec/simd/utf8.h"
 
 #include <string.h>

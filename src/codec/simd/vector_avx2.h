@@ -31,8 +31,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(__m256i matches)
 /* A control, DEL. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_controls(uvh_vector bytes)
 {
-    __m256i control =
-        _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, uvh_vector_of(uvh_chars_vectors.last_control)), bytes);
+    __m256i control = _mm256_cmpeq_epi8(
+        _mm256_min_epu8(bytes, uvh_vector_of(uvh_chars_vectors.last_control)), bytes);
     return uvh_vector_mask(
         _mm256_or_si256(control, _mm256_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.del))));
 }
@@ -42,14 +42,18 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
     return uvh_vector_mask(_mm256_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.colon)));
 }
 
-/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds 0, so it is in none. */
+/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds
+ * 0, so it is in none. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint8_t rows_of_set[16])
 {
-    __m256i rows = _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)rows_of_set));
-    __m256i bits =
-        _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)uvh_chars_row_bits));
-    __m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), uvh_vector_of(uvh_chars_vectors.low_half));
-    __m256i in = _mm256_and_si256(_mm256_shuffle_epi8(rows, bytes), _mm256_shuffle_epi8(bits, high));
+    __m256i rows =
+        _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)rows_of_set));
+    __m256i bits = _mm256_broadcastsi128_si256(
+        _mm_load_si128((const __m128i *)(const void *)uvh_chars_row_bits));
+    __m256i high =
+        _mm256_and_si256(_mm256_srli_epi16(bytes, 4), uvh_vector_of(uvh_chars_vectors.low_half));
+    __m256i in =
+        _mm256_and_si256(_mm256_shuffle_epi8(rows, bytes), _mm256_shuffle_epi8(bits, high));
     return uvh_vector_mask(_mm256_cmpeq_epi8(in, _mm256_setzero_si256()));
 }
 
@@ -77,7 +81,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_questions(uvh_vector bytes)
     return uvh_vector_mask(_mm256_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.question)));
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16],
+                                              const char mask[16])
 {
     __m128i differs = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p),
                                     _mm_load_si128((const __m128i *)(const void *)text));

@@ -1,5 +1,5 @@
-/* Vectors of 16 bytes with NEON, as every 64-bit ARM processor has it. It cannot gather one bit of each byte, but halve what is all ones or
- * all zeros, so its masks have four. */
+/* Vectors of 16 bytes with NEON, as every 64-bit ARM processor has it. It cannot gather one bit of
+ * each byte, but halve what is all ones or all zeros, so its masks have four. */
 #ifndef UVH_CODEC_SIMD_VECTOR_NEON_H
 #define UVH_CODEC_SIMD_VECTOR_NEON_H
 
@@ -21,7 +21,8 @@ static UVH_ALWAYS_INLINE uvh_vector uvh_vector_load(const char *p)
 
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(uint8x16_t matches)
 {
-    /* Of two bytes in 16 bits, the lower half of the first and the upper half of the second stay. */
+    /* Of two bytes in 16 bits, the lower half of the first and the upper half of the second
+     * stay. */
     uint8x8_t halves = vshrn_n_u16(vreinterpretq_u16_u8(matches), 4);
     return vget_lane_u64(vreinterpret_u64_u8(halves), 0);
 }
@@ -29,7 +30,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(uint8x16_t matches)
 /* A control, DEL. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_controls(uvh_vector bytes)
 {
-    return uvh_vector_mask(vorrq_u8(vcltq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8(0x7f))));
+    return uvh_vector_mask(
+        vorrq_u8(vcltq_u8(bytes, vdupq_n_u8(' ')), vceqq_u8(bytes, vdupq_n_u8(0x7f))));
 }
 
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
@@ -37,7 +39,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
     return uvh_vector_mask(vceqq_u8(bytes, vdupq_n_u8(':')));
 }
 
-/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds 0, so it is in none. */
+/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds
+ * 0, so it is in none. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint8_t rows_of_set[16])
 {
     uint8x16_t row = vqtbl1q_u8(vld1q_u8(rows_of_set), vandq_u8(bytes, vdupq_n_u8(0x0f)));
@@ -69,7 +72,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_questions(uvh_vector bytes)
     return uvh_vector_mask(vceqq_u8(bytes, vdupq_n_u8('?')));
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16],
+                                              const char mask[16])
 {
     uint8x16_t differs = veorq_u8(uvh_vector_load(p), uvh_vector_load(text));
     return vmaxvq_u8(vandq_u8(differs, uvh_vector_load(mask))) == 0;

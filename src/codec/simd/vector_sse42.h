@@ -42,12 +42,14 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
     return uvh_vector_mask(_mm_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.colon)));
 }
 
-/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds 0, so it is in none. */
+/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds
+ * 0, so it is in none. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint8_t rows_of_set[16])
 {
     __m128i rows = _mm_load_si128((const __m128i *)(const void *)rows_of_set);
     __m128i bits = _mm_load_si128((const __m128i *)(const void *)uvh_chars_row_bits);
-    __m128i high = _mm_and_si128(_mm_srli_epi16(bytes, 4), uvh_vector_of(uvh_chars_vectors.low_half));
+    __m128i high =
+        _mm_and_si128(_mm_srli_epi16(bytes, 4), uvh_vector_of(uvh_chars_vectors.low_half));
     __m128i in = _mm_and_si128(_mm_shuffle_epi8(rows, bytes), _mm_shuffle_epi8(bits, high));
     return uvh_vector_mask(_mm_cmpeq_epi8(in, _mm_setzero_si128()));
 }
@@ -76,7 +78,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_questions(uvh_vector bytes)
     return uvh_vector_mask(_mm_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.question)));
 }
 
-static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16], const char mask[16])
+static UVH_ALWAYS_INLINE bool uvh_lines_equal(const char *p, const char text[16],
+                                              const char mask[16])
 {
     __m128i differs = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p),
                                     _mm_load_si128((const __m128i *)(const void *)text));

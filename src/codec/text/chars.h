@@ -10,14 +10,16 @@
 #include "base/compiler.h"
 
 enum {
-    UVH_CHAR_TOKEN = 1,    /* tchar, RFC 9110 section 5.6.2 */
-    UVH_CHAR_DIGIT = 2,    /* 0-9 */
-    UVH_CHAR_HEX = 4,      /* 0-9 A-F a-f */
-    UVH_CHAR_REG_NAME = 8, /* unreserved and sub-delims of RFC 3986 section 3.2.2; '%' is not among them */
-    UVH_CHAR_VALUE = 16,   /* what a field value may hold: HTAB, SP, VCHAR, obs-text, RFC 9110 section 5.5 */
-    UVH_CHAR_QDTEXT = 32,  /* what stands unescaped in a quoted string, RFC 9110 section 5.6.4 */
-    UVH_CHAR_ETAG = 64,    /* etagc, RFC 9110 section 8.8.3 */
-    UVH_CHAR_SPACE = 128   /* SP and HTAB */
+    UVH_CHAR_TOKEN = 1, /* tchar, RFC 9110 section 5.6.2 */
+    UVH_CHAR_DIGIT = 2, /* 0-9 */
+    UVH_CHAR_HEX = 4,   /* 0-9 A-F a-f */
+    /* unreserved and sub-delims of RFC 3986 section 3.2.2; '%' is not among them */
+    UVH_CHAR_REG_NAME = 8,
+    /* what a field value may hold: HTAB, SP, VCHAR, obs-text, RFC 9110 section 5.5 */
+    UVH_CHAR_VALUE = 16,
+    UVH_CHAR_QDTEXT = 32, /* what stands unescaped in a quoted string, RFC 9110 section 5.6.4 */
+    UVH_CHAR_ETAG = 64,   /* etagc, RFC 9110 section 8.8.3 */
+    UVH_CHAR_SPACE = 128  /* SP and HTAB */
 };
 
 extern UVH_INTERNAL const uint8_t uvh_chars[256];
@@ -25,13 +27,14 @@ extern UVH_INTERNAL const uint8_t uvh_chars[256];
 /* The value of a hexadecimal digit, 0xff for other bytes. */
 extern UVH_INTERNAL const uint8_t uvh_chars_hex[256];
 
-/* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by halves: bit h of row l is set when the byte 16 * h + l is one. Bit h by itself is
- * uvh_chars_row_bits[h]. */
+/* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by halves: bit h of row l is set when the byte 16 * h + l is
+ * one. Bit h by itself is uvh_chars_row_bits[h]. */
 extern UVH_INTERNAL const uint8_t uvh_chars_token_rows[16];
 extern UVH_INTERNAL const uint8_t uvh_chars_reg_name_rows[16];
 extern UVH_INTERNAL const uint8_t uvh_chars_row_bits[16];
 
-/* One byte all over, for the back ends: from memory it costs nothing, while a constant is put together again in every loop. */
+/* One byte all over, for the back ends: from memory it costs nothing, while a constant is put
+ * together again in every loop. */
 struct uvh_chars_vectors {
     _Alignas(64) uint8_t last_control[64];
     uint8_t low_half[64];

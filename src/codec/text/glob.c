@@ -1,4 +1,5 @@
-/* All readings of the pattern are followed at once, as a set of the places it may have come to, so nothing is ever tried again. */
+/* All readings of the pattern are followed at once, as a set of the places it may have come to, so
+ * nothing is ever tried again. */
 #include "codec/text/glob.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ struct places {
     bool any;
 };
 
-/* Takes one character; there is at least one byte. An encoding longer than it has to be is none: it would be a second spelling of '/'. */
+/* Takes one character; there is at least one byte. An encoding longer than it has to be is none: it
+ * would be a second spelling of '/'. */
 static uint32_t take(uvhttp_slice_t text, size_t *at)
 {
     unsigned char first = (unsigned char)text.base[*at];
@@ -52,7 +54,8 @@ static uint32_t take(uvhttp_slice_t text, size_t *at)
             return (uint32_t)STRAY_BYTE + first;
         character = character << 6 | (byte & 0x3fu);
     }
-    if ((more == 2 && character < 0x800) || (more == 3 && (character < 0x10000 || character >= STRAY_BYTE)))
+    if ((more == 2 && character < 0x800) ||
+        (more == 3 && (character < 0x10000 || character >= STRAY_BYTE)))
         return (uint32_t)STRAY_BYTE + first;
     *at += more;
     return character;
@@ -69,8 +72,10 @@ static bool take_escaped(uvhttp_slice_t pattern, size_t *at, uint32_t *character
     return true;
 }
 
-/* Reads a class whose '[' is at `at`: whether it holds `character`, and where it ends. False when it is malformed. */
-static bool read_class(uvhttp_slice_t pattern, size_t at, uint32_t character, bool *holds, size_t *end)
+/* Reads a class whose '[' is at `at`: whether it holds `character`, and where it ends. False when
+ * it is malformed. */
+static bool read_class(uvhttp_slice_t pattern, size_t at, uint32_t character, bool *holds,
+                       size_t *end)
 {
     bool negated = false;
     bool found = false;
@@ -133,7 +138,8 @@ static struct token read_token(uvhttp_slice_t pattern, size_t at)
     }
 }
 
-/* Adds a place, and those that are reached from it without a character. `boundary`: a name of the path begins here. */
+/* Adds a place, and those that are reached from it without a character. `boundary`: a name of the
+ * path begins here. */
 static void add(struct places *places, uvhttp_slice_t pattern, size_t at, bool boundary)
 {
     for (;;) {

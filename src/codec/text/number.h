@@ -1,4 +1,5 @@
-/* Numbers as decimal digits. Called by the encoder of HTTP/1.1, for fields and for the access log. */
+/* Numbers as decimal digits. Called by the encoder of HTTP/1.1, for fields and for the access
+ * log. */
 #ifndef UVH_CODEC_TEXT_NUMBER_H
 #define UVH_CODEC_TEXT_NUMBER_H
 

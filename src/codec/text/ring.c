@@ -1,5 +1,6 @@
-/* The ring buffer of uvhttp/ring.h. Always true: start < capacity (0 when there is no memory), length <= capacity; an empty ring starts at
- * its memory's beginning. Called by users of the parser alone. */
+/* The ring buffer of uvhttp/ring.h. Always true: start < capacity (0 when there is no memory),
+ * length <= capacity; an empty ring starts at its memory's beginning. Called by users of the parser
+ * alone. */
 #include <uvhttp/ring.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Comparison in constant time, see uvhttp/secret.h: all bytes are looked at, and no branch depends on one of them. Called by authentication and
- * for signed cookies. */
+/* Comparison in constant time, see uvhttp/secret.h: all bytes are looked at, and no branch depends
+ * on one of them. Called by authentication and for signed cookies. */
 #include <uvhttp/secret.h>
 
 bool uvhttp_equal_constant_time(const void *a, size_t a_length, const void *b, size_t b_length)
@@ -9,7 +9,8 @@ bool uvhttp_equal_constant_time(const void *a, size_t a_length, const void *b, s
     /* Volatile, or a compiler may end the loop at the first difference. */
     const volatile unsigned char *left = a;
     const volatile unsigned char *right = b;
-    /* Lengths that differ: `a` is compared with itself, for the time it takes, and the result is known. */
+    /* Lengths that differ: `a` is compared with itself, for the time it takes, and the result is
+     * known. */
     bool same_length = a_length == b_length;
     if (!same_length)
         right = left;

@@ -1,5 +1,5 @@
-/* Server-sent events as bytes, see uvhttp/sse.h. Measured first and written then by the same functions, so that the two cannot
- * differ. Called by users, and by whoever sends events. */
+/* Server-sent events as bytes, see uvhttp/sse.h. Measured first and written then by the same
+ * functions, so that the two cannot differ. Called by users, and by whoever sends events. */
 #include <uvhttp/sse.h>
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Fields of a head are text in fixed places; numbers are octal. A record is "LENGTH KEY=VALUE\n", where LENGTH counts itself. */
+/* Fields of a head are text in fixed places; numbers are octal. A record is "LENGTH KEY=VALUE\n",
+ * where LENGTH counts itself. */
 #include "codec/text/tar_head.h"
 
 #include <inttypes.h>
@@ -100,7 +101,8 @@ static bool is_ascii(const struct uvh_tar_member *member)
     return true;
 }
 
-/* The records that the member needs, from `at` on. Returns where they end; `at` when there is none. */
+/* The records that the member needs, from `at` on. Returns where they end; `at` when there is
+ * none. */
 static size_t put_records(const struct uvh_tar_member *member, char *out, size_t at)
 {
     bool ascii = is_ascii(member);
@@ -124,7 +126,8 @@ size_t uvh_tar_padding(uint64_t size)
 
 size_t uvh_tar_head_write(const struct uvh_tar_member *member, char out[UVH_TAR_HEAD_MAX])
 {
-    static const char records_name[] = "././@PaxHeader"; /* what shows it to programs that know no records */
+    /* what shows it to programs that know no records */
+    static const char records_name[] = "././@PaxHeader";
     if (member->path_length == 0 || member->path_length > UVH_TAR_PATH_MAX)
         return 0;
     size_t at = put_records(member, out, UVH_TAR_BLOCK);

@@ -1,9 +1,11 @@
-/* The blocks that go before each member of a tar archive and behind the last one: the format alone (POSIX.1-2017, pax, "pax Interchange
- * Format" and "ustar Interchange Format").
+/* The blocks that go before each member of a tar archive and behind the last one: the format alone
+ * (POSIX.1-2017, pax, "pax Interchange Format" and "ustar Interchange Format").
  *
- * A member that ustar can hold gets a plain ustar head. Others (a path of more than 100 bytes or with other characters than ASCII, 8 GiB
- * or more, a time before 1970) get pax records before it, which every tar of the last twenty years reads. A path that is no UTF-8 is written
- * as the bytes it has; when it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644 or 0755. Called by files/tar_stream.c. */
+ * A member that ustar can hold gets a plain ustar head. Others (a path of more than 100 bytes or
+ * with other characters than ASCII, 8 GiB or more, a time before 1970) get pax records before it,
+ * which every tar of the last twenty years reads. A path that is no UTF-8 is written as the bytes
+ * it has; when it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644
+ * or 0755. Called by files/tar_stream.c. */
 #ifndef UVH_CODEC_TEXT_TAR_HEAD_H
 #define UVH_CODEC_TEXT_TAR_HEAD_H
 
@@ -27,8 +29,8 @@ struct uvh_tar_member {
     bool folder;
 };
 
-/* Writes the head; the member's bytes follow, and zeros up to the next block (uvh_tar_padding). The number of bytes, a multiple of UVH_TAR_BLOCK;
- * 0 when the path is empty or too long. */
+/* Writes the head; the member's bytes follow, and zeros up to the next block (uvh_tar_padding). The
+ * number of bytes, a multiple of UVH_TAR_BLOCK; 0 when the path is empty or too long. */
 size_t uvh_tar_head_write(const struct uvh_tar_member *member, char out[UVH_TAR_HEAD_MAX]);
 
 /* Zero bytes behind a member of that size. */

@@ -1,4 +1,5 @@
-/* The table of RFC 3629 section 4 as conditions: no forms longer than need be, no surrogates, nothing above U+10FFFF. */
+/* The table of RFC 3629 section 4 as conditions: no forms longer than need be, no surrogates,
+ * nothing above U+10FFFF. */
 #include "codec/text/utf8_sequence.h"
 
 #include <string.h>
@@ -6,7 +7,12 @@
 size_t uvh_utf8_sequence_announced(char lead)
 {
     unsigned char byte = (unsigned char)lead;
-    return byte < 0x80 ? 1 : byte < 0xc2 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf5 ? 4 : 0;
+    return byte < 0x80   ? 1
+           : byte < 0xc2 ? 0
+           : byte < 0xe0 ? 2
+           : byte < 0xf0 ? 3
+           : byte < 0xf5 ? 4
+                         : 0;
 }
 
 size_t uvh_utf8_sequence_length(const char *text, size_t length)

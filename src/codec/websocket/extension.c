@@ -1,5 +1,6 @@
-/* See extension.h. RFC 6455 takes its grammar from RFC 2616, so white space may stand between any two parts of an extension, other than in the lists of RFC 9110
- * that codec/fields/parameter.c reads; and there are parameters without values. */
+/* See extension.h. RFC 6455 takes its grammar from RFC 2616, so white space may stand between any
+ * two parts of an extension, other than in the lists of RFC 9110 that codec/fields/parameter.c
+ * reads; and there are parameters without values. */
 #include "codec/websocket/extension.h"
 
 #include <string.h>
@@ -69,7 +70,8 @@ static void put(struct parameter *parameter, char c)
     parameter->length++;
 }
 
-/* What is in the quotes has to be a token, too (RFC 6455 section 9.1). The opening quote is behind us. */
+/* What is in the quotes has to be a token, too (RFC 6455 section 9.1). The opening quote is behind
+ * us. */
 static bool take_quoted(struct cursor *cursor, struct parameter *parameter)
 {
     while (cursor->at < cursor->end && *cursor->at != '"') {
@@ -185,18 +187,22 @@ static bool agree_to(const struct element *offer, const struct uvh_ws_deflate_wi
     if (!offer->deflate || !offer->sound || offer->server_max_window_bits == BITS_LEAST)
         return false;
     *terms = (struct uvh_ws_deflate_terms){
-        .server_no_context_takeover = offer->server_no_context_takeover || wishes->no_context_takeover,
-        .client_no_context_takeover = offer->client_no_context_takeover || wishes->no_context_takeover,
+        .server_no_context_takeover =
+            offer->server_no_context_takeover || wishes->no_context_takeover,
+        .client_no_context_takeover =
+            offer->client_no_context_takeover || wishes->no_context_takeover,
         .server_max_window_bits = wishes->own_window_bits,
         .client_max_window_bits = BITS_MOST,
         .server_bits_asked = offer->server_max_window_bits != 0,
     };
     if (offer->server_max_window_bits != 0)
-        terms->server_max_window_bits = smaller(offer->server_max_window_bits, wishes->own_window_bits);
+        terms->server_max_window_bits =
+            smaller(offer->server_max_window_bits, wishes->own_window_bits);
     if (offer->client_bits)
         terms->client_max_window_bits = wishes->peer_window_bits;
     if (offer->client_max_window_bits != 0)
-        terms->client_max_window_bits = smaller(offer->client_max_window_bits, wishes->peer_window_bits);
+        terms->client_max_window_bits =
+            smaller(offer->client_max_window_bits, wishes->peer_window_bits);
     if (terms->client_max_window_bits > wishes->peer_window_bits)
         terms->client_no_context_takeover = true;
     return true;
@@ -248,10 +254,12 @@ static void add_bits(struct text *text, const char *name, uint8_t bits)
 #define CLIENT_NO "; client_no_context_takeover"
 #define SERVER_AT "; server_max_window_bits"
 #define CLIENT_AT "; client_max_window_bits"
-_Static_assert(sizeof(DEFLATE SERVER_NO CLIENT_NO SERVER_AT "=15" CLIENT_AT "=15") <= UVH_WS_EXTENSION_MAX,
+_Static_assert(sizeof(DEFLATE SERVER_NO CLIENT_NO SERVER_AT "=15" CLIENT_AT "=15") <=
+                   UVH_WS_EXTENSION_MAX,
                "the longest text fits");
 
-void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms, char text[UVH_WS_EXTENSION_MAX])
+void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms,
+                             char text[UVH_WS_EXTENSION_MAX])
 {
     struct text out = {text};
     add(&out, DEFLATE);
@@ -265,7 +273,8 @@ void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms, char text
         add_bits(&out, CLIENT_AT, terms->client_max_window_bits);
 }
 
-void uvh_ws_extension_offer(const struct uvh_ws_deflate_wishes *wishes, char text[UVH_WS_EXTENSION_MAX])
+void uvh_ws_extension_offer(const struct uvh_ws_deflate_wishes *wishes,
+                            char text[UVH_WS_EXTENSION_MAX])
 {
     struct text out = {text};
     add(&out, DEFLATE);
@@ -299,15 +308,18 @@ bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_
     bool bits_asked = offered->peer_window_bits < BITS_MOST;
     if (offered->no_context_takeover && !element.server_no_context_takeover)
         return false;
-    if (bits_asked &&
-        (element.server_max_window_bits == 0 || element.server_max_window_bits > offered->peer_window_bits))
+    if (bits_asked && (element.server_max_window_bits == 0 ||
+                       element.server_max_window_bits > offered->peer_window_bits))
         return false;
-    if (element.client_bits && element.client_max_window_bits == 0) /* a value only an offer may go without */
+    /* a value only an offer may go without */
+    if (element.client_bits && element.client_max_window_bits == 0)
         return false;
     *terms = (struct uvh_ws_deflate_terms){
         .server_no_context_takeover = element.server_no_context_takeover,
-        /* What we have said of ourselves holds whether the server repeats it or not (section 7.1.1.2). */
-        .client_no_context_takeover = element.client_no_context_takeover || offered->no_context_takeover,
+        /* What we have said of ourselves holds whether the server repeats it or not (section
+         * 7.1.1.2). */
+        .client_no_context_takeover =
+            element.client_no_context_takeover || offered->no_context_takeover,
         .server_max_window_bits =
             element.server_max_window_bits != 0 ? element.server_max_window_bits : BITS_MOST,
         .client_max_window_bits = offered->own_window_bits,
@@ -315,6 +327,7 @@ bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_
     };
     /* More than we have offered binds us to nothing, and there are servers that say it. */
     if (element.client_max_window_bits != 0)
-        terms->client_max_window_bits = smaller(element.client_max_window_bits, offered->own_window_bits);
+        terms->client_max_window_bits =
+            smaller(element.client_max_window_bits, offered->own_window_bits);
     return true;
 }

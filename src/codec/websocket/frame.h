@@ -1,4 +1,5 @@
-/* Frames of WebSocket (RFC 6455 section 5.2): the head of a frame written, and what stands in one named.
+/* Frames of WebSocket (RFC 6455 section 5.2): the head of a frame written, and what stands in one
+ * named.
  *
  * Called by codec/websocket/reader.c and by the message layer of websocket/. */
 #ifndef UVH_CODEC_WEBSOCKET_FRAME_H
@@ -18,7 +19,8 @@ enum uvh_ws_opcode {
 };
 
 enum {
-    UVH_WS_HEAD_MAX = 14,     /* bytes of the longest head: two, eight of a length, four of a mask */
+    /* bytes of the longest head: two, eight of a length, four of a mask */
+    UVH_WS_HEAD_MAX = 14,
     UVH_WS_CONTROL_MAX = 125, /* bytes of a control frame's payload */
 };
 
@@ -31,10 +33,12 @@ struct uvh_ws_frame {
     uint64_t length; /* of the payload */
 };
 
-/* Writes the head of a frame, at most UVH_WS_HEAD_MAX bytes, with the shortest form of the length. Returns its size. */
+/* Writes the head of a frame, at most UVH_WS_HEAD_MAX bytes, with the shortest form of the length.
+ * Returns its size. */
 size_t uvh_ws_frame_head(const struct uvh_ws_frame *frame, char *out);
 
-/* True for a code that may stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999 (section 7.4). */
+/* True for a code that may stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999
+ * (section 7.4). */
 bool uvh_ws_close_code_valid(unsigned code);
 
 #endif

@@ -16,7 +16,8 @@
 static bool is_base64_digit(char c)
 {
     char lower = uvh_chars_lower(c);
-    return uvh_chars_is(c, UVH_CHAR_DIGIT) || (lower >= 'a' && lower <= 'z') || c == '+' || c == '/';
+    return uvh_chars_is(c, UVH_CHAR_DIGIT) || (lower >= 'a' && lower <= 'z') || c == '+' ||
+           c == '/';
 }
 
 bool uvh_ws_key_valid(uvhttp_slice_t key)
@@ -87,7 +88,8 @@ static bool is_scheme(uvhttp_slice_t text)
     for (size_t i = 0; i < text.length; i++) {
         char lower = uvh_chars_lower(text.base[i]);
         bool letter = lower >= 'a' && lower <= 'z';
-        bool other = uvh_chars_is(lower, UVH_CHAR_DIGIT) || lower == '+' || lower == '-' || lower == '.';
+        bool other =
+            uvh_chars_is(lower, UVH_CHAR_DIGIT) || lower == '+' || lower == '-' || lower == '.';
         if (!letter && (i == 0 || !other))
             return false;
     }
@@ -102,7 +104,8 @@ struct site {
     uint16_t port;       /* 0 when there is none and the scheme means none */
 };
 
-/* "scheme://host[:port]" at the beginning of `text`. The authority ends where RFC 3986 section 3.2 says. */
+/* "scheme://host[:port]" at the beginning of `text`. The authority ends where RFC 3986 section 3.2
+ * says. */
 static bool split_site(uvhttp_slice_t text, struct site *site)
 {
     uvhttp_slice_t port;
@@ -149,8 +152,8 @@ bool uvh_ws_origin_equal(uvhttp_slice_t a, uvhttp_slice_t b)
     if (equals(a, SLICE("null")) || equals(b, SLICE("null")))
         return equals(a, b);
     return split_origin(a, &left) && split_origin(b, &right) &&
-           uvh_field_name_equal(left.scheme, right.scheme) && uvh_field_name_equal(left.host, right.host) &&
-           left.port == right.port;
+           uvh_field_name_equal(left.scheme, right.scheme) &&
+           uvh_field_name_equal(left.host, right.host) && left.port == right.port;
 }
 
 /* What a request line may hold as a target (RFC 9112 section 3.2), and no fragment. */

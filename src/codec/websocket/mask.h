@@ -1,4 +1,5 @@
-/* The masking of WebSocket (RFC 6455 section 5.3): what is short right here, with the 16 bytes at once that every 64-bit processor has, the rest with the vectors of a back end
+/* The masking of WebSocket (RFC 6455 section 5.3): what is short right here, with the 16 bytes at
+ * once that every 64-bit processor has, the rest with the vectors of a back end
  * (codec/simd/payload_backend.h).
  *
  * Called by codec/websocket/reader.c, and for what clients send. */
@@ -36,8 +37,10 @@ static UVH_ALWAYS_INLINE uint32_t uvh_ws_mask_4(const char *p, uint32_t word)
     return bytes ^ word;
 }
 
-/* Sizes from 16 to UVH_PAYLOAD_SHORT. From both ends towards the middle; all is loaded before anything is stored, since what overlaps must not be masked twice. */
-static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, size_t size, uint32_t word)
+/* Sizes from 16 to UVH_PAYLOAD_SHORT. From both ends towards the middle; all is loaded before
+ * anything is stored, since what overlaps must not be masked twice. */
+static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, size_t size,
+                                                   uint32_t word)
 {
     uint32_t turned = uvh_payload_turn(word, size);
     uvh_ws_mask_four first = uvh_ws_mask_16(data, word);
@@ -52,7 +55,8 @@ static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, 
     memcpy(out + size - 16, &last, sizeof last);
 }
 
-static UVH_ALWAYS_INLINE void uvh_ws_mask_4_to_15(char *out, const char *data, size_t size, uint32_t word)
+static UVH_ALWAYS_INLINE void uvh_ws_mask_4_to_15(char *out, const char *data, size_t size,
+                                                  uint32_t word)
 {
     uint32_t turned = uvh_payload_turn(word, size);
     if (size >= 8) {
@@ -68,7 +72,8 @@ static UVH_ALWAYS_INLINE void uvh_ws_mask_4_to_15(char *out, const char *data, s
     }
 }
 
-/* Masks or unmasks while copying: byte i becomes data[i] ^ mask[(offset + i) % 4]. The areas do not overlap, or are the same. */
+/* Masks or unmasks while copying: byte i becomes data[i] ^ mask[(offset + i) % 4]. The areas do not
+ * overlap, or are the same. */
 static UVH_ALWAYS_INLINE void uvh_ws_mask_copy(char *out, const char *data, size_t size,
                                                const uint8_t mask[4], size_t offset)
 {
@@ -89,7 +94,8 @@ static UVH_ALWAYS_INLINE void uvh_ws_mask_copy(char *out, const char *data, size
 }
 
 /* The same in place. */
-static UVH_ALWAYS_INLINE void uvh_ws_mask(char *data, size_t size, const uint8_t mask[4], size_t offset)
+static UVH_ALWAYS_INLINE void uvh_ws_mask(char *data, size_t size, const uint8_t mask[4],
+                                          size_t offset)
 {
     uvh_ws_mask_copy(data, data, size, mask, offset);
 }

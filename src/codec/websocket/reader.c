@@ -1,5 +1,7 @@
-/* Frames taken apart (RFC 6455 section 5). A message below 64 KiB in one frame, all of which is there, takes the short way through uvh_ws_reader_next; all others are
- * read in two steps, the head and what of the payload is there. What a peer has broken does not depend on the pieces in which it comes. */
+/* Frames taken apart (RFC 6455 section 5). A message below 64 KiB in one frame, all of which is
+ * there, takes the short way through uvh_ws_reader_next; all others are read in two steps, the head
+ * and what of the payload is there. What a peer has broken does not depend on the pieces in which
+ * it comes. */
 #include "codec/websocket/reader.h"
 
 #include <string.h>
@@ -37,7 +39,11 @@ static size_t size_of_head(const uint8_t *head, size_t have)
     if (have < 2)
         return 2;
     unsigned length = head[1] & LENGTH;
-    return 2u + (length == LENGTH_16 ? 2 : length == LENGTH_64 ? 8 : 0) + (head[1] & MASK ? MASK_SIZE : 0);
+    return 2u +
+           (length == LENGTH_16   ? 2
+            : length == LENGTH_64 ? 8
+                                  : 0) +
+           (head[1] & MASK ? MASK_SIZE : 0);
 }
 
 /* The number that the second byte or those behind it say. */
@@ -52,8 +58,8 @@ static uint64_t length_of_payload(const uint8_t *head)
 }
 
 /* What the first byte breaks (sections 5.2, 5.4 and 5.5). */
-static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, unsigned first,
-                        struct uvh_ws_event *event)
+static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                        unsigned first, struct uvh_ws_event *event)
 {
     unsigned opcode = first & OPCODE;
     bool begins = opcode == UVH_WS_TEXT || opcode == UVH_WS_BINARY;
@@ -64,7 +70,8 @@ static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_
     else if ((first & RSV1) && !reader->compression)
         refuse(event, PROTOCOL_ERROR, "a frame is compressed, which was not agreed to");
     else if ((first & RSV1) && !begins) /* RFC 7692 section 6.1 */
-        refuse(event, PROTOCOL_ERROR, "a frame that does not begin a message is marked as compressed");
+        refuse(event, PROTOCOL_ERROR,
+               "a frame that does not begin a message is marked as compressed");
     else if ((opcode & CONTROL) && !(first & FIN))
         refuse(event, PROTOCOL_ERROR, "a control frame is fragmented");
     else if (opcode == UVH_WS_CONTINUATION && !reader->in_message)
@@ -88,21 +95,23 @@ static void judge_second(const struct uvh_ws_rules *rules, unsigned first, unsig
 }
 
 /* What the length breaks (section 5.2), and whether it is more than we want. */
-static void judge_length(const struct uvh_ws_rules *rules, const uint8_t *head, struct uvh_ws_event *event)
+static void judge_length(const struct uvh_ws_rules *rules, const uint8_t *head,
+                         struct uvh_ws_event *event)
 {
     uint64_t length = length_of_payload(head);
     unsigned form = head[1] & LENGTH;
     if (length >> 63)
         refuse(event, PROTOCOL_ERROR, "the length's most significant bit is set");
-    else if ((form == LENGTH_16 && length < LENGTH_16) || (form == LENGTH_64 && length <= UINT16_MAX))
+    else if ((form == LENGTH_16 && length < LENGTH_16) ||
+             (form == LENGTH_64 && length <= UINT16_MAX))
         refuse(event, PROTOCOL_ERROR, "the length is not in its shortest form");
     else if (!(head[0] & CONTROL) && length > rules->max_frame_size)
         refuse(event, TOO_BIG, "a frame is too long");
 }
 
 /* Byte for byte, so that the first that breaks a rule decides, however many are there. */
-static bool judge(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, const uint8_t *head,
-                  size_t have, struct uvh_ws_event *event)
+static bool judge(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                  const uint8_t *head, size_t have, struct uvh_ws_event *event)
 {
     judge_first(reader, rules, head[0], event);
     if (event->kind != UVH_WS_EVENT_BAD && have >= 2)
@@ -136,9 +145,10 @@ static void begin_frame(struct uvh_ws_reader *reader, const uint8_t *head, size_
     reader->fragments++;
 }
 
-/* Takes the bytes of a head: from where they lie if all are there, as is usual. Not one of them is used when a place for a control frame has to be asked for. */
-static size_t take_head(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, const char *data,
-                        size_t size, struct uvh_ws_event *event)
+/* Takes the bytes of a head: from where they lie if all are there, as is usual. Not one of them is
+ * used when a place for a control frame has to be asked for. */
+static size_t take_head(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                        const char *data, size_t size, struct uvh_ws_event *event)
 {
     const uint8_t *head = (const uint8_t *)data;
     size_t have = size;
@@ -186,8 +196,8 @@ static void judge_close(struct uvh_ws_event *event)
 }
 
 /* Shows a control frame when all of it is there, and collects it otherwise. */
-static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
-                           size_t size, struct uvh_ws_event *event)
+static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                           char *data, size_t size, struct uvh_ws_event *event)
 {
     size_t used = size < reader->remaining ? size : (size_t)reader->remaining;
     event->data = data;
@@ -246,8 +256,9 @@ static size_t take_piece(struct uvh_ws_reader *reader, const struct uvh_ws_rules
 }
 
 /* At most one head and what is behind it. */
-static UVH_NEVER_INLINE size_t next_of_any(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
-                                           char *data, size_t size, struct uvh_ws_event *event)
+static UVH_NEVER_INLINE size_t next_of_any(struct uvh_ws_reader *reader,
+                                           const struct uvh_ws_rules *rules, char *data,
+                                           size_t size, struct uvh_ws_event *event)
 {
     size_t used = 0;
     event->kind = UVH_WS_EVENT_MORE;
@@ -269,14 +280,15 @@ void uvh_ws_reader_init(struct uvh_ws_reader *reader, bool compression)
     reader->compression = compression;
 }
 
-size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
-                          size_t size, struct uvh_ws_event *event)
+size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                          char *data, size_t size, struct uvh_ws_event *event)
 {
     bool between = reader->head_size == 0 && !reader->in_frame && !reader->in_message;
     if (UVH_UNLIKELY(!between || size < 2))
         return next_of_any(reader, rules, data, size, event);
-    /* Without the bits that may be set, the first byte is FIN with one of two opcodes beside each other; without that of the mask, if it has to be set, the
-     * second is a length that needs no more bytes, or says that two follow. */
+    /* Without the bits that may be set, the first byte is FIN with one of two opcodes beside each
+     * other; without that of the mask, if it has to be set, the second is a length that needs no
+     * more bytes, or says that two follow. */
     unsigned first = (uint8_t)data[0];
     unsigned kind = (first & ~((unsigned)reader->compression * RSV1)) - (FIN | UVH_WS_TEXT);
     unsigned length = (uint8_t)data[1] ^ (rules->from_client ? MASK : 0u);

@@ -1,11 +1,15 @@
-/* Bytes of a WebSocket connection, in pieces of any size, to payloads and control frames; every rule of RFC 6455 section 5 on frames is kept here.
+/* Bytes of a WebSocket connection, in pieces of any size, to payloads and control frames; every
+ * rule of RFC 6455 section 5 on frames is kept here.
  *
- * Payloads are unmasked in place and shown where they lie, so nothing is copied but heads and control frames that come in several pieces. Whether a text is UTF-8 is asked of what is
- * in it after it has been expanded, so it is not looked at here.
+ * Payloads are unmasked in place and shown where they lie, so nothing is copied but heads and
+ * control frames that come in several pieces. Whether a text is UTF-8 is asked of what is in it
+ * after it has been expanded, so it is not looked at here.
  *
- * A frame without a payload is a piece of size 0. More frames than max_fragments are told as 1009, too: what uvhttp/websocket.h says of limits.
+ * A frame without a payload is a piece of size 0. More frames than max_fragments are told as 1009,
+ * too: what uvhttp/websocket.h says of limits.
  *
- * Always true: after UVH_WS_EVENT_BAD the reader is not used any more; a control frame is shown whole; `last` of a message is shown exactly once, if need be with a piece of size 0. */
+ * Always true: after UVH_WS_EVENT_BAD the reader is not used any more; a control frame is shown
+ * whole; `last` of a message is shown exactly once, if need be with a piece of size 0. */
 #ifndef UVH_CODEC_WEBSOCKET_READER_H
 #define UVH_CODEC_WEBSOCKET_READER_H
 
@@ -15,7 +19,8 @@
 struct uvh_ws_rules {
     uint64_t max_frame_size; /* payload bytes of one frame of a message */
     uint32_t max_fragments;  /* frames of one message */
-    bool from_client;        /* the peer is a client: frames have to be masked; otherwise they must not be */
+    /* the peer is a client: frames have to be masked; otherwise they must not be */
+    bool from_client;
 };
 
 enum uvh_ws_event_kind {
@@ -24,8 +29,9 @@ enum uvh_ws_event_kind {
     UVH_WS_EVENT_PING,
     UVH_WS_EVENT_PONG,
     UVH_WS_EVENT_CLOSE,
-    UVH_WS_EVENT_ROOM, /* a control frame comes in several pieces: set reader->control and call again */
-    UVH_WS_EVENT_BAD,  /* the peer has broken a rule: `code` and `reason` say which */
+    /* a control frame comes in several pieces: set reader->control and call again */
+    UVH_WS_EVENT_ROOM,
+    UVH_WS_EVENT_BAD, /* the peer has broken a rule: `code` and `reason` say which */
 };
 
 struct uvh_ws_event {
@@ -36,15 +42,18 @@ struct uvh_ws_event {
     bool compressed; /* PIECE: of a message that is compressed (RSV1 of its first frame) */
     bool first;      /* PIECE: the message begins with it */
     bool last;       /* PIECE: the message ends with it */
-    uint16_t code; /* BAD: of the close frame to send. CLOSE: the one that came, 1005 without; it is valid */
+    /* BAD: of the close frame to send. CLOSE: the one that came, 1005 without; it is valid */
+    uint16_t code;
     const char *reason; /* BAD: a static text for the log and the close frame */
 };
 
 struct uvh_ws_reader {
     uint64_t remaining; /* payload bytes of the current frame that have not come */
     char *
-        control; /* UVH_WS_CONTROL_MAX bytes of the owner's for control frames in pieces; NULL until asked for. May be taken back at any time but behind ROOM until the control
-                           frame has been shown */
+        /* UVH_WS_CONTROL_MAX bytes of the owner's for control frames in pieces; NULL until
+         * asked for. May be taken back at any time but behind ROOM until the control frame has
+         * been shown */
+        control;
     uint32_t fragments; /* frames of the message so far */
     uint8_t mask[4];
     uint8_t mask_offset;  /* where in the mask the next byte of the payload is */
@@ -64,9 +73,11 @@ struct uvh_ws_reader {
 /* Sets all to the beginning of a connection. */
 void uvh_ws_reader_init(struct uvh_ws_reader *reader, bool compression);
 
-/* Goes on. Returns how many of the `size` bytes are used (0 for ROOM, what is behind it for the others); the caller goes on with the rest until MORE or BAD. The bytes of an event are changed in place. A close frame's
- * payload is checked: not of one byte, a valid code, UTF-8 behind it; `data` and `size` are the reason behind the code. */
-size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
-                          size_t size, struct uvh_ws_event *event);
+/* Goes on. Returns how many of the `size` bytes are used (0 for ROOM, what is behind it for the
+ * others); the caller goes on with the rest until MORE or BAD. The bytes of an event are changed in
+ * place. A close frame's payload is checked: not of one byte, a valid code, UTF-8 behind it; `data`
+ * and `size` are the reason behind the code. */
+size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
+                          char *data, size_t size, struct uvh_ws_event *event);
 
 #endif

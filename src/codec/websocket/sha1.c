@@ -1,4 +1,5 @@
-/* See sha1.h. Written as the standard describes it: two blocks for a handshake need no cleverness. */
+/* See sha1.h. Written as the standard describes it: two blocks for a handshake need no
+ * cleverness. */
 #include "codec/websocket/sha1.h"
 
 #include <string.h>
@@ -40,7 +41,8 @@ static void add_block(uint32_t hash[WORDS], const uint8_t *block)
     for (unsigned t = 0; t < 16; t++)
         schedule[t] = load_word(block + (size_t)4 * t);
     for (unsigned t = 16; t < ROUNDS; t++)
-        schedule[t] = rotated(schedule[t - 3] ^ schedule[t - 8] ^ schedule[t - 14] ^ schedule[t - 16], 1);
+        schedule[t] =
+            rotated(schedule[t - 3] ^ schedule[t - 8] ^ schedule[t - 14] ^ schedule[t - 16], 1);
     uint32_t a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
     for (unsigned t = 0; t < ROUNDS; t++) {
         uint32_t next = rotated(a, 5) + mixed(t, b, c, d) + e + schedule[t];

@@ -1,5 +1,5 @@
-/* Handlers of wire_server that answer at once: what the request said, bodies of every kind and size, fields that may not be
- * set, and handlers that fail. */
+/* Handlers of wire_server that answer at once: what the request said, bodies of every kind and
+ * size, fields that may not be set, and handlers that fail. */
 #include "wire_server.h"
 
 #include <fcntl.h>
@@ -89,10 +89,12 @@ static bool ends_in_nul(uvhttp_slice_t slice)
     return slice.base == NULL || slice.base[slice.length] == '\0';
 }
 
-/* Whether the slices of the request are NUL-terminated, as uvhttp/request.h promises of all but body and raw path. */
+/* Whether the slices of the request are NUL-terminated, as uvhttp/request.h promises of all but
+ * body and raw path. */
 static bool all_end_in_nul(uvhttp_request_t *req)
 {
-    bool good = ends_in_nul(uvhttp_request_target(req)) && ends_in_nul(uvhttp_request_path_slice(req)) &&
+    bool good = ends_in_nul(uvhttp_request_target(req)) &&
+                ends_in_nul(uvhttp_request_path_slice(req)) &&
                 ends_in_nul(uvhttp_request_query_string(req));
     for (size_t i = 0; good && i < uvhttp_request_header_count(req); i++) {
         uvhttp_slice_t name, value;
@@ -113,13 +115,14 @@ int inspect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (text == NULL)
         return UVHTTP_ENOMEM;
-    used = snprintf(text, REPORT_SIZE,
-                    "method=%s\ntarget=%.*s\npath=%s\nraw=%.*s\nquery=%.*s\nminor=%d\naddress=%s\nbody=%"
-                    "zu\nterminated=%s\n",
-                    uvhttp_request_method_name(req), UVHTTP_SLICE_ARGS(target), uvhttp_request_path(req),
-                    UVHTTP_SLICE_ARGS(raw), UVHTTP_SLICE_ARGS(query), uvhttp_request_http_minor(req),
-                    uvhttp_request_client_address(req), uvhttp_request_body(req).length,
-                    all_end_in_nul(req) ? "yes" : "no");
+    used = snprintf(
+        text, REPORT_SIZE,
+        "method=%s\ntarget=%.*s\npath=%s\nraw=%.*s\nquery=%.*s\nminor=%d\naddress=%s\nbody=%"
+        "zu\nterminated=%s\n",
+        uvhttp_request_method_name(req), UVHTTP_SLICE_ARGS(target), uvhttp_request_path(req),
+        UVHTTP_SLICE_ARGS(raw), UVHTTP_SLICE_ARGS(query), uvhttp_request_http_minor(req),
+        uvhttp_request_client_address(req), uvhttp_request_body(req).length,
+        all_end_in_nul(req) ? "yes" : "no");
     for (size_t i = 0; i < uvhttp_request_header_count(req) && used < REPORT_SIZE; i++) {
         uvhttp_slice_t name, value;
         uvhttp_request_header_at(req, i, &name, &value);
@@ -171,7 +174,8 @@ int query(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 /* ---- answers of a certain shape ---- */
 
 /* Sends from memory that is good only during the call. */
-static int send_and_spoil(uvhttp_response_t *res, const char *type, const unsigned char *bytes, size_t size)
+static int send_and_spoil(uvhttp_response_t *res, const char *type, const unsigned char *bytes,
+                          size_t size)
 {
     unsigned char *copy = malloc(size + 1);
     int err;
@@ -268,9 +272,9 @@ int send_descriptor(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (descriptor < 0)
         return uvhttp_response_send_status(res, 404);
-    return uvhttp_response_send_descriptor(res, 200, "application/octet-stream", descriptor,
-                                           query_number(req, "offset", 0), query_number(req, "size", 0),
-                                           close_descriptor, (void *)(intptr_t)descriptor);
+    return uvhttp_response_send_descriptor(
+        res, 200, "application/octet-stream", descriptor, query_number(req, "offset", 0),
+        query_number(req, "size", 0), close_descriptor, (void *)(intptr_t)descriptor);
 }
 
 int close_after(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -292,7 +296,8 @@ int answer_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_send_text(res, 200, "first\n");
     (void)req, (void)arg;
-    app.last_error = uvhttp_response_send_borrowed(res, 200, NULL, "second\n", 7, count_release, NULL);
+    app.last_error =
+        uvhttp_response_send_borrowed(res, 200, NULL, "second\n", 7, count_release, NULL);
     return err;
 }
 

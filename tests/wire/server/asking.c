@@ -1,5 +1,6 @@
-/* Handlers of wire_server that ask their request and response something, and say what they were told: the clock, what waits to be
- * sent, what the client offers, and fields that were taken away again. */
+/* Handlers of wire_server that ask their request and response something, and say what they were
+ * told: the clock, what waits to be sent, what the client offers, and fields that were taken away
+ * again. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -29,7 +30,8 @@ static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                      "e</p>");
 }
 
-/* The loop's time, before and after a while in which this turn goes on; and whether request and response know each other. */
+/* The loop's time, before and after a while in which this turn goes on; and whether request and
+ * response know each other. */
 static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[96];
@@ -38,8 +40,9 @@ static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     while (uv_hrtime() < end)
         ;
-    (void)snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %d %d\n", before, uvhttp_response_now(res),
-                   uvhttp_request_response(req) == res, uvhttp_response_request(res) == req);
+    (void)snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %d %d\n", before,
+                   uvhttp_response_now(res), uvhttp_request_response(req) == res,
+                   uvhttp_response_request(res) == req);
     return uvhttp_response_send_text(res, 200, text);
 }
 
@@ -55,13 +58,15 @@ static int fill(uvhttp_response_t *res, size_t *most)
     return err == UVHTTP_EFULL ? 0 : err;
 }
 
-/* Has everything left? Then the last line says how much waited when a piece was refused, and how much does now. */
+/* Has everything left? Then the last line says how much waited when a piece was refused, and how
+ * much does now. */
 static int tell_pending(uvhttp_response_t *res, void *arg)
 {
     char text[64];
     const char *least = uvhttp_request_query(uvhttp_response_request(res), "least");
     if (*(size_t *)arg <= strtoul(least == NULL ? "0" : least, NULL, 10))
-        return fill(res, arg); /* it was refused for the budget of the iteration, not for a full socket */
+        /* it was refused for the budget of the iteration, not for a full socket */
+        return fill(res, arg);
     (void)snprintf(text, sizeof text, "\n%zu %zu\n", *(size_t *)arg, uvhttp_response_pending(res));
     int err = uvhttp_response_write(res, text, strlen(text));
     return err != 0 ? err : uvhttp_response_end(res);
@@ -82,7 +87,8 @@ static int offers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
     const char *protocol = uvhttp_request_query(req, "protocol");
-    return uvhttp_response_send_text(res, 200, uvhttp_request_offers_upgrade(req, protocol) ? "yes" : "no");
+    return uvhttp_response_send_text(res, 200,
+                                     uvhttp_request_offers_upgrade(req, protocol) ? "yes" : "no");
 }
 
 /* A cache of its own: everything but "a" is missing. */

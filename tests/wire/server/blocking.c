@@ -109,7 +109,8 @@ static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return uvhttp_response_send_text(res, 200, uvhttp_error_name(err));
     }
     if (how != NULL && strcmp(how, "ask") == 0)
-        return uvhttp_response_send_text(res, 200, uvhttp_request_is_blocking(req) ? "blocks" : "does not");
+        return uvhttp_response_send_text(res, 200,
+                                         uvhttp_request_is_blocking(req) ? "blocks" : "does not");
     return UVHTTP_EINVAL;
 }
 
@@ -137,9 +138,7 @@ static int wait_with_events(uvhttp_request_t *req, uvhttp_response_t *res, void 
     wait_for_gate(NULL);
     atomic_fetch_sub(&running, 1);
     if (err == 0)
-        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){
-                                                  .data = {"through", 7}
-        });
+        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.data = {"through", 7}});
     return err != 0 ? err : uvhttp_response_end(res);
 }
 
@@ -147,26 +146,27 @@ static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[64];
     (void)req, (void)arg;
-    (void)snprintf(text, sizeof text, "%d %d %d %s", atomic_load(&running), atomic_load(&most_running),
-                   atomic_load(&gone), uvhttp_error_name(atomic_load(&last_error)));
+    (void)snprintf(text, sizeof text, "%d %d %d %s", atomic_load(&running),
+                   atomic_load(&most_running), atomic_load(&gone),
+                   uvhttp_error_name(atomic_load(&last_error)));
     return uvhttp_response_send_text(res, 200, text);
 }
 
 int add_blocking(uvhttp_router_t *router)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/block/tell/:id",    .handler = tell,                                    .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/gate",                               .handler = wait_at_gate,                                                          .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/tell/:id", .handler = tell, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/gate", .handler = wait_at_gate, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/gate-briefly",
          .handler = wait_at_gate,
          .handler_timeout = 1,
          .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/pieces",         .handler = write_pieces,                                                                .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/back",                               .handler = give_back,                                                        .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/pulled", .handler = pulled,.flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/too-much",.handler = write_too_much,.flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/events",      .handler = wait_with_events,                                       .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/blocking-state",                               .handler = tell_state                                                     },
+        {.pattern = "/block/pieces", .handler = write_pieces, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/back", .handler = give_back, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/pulled", .handler = pulled, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/too-much", .handler = write_too_much, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/events", .handler = wait_with_events, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/blocking-state", .handler = tell_state},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

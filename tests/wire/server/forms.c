@@ -10,7 +10,8 @@ int form_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *name = uvhttp_request_query(req, "name");
     const char *value = uvhttp_request_form(req, name == NULL ? "" : name);
     (void)arg;
-    return value == NULL ? uvhttp_response_send_status(res, 404) : uvhttp_response_send_text(res, 200, value);
+    return value == NULL ? uvhttp_response_send_status(res, 404)
+                         : uvhttp_response_send_text(res, 200, value);
 }
 
 int one_cookie(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -18,7 +19,8 @@ int one_cookie(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *name = uvhttp_request_query(req, "name");
     const char *value = uvhttp_request_cookie(req, name == NULL ? "" : name);
     (void)arg;
-    return value == NULL ? uvhttp_response_send_status(res, 404) : uvhttp_response_send_text(res, 200, value);
+    return value == NULL ? uvhttp_response_send_status(res, 404)
+                         : uvhttp_response_send_text(res, 200, value);
 }
 
 int set_cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -52,16 +54,11 @@ int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         char id[8];
         int length = snprintf(id, sizeof id, "%d", i);
         uvhttp_sse_event_t event = {
-            .id = {id,   (size_t)length   },
-              .data = {data, i == 1 ? size : 1},
-              .retry = 10
-        };
+            .id = {id, (size_t)length}, .data = {data, i == 1 ? size : 1}, .retry = 10};
         err = uvhttp_response_send_event(res, &event);
     }
     if (err == 0) {
-        const uvhttp_sse_event_t wrong = {
-            .id = {"a\nb", 3}
-        };
+        const uvhttp_sse_event_t wrong = {.id = {"a\nb", 3}};
         app.last_error = uvhttp_response_send_event(res, &wrong);
         err = uvhttp_response_end(res);
     }

@@ -1,5 +1,5 @@
-/* What test_guards.py asks for: the shipped middleware, per server (here: per host), group and route. Each kind stands below hosts of its own,
- * so that no other test meets it. */
+/* What test_guards.py asks for: the shipped middleware, per server (here: per host), group and
+ * route. Each kind stands below hosts of its own, so that no other test meets it. */
 #include "wire_server.h"
 
 #include <string.h>
@@ -30,11 +30,11 @@ static int count_runs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int own_fields(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char *const fields[][2] = {
-        {"Vary",                        "Accept-Encoding, origin"      },
-        {"Access-Control-Allow-Origin", "https://other.example"        },
-        {"X-Frame-Options",             "DENY"                         },
-        {"Content-Security-Policy",     "default-src 'none'"           },
-        {"X-Request-Id",                "overwritten by the middleware"},
+        {"Vary", "Accept-Encoding, origin"},
+        {"Access-Control-Allow-Origin", "https://other.example"},
+        {"X-Frame-Options", "DENY"},
+        {"Content-Security-Policy", "default-src 'none'"},
+        {"X-Request-Id", "overwritten by the middleware"},
     };
     int err = 0;
     (void)req, (void)arg;
@@ -47,7 +47,8 @@ static int prepared_fields(uvhttp_request_t *req, uvhttp_response_t *res, void *
 {
     uvhttp_prepared_t *prepared = uvhttp_prepared_new(NULL);
     (void)req, (void)arg;
-    int err = prepared == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(prepared, "x-frame-options", "DENY");
+    int err =
+        prepared == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(prepared, "x-frame-options", "DENY");
     uvhttp_response_use_prepared(res, prepared);
     if (err == 0)
         err = uvhttp_response_send_text(res, 200, "prepared");
@@ -66,15 +67,15 @@ static int fails(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int add_answers(uvhttp_router_t *router)
 {
     static const uvhttp_route_t answers[] = {
-        {.method = "GET",  .pattern = "/who", .handler = who        },
-        {.method = "PUT",  .pattern = "/who", .handler = who        },
-        {.method = "POST", .pattern = "/who", .handler = who,         .max_body_size = 16},
-        {.method = "OPTIONS",                .pattern = "/options",               .handler = who},
-        {.method = "GET",                .pattern = "/own",                   .handler = own_fields        },
-        {.method = "GET",                .pattern = "/prepared",                   .handler = prepared_fields},
-        {.method = "GET",                .pattern = "/fail",                   .handler = fails            },
-        {.method = "GET",                .pattern = "/file",                   .handler = send_file},
-        {.method = "GET",                .pattern = "/pieces",                   .handler = pieces_of_length          },
+        {.method = "GET", .pattern = "/who", .handler = who},
+        {.method = "PUT", .pattern = "/who", .handler = who},
+        {.method = "POST", .pattern = "/who", .handler = who, .max_body_size = 16},
+        {.method = "OPTIONS", .pattern = "/options", .handler = who},
+        {.method = "GET", .pattern = "/own", .handler = own_fields},
+        {.method = "GET", .pattern = "/prepared", .handler = prepared_fields},
+        {.method = "GET", .pattern = "/fail", .handler = fails},
+        {.method = "GET", .pattern = "/file", .handler = send_file},
+        {.method = "GET", .pattern = "/pieces", .handler = pieces_of_length},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof answers / sizeof *answers; i++)
@@ -83,8 +84,8 @@ static int add_answers(uvhttp_router_t *router)
 }
 
 /* A middleware for all that is asked of a host, which the server frees. */
-static int guard_host(uvhttp_server_t *server, const char *name, uvhttp_handler_cb middleware, void *guard,
-                      uvhttp_release_cb free_guard, int err)
+static int guard_host(uvhttp_server_t *server, const char *name, uvhttp_handler_cb middleware,
+                      void *guard, uvhttp_release_cb free_guard, int err)
 {
     uvhttp_router_t *host = NULL;
     if (err == 0)
@@ -109,7 +110,8 @@ static bool allow_tests(uvhttp_request_t *req, const char *origin, void *arg)
     return strstr(origin, ".test") != NULL && uvhttp_request_header(req, "X-Nobody") == NULL;
 }
 
-static int add_cors_host(uvhttp_server_t *server, const char *host, const uvhttp_cors_config_t *config)
+static int add_cors_host(uvhttp_server_t *server, const char *host,
+                         const uvhttp_cors_config_t *config)
 {
     uvhttp_cors_t *cors;
     int err = uvhttp_cors_new(&cors, config, NULL, 0);
@@ -139,8 +141,8 @@ static int add_cors_group(uvhttp_server_t *server)
                                                           .middleware = &own,
                                                           .middleware_count = 1});
     err = err ? err
-              : uvhttp_router_add(host,
-                                  &(uvhttp_route_t){.method = "GET", .pattern = "/mixed", .handler = who});
+              : uvhttp_router_add(
+                    host, &(uvhttp_route_t){.method = "GET", .pattern = "/mixed", .handler = who});
     /* Where the rest of the host is for everybody. */
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "any.cors.test", &host);
     err = err ? err : uvhttp_router_group(host, "/closed", &group);
@@ -150,20 +152,22 @@ static int add_cors_group(uvhttp_server_t *server)
 
 static int add_cors(uvhttp_server_t *server)
 {
-    int err = add_cors_host(server, "cors.test",
-                            &(uvhttp_cors_config_t){.origins = "https://app.example, http://localhost:3000 "
-                                                               "https://*.sub.example:8443",
-                                                    .credentials = true,
-                                                    .headers = "Content-Type,  X-Token",
-                                                    .exposed = "X-Total, ETag",
-                                                    .max_age = 600});
-    err =
-        err ? err
-            : add_cors_host(server, "any.cors.test", &(uvhttp_cors_config_t){.origins = "*", .exposed = "*"});
+    int err = add_cors_host(
+        server, "cors.test",
+        &(uvhttp_cors_config_t){.origins = "https://app.example, http://localhost:3000 "
+                                           "https://*.sub.example:8443",
+                                .credentials = true,
+                                .headers = "Content-Type,  X-Token",
+                                .exposed = "X-Total, ETag",
+                                .max_age = 600});
     err = err ? err
-              : add_cors_host(server, "ask.cors.test",
-                              &(uvhttp_cors_config_t){
-                                  .origins = "null", .allow = allow_tests, .methods = "GET", .headers = "*"});
+              : add_cors_host(server, "any.cors.test",
+                              &(uvhttp_cors_config_t){.origins = "*", .exposed = "*"});
+    err = err ? err
+              : add_cors_host(
+                    server, "ask.cors.test",
+                    &(uvhttp_cors_config_t){
+                        .origins = "null", .allow = allow_tests, .methods = "GET", .headers = "*"});
     return err ? err : add_cors_group(server);
 }
 
@@ -194,9 +198,10 @@ static int decide_now(uvhttp_response_t *res, void *arg)
     return uvhttp_auth_decide(res, (uvhttp_auth_verdict_t)verdict_of(arg));
 }
 
-/* The name or token says what is to come of it: "yes", "no", "weak", "fail" (an error), other things are nonsense; with "later" in front, from the
- * thread pool. */
-static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given, void *arg)
+/* The name or token says what is to come of it: "yes", "no", "weak", "fail" (an error), other
+ * things are nonsense; with "later" in front, from the thread pool. */
+static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
+                 void *arg)
 {
     const char *text = given->token != NULL ? given->token : given->user;
     (void)arg;
@@ -210,7 +215,8 @@ static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_cre
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }
 
-static int add_auth_host(uvhttp_server_t *server, const char *host, const uvhttp_auth_config_t *config)
+static int add_auth_host(uvhttp_server_t *server, const char *host,
+                         const uvhttp_auth_config_t *config)
 {
     uvhttp_auth_t *auth;
     int err = uvhttp_auth_new(&auth, config, NULL, 0);
@@ -220,21 +226,21 @@ static int add_auth_host(uvhttp_server_t *server, const char *host, const uvhttp
 static int add_auth(uvhttp_server_t *server)
 {
     static const uvhttp_auth_user_t users[] = {
-        {"ada",           "pa:ss w\xc3\xb6rd"},
-        {"J\xc3\xbcrgen", "geheim"           },
-        {"",              "nameless"         }
-    };
+        {"ada", "pa:ss w\xc3\xb6rd"}, {"J\xc3\xbcrgen", "geheim"}, {"", "nameless"}};
     int err = add_auth_host(
         server, "table.auth.test",
         &(uvhttp_auth_config_t){.realm = "a \"quoted\" \\ realm", .users = users, .user_count = 3});
-    err = err ? err : add_auth_host(server, "basic.auth.test", &(uvhttp_auth_config_t){.check_basic = check});
     err = err ? err
-              : add_auth_host(server, "bearer.auth.test",
-                              &(uvhttp_auth_config_t){.check_bearer = check, .scope = "read write"});
+              : add_auth_host(server, "basic.auth.test",
+                              &(uvhttp_auth_config_t){.check_basic = check});
     err =
         err ? err
-            : add_auth_host(server, "both.auth.test",
-                            &(uvhttp_auth_config_t){.users = users, .user_count = 3, .check_bearer = check});
+            : add_auth_host(server, "bearer.auth.test",
+                            &(uvhttp_auth_config_t){.check_bearer = check, .scope = "read write"});
+    err = err ? err
+              : add_auth_host(server, "both.auth.test",
+                              &(uvhttp_auth_config_t){
+                                  .users = users, .user_count = 3, .check_bearer = check});
     uvhttp_router_t *host = NULL;
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "runs.test", &host);
     return err ? err : uvhttp_router_add_route(host, "/", count_runs);
@@ -247,7 +253,8 @@ static void free_ids(void *ids)
     uvhttp_request_ids_free(ids);
 }
 
-static int add_ids(uvhttp_server_t *server, const char *host, const uvhttp_request_ids_config_t *config)
+static int add_ids(uvhttp_server_t *server, const char *host,
+                   const uvhttp_request_ids_config_t *config)
 {
     uvhttp_request_ids_t *ids;
     int err = uvhttp_request_ids_new(&ids, config, NULL, 0);
@@ -264,7 +271,8 @@ static int add_headers(uvhttp_server_t *server, const char *host,
 {
     uvhttp_security_headers_t *headers;
     int err = uvhttp_security_headers_new(&headers, config, NULL, 0);
-    return guard_host(server, host, uvhttp_security_headers_handle_request, headers, free_headers, err);
+    return guard_host(server, host, uvhttp_security_headers_handle_request, headers, free_headers,
+                      err);
 }
 
 static void free_rules(void *rules)
@@ -276,34 +284,31 @@ static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_add
                      size_t count, bool others)
 {
     uvhttp_address_rules_t *made;
-    int err = uvhttp_address_rules_new(
-        &made, &(uvhttp_address_rules_config_t){.rules = rules, .rule_count = count, .allow_others = others},
-        NULL, 0);
+    int err =
+        uvhttp_address_rules_new(&made,
+                                 &(uvhttp_address_rules_config_t){
+                                     .rules = rules, .rule_count = count, .allow_others = others},
+                                 NULL, 0);
     return guard_host(server, host, uvhttp_address_rules_handle_request, made, free_rules, err);
 }
 
 static int add_others(uvhttp_server_t *server)
 {
-    static const uvhttp_address_rule_t local[] = {
-        {"127.0.0.0/8", true}
-    };
-    static const uvhttp_address_rule_t refused[] = {
-        {"127.0.0.1", false},
-        {"all",       true }
-    };
+    static const uvhttp_address_rule_t local[] = {{"127.0.0.0/8", true}};
+    static const uvhttp_address_rule_t refused[] = {{"127.0.0.1", false}, {"all", true}};
     int err = add_ids(server, "ids.test", NULL);
     err = err ? err
               : add_ids(server, "trusted.ids.test",
                         &(uvhttp_request_ids_config_t){
                             .header = "X-Correlation-Id", .trusted = true, .max_length = 40});
     err = err ? err : add_headers(server, "headers.test", NULL);
-    err =
-        err ? err
-            : add_headers(server, "https.headers.test",
-                          &(uvhttp_security_headers_config_t){.content_security_policy = "",
-                                                              .frame_options = "DENY",
-                                                              .cross_origin_embedder_policy = "require-corp",
-                                                              .https = true});
+    err = err ? err
+              : add_headers(server, "https.headers.test",
+                            &(uvhttp_security_headers_config_t){.content_security_policy = "",
+                                                                .frame_options = "DENY",
+                                                                .cross_origin_embedder_policy =
+                                                                    "require-corp",
+                                                                .https = true});
     err = err ? err : add_rules(server, "local.rules.test", local, 1, false);
     err = err ? err : add_rules(server, "refused.rules.test", refused, 2, true);
     err = err ? err : add_rules(server, "nobody.rules.test", NULL, 0, false);
@@ -325,8 +330,9 @@ static int add_five(uvhttp_server_t *server)
     for (int i = 0; err == 0 && i < 5; i++)
         err = uvhttp_router_use(group, pass, NULL);
     return err ? err
-               : uvhttp_router_add(group,
-                                   &(uvhttp_route_t){.method = "GET", .pattern = "/hello", .handler = hello});
+               : uvhttp_router_add(
+                     group,
+                     &(uvhttp_route_t){.method = "GET", .pattern = "/hello", .handler = hello});
 }
 
 int add_guards(uvhttp_server_t *server)

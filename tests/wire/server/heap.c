@@ -1,5 +1,5 @@
-/* The counted heaps of wire_server: the allocator that uvhttp is given and the one libuv is given, both malloc with two
- * counters around it. Thread-safe, as uvhttp_allocator_t asks. */
+/* The counted heaps of wire_server: the allocator that uvhttp is given and the one libuv is given,
+ * both malloc with two counters around it. Thread-safe, as uvhttp_allocator_t asks. */
 #include "wire_server.h"
 
 #include <malloc.h>
@@ -67,8 +67,8 @@ static void libuv_free(void *memory)
     counted_release(memory, &libuv_heap);
 }
 
-const uvhttp_allocator_t counting_allocator = {counted_allocate, counted_reallocate, counted_release,
-                                               &uvhttp_heap};
+const uvhttp_allocator_t counting_allocator = {counted_allocate, counted_reallocate,
+                                               counted_release, &uvhttp_heap};
 
 void count_libuv(void)
 {

@@ -1,5 +1,6 @@
-/* Handlers of wire_server that answer later: exchanges held back until another request releases them, and work on the thread
- * pool that waits at a gate, so that tests decide what is pending without a clock. */
+/* Handlers of wire_server that answer later: exchanges held back until another request releases
+ * them, and work on the thread pool that waits at a gate, so that tests decide what is pending
+ * without a clock. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -27,14 +28,15 @@ static void forget(struct held *gone)
 /* Answers with the target of the request too, whose memory must have lived as long. */
 static int answer_late(uvhttp_response_t *res, const char *text)
 {
-    int err =
-        uvhttp_response_set_header(res, "X-Target", uvhttp_request_target(uvhttp_response_request(res)).base);
+    int err = uvhttp_response_set_header(res, "X-Target",
+                                         uvhttp_request_target(uvhttp_response_request(res)).base);
     return err != 0 ? err : uvhttp_response_send_text(res, 200, text);
 }
 
 static size_t release_held(const char *key);
 
-/* The end of one under "chain" answers those under "chained": other exchanges, from inside an abort callback. */
+/* The end of one under "chain" answers those under "chained": other exchanges, from inside an abort
+ * callback. */
 static void held_aborted(uvhttp_response_t *res, void *arg)
 {
     bool chain = strcmp(((struct held *)arg)->key, "chain") == 0;
@@ -59,7 +61,8 @@ int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return 0;
 }
 
-/* Answers what is held under `key` (all of it when NULL). Sending may abort others, so it starts over each time. */
+/* Answers what is held under `key` (all of it when NULL). Sending may abort others, so it starts
+ * over each time. */
 static size_t release_held(const char *key)
 {
     size_t count = 0;

@@ -1,4 +1,5 @@
-/* Handlers of wire_server whose responses have a limited rate: below /limited, by the query's `rate` and `burst`. */
+/* Handlers of wire_server whose responses have a limited rate: below /limited, by the query's
+ * `rate` and `burst`. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -46,11 +47,12 @@ static int limited_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
         close(file);
         return UVHTTP_ENOMEM;
     }
-    return uvhttp_response_send_descriptor(res, 200, "application/octet-stream", file, 0, size, close_file,
-                                           (void *)(intptr_t)file);
+    return uvhttp_response_send_descriptor(res, 200, "application/octet-stream", file, 0, size,
+                                           close_file, (void *)(intptr_t)file);
 }
 
-/* Short parts in memory, which a body without a limit collects in one buffer, and a file among them. */
+/* Short parts in memory, which a body without a limit collects in one buffer, and a file among
+ * them. */
 static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static char bytes[PERIOD + PART];
@@ -71,8 +73,8 @@ static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *ar
         parts[i] = i % 8 == 4 ? (uvhttp_part_t){NULL, file, begin % PERIOD, length}
                               : (uvhttp_part_t){bytes + begin % PERIOD, -1, 0, length};
     }
-    int err = uvhttp_response_send_parts(res, 200, "application/octet-stream", parts, most, close_file,
-                                         (void *)(intptr_t)file);
+    int err = uvhttp_response_send_parts(res, 200, "application/octet-stream", parts, most,
+                                         close_file, (void *)(intptr_t)file);
     free(parts);
     return err;
 }
@@ -104,12 +106,12 @@ static int limited_and_lifted(uvhttp_request_t *req, uvhttp_response_t *res, voi
 int add_limited(uvhttp_router_t *router)
 {
     const uvhttp_route_t routes[] = {
-        {.method = "GET", .pattern = "/large",      .handler = large             },
-        {.method = "GET", .pattern = "/file",       .handler = limited_file      },
-        {.method = "GET", .pattern = "/parts",      .handler = limited_parts     },
-        {.method = "GET", .pattern = "/pieces-out", .handler = pieces_out        },
-        {.method = "GET", .pattern = "/pulled",     .handler = pulled            },
-        {.method = "GET", .pattern = "/lifted",     .handler = limited_and_lifted},
+        {.method = "GET", .pattern = "/large", .handler = large},
+        {.method = "GET", .pattern = "/file", .handler = limited_file},
+        {.method = "GET", .pattern = "/parts", .handler = limited_parts},
+        {.method = "GET", .pattern = "/pieces-out", .handler = pieces_out},
+        {.method = "GET", .pattern = "/pulled", .handler = pulled},
+        {.method = "GET", .pattern = "/lifted", .handler = limited_and_lifted},
     };
     uvhttp_router_t *group;
     int err = uvhttp_router_group(router, "/limited", &group);

@@ -1,5 +1,6 @@
-/* Handlers of wire_server for bodies in pieces, in both directions, and for what middleware sees of a response. What is sent has a period of
- * 251 bytes, so that a piece lost or doubled anywhere shows. */
+/* Handlers of wire_server for bodies in pieces, in both directions, and for what middleware sees of
+ * a response. What is sent has a period of 251 bytes, so that a piece lost or doubled anywhere
+ * shows. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -42,8 +43,9 @@ static int write_on(uvhttp_response_t *res, void *arg)
 {
     struct source *source = arg;
     while (source->sent < source->size) {
-        size_t size = source->size - source->sent < source->piece ? (size_t)(source->size - source->sent)
-                                                                  : source->piece;
+        size_t size = source->size - source->sent < source->piece
+                          ? (size_t)(source->size - source->sent)
+                          : source->piece;
         char *bytes = malloc(size);
         if (bytes == NULL)
             return UVHTTP_ENOMEM;
@@ -68,8 +70,8 @@ static struct source *new_source(uvhttp_request_t *req)
 {
     struct source *source = uvhttp_request_allocate(req, sizeof *source);
     if (source != NULL)
-        *source =
-            (struct source){.size = number_of(req, "size", 1000), .piece = number_of(req, "piece", 100)};
+        *source = (struct source){.size = number_of(req, "size", 1000),
+                                  .piece = number_of(req, "piece", 100)};
     return source;
 }
 
@@ -92,8 +94,8 @@ int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_ENOMEM;
     uvhttp_response_on_drain(res, write_on, source);
     uvhttp_response_on_abort(res, told_abort, NULL);
-    int err = uvhttp_response_begin(res, (int)number_of(req, "status", 200), "application/octet-stream",
-                                    length_of(req));
+    int err = uvhttp_response_begin(res, (int)number_of(req, "status", 200),
+                                    "application/octet-stream", length_of(req));
     return err != 0 ? err : write_on(res, source);
 }
 
@@ -125,7 +127,9 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
     fill(buffer, size, source->sent);
     source->sent += size;
     *length = size;
-    return asks(uvhttp_response_request(res), "fail") && source->sent > source->size / 2 ? UVHTTP_EINVAL : 0;
+    return asks(uvhttp_response_request(res), "fail") && source->sent > source->size / 2
+               ? UVHTTP_EINVAL
+               : 0;
 }
 
 static void source_closed(uv_handle_t *handle)
@@ -156,11 +160,12 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         (void)uv_idle_init(uvhttp_server_loop(app.server), &source->wake);
         source->wake.data = source;
     }
-    return uvhttp_response_send_pulled(res, 200, NULL, length_of(req), pull, release_source, source);
+    return uvhttp_response_send_pulled(res, 200, NULL, length_of(req), pull, release_source,
+                                       source);
 }
 
-/* Announces `length` bytes, writes `size` of them at once, and ends; the write that is too much is told in a field of no answer, so in
- * last_error. */
+/* Announces `length` bytes, writes `size` of them at once, and ends; the write that is too much is
+ * told in a field of no answer, so in last_error. */
 int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char bytes[256];
@@ -193,7 +198,8 @@ int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int err = uvhttp_response_add_trailer(res, "X-Early", "set before");
     if (err == 0)
         err = uvhttp_response_begin(res, 200, "text/plain",
-                                    length_of(req) == UVHTTP_LENGTH_UNKNOWN ? UVHTTP_LENGTH_UNKNOWN : 4);
+                                    length_of(req) == UVHTTP_LENGTH_UNKNOWN ? UVHTTP_LENGTH_UNKNOWN
+                                                                            : 4);
     if (err == 0)
         err = uvhttp_response_write(res, "body", 4);
     if (err == 0)
@@ -234,7 +240,8 @@ static int answer_sum(uvhttp_request_t *req, uvhttp_response_t *res, const struc
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                     void *arg)
 {
     struct taken *taken = arg;
     if (size == 0)
@@ -335,7 +342,8 @@ static int echo_kept(uvhttp_response_t *res, void *arg)
     return 0;
 }
 
-static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size, void *arg)
+static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                      void *arg)
 {
     struct echoed *echoed = arg;
     if (size == 0) {
@@ -395,8 +403,9 @@ static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_EINVAL;
     app.last_error = uvhttp_response_send_text(res, 200, "within");
     (void)snprintf(text, sizeof text, "%s %d %s %" PRIu64 " %.*s", (const char *)arg,
-                   uvhttp_response_status(res), type == NULL ? "-" : type, uvhttp_response_body_length(res),
-                   body.base == NULL ? 1 : 4, body.base == NULL ? "-" : body.base);
+                   uvhttp_response_status(res), type == NULL ? "-" : type,
+                   uvhttp_response_body_length(res), body.base == NULL ? 1 : 4,
+                   body.base == NULL ? "-" : body.base);
     return uvhttp_response_add_header(res, "X-Seen", text);
 }
 

@@ -1,5 +1,5 @@
-/* What test_routing.py asks for: groups, middleware, slash policies and hosts. All of it stands below the hosts "routing.test",
- * "*.routing.test" and so on, so that no other test meets it. */
+/* What test_routing.py asks for: groups, middleware, slash policies and hosts. All of it stands
+ * below the hosts "routing.test", "*.routing.test" and so on, so that no other test meets it. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -18,8 +18,9 @@ static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int refuse_without_key(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
-    return uvhttp_request_header(req, "X-Key") == NULL ? uvhttp_response_send_text(res, 403, "refused")
-                                                       : UVHTTP_DECLINED;
+    return uvhttp_request_header(req, "X-Key") == NULL
+               ? uvhttp_response_send_text(res, 403, "refused")
+               : UVHTTP_DECLINED;
 }
 
 static int behind_refusal(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -44,16 +45,15 @@ static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int add(uvhttp_router_t *router, const char *method, const char *pattern, char *name)
 {
     return uvhttp_router_add(
-        router, &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = tell, .arg = name});
+        router,
+        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = tell, .arg = name});
 }
 
 static int add_middleware(uvhttp_router_t *host)
 {
-    static char outer[] = "outer", inner[] = "inner", late[] = "late", own[] = "own", own_too[] = "own too";
-    static const uvhttp_middleware_t marks[] = {
-        {mark, own    },
-        {mark, own_too}
-    };
+    static char outer[] = "outer", inner[] = "inner", late[] = "late", own[] = "own",
+                own_too[] = "own too";
+    static const uvhttp_middleware_t marks[] = {{mark, own}, {mark, own_too}};
     uvhttp_router_t *first = NULL, *second = NULL, *guarded = NULL;
     int err = uvhttp_router_group(host, "/outer", &first);
     err = err ? err : uvhttp_router_group(first, "/:value", &second);
@@ -80,12 +80,10 @@ static int add_slashes(uvhttp_router_t *host)
     static const struct {
         const char *prefix;
         uvhttp_slash_t policy;
-    } groups[] = {
-        {"/strict",   UVHTTP_SLASH_STRICT  },
-        {"/redirect", UVHTTP_SLASH_REDIRECT},
-        {"/ignore",   UVHTTP_SLASH_IGNORE  },
-        {"",          UVHTTP_SLASH_REDIRECT}
-    };
+    } groups[] = {{"/strict", UVHTTP_SLASH_STRICT},
+                  {"/redirect", UVHTTP_SLASH_REDIRECT},
+                  {"/ignore", UVHTTP_SLASH_IGNORE},
+                  {"", UVHTTP_SLASH_REDIRECT}};
     int err = 0;
     uvhttp_router_t *group = NULL;
     for (size_t i = 0; err == 0 && i < sizeof groups / sizeof *groups; i++) {
@@ -96,7 +94,8 @@ static int add_slashes(uvhttp_router_t *host)
         err = err ? err : add(group, "GET", "/slash/", slash);
         err = err ? err : add(group, "GET", "/rest/*value", rest);
     }
-    /* In the group that redirects: what "//evil.example" would be redirected to, if anything were. */
+    /* In the group that redirects: what "//evil.example" would be redirected to, if anything
+     * were. */
     return err ? err : add(group, "GET", "//:value/", slash);
 }
 

@@ -1,4 +1,5 @@
-/* Handlers of wire_server for connections that leave HTTP: an echo that obeys back-pressure, and one that says goodbye. */
+/* Handlers of wire_server for connections that leave HTTP: an echo that obeys back-pressure, and
+ * one that says goodbye. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static void write_areas(uvhttp_stream_t *stream)
     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS + 1];
     char texts[UVHTTP_STREAM_MAX_AREAS + 1][8];
     for (int i = 0; i <= UVHTTP_STREAM_MAX_AREAS; i++)
-        areas[i] = (uvhttp_slice_t){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "<%d>", i)};
+        areas[i] =
+            (uvhttp_slice_t){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "<%d>", i)};
     app.last_error = uvhttp_stream_write_areas(stream, areas, UVHTTP_STREAM_MAX_AREAS + 1);
     if (uvhttp_stream_write_areas(stream, areas, UVHTTP_STREAM_MAX_AREAS) != 0)
         abort();
@@ -127,7 +129,8 @@ static int echo_stream(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 /* Tries what must fail, and answers with the names of the errors. */
 static int upgrade_wrongly(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed}, deaf = {.closed = on_closed};
+    uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed},
+                           deaf = {.closed = on_closed};
     uvhttp_stream_t *stream;
     char text[128];
     (void)req, (void)arg;
@@ -142,15 +145,18 @@ int add_streams(uvhttp_router_t *router)
 {
     static char polite[] = "polite";
     static const uvhttp_route_t routes[] = {
-        {.method = "GET",        .pattern = "/echo-stream", .handler = echo_stream,                                 .upgrade = "Echo/1"},
-        {.method = "POST",                      .pattern = "/echo-stream",                                .handler = echo_stream,                                        .upgrade = "Echo/1"},
+        {.method = "GET", .pattern = "/echo-stream", .handler = echo_stream, .upgrade = "Echo/1"},
+        {.method = "POST", .pattern = "/echo-stream", .handler = echo_stream, .upgrade = "Echo/1"},
         {.method = "GET",
          .pattern = "/polite-stream",
          .handler = echo_stream,
          .arg = polite,
          .upgrade = "Echo/1"},
-        {.method = "POST", .pattern = "/unread-stream",                                     .handler = echo_stream,                                                                                       .flags = UVHTTP_ROUTE_STREAM},
-        {.method = "GET",       .pattern = "/upgrade-wrongly",     .handler = upgrade_wrongly},
+        {.method = "POST",
+         .pattern = "/unread-stream",
+         .handler = echo_stream,
+         .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET", .pattern = "/upgrade-wrongly", .handler = upgrade_wrongly},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

@@ -1,5 +1,5 @@
-/* A handler of wire_server that connects its client with a server of the client's choice, as CONNECT of a proxy does: streams on both sides, with
- * back-pressure from one to the other. */
+/* A handler of wire_server that connects its client with a server of the client's choice, as
+ * CONNECT of a proxy does: streams on both sides, with back-pressure from one to the other. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -85,7 +85,8 @@ static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
 
 static int tunnel(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    static const uvhttp_stream_events_t events = {.data = on_data, .drain = on_drain, .closed = on_closed};
+    static const uvhttp_stream_events_t events = {
+        .data = on_data, .drain = on_drain, .closed = on_closed};
     const char *host = uvhttp_request_query(req, "host");
     const char *port = uvhttp_request_query(req, "port");
     struct tunnel *made = calloc(1, sizeof *made);
@@ -102,8 +103,8 @@ static int tunnel(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     }
     uvhttp_stream_pause(client->stream);
     uvhttp_stream_set_backlog(client->stream, 10000);
-    err = uvhttp_stream_connect(app.server, host, (int)strtol(port, NULL, 10), 0, on_connected, &events, to,
-                                &to->stream);
+    err = uvhttp_stream_connect(app.server, host, (int)strtol(port, NULL, 10), 0, on_connected,
+                                &events, to, &to->stream);
     if (err != 0)
         uvhttp_stream_close(client->stream);
     return 0;

@@ -1,4 +1,5 @@
-/* Handlers of wire_server for bodies that go to files, forms with files, streams of events for many, and bodies that are paused or answered from elsewhere. */
+/* Handlers of wire_server for bodies that go to files, forms with files, streams of events for
+ * many, and bodies that are paused or answered from elsewhere. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -18,8 +19,8 @@ static bool asks(uvhttp_request_t *req, const char *name)
 
 /* ---- to a file ---- */
 
-static int upload_report(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
-                         void *arg)
+static int upload_report(uvhttp_request_t *req, uvhttp_response_t *res,
+                         const uvhttp_upload_t *upload, void *arg)
 {
     char text[4200];
     (void)req;
@@ -37,10 +38,11 @@ int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                              .keep_existing = asks(req, "keep"),
                                              .sync = asks(req, "sync")};
     const char *folder = uvhttp_request_query(req, "folder");
-    const char *name = asks(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
+    const char *name =
+        asks(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
     (void)res, (void)arg;
-    int err =
-        uvhttp_upload_to_file(req, folder, name, &options, asks(req, "report") ? upload_report : NULL, &app);
+    int err = uvhttp_upload_to_file(req, folder, name, &options,
+                                    asks(req, "report") ? upload_report : NULL, &app);
     if (asks(req, "twice"))
         app.last_error = uvhttp_upload_to_file(req, folder, name, &options, NULL, NULL);
     return err;
@@ -56,9 +58,10 @@ static uint32_t sum_of(const char *data, uint64_t size)
     return sum;
 }
 
-/* A line for each part; those that are files of the disk are read from there by the test, so long as it holds the answer back, or kept. */
-static int form_report(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
-                       void *arg)
+/* A line for each part; those that are files of the disk are read from there by the test, so long
+ * as it holds the answer back, or kept. */
+static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
+                       const uvhttp_form_data_t *form, void *arg)
 {
     static char text[65536];
     int length = snprintf(text, sizeof text, "%u\n", (unsigned)form->count);
@@ -69,16 +72,19 @@ static int form_report(uvhttp_request_t *req, uvhttp_response_t *res, const uvht
         char sum[16] = "-";
         if (part->data != NULL)
             (void)snprintf(sum, sizeof sum, "%08" PRIx32, sum_of(part->data, part->size));
-        length += snprintf(text + length, sizeof text - (size_t)length, "%s|%s|%s|%s|%" PRIu64 "|%s|%s",
-                           part->name, part->filename == NULL ? "-" : part->filename,
-                           part->raw_filename == NULL ? "-" : part->raw_filename,
-                           part->type == NULL ? "-" : part->type, part->size, sum,
-                           part->path == NULL ? "memory" : "file");
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length, "%s|%s|%s|%s|%" PRIu64 "|%s|%s",
+                     part->name, part->filename == NULL ? "-" : part->filename,
+                     part->raw_filename == NULL ? "-" : part->raw_filename,
+                     part->type == NULL ? "-" : part->type, part->size, sum,
+                     part->path == NULL ? "memory" : "file");
         if (asks(req, "keep")) {
-            (void)snprintf(kept, sizeof kept, "%s/kept-%d", uvhttp_request_query(req, "keep"), number++);
+            (void)snprintf(kept, sizeof kept, "%s/kept-%d", uvhttp_request_query(req, "keep"),
+                           number++);
             int err = uvhttp_form_part_keep(part, kept);
             app.last_error = uvhttp_form_part_keep(part, kept);
-            length += snprintf(text + length, sizeof text - (size_t)length, "|%s", uvhttp_error_name(err));
+            length += snprintf(text + length, sizeof text - (size_t)length, "|%s",
+                               uvhttp_error_name(err));
         }
         length += snprintf(text + length, sizeof text - (size_t)length, "\n");
     }
@@ -111,9 +117,7 @@ static void listener_gone(uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     app.aborts++;
-    (void)uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
-                                            .data = {"somebody has left", 17}
-    });
+    (void)uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){.data = {"somebody has left", 17}});
 }
 
 int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -145,11 +149,8 @@ int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (asks(req, "end"))
         uvhttp_event_hub_end(hub);
     else
-        app.last_error =
-            uvhttp_event_hub_publish(hub, &(uvhttp_sse_event_t){
-                                              .id = {id, id == NULL ? 0 : strlen(id)},
-                                                .data = body
-        });
+        app.last_error = uvhttp_event_hub_publish(
+            hub, &(uvhttp_sse_event_t){.id = {id, id == NULL ? 0 : strlen(id)}, .data = body});
     (void)snprintf(text, sizeof text, "%zu %" PRIu64, uvhttp_event_hub_count(hub),
                    uvhttp_event_hub_dropped(hub));
     return uvhttp_response_send_text(res, 200, text);
@@ -167,9 +168,7 @@ int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)req, (void)arg;
     int err = uvhttp_response_begin_events(res);
     return err != 0 ? err
-                    : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){
-                                                          .data = {"one", 3}
-    });
+                    : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.data = {"one", 3}});
 }
 
 /* ---- a body that is paused, or answered, from elsewhere than its own callback ---- */
@@ -206,8 +205,8 @@ static void tick(uv_timer_t *timer)
         uvhttp_request_resume_body(req);
 }
 
-static int take_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
-                              void *arg)
+static int take_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
+                              size_t size, void *arg)
 {
     struct ticking *ticking = arg;
     char text[64];
@@ -253,8 +252,8 @@ static int job_over(uvhttp_response_t *res, void *arg)
     return 0;
 }
 
-static int answer_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
-                            void *arg)
+static int answer_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
+                            size_t size, void *arg)
 {
     (void)data, (void)size, (void)arg;
     uvhttp_request_pause_body(req);

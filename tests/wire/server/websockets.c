@@ -1,5 +1,5 @@
-/* Endpoints of wire_server for WebSocket. All echo messages; a text that begins with '!' is an order instead, see `orders`. What has happened on all of
- * them together is told by /ws/state. */
+/* Endpoints of wire_server for WebSocket. All echo messages; a text that begins with '!' is an
+ * order instead, see `orders`. What has happened on all of them together is told by /ws/state. */
 #include "wire_server.h"
 
 #include <uvhttp/websocket.h>
@@ -30,7 +30,8 @@ static void remember(int err)
     (void)snprintf(state.error, sizeof state.error, "%s", err == 0 ? "0" : uvhttp_error_name(err));
 }
 
-__attribute__((format(printf, 2, 3))) static void say(uvhttp_websocket_t *ws, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(uvhttp_websocket_t *ws, const char *format,
+                                                      ...)
 {
     char text[TEXT_SIZE];
     va_list arguments;
@@ -68,15 +69,16 @@ static void order_shared(uvhttp_websocket_t *ws, const char *words)
     char *bytes = calloc(1, size);
     if (bytes == NULL)
         abort();
-    uvhttp_websocket_message_t *message =
-        uvhttp_websocket_message_new(uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_BINARY, bytes, size);
+    uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
+        uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_BINARY, bytes, size);
     if (message != NULL)
         remember(uvhttp_websocket_send_message(ws, message));
     uvhttp_websocket_message_unref(message);
     free(bytes);
 }
 
-/* "!bulk COUNT SIZE": binary messages of zeros, sent as pieces so that they are not compressed, until one is not taken. */
+/* "!bulk COUNT SIZE": binary messages of zeros, sent as pieces so that they are not compressed,
+ * until one is not taken. */
 static void order_bulk(uvhttp_websocket_t *ws, const char *words)
 {
     char *rest;
@@ -89,7 +91,8 @@ static void order_bulk(uvhttp_websocket_t *ws, const char *words)
     free(bytes);
 }
 
-/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those that were refused with UVHTTP_EFULL is counted. */
+/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those that
+ * were refused with UVHTTP_EFULL is counted. */
 static void order_flood(uvhttp_websocket_t *ws, const char *words)
 {
     char *rest;
@@ -114,7 +117,8 @@ static void order_flood(uvhttp_websocket_t *ws, const char *words)
 /* "!prepared COUNT": one message many times. */
 static void order_prepared(uvhttp_websocket_t *ws, const char *words)
 {
-    static const char text[] = "prepared once, prepared once, prepared once, prepared once, prepared once";
+    static const char text[] =
+        "prepared once, prepared once, prepared once, prepared once, prepared once";
     uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
         uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_TEXT, text, sizeof text - 1);
     size_t count = strtoul(words, NULL, 10);
@@ -154,15 +158,16 @@ static void order_wrong(uvhttp_websocket_t *ws, const char *words)
     int unknown = uvhttp_websocket_close(ws, 2000, NULL);
     int reason = uvhttp_websocket_close(ws, 1000, far_too_long);
     int bytes = uvhttp_websocket_close(ws, 1000, "\xff");
-    say(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping), uvhttp_error_name(told),
-        uvhttp_error_name(status), uvhttp_error_name(unknown), uvhttp_error_name(reason),
-        uvhttp_error_name(bytes));
+    say(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping),
+        uvhttp_error_name(told), uvhttp_error_name(status), uvhttp_error_name(unknown),
+        uvhttp_error_name(reason), uvhttp_error_name(bytes));
 }
 
 static void order_facts(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
-    say(ws, "{\"protocol\":\"%s\",\"compressed\":%d,\"data\":\"%s\",\"pending\":%zu,\"worker\":%zu}",
+    say(ws,
+        "{\"protocol\":\"%s\",\"compressed\":%d,\"data\":\"%s\",\"pending\":%zu,\"worker\":%zu}",
         uvhttp_websocket_protocol(ws), uvhttp_websocket_compressed(ws),
         uvhttp_websocket_data(ws) == NULL ? "" : (const char *)uvhttp_websocket_data(ws),
         uvhttp_websocket_pending(ws), uvhttp_websocket_worker(ws));
@@ -190,21 +195,16 @@ static const struct {
     const char *name;
     void (*run)(uvhttp_websocket_t *ws, const char *words);
 } orders[] = {
-    {"!close ",        order_close         },
-    {"!abort",         order_abort         },
-    {"!ping ",         order_ping          },
-    {"!flood ",        order_flood         },
-    {"!bulk ",         order_bulk          },
-    {"!shared ",       order_shared        },
-    {"!prepared ",     order_prepared      },
-    {"!pieces",        order_pieces        },
-    {"!wrong",         order_wrong         },
-    {"!facts",         order_facts         },
-    {"!pause",         order_pause         },
-    {"!end-then-send", order_close_and_send},
+    {"!close ", order_close},       {"!abort", order_abort},
+    {"!ping ", order_ping},         {"!flood ", order_flood},
+    {"!bulk ", order_bulk},         {"!shared ", order_shared},
+    {"!prepared ", order_prepared}, {"!pieces", order_pieces},
+    {"!wrong", order_wrong},        {"!facts", order_facts},
+    {"!pause", order_pause},        {"!end-then-send", order_close_and_send},
 };
 
-static bool obey(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size)
+static bool obey(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                 size_t size)
 {
     char text[ORDER_SIZE];
     if (kind != UVHTTP_WEBSOCKET_TEXT || size == 0 || data[0] != '!' || size >= sizeof text)
@@ -231,16 +231,16 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
         abort();
 }
 
-static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                       void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)arg;
     if (!obey(ws, kind, data, size))
         remember(uvhttp_websocket_send(ws, kind, data, size));
 }
 
-static void on_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                     bool last, void *arg)
+static void on_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                     size_t size, bool last, void *arg)
 {
     (void)arg;
     remember(uvhttp_websocket_send_piece(ws, kind, data, size, last));
@@ -316,16 +316,17 @@ static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpo
     uvhttp_websocket_stats_t s;
     (void)req;
     uvhttp_websocket_read_stats(endpoint, &s);
-    (void)snprintf(text, sizeof text,
-                   "{\"opens\":%" PRIu64 ",\"closes\":%" PRIu64 ",\"drains\":%" PRIu64 ",\"pings\":%" PRIu64
-                   ",\"pongs\":%" PRIu64 ",\"admitted\":%" PRIu64 ",\"released\":%" PRIu64
-                   ",\"code\":%u,\"reason\":\"%s\",\"error\":\"%s\",\"connections\":%" PRIu64
-                   ",\"total_connections\":%" PRIu64 ",\"compressing\":%" PRIu64 ",\"dedicated\":%" PRIu64
-                   ",\"messages_received\":%" PRIu64 ",\"messages_sent\":%" PRIu64 ",\"dropped\":%" PRIu64
-                   ",\"memory\":%" PRIu64 "}\n",
-                   state.opens, state.closes, state.drains, state.pings, state.pongs, state.admitted,
-                   state.released, state.code, state.reason, state.error, s.connections, s.total_connections,
-                   s.compressing, s.dedicated, s.messages_received, s.messages_sent, s.dropped, s.memory);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"opens\":%" PRIu64 ",\"closes\":%" PRIu64 ",\"drains\":%" PRIu64 ",\"pings\":%" PRIu64
+        ",\"pongs\":%" PRIu64 ",\"admitted\":%" PRIu64 ",\"released\":%" PRIu64
+        ",\"code\":%u,\"reason\":\"%s\",\"error\":\"%s\",\"connections\":%" PRIu64
+        ",\"total_connections\":%" PRIu64 ",\"compressing\":%" PRIu64 ",\"dedicated\":%" PRIu64
+        ",\"messages_received\":%" PRIu64 ",\"messages_sent\":%" PRIu64 ",\"dropped\":%" PRIu64
+        ",\"memory\":%" PRIu64 "}\n",
+        state.opens, state.closes, state.drains, state.pings, state.pongs, state.admitted,
+        state.released, state.code, state.reason, state.error, s.connections, s.total_connections,
+        s.compressing, s.dedicated, s.messages_received, s.messages_sent, s.dropped, s.memory);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -355,12 +356,14 @@ static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *end
     return 0;
 }
 
-/* "?url=": a connection from here, on which the other side gives the orders. Says why it cannot be, or "0". */
+/* "?url=": a connection from here, on which the other side gives the orders. Says why it cannot be,
+ * or "0". */
 static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     char message[256];
-    uvhttp_websocket_target_t target = {
-        .url = uvhttp_request_query(req, "url"), .message = message, .message_size = sizeof message};
+    uvhttp_websocket_target_t target = {.url = uvhttp_request_query(req, "url"),
+                                        .message = message,
+                                        .message_size = sizeof message};
     int err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
     return uvhttp_response_send_text(res, 200, err == 0 ? "0" : message);
 }
@@ -378,7 +381,8 @@ static const char *const origins[] = {"https://good.example", "http://127.0.0.1:
                .ping = on_ping,       \
                .pong = on_pong,       \
                .close = on_close}
-/* Whatever clients of interest send: gorilla's writes in frames of 4 KiB, and what repeats itself expands a thousandfold. */
+/* Whatever clients of interest send: gorilla's writes in frames of 4 KiB, and what repeats itself
+ * expands a thousandfold. */
 #define BIG_MESSAGES                                                                            \
     .max_message_size = BIG, .max_fragments = 100000, .max_ratio = 2000, .max_queue_size = BIG, \
     .memory = 4UL * BIG
@@ -388,40 +392,44 @@ static const struct {
     const char *path;
     uvhttp_websocket_options_t options;
 } endpoints[] = {
-    {"/ws/echo",              {EVENTS, BIG_MESSAGES}                                                             },
-    {"/ws/echo-deflate",      {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}            },
+    {"/ws/echo", {EVENTS, BIG_MESSAGES}},
+    {"/ws/echo-deflate", {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
     {"/ws/echo-dedicated",
      {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
-      .memory_per_connection = 1024 * 1024}                                                                      },
+      .memory_per_connection = 1024 * 1024}},
     {"/ws/pieces",
-     {.events = {.open = on_open, .piece = on_piece, .close = on_close}, .max_message_size = 100000}             },
+     {.events = {.open = on_open, .piece = on_piece, .close = on_close},
+      .max_message_size = 100000}},
     {"/ws/pieces-deflate",
      {.events = {.open = on_open, .piece = on_piece, .close = on_close},
       .max_message_size = 100000,
-      .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                                                           },
-    {"/ws/protocols",         {EVENTS, .protocols = protocols}                                                   },
-    {"/ws/protocol-required", {EVENTS, .protocols = protocols, .protocol_required = true}                        },
-    {"/ws/origins",           {EVENTS, .origins = origins}                                                       },
-    {"/ws/admit",             {EVENTS, .admit = admit, .release = release_data}                                  },
-    {"/ws/small",             {EVENTS, .max_message_size = 1000, .max_frame_size = 600, .max_fragments = 4}      },
+      .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+    {"/ws/protocols", {EVENTS, .protocols = protocols}},
+    {"/ws/protocol-required", {EVENTS, .protocols = protocols, .protocol_required = true}},
+    {"/ws/origins", {EVENTS, .origins = origins}},
+    {"/ws/admit", {EVENTS, .admit = admit, .release = release_data}},
+    {"/ws/small", {EVENTS, .max_message_size = 1000, .max_frame_size = 600, .max_fragments = 4}},
     {"/ws/small-deflate",
-     {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}                       },
-    {"/ws/ratio",             {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED} },
-    {"/ws/budget",            {EVENTS, .max_message_size = 100000, .memory = 100000}                             },
-    {"/ws/rate",              {EVENTS, .max_message_rate = 5}                                                    },
-    {"/ws/defaults",          {EVENTS}                                                                           },
-    {"/ws/pinging",           {EVENTS, .ping_interval = 1}                                                       },
-    {"/ws/idle",              {EVENTS, .idle_timeout = 1}                                                        },
-    {"/ws/hurried",           {EVENTS, .close_timeout = 1, .ping_interval = -1}                                  },
-    {"/ws/slow-close",        {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout = 1}            },
-    {"/ws/slow-newest",       {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}                          },
-    {"/ws/many",              {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED}                       },
-    {"/ws/few-windows",       {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory = 1024 * 1024}},
-    {"/ws/slow-oldest",       {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}                          },
+     {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+    {"/ws/ratio",
+     {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+    {"/ws/budget", {EVENTS, .max_message_size = 100000, .memory = 100000}},
+    {"/ws/rate", {EVENTS, .max_message_rate = 5}},
+    {"/ws/defaults", {EVENTS}},
+    {"/ws/pinging", {EVENTS, .ping_interval = 1}},
+    {"/ws/idle", {EVENTS, .idle_timeout = 1}},
+    {"/ws/hurried", {EVENTS, .close_timeout = 1, .ping_interval = -1}},
+    {"/ws/slow-close", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout = 1}},
+    {"/ws/slow-newest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}},
+    {"/ws/many", {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED}},
+    {"/ws/few-windows",
+     {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory = 1024 * 1024}},
+    {"/ws/slow-oldest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}},
 };
 
 /* An endpoint has three ways in: its path, that of its numbers, and that for being the client. */
-static int add_endpoint(uvhttp_server_t *server, const char *path, const uvhttp_websocket_options_t *options)
+static int add_endpoint(uvhttp_server_t *server, const char *path,
+                        const uvhttp_websocket_options_t *options)
 {
     uvhttp_router_t *router = uvhttp_server_router(server);
     uvhttp_websocket_endpoint_t *endpoint;
@@ -459,7 +467,8 @@ int add_websockets(uvhttp_server_t *server)
         err = add_endpoint(server, endpoints[i].path, &options);
     }
     if (err == 0) /* the short way to a route, with what has no name of its own */
-        err = uvhttp_websocket_route(server, "/ws/rooms/:room",
-                                     &(uvhttp_websocket_options_t){.events = {.message = on_message}});
+        err = uvhttp_websocket_route(
+            server, "/ws/rooms/:room",
+            &(uvhttp_websocket_options_t){.events = {.message = on_message}});
     return err;
 }

@@ -1,8 +1,10 @@
-/* wire_server: the server that the tests in tests/wire talk to. It has one route for every behaviour a test wants to
- * provoke, takes each number of uvhttp_config_t as a flag (--max_connections=4), and counts every byte of heap that
- * uvhttp and libuv ask for, which /stats tells. It prints "listening on 127.0.0.1:PORT" and runs until SIGTERM; SIGUSR1
- * answers whatever is held back, SIGUSR2 frees the server with everything still open. Exit codes: 0 stopped in order, 1 could not start, 2 bad flag, 3 the loop still had
- * something open at the end, 4 uvhttp kept memory. */
+/* wire_server: the server that the tests in tests/wire talk to. It has one route for every
+ * behaviour a test wants to provoke, takes each number of uvhttp_config_t as a flag
+ * (--max_connections=4), and counts every byte of heap that uvhttp and libuv ask for, which /stats
+ * tells. It prints "listening on 127.0.0.1:PORT" and runs until SIGTERM; SIGUSR1 answers whatever
+ * is held back, SIGUSR2 frees the server with everything still open. Exit codes: 0 stopped in
+ * order, 1 could not start, 2 bad flag, 3 the loop still had something open at the end, 4 uvhttp
+ * kept memory. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -57,27 +59,28 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)req, (void)arg;
     (void)snprintf(
         text, sizeof text,
-        "{\"pid\":%d,\"active_connections\":%zu,\"idle_connections\":%zu,\"total_connections\":%" PRIu64
-        ",\"rejected_connections\":%" PRIu64 ",\"total_requests\":%" PRIu64 ",\"responses_1xx\":%" PRIu64
-        ",\"responses_2xx\":%" PRIu64 ",\"responses_3xx\":%" PRIu64 ",\"responses_4xx\":%" PRIu64
-        ",\"responses_5xx\":%" PRIu64 ",\"parse_errors\":%" PRIu64 ",\"timeouts\":%" PRIu64
-        ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"bytes_sent\":%" PRIu64
-        ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64
-        ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64
-        ",\"guarded_runs\":%" PRIu64 ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
+        "{\"pid\":%d,\"active_connections\":%zu,\"idle_connections\":%zu,\"total_connections\":"
+        "%" PRIu64 ",\"rejected_connections\":%" PRIu64 ",\"total_requests\":%" PRIu64
+        ",\"responses_1xx\":%" PRIu64 ",\"responses_2xx\":%" PRIu64 ",\"responses_3xx\":%" PRIu64
+        ",\"responses_4xx\":%" PRIu64 ",\"responses_5xx\":%" PRIu64 ",\"parse_errors\":%" PRIu64
+        ",\"timeouts\":%" PRIu64 ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64
+        ",\"bytes_sent\":%" PRIu64 ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64
+        ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64
+        ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
+        ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
         ",\"streams_closed\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64
-        ",\"tls_failures\":%" PRIu64
-        ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_error\":\"%s\",\"heap_calls\":%" PRIu64
-        ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64 ",\"libuv_calls\":%" PRIu64
-        ",\"libuv_live\":%" PRId64 "}\n",
+        ",\"tls_failures\":%" PRIu64 ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
+        "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
+        ",\"libuv_calls\":%" PRIu64 ",\"libuv_live\":%" PRId64 "}\n",
         (int)getpid(), s->active_connections, s->idle_connections, s->total_connections,
-        s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx, s->responses_3xx,
-        s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts, s->aborted_exchanges,
-        s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses, s->memory, app.aborts, app.releases,
-        app.deferred, app.deferred_gone, app.guarded_runs, app.seen_by_middleware, app.refused_pieces,
-        app.streams_closed, s->tls_handshakes, s->tls_resumed, s->tls_failures,
-        uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
-        uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
+        s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx,
+        s->responses_3xx, s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts,
+        s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
+        s->memory, app.aborts, app.releases, app.deferred, app.deferred_gone, app.guarded_runs,
+        app.seen_by_middleware, app.refused_pieces, app.streams_closed, s->tls_handshakes,
+        s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
+        uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live,
+        peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -100,51 +103,51 @@ static const struct {
     void *arg;
     size_t max_body_size;
 } routes[] = {
-    {"GET",    "/hello",                 hello,           NULL,           0               },
-    {"POST",   "/echo",                  echo,            NULL,           0               },
-    {"PUT",    "/echo",                  echo,            NULL,           0               },
-    {"POST",   "/digest",                digest,          NULL,           0               },
-    {"PUT",    "/digest",                digest,          NULL,           0               },
-    {"POST",   "/trailer",               trailer,         NULL,           0               },
-    {"POST",   "/small-body",            digest,          NULL,           SMALL_BODY_LIMIT},
-    {NULL,     "/inspect",               inspect,         NULL,           0               },
-    {NULL,     "/inspect/*",             inspect,         NULL,           0               },
-    {NULL,     "/any",                   any_method,      NULL,           0               },
-    {"GET",    "/get-put-delete",        any_method,      NULL,           0               },
-    {"PUT",    "/get-put-delete",        any_method,      NULL,           0               },
-    {"DELETE", "/get-put-delete",        any_method,      NULL,           0               },
-    {"POST",   "/post-only",             any_method,      NULL,           0               },
-    {"GET",    "/users/:id",             parameters,      "user",         0               },
-    {"GET",    "/users/me",              parameters,      "me",           0               },
-    {"GET",    "/users/:id/posts/:post", parameters,      "post",         0               },
-    {"GET",    "/users/me/settings",     parameters,      "settings",     0               },
-    {"GET",    "/files/*path",           parameters,      "file",         0               },
-    {"GET",    "/glob/*",                parameters,      "glob",         0               },
-    {"GET",    "/query",                 query,           NULL,           0               },
-    {"GET",    "/large",                 large,           NULL,           0               },
-    {"GET",    "/status/:id",            status,          NULL,           0               },
-    {"GET",    "/field",                 set_field,       NULL,           0               },
-    {"GET",    "/long-field",            long_field,      NULL,           0               },
-    {"GET",    "/cookies",               cookies,         NULL,           0               },
-    {"GET",    "/redirect",              redirect,        NULL,           0               },
-    {"GET",    "/send-file",             send_file,       NULL,           0               },
-    {"GET",    "/send-descriptor",       send_descriptor, NULL,           0               },
-    {"GET",    "/close-after",           close_after,     NULL,           0               },
-    {"GET",    "/fail",                  fail,            &code_invalid,  0               },
-    {"GET",    "/out-of-memory",         fail,            &code_memory,   0               },
-    {"GET",    "/declined",              fail,            &code_declined, 0               },
-    {"GET",    "/answer-twice",          answer_twice,    NULL,           0               },
-    {"GET",    "/answer-and-fail",       answer_and_fail, NULL,           0               },
-    {"GET",    "/log",                   write_log,       NULL,           0               },
-    {"GET",    "/hold/:id",              hold,            NULL,           0               },
-    {"POST",   "/hold/:id",              hold,            NULL,           0               },
-    {"GET",    "/release/:id",           release,         NULL,           0               },
-    {"GET",    "/held/:id",              count_held,      NULL,           0               },
-    {"GET",    "/defer",                 defer,           NULL,           0               },
-    {"GET",    "/open-gate",             gate,            NULL,           0               },
-    {"GET",    "/guarded",               guarded,         NULL,           0               },
-    {"GET",    "/stop",                  stop,            NULL,           0               },
-    {"GET",    "/stats",                 report,          NULL,           0               },
+    {"GET", "/hello", hello, NULL, 0},
+    {"POST", "/echo", echo, NULL, 0},
+    {"PUT", "/echo", echo, NULL, 0},
+    {"POST", "/digest", digest, NULL, 0},
+    {"PUT", "/digest", digest, NULL, 0},
+    {"POST", "/trailer", trailer, NULL, 0},
+    {"POST", "/small-body", digest, NULL, SMALL_BODY_LIMIT},
+    {NULL, "/inspect", inspect, NULL, 0},
+    {NULL, "/inspect/*", inspect, NULL, 0},
+    {NULL, "/any", any_method, NULL, 0},
+    {"GET", "/get-put-delete", any_method, NULL, 0},
+    {"PUT", "/get-put-delete", any_method, NULL, 0},
+    {"DELETE", "/get-put-delete", any_method, NULL, 0},
+    {"POST", "/post-only", any_method, NULL, 0},
+    {"GET", "/users/:id", parameters, "user", 0},
+    {"GET", "/users/me", parameters, "me", 0},
+    {"GET", "/users/:id/posts/:post", parameters, "post", 0},
+    {"GET", "/users/me/settings", parameters, "settings", 0},
+    {"GET", "/files/*path", parameters, "file", 0},
+    {"GET", "/glob/*", parameters, "glob", 0},
+    {"GET", "/query", query, NULL, 0},
+    {"GET", "/large", large, NULL, 0},
+    {"GET", "/status/:id", status, NULL, 0},
+    {"GET", "/field", set_field, NULL, 0},
+    {"GET", "/long-field", long_field, NULL, 0},
+    {"GET", "/cookies", cookies, NULL, 0},
+    {"GET", "/redirect", redirect, NULL, 0},
+    {"GET", "/send-file", send_file, NULL, 0},
+    {"GET", "/send-descriptor", send_descriptor, NULL, 0},
+    {"GET", "/close-after", close_after, NULL, 0},
+    {"GET", "/fail", fail, &code_invalid, 0},
+    {"GET", "/out-of-memory", fail, &code_memory, 0},
+    {"GET", "/declined", fail, &code_declined, 0},
+    {"GET", "/answer-twice", answer_twice, NULL, 0},
+    {"GET", "/answer-and-fail", answer_and_fail, NULL, 0},
+    {"GET", "/log", write_log, NULL, 0},
+    {"GET", "/hold/:id", hold, NULL, 0},
+    {"POST", "/hold/:id", hold, NULL, 0},
+    {"GET", "/release/:id", release, NULL, 0},
+    {"GET", "/held/:id", count_held, NULL, 0},
+    {"GET", "/defer", defer, NULL, 0},
+    {"GET", "/open-gate", gate, NULL, 0},
+    {"GET", "/guarded", guarded, NULL, 0},
+    {"GET", "/stop", stop, NULL, 0},
+    {"GET", "/stats", report, NULL, 0},
 };
 
 /* Bodies in pieces, and what decides later. */
@@ -183,7 +186,8 @@ static const uvhttp_route_t piece_routes[] = {
     ROUTE("POST", "/hub", hub_publish),
     ROUTE("GET", "/silent-events", silent_events),
     ROUTE_WITH("POST", "/pieces-ticking", pieces_ticking, .flags = UVHTTP_ROUTE_STREAM),
-    ROUTE_WITH("POST", "/pieces-answered-meanwhile", pieces_answered_meanwhile, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("POST", "/pieces-answered-meanwhile", pieces_answered_meanwhile,
+               .flags = UVHTTP_ROUTE_STREAM),
     ROUTE("GET", "/many-jobs", many_jobs),
     ROUTE_WITH("GET", "/hold-briefly/:id", hold, .handler_timeout = 1, .timeout_status = 504),
     ROUTE_WITH("GET", "/defer-briefly", defer, .handler_timeout = 1),
@@ -226,11 +230,12 @@ static int add_routes(uvhttp_server_t *server)
     for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
         err = uvhttp_router_add(router, &piece_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
-        err = uvhttp_router_add(router, &(uvhttp_route_t){.method = routes[i].method,
-                                                          .pattern = routes[i].pattern,
-                                                          .handler = routes[i].handler,
-                                                          .arg = routes[i].arg,
-                                                          .max_body_size = routes[i].max_body_size});
+        err =
+            uvhttp_router_add(router, &(uvhttp_route_t){.method = routes[i].method,
+                                                        .pattern = routes[i].pattern,
+                                                        .handler = routes[i].handler,
+                                                        .arg = routes[i].arg,
+                                                        .max_body_size = routes[i].max_body_size});
     for (size_t i = 0; err == 0 && i < sizeof methods / sizeof *methods; i++) {
         if (strcmp(methods[i], "CONNECT") != 0)
             err = uvhttp_server_route(server, methods[i], "/by-method", by_method, methods[i]);
@@ -307,7 +312,8 @@ static void on_leave_signal(uv_signal_t *handle, int number)
     uv_stop(handle->loop);
 }
 
-/* With a loop of the caller's, uv_run ends when the server has nothing open any more; the signal is ours to close. */
+/* With a loop of the caller's, uv_run ends when the server has nothing open any more; the signal is
+ * ours to close. */
 static void on_stopped(uvhttp_server_t *server, void *arg)
 {
     (void)server, (void)arg;
@@ -355,8 +361,8 @@ static int start(uv_loop_t *loop, const uvhttp_config_t *config, int port)
     if (err == 0)
         err = uvhttp_server_stop_on_signals(app.server);
     if (err == 0)
-        err =
-            app.certificate != NULL ? listen_tls(port) : uvhttp_server_listen(app.server, "127.0.0.1", port);
+        err = app.certificate != NULL ? listen_tls(port)
+                                      : uvhttp_server_listen(app.server, "127.0.0.1", port);
     if (err != 0)
         return err;
     app.frozen_error = uvhttp_server_route(app.server, "GET", "/too-late", hello, NULL);
@@ -391,7 +397,8 @@ int main(int argc, char **argv)
     err = start(&loop, config, port);
     uvhttp_config_free(config);
     if (err != 0)
-        (void)fprintf(stderr, "wire_server: %s: %s\n", uvhttp_error_name(err), uvhttp_strerror(err));
+        (void)fprintf(stderr, "wire_server: %s: %s\n", uvhttp_error_name(err),
+                      uvhttp_strerror(err));
     if (err == 0)
         (void)uv_run(&loop, UV_RUN_DEFAULT);
     hub_release();
@@ -403,7 +410,8 @@ int main(int argc, char **argv)
     if (busy != 0)
         return EXIT_LOOP_BUSY;
     if (atomic_load(&uvhttp_heap.live) != 0) {
-        (void)fprintf(stderr, "wire_server: uvhttp kept %" PRId64 " bytes\n", atomic_load(&uvhttp_heap.live));
+        (void)fprintf(stderr, "wire_server: uvhttp kept %" PRId64 " bytes\n",
+                      atomic_load(&uvhttp_heap.live));
         return EXIT_LEAK;
     }
     return err == 0 ? 0 : EXIT_NOT_STARTED;

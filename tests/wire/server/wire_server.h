@@ -1,5 +1,6 @@
-/* wire_server: the server that the tests in tests/wire talk to. Built on the public API only (plus libuv, whose loop it
- * owns). What its files share: the state that /stats reports, the two heaps that are counted, and the handlers. */
+/* wire_server: the server that the tests in tests/wire talk to. Built on the public API only (plus
+ * libuv, whose loop it owns). What its files share: the state that /stats reports, the two heaps
+ * that are counted, and the handlers. */
 #ifndef UVH_WIRE_SERVER_H
 #define UVH_WIRE_SERVER_H
 
