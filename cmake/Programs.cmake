@@ -17,6 +17,17 @@ if(app_sources)
     set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
 endif()
 
+# The large file of the sample site, which examples, tests and `./dev serve` serve, is not stored.
+set(UVHTTP_LARGE_FILE ${PROJECT_SOURCE_DIR}/examples/site/large.txt)
+add_custom_command(OUTPUT ${UVHTTP_LARGE_FILE}
+    COMMAND ${CMAKE_COMMAND} -D FILE=${UVHTTP_LARGE_FILE} -P ${PROJECT_SOURCE_DIR}/cmake/large_file.cmake
+    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/large_file.cmake
+    COMMENT "Writing examples/site/large.txt" VERBATIM)
+add_custom_target(example_site ALL DEPENDS ${UVHTTP_LARGE_FILE})
+if(TARGET uvhttp_program)
+    add_dependencies(uvhttp_program example_site)
+endif()
+
 # For examples that speak JSON; those are left out without it.
 pkg_check_modules(UVHTTP_CJSON QUIET IMPORTED_TARGET libcjson)
 
