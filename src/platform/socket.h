@@ -1,6 +1,5 @@
 /* Stream sockets: the few calls uvhttp makes itself, because libuv has no sendfile beside a stream
- * and because a readiness watcher costs less memory than a libuv stream (docs/architecture.md,
- * "Sockets").
+ * and because a readiness watcher costs less memory than a libuv stream (docs/design/poller.md).
  *
  * Always true: sockets are non-blocking and close on exec; a call interrupted by a signal is
  * repeated; nothing here raises SIGPIPE but sendfile (see platform/signals.h). Results are 0 or a

@@ -115,6 +115,14 @@ def test_every_header_is_in_the_index():
     assert [header for header in headers if f"](../{header})" not in index] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/design").glob("*.md")), ids=ids)
+def test_a_decision_is_problem_decision_cost(page):
+    text = page.read_text()
+    assert re.findall(r"^\*\*(\w+):\*\*", text, re.M) == ["Problem", "Decision", "Cost"]
+    assert max(map(len, text.splitlines())) <= 100
+    assert f"](design/{page.name})" in (ROOT / "docs/architecture.md").read_text()
+
+
 # Programs
 
 
