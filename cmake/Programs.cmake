@@ -20,7 +20,8 @@ endif()
 # The large file of the sample site, which examples, tests and `./dev serve` serve, is not stored.
 set(UVHTTP_LARGE_FILE ${PROJECT_SOURCE_DIR}/examples/site/large.txt)
 add_custom_command(OUTPUT ${UVHTTP_LARGE_FILE}
-    COMMAND ${CMAKE_COMMAND} -D FILE=${UVHTTP_LARGE_FILE} -P ${PROJECT_SOURCE_DIR}/cmake/large_file.cmake
+    COMMAND ${CMAKE_COMMAND} -D FILE=${UVHTTP_LARGE_FILE}
+            -P ${PROJECT_SOURCE_DIR}/cmake/large_file.cmake
     DEPENDS ${PROJECT_SOURCE_DIR}/cmake/large_file.cmake
     COMMENT "Writing examples/site/large.txt" VERBATIM)
 add_custom_target(example_site ALL DEPENDS ${UVHTTP_LARGE_FILE})

@@ -1,4 +1,4 @@
-# Writes examples/site/large.txt, the 1 MiB file that the sample site offers for downloads and ranges:
+# Writes examples/site/large.txt, the 1 MiB file that the sample site offers for downloads:
 #
 #   cmake -D FILE=<path> -P large_file.cmake
 #

@@ -2,7 +2,7 @@
 """Makes the images of the README: tools/make_images.py [listing] [chart]
 
 listing  docs/images/listing.png, a directory listing in headless Chromium, from build/release
-chart    docs/images/cpu-per-request.svg, from the table "Beside other servers" of docs/performance.md
+chart    docs/images/cpu-per-request.svg, from the table of all servers in docs/performance.md
 """
 
 import base64
@@ -51,15 +51,18 @@ def make_listing():
                 os.truncate(path, size)
             for one in (path, path.parent):
                 os.utime(one, (0, 1_793_520_000 + 86_400 * day + 3_637 * day))
-        server = subprocess.Popen([ROOT / "build/release/dist/bin/uvhttp", "serve", "-l", "127.0.0.1:0",
-                                   "--archive", folder], stdout=subprocess.PIPE, text=True)
+        program = ROOT / "build/release/dist/bin/uvhttp"
+        server = subprocess.Popen([program, "serve", "-l", "127.0.0.1:0", "--archive", folder],
+                                  stdout=subprocess.PIPE, text=True)
         port = re.search(r":(\d+)/", server.stdout.readline())[1]
         one = browser.Browser()
         try:
             one.open(f"http://127.0.0.1:{port}/house/", 900, False)
-            height = 16 + one.evaluate("document.body.lastElementChild.getBoundingClientRect().bottom")
+            last = "document.body.lastElementChild"
+            height = 16 + one.evaluate(f"{last}.getBoundingClientRect().bottom")
             clip = {"x": 0, "y": 0, "width": 900, "height": height, "scale": 1}
-            shot = one.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+            shot = one.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                            clip=clip)
             (IMAGES / "listing.png").write_bytes(base64.b64decode(shot["data"]))
         finally:
             one.close()
@@ -73,8 +76,10 @@ def figures():
     lines = [line for line in text.splitlines() if line.startswith("|")]
     row = next(line for line in lines if line.startswith(f"| {WORK} | ") and line.count("|") > 12)
     head = next(line for line in reversed(lines[:lines.index(row)]) if line.startswith("| work |"))
-    cells = zip(*([cell.strip(" *") for cell in line.strip("|").split("|")][1:] for line in (head, row)))
-    found = [(name, cell.split(" ")[0]) for name, cell in cells if cell[0].isdigit() and name not in LEFT_OUT]
+    names, cells = ([cell.strip(" *") for cell in line.strip("|").split("|")]
+                    for line in (head, row))
+    found = [(name, cell.split(" ")[0]) for name, cell in zip(names, cells)
+             if cell[0].isdigit() and name not in (*LEFT_OUT, "work")]
     return sorted(found, key=lambda pair: float(pair[1]))
 
 
@@ -86,7 +91,8 @@ def make_chart():
              f'  aria-label="CPU time per request for a {WORK}">', f"<style>{STYLE}</style>",
              f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',
              f'<text class="title" x="8" y="22">CPU time per request, {WORK}, microseconds</text>',
-             '<text class="note" x="8" y="42">less is better; one worker each, 50 connections</text>']
+             '<text class="note" x="8" y="42">less is better; one worker each, 50 connections'
+             "</text>"]
     for number, (name, value) in enumerate(shown):
         y = TOP + number * (BAR + GAP)
         width = (WIDTH - LEFT - 70) * float(value) / most
