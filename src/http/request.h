@@ -60,9 +60,8 @@ struct uvhttp_request {
     uint64_t body_limit; /* set by middleware, when `body_limited` */
     bool body_limited;
     bool body_paused;
-    char nothing
-        /* `bytes` of an empty request; accessors write a NUL after each value */
-        [1];
+    /* `bytes` of an empty request; accessors write a NUL after each value */
+    char nothing[1];
 };
 
 /* Resets to an empty request; `head` is initialized and empty. */

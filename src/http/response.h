@@ -88,17 +88,15 @@ struct uvhttp_response {
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* newest first */
-    uvhttp_slice_t
-        /* set by the send call; wins over a header of that name; NUL-terminated, or NULL */
-        content_type;
+    /* set by the send call; wins over a header of that name; NUL-terminated, or NULL */
+    uvhttp_slice_t content_type;
     const uvhttp_prepared_t *prepared;
     struct uvh_body body;
     /* bytes of body that may be sent; for a streamed body, the rest of them */
     uint64_t body_limit;
     struct uvh_filter *filters; /* in the order in which they run; NULL: none */
-    uint64_t
-        /* with filters: bytes that the handler must still write; `body.size` is unknown then */
-        length_left;
+    /* with filters: bytes that the handler must still write; `body.size` is unknown then */
+    uint64_t length_left;
     uvhttp_abort_cb on_abort;
     void *abort_arg;
     uvhttp_drain_cb on_drain;

@@ -22,9 +22,8 @@ struct uvh_match {
     const struct uvh_site *site; /* the host's routes */
     size_t param_count;
     bool known_path;
-    bool
-        /* no route, but one for the path with a trailing slash added or removed, to redirect to */
-        other_slash;
+    /* no route, but one for the path with a trailing slash added or removed, to redirect to */
+    bool other_slash;
     struct uvh_param params[UVH_REQUEST_MAX_PARAMS];
 };
 

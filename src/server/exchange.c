@@ -287,9 +287,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
         return;
     uvh_exchange_hold(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
-    uvh_exchange_conclude(exchange,
-                          /* there is no next handler */
-                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    /* there is no next handler */
+    uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     uvh_exchange_let_go(exchange);
 }
 

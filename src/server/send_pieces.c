@@ -79,9 +79,8 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     if (size > MAX_PIECE || data == NULL)
         return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
-    if (size >
-        /* a caller that ignores results must not end it as if it were complete */
-        response->body_limit) {
+    /* a caller that ignores results must not end it as if it were complete */
+    if (size > response->body_limit) {
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(UVHTTP_ETOOLARGE));
         exchange->protocol->abandon(exchange);

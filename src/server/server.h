@@ -61,9 +61,8 @@ struct uvh_server {
     atomic_bool descriptors_scarce; /* set when logged */
     int port;                       /* of the first listener with a port */
     bool listened;
-    bool
-        /* started for outgoing streams only, which alone keep its loop running */
-        streams_only;
+    /* started for outgoing streams only, which alone keep its loop running */
+    bool streams_only;
     uv_loop_t *loop;
     uv_loop_t own_loop; /* used when the caller passes none */
     bool owns_loop;

@@ -115,9 +115,8 @@ void uvhttp_server_stop(uvhttp_server_t *view)
     if (server->life == UVH_SERVER_NEW)
         return;
     atomic_fetch_add(&server->stops_asked, 1);
-    uv_async_send(
-        /* without the inbox's lock, so it is safe in a signal handler */
-        &server->workers[0].inbox.wake);
+    /* without the inbox's lock, so it is safe in a signal handler */
+    uv_async_send(&server->workers[0].inbox.wake);
 }
 
 static void on_signal(uv_signal_t *handle, int number)

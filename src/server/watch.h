@@ -25,9 +25,8 @@ struct uvh_watch {
     uint64_t others;
     uint64_t waited;  /* end of the previous iteration */
     uint64_t in_turn; /* exchanges that started and ended in this iteration */
-    _Atomic(const void *)
-        /* the thread of the loop, as uvh_watch_thread returns; NULL: not known yet */
-        thread;
+    /* the thread of the loop, as uvh_watch_thread returns; NULL: not known yet */
+    _Atomic(const void *) thread;
     _Atomic uint64_t busy;          /* nanoseconds in iterations */
     _Atomic uint64_t time;          /* nanoseconds in total */
     struct uvh_histogram exchanges; /* microseconds */
