@@ -46,7 +46,8 @@ struct uvh_conn_callbacks {
     /* A TLS handshake has failed, on either side; the connection is closed next. `reason` is
      * static. */
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
-    /* Runs uvh_tls_session_work on another thread, then uvh_conn_worked. False: out of memory. */
+    /* Schedules uvh_tls_session_work on another thread, followed by uvh_conn_worked. False: out of
+     * memory. */
     bool (*work)(struct uvh_conn *conn);
     /* The same after the handshake of an accepted connection, when the peer did not cause the
      * error. */
