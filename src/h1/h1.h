@@ -22,7 +22,7 @@ struct uvh_h1 {
     unsigned char state; /* enum uvh_h1_state */
 };
 
-/* limit: 10,000 idle connections use at most 260 bytes each, including allocator overhead */
+/* 10,000 idle connections must use at most 260 bytes each, including allocator overhead. */
 _Static_assert(UVH_POLLER_EPOLL == 0 || sizeof(struct uvh_h1) <= 224,
                "an idle connection stays small");
 
