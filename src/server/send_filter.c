@@ -56,7 +56,7 @@ static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
                              filter->arg);
     if (err == 0 && event != UVHTTP_FILTER_PIECE)
         err = filter->filter(response, event, NULL, 0, output, filter->arg);
-    if (err == 0 && output->bytes.failed) /* regardless of the filter's output */
+    if (err == 0 && output->bytes.failed) /* whatever the filter returned */
         err = UVHTTP_ENOMEM;
     return err <= 0 ? err : UVHTTP_EINVAL;
 }
