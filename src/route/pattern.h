@@ -1,6 +1,6 @@
 /* Route patterns: validation, and the names of parameters.
  *
- * Called by router.c when routes and groups are added. */
+ * Called by adding.c when routes and groups are added. */
 #ifndef UVH_ROUTE_PATTERN_H
 #define UVH_ROUTE_PATTERN_H
 

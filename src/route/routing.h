@@ -1,6 +1,6 @@
 /* The data structures of a server's routers.
  *
- * Routers, hosts and groups are views: what is added through one goes into the tree of its host,
+ * Routers, hosts and groups are views: what is added through one is stored in the tree of its host,
  * with the view as owner. Shared by router.c, which owns all of it, and adding.c, the public
  * functions. */
 #ifndef UVH_ROUTE_ROUTING_H
