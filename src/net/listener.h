@@ -31,7 +31,7 @@ struct uvh_listener {
 };
 
 /* Starts accepting on a listening socket, which is closed with the listener. The caller has set
- * link, data, on_accept and on_failed. Returns 0, or libuv's code; then the caller keeps the
+ * owner, on_accept and on_failed. Returns 0, or libuv's code; then the caller keeps the
  * socket. */
 int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket);
 

@@ -64,7 +64,7 @@ struct uvh_poller {
     int set;
     bool watching; /* `watch` is open */
     bool reporting;
-    /* freed at the end of the batch, or by `sweep` */
+    /* passed to the `removed` callback at the end of the batch, or by `sweep` */
     struct uvh_poller_socket *removed;
     uv_poll_t watch;
     uv_idle_t sweep;
