@@ -1,4 +1,4 @@
-/* The life of a connection: opened, in events, timed, closed. Bytes in are receive.c, bytes out
+/* Life cycle of a connection: open, events, timeouts, close. Input is in receive.c, output in
  * output.c. */
 #include "conn/conn.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- timeouts ---- */
 
-/* Counted where it changes, since the list is for the loop's own thread to walk. */
+/* Counted on each change, because only the loop's thread may walk the list. */
 static void count_idle(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     bool before = conn->timeout_class == UVH_CONN_TIMEOUT_IDLE;
@@ -21,9 +21,9 @@ static void count_idle(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
         uvh_counter_subtract(&conn->shared->idle, 1);
 }
 
-/* A connection that is used again and again moves to the end of its list at most a few times a
- * second: moving touches its neighbours there, which with thousands of connections are in no cache.
- * The list's timeout is as much longer. */
+/* A busy connection moves to the end of its list at most a few times a second. A move touches
+ * neighbours in the list, which are cache misses with thousands of connections. The list's timeout
+ * is longer by the same amount. */
 static bool was_armed_lately(const struct uvh_conn *conn, uint64_t now)
 {
     uint64_t deadline = now + conn->shared->timeouts[UVH_CONN_TIMEOUT_IDLE].length_ms;
@@ -60,7 +60,7 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
     uvh_timeout_arm(timeouts_for(conn, timeout), &conn->timeout, now);
 }
 
-/* Open by early data, with the handshake going on. */
+/* Open by early data, while the handshake is in progress. */
 static bool is_early(const struct uvh_conn *conn)
 {
     return UVH_UNLIKELY(conn->tls != NULL) && uvh_tls_session_is_early(conn->tls);
@@ -74,7 +74,7 @@ static void settle(struct uvh_conn *conn)
     } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
     } else if (is_early(conn) && timeout != UVH_CONN_TIMEOUT_NONE && !uvh_conn_has_output(conn)) {
-        /* that the client began is no reason to wait longer */
+        /* a renewed start by the client does not extend the handshake timeout */
         timeout = UVH_CONN_TIMEOUT_HANDSHAKE;
         conn->restart_timeout = uvh_list_empty(&conn->timeout.link);
     } else if (uvh_conn_has_output(conn)) {
@@ -93,8 +93,8 @@ static bool takes_bytes(const struct uvh_conn *conn)
     return conn->state == UVH_CONN_OPEN && conn->user->wants_bytes(conn);
 }
 
-/* Nothing of the input is wanted any more. It is read all the same: the peer may not take output
- * before it is rid of it. */
+/* The rest of the input is discarded. It is still read, because the peer may not accept output
+ * before its input has been read. */
 static bool discards(const struct uvh_conn *conn)
 {
     return conn->state == UVH_CONN_LINGERING || conn->discarding;
@@ -114,9 +114,9 @@ static void schedule(struct uvh_conn *conn)
     conn->shared->callbacks->schedule(conn->shared);
 }
 
-/* What can go on without the socket reporting anything goes on in the next loop iteration. Not
- * at once: the event may be a handler's own call, which does not expect other handlers to run
- * in it. */
+/* True when the connection can continue without a socket event. It continues in the next loop
+ * iteration, not at once: the event may be a call from a handler, which does not expect other
+ * handlers to run inside it. */
 static bool has_work(const struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_HANDSHAKING)
@@ -141,8 +141,7 @@ static void close_if_done(struct uvh_conn *conn)
 {
     if (conn->state != UVH_CONN_OPEN || uvh_conn_has_output(conn) || !conn->user->is_done(conn))
         return;
-    /* The end can be told (close_notify) only after the handshake; what else comes until then is
-     * discarded. */
+    /* close_notify can be sent only after the handshake. Input until then is discarded. */
     if (is_early(conn) && !conn->peer_ended) {
         uvh_receive_forget(conn);
         conn->state = UVH_CONN_HANDSHAKING;
@@ -150,19 +149,19 @@ static void close_if_done(struct uvh_conn *conn)
     }
     int ended = uvh_conn_io_end(conn);
     if (ended == -EAGAIN)
-        return; /* the end is to be sent like other output */
+        return; /* close_notify is queued like other output */
     if (ended != 0) {
         uvh_conn_close(conn);
         return;
     }
-    /* When `close_after` is not set the peer does not know that this is the end. */
+    /* Without `close_after` the peer does not know that the connection ends. */
     bool linger = conn->linger || !conn->close_after || conn->socket.readable;
     if (conn->peer_ended || !linger) {
         uvh_conn_close(conn);
         return;
     }
-    /* Closing with unread input would reset the connection, and the peer might lose what was sent
-     * (RFC 9112 section 9.6). */
+    /* A close with unread input resets the connection, and the peer may lose sent data (RFC 9112
+     * section 9.6). */
     uvh_conn_io_shutdown(conn);
     uvh_receive_forget(conn);
     conn->state = UVH_CONN_LINGERING;
@@ -220,7 +219,7 @@ static void take_input(struct uvh_conn *conn)
         return;
     }
     if (!takes_bytes(conn)) {
-        /* Who is reset takes nothing more either. */
+        /* After a reset the peer accepts no output either. */
         if (conn->state == UVH_CONN_OPEN && conn->socket.failed)
             uvh_conn_close(conn);
         return;
@@ -235,7 +234,7 @@ static void take_input(struct uvh_conn *conn)
         uvh_conn_close(conn);
 }
 
-/* Output first: it may be what input has to wait for. */
+/* Output first: input may be blocked by it. */
 static void work(struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_HANDSHAKING)
@@ -270,8 +269,8 @@ void uvh_conn_resume(struct uvh_conn *conn)
     uvh_conn_event_end(conn);
 }
 
-/* Only when a read gives nothing does time count: after a pause of the whole process, or of its
- * loop, timers fire before the socket is looked at. */
+/* A timeout counts only when a read returns nothing. After a pause of the process or the loop,
+ * timers fire before sockets are polled. */
 void uvh_conn_try_read(struct uvh_conn *conn)
 {
     if (!takes_bytes(conn) || conn->peer_ended)
@@ -286,8 +285,8 @@ static void end_by(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
     uvh_conn_close(conn);
 }
 
-/* Space in the socket is reported when a third of its buffer is free, so a slow peer may have taken
- * bytes all the time. */
+/* The socket is reported writable when a third of its buffer is free. A slow peer may therefore
+ * have accepted bytes since the last event. */
 static void write_timed_out(struct uvh_conn *conn)
 {
     conn->socket.writable = true;
@@ -330,7 +329,7 @@ static void handshake_timed_out(struct uvh_conn *conn)
     else
         uvh_tls_io_handshake(conn, false);
     if (open && conn->received)
-        uvh_timeout_cancel(&conn->timeout); /* it begins anew */
+        uvh_timeout_cancel(&conn->timeout); /* restarted */
     if (open ? uvh_conn_is_closed(conn) || !is_early(conn) || conn->received
              : conn->state != UVH_CONN_HANDSHAKING)
         return;
@@ -353,7 +352,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
     } else {
         uvh_conn_try_read(conn);
         bool open = !uvh_conn_is_closed(conn);
-        /* The same timeout may have begun anew: of a head behind the one that was late. */
+        /* The same timeout may have been restarted for the head that follows the late one. */
         bool goes_on = open && conn->received &&
                        (timeout == UVH_CONN_TIMEOUT_IDLE || conn->user->settle(conn) != timeout ||
                         conn->restart_timeout);
@@ -364,7 +363,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
     uvh_conn_event_end(conn);
 }
 
-/* ---- the beginning and the end ---- */
+/* ---- open and close ---- */
 
 struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket,
                                const struct uvh_conn_user *user, int *error)
@@ -397,7 +396,7 @@ void uvh_conn_close(struct uvh_conn *conn)
     conn->shared->callbacks->closed(conn);
     uvh_receive_forget(conn);
     uvh_output_release(conn);
-    conn->user->closed(conn); /* runs callbacks, which may still ask for the peer's address */
+    conn->user->closed(conn); /* runs callbacks, which may still read the peer's address */
     conn->out.entries = NULL;
     if (conn->tls != NULL && !conn->tls->working) /* otherwise uvh_conn_worked frees it */
         uvh_tls_session_free(conn->tls);
@@ -451,7 +450,7 @@ void uvh_conn_check(const struct uvh_conn *conn)
     assert(conn->state != UVH_CONN_LINGERING || !uvh_conn_has_output(conn));
     assert((conn->out.buffer == NULL) == (conn->out.begin == conn->out.end));
     assert((conn->state == UVH_CONN_CONNECTING) == uvh_list_empty(&conn->timeout.link));
-    /* A connection that can go on and is not scheduled would hang. */
+    /* A connection that can continue and is not scheduled would hang. */
     assert(conn->state == UVH_CONN_CONNECTING || !has_work(conn) || !uvh_list_empty(&conn->ready));
 #else
     (void)conn;

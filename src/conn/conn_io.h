@@ -1,7 +1,7 @@
 /* The system calls on a connection's socket: nothing else reads, writes or shuts it down.
  *
- * Here the transport is chosen. Results are those of platform/socket.h; the readiness bits and the
- * counters of bytes are kept. */
+ * The functions select the transport (plain, TLS, kernel TLS). Results are those of
+ * platform/socket.h. They update the readiness bits and the byte counters. */
 #ifndef UVH_CONN_CONN_IO_H
 #define UVH_CONN_CONN_IO_H
 
@@ -11,14 +11,14 @@
 #include "conn/conn.h"
 #include "conn/tls_io.h"
 
-/* Bytes received; 0: the peer has ended its side; -EAGAIN. */
+/* Returns bytes received; 0: the peer has ended its side; -EAGAIN. */
 static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, size_t size)
 {
     if (UVH_UNLIKELY(conn->tls != NULL))
         return uvh_tls_io_receive(conn, data, size);
     ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
     if (UVH_LIKELY(count > 0)) {
-        /* Fewer bytes than asked for are all there are, but for an end or urgent data, which stops
+        /* A short read means that the socket is empty, except at an end or urgent data, which stops
          * a read. */
         if ((size_t)count < size && !conn->socket.peer_ended && !conn->socket.urgent)
             conn->socket.readable = false;
@@ -27,7 +27,7 @@ static inline ssize_t uvh_conn_io_receive(struct uvh_conn *conn, void *data, siz
     } else if (count < 0) {
         conn->socket.readable = false;
     } else {
-        /* and readable for good, so that no poller reports it again */
+        /* stays readable, so that no poller reports it again */
         conn->socket.peer_ended = true;
     }
     return count;
@@ -39,7 +39,7 @@ static inline void uvh_conn_io_count_sent(struct uvh_conn *conn, size_t count)
     uvh_counter_add(&conn->shared->bytes_sent, count);
 }
 
-/* The socket takes bytes as they are: plain text, or what the kernel encrypts. */
+/* Sends bytes unencrypted: plain text, or kernel TLS. */
 static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp_slice_t *areas,
                                              size_t count, size_t size, bool more)
 {
@@ -51,8 +51,8 @@ static inline ssize_t uvh_conn_io_send_plain(struct uvh_conn *conn, const uvhttp
     return sent;
 }
 
-/* Bytes sent; fewer than asked for, and -EAGAIN, mean that the socket is full, if it is not
- * writable then. `more`: more follows at once. */
+/* Returns bytes sent. A short write or -EAGAIN means that the socket is full, if it is not writable
+ * then. `more`: more follows at once. */
 static inline ssize_t uvh_conn_io_send(struct uvh_conn *conn, const uvhttp_slice_t *areas,
                                        size_t count, size_t size, bool more)
 {
@@ -72,8 +72,8 @@ static inline ssize_t uvh_conn_io_send_file_plain(struct uvh_conn *conn, int des
     return sent;
 }
 
-/* Bytes sent of a file; 0: the file ends before; -EAGAIN. Fewer than asked for can have other
- * reasons than a full socket, so only -EAGAIN says that it is. */
+/* Returns bytes of a file sent; 0: the file ends earlier; -EAGAIN: the socket is full. A short
+ * write can have other reasons. */
 static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t offset,
                                             size_t size)
 {
@@ -82,8 +82,7 @@ static inline ssize_t uvh_conn_io_send_file(struct uvh_conn *conn, int descripto
     return uvh_conn_io_send_file_plain(conn, descriptor, offset, size);
 }
 
-/* Sends what is encrypted and pending.
- * Returns 0, or
+/* Sends pending ciphertext. Returns 0, or
  *   -EAGAIN: some of it is still pending, and the socket is full,
  *   another negative errno: the connection broke. */
 static inline int uvh_conn_io_flush(struct uvh_conn *conn)
@@ -91,26 +90,25 @@ static inline int uvh_conn_io_flush(struct uvh_conn *conn)
     return UVH_LIKELY(uvh_conn_encrypted(conn) == 0) ? 0 : uvh_tls_io_flush(conn);
 }
 
-/* Tells the peer that nothing more is sent, where the transport has a way to (close_notify).
- * Results as above. */
+/* Sends close_notify where the transport has it. Results as above. */
 static inline int uvh_conn_io_end(struct uvh_conn *conn)
 {
     return UVH_LIKELY(conn->tls == NULL) ? 0 : uvh_tls_io_end(conn);
 }
 
-/* Ends our side; the other one stays open. */
+/* Ends our side; the peer's side stays open. */
 static inline void uvh_conn_io_shutdown(struct uvh_conn *conn)
 {
     uvh_socket_end_sending(conn->socket.fd);
 }
 
-/* Closing will reset the connection, so that the peer cannot take it for a regular end. */
+/* Makes close reset the connection, so that the peer cannot take it for a regular end. */
 static inline void uvh_conn_io_reset_when_closed(struct uvh_conn *conn)
 {
     uvh_socket_reset_when_closed(conn->socket.fd);
 }
 
-/* Bytes that the peer has not acknowledged; 0 where that cannot be known. */
+/* Bytes that the peer has not acknowledged; 0 where this is unknown. */
 static inline size_t uvh_conn_io_unsent(const struct uvh_conn *conn)
 {
     return uvh_socket_unsent(conn->socket.fd);

@@ -1,31 +1,30 @@
-/* How much of a large file is sent before other connections get their turn: little while others ask
- * for small things, much while nobody does.
+/* Slice size for large files: how much is sent before other connections run. Short while there are
+ * small requests, long otherwise.
  *
- * A small request that comes while large files are sent waits for one slice of each of them, so
- * slices are short then. They cost: every slice is a wake-up of both ends, and a byte of a large
- * file in short slices takes half as much CPU time again (docs/performance.md). So where all
- * requests are for large files, slices are long. One for each worker; time is an argument. Called
- * by output.c and h1/. */
+ * A small request that arrives during transfers of large files waits for one slice of each of them,
+ * so slices are short then. Short slices cost: every slice wakes both ends, and CPU time per byte
+ * rises by half (docs/performance.md). With large files only, slices are long. One object per
+ * worker; time is an argument. Called by output.c and h1/. */
 #ifndef UVH_CONN_FILE_SHARE_H
 #define UVH_CONN_FILE_SHARE_H
 
 #include <stdint.h>
 
 enum {
-    UVH_FILE_SHARE_SHORT = 64 << 10, /* bytes; larger files are those that count as large */
+    UVH_FILE_SHARE_SHORT = 64 << 10, /* bytes; files above this are large */
     UVH_FILE_SHARE_LONG = 4 << 20,
-    UVH_FILE_SHARE_KEPT_MS = 100, /* so long after a small answer slices stay short */
+    UVH_FILE_SHARE_KEPT_MS = 100, /* slices stay short for this time after a small response */
 };
 
-/* Zeroed in the beginning. */
+/* Initialize with zeros. */
 struct uvh_file_share {
-    uint64_t responses;   /* begun, those with large files included */
+    uint64_t responses;   /* begun, including those with large files */
     uint64_t large;       /* responses with large files */
-    uint64_t small;       /* other responses, when this was last looked at */
+    uint64_t small;       /* other responses, at the last check */
     uint64_t short_until; /* milliseconds */
 };
 
-/* A response begins whose body is a file of `size` bytes. */
+/* A response starts whose body is a file of `size` bytes. */
 static inline void uvh_file_share_begin(struct uvh_file_share *share, uint64_t size)
 {
     share->large += size > UVH_FILE_SHARE_SHORT;

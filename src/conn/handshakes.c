@@ -8,7 +8,7 @@ static bool is_full(const struct uvh_handshakes *handshakes)
     return handshakes->max != 0 && handshakes->begun >= handshakes->max;
 }
 
-/* On a thread the slot is taken with the step (uvh_handshakes_work): there may be nothing to
+/* With threads the slot is taken with the step (uvh_handshakes_work): there may be nothing to
  * read. */
 bool uvh_handshakes_take_slot(struct uvh_conn *conn)
 {

@@ -1,5 +1,5 @@
-/* See the header. What a flush could not send has made the socket unwritable, or used up what this
- * event may send. */
+/* See the header. After a flush, remaining output means that the socket is not writable or that
+ * this event's limit is reached. */
 #include "conn/output.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "conn/pace.h"
 
 enum {
-    /* bytes; then no further entry is begun before other connections had their turn */
+    /* bytes; beyond this no further entry is started before other connections run */
     FLUSH_MOST = 1 << 20,
-    SHRINK_LEAST = 1024, /* bytes of a buffer; below, a better fit is not worth a copy */
+    SHRINK_LEAST = 1024, /* bytes of a buffer; a smaller saving is not worth a copy */
 };
 
 uint64_t uvh_output_referenced(const struct uvh_output *out)
@@ -57,7 +57,7 @@ void uvh_output_release(struct uvh_conn *conn)
 
 /* ---- collecting ---- */
 
-/* In a socket that is full bytes may stay for long. */
+/* Bytes may stay for long when the socket is full. */
 static struct uvh_buffer *take_buffer(struct uvh_conn *conn, size_t least)
 {
     struct uvh_buffer_pool *pool = &conn->shared->buffers;
@@ -65,7 +65,7 @@ static struct uvh_buffer *take_buffer(struct uvh_conn *conn, size_t least)
                                  : uvh_buffer_take_fitting(pool, least);
 }
 
-/* The collected bytes move to another buffer, which is large enough. */
+/* Moves the collected bytes to another buffer, which is large enough. */
 static void move_collected(struct uvh_output *out, struct uvh_buffer *buffer)
 {
     uvhttp_slice_t bytes = collected(out);
@@ -76,7 +76,7 @@ static void move_collected(struct uvh_output *out, struct uvh_buffer *buffer)
     out->end = (uint32_t)bytes.length;
 }
 
-/* There is a buffer, with too little space at its end. */
+/* The current buffer has too little space at its end. */
 static int make_space(struct uvh_conn *conn, size_t size)
 {
     struct uvh_output *out = &conn->out;
@@ -89,7 +89,7 @@ static int make_space(struct uvh_conn *conn, size_t size)
         out->end = (uint32_t)bytes.length;
         return 0;
     }
-    /* Twice what is pending, so that many small writes are not copied again for each. */
+    /* Twice the pending size, so that many small writes do not copy it again each time. */
     struct uvh_buffer *buffer =
         take_buffer(conn, bytes.length + (size > bytes.length ? size : bytes.length));
     if (buffer == NULL)
@@ -101,7 +101,7 @@ static int make_space(struct uvh_conn *conn, size_t size)
 char *uvh_output_reserve(struct uvh_conn *conn, size_t size, int *error)
 {
     struct uvh_output *out = &conn->out;
-    assert(out->entries == NULL); /* what is collected leaves before them */
+    assert(out->entries == NULL); /* collected bytes are sent before entries */
     *error = 0;
     if (out->buffer != NULL) {
         if (UVH_UNLIKELY(out->buffer->capacity - out->end < size))
@@ -134,7 +134,7 @@ void uvh_output_shrink(struct uvh_conn *conn)
 
 /* ---- sending ---- */
 
-/* The one rule: bytes that were sent leave the collected ones first, then the entries in order. */
+/* Sent bytes are removed from the collected bytes first, then from the entries in order. */
 static void consume(struct uvh_conn *conn, uint64_t count)
 {
     struct uvh_output *out = &conn->out;
@@ -158,7 +158,7 @@ static void consume(struct uvh_conn *conn, uint64_t count)
             out->entries = entry->next;
     }
     if (out->entries == NULL)
-        out->pace = NULL; /* its memory goes with the entries' */
+        out->pace = NULL; /* allocated with the entries */
 }
 
 size_t uvh_output_skip(struct uvh_conn *conn, size_t count)
@@ -170,7 +170,7 @@ size_t uvh_output_skip(struct uvh_conn *conn, size_t count)
     return count - skipped;
 }
 
-/* What the next call can send of memory, and whether a file follows it. */
+/* What the next call can send from memory, and whether a file follows. */
 struct batch {
     uvhttp_slice_t areas[UVH_SOCKET_MAX_AREAS];
     size_t count;
@@ -207,7 +207,7 @@ static enum progress send_memory(struct uvh_conn *conn, const struct batch *batc
     return (size_t)sent == batch->size || conn->socket.writable ? AGAIN : PAUSED;
 }
 
-/* One slice of the file that is the first entry. */
+/* Sends one slice of the file that is the first entry. */
 static enum progress send_file(struct uvh_conn *conn, uint64_t allowed)
 {
     const struct uvh_output_entry *file = conn->out.entries;
@@ -233,14 +233,14 @@ static enum progress send_file(struct uvh_conn *conn, uint64_t allowed)
 static enum progress send_next(struct uvh_conn *conn)
 {
     uint64_t allowed = allowed_by_rate(conn);
-    struct batch batch; /* not cleared: that would cost as much as the rest of this */
+    struct batch batch; /* not cleared: that would cost as much as the rest of this function */
     gather(&conn->out, allowed, &batch);
     if (batch.count > 0)
         return send_memory(conn, &batch);
     return allowed == 0 ? PAUSED : send_file(conn, allowed);
 }
 
-/* Without telling the user. 0 or UVHTTP_EGONE. */
+/* Does not notify the user. Returns 0 or UVHTTP_EGONE. */
 static int send_queue(struct uvh_conn *conn)
 {
     struct uvh_output *out = &conn->out;
@@ -301,7 +301,7 @@ static int collect(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t co
     return 0;
 }
 
-/* The entries' memory is the caller's, so what the socket does not take is copied. */
+/* The caller owns the areas' memory, so what the socket does not accept is copied. */
 static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size)
 {
     struct uvh_output_entry entries[UVH_OUTPUT_AREAS]; /* not cleared */
@@ -326,7 +326,7 @@ static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t
     }
     out->entries = NULL;
     int err = rest_size == 0 ? 0 : collect(conn, rest, rest_count, rest_size);
-    if (err == UVHTTP_ENOMEM && rest_size < size) { /* a part of it is on its way */
+    if (err == UVHTTP_ENOMEM && rest_size < size) { /* a part of it was sent */
         uvh_conn_close(conn);
         err = UVHTTP_EGONE;
     }
@@ -335,7 +335,7 @@ static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t
 
 int uvh_output_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size)
 {
-    /* Alone in its event it need not wait for others. */
+    /* The only write of its event need not wait for others. */
     bool at_once = size > UVH_OUTPUT_COPIED || (conn->depth == 1 && conn->out.buffer == NULL);
     if (!at_once || uvh_conn_is_blocked(conn))
         return collect(conn, areas, count, size);

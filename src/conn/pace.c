@@ -1,4 +1,4 @@
-/* See the header. Thousandths of a byte are kept, so that slow rates are exact, too. */
+/* See the header. Keeps thousandths of a byte, so that slow rates are exact, too. */
 #include "conn/pace.h"
 
 enum { SECOND_MS = 1000 };
@@ -25,11 +25,11 @@ uint64_t uvh_pace_allowed(struct uvh_pace *pace, uint64_t now_ms)
     }
     uint64_t passed = now_ms - pace->filled_at;
     pace->filled_at = now_ms;
-    /* A debt may take longer than a second, an account that is full needs no more. */
+    /* A negative balance may take longer than a second to refill; a full bucket needs no more. */
     if (passed > SECOND_MS && pace->balance >= 0)
         passed = SECOND_MS;
     if (passed > 0 && pace->balance < (int64_t)pace->rate) {
-        uint64_t most = ((uint64_t)1 << 62) / (pace->rate + 1); /* of a clock that jumps */
+        uint64_t most = ((uint64_t)1 << 62) / (pace->rate + 1); /* limit, for a clock that jumps */
         uint64_t earned = pace->rate * (passed < most ? passed : most) + pace->thousandths;
         pace->balance += (int64_t)(earned / 1000);
         pace->thousandths = (uint32_t)(earned % 1000);

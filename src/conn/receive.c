@@ -1,20 +1,18 @@
-/* Bytes in: from the socket into the loop's receive buffer, where the user takes them apart in
- * place.
+/* Input: from the socket into the loop's receive buffer, where the user parses it in place.
  *
- * Only what outlives the event is pinned: bytes that are too few to be used, and what the user
- * refers to. */
+ * Only bytes that outlive the event are pinned: incomplete input, and what the user references. */
 #include <string.h>
 
 #include "conn/conn_io.h"
 
 enum {
-    MIN_READ = 2048,         /* the least space worth a read: most requests fit */
-    DISCARDS_PER_EVENT = 16, /* so that a peer that never stops sending does not hold the loop */
+    MIN_READ = 2048,         /* bytes; minimum space for a read: most requests fit */
+    DISCARDS_PER_EVENT = 16, /* so that a peer that never stops sending does not block the loop */
 };
 
-/* A stretch of a buffer that is being taken apart. */
+/* A range of a buffer that is being parsed. */
 struct span {
-    struct uvh_buffer *buffer; /* a reference is held while the span is worked on */
+    struct uvh_buffer *buffer; /* referenced while the span is processed */
     uint32_t offset;
     uint32_t length;
 };
@@ -27,21 +25,21 @@ static struct span take_kept(struct uvh_conn *conn)
     return kept;
 }
 
-/* Keeps the rest of a span for the next event and gives the span's reference back. `pinned`: the
- * user refers to it. */
+/* Keeps the rest of a span for the next event and releases the span's reference. `pinned`: the user
+ * references it. */
 static void keep_rest(struct uvh_conn *conn, struct span span, uint32_t used, bool pinned)
 {
     struct uvh_buffer *buffer = span.buffer;
     if (conn->state == UVH_CONN_OPEN && used < span.length) {
         conn->in = (struct uvh_conn_input){buffer, span.offset + used, span.length - used};
-        return; /* the reference goes with it */
+        return; /* takes over the reference */
     }
     if (!pinned && buffer->used == span.offset + span.length)
-        buffer->used = span.offset; /* the next read may use the space again */
+        buffer->used = span.offset; /* the next read may reuse the space */
     uvh_buffer_unref(buffer);
 }
 
-/* Takes a span apart as far as it goes. */
+/* Processes a span until input is incomplete or not accepted. */
 static void process(struct uvh_conn *conn, struct span span)
 {
     char *data = span.buffer->data + span.offset;
@@ -74,7 +72,7 @@ struct uvh_buffer *uvh_receive_pin(struct uvh_conn *conn)
     return buffer;
 }
 
-/* A span at the end of the receive buffer that begins with what was kept, if anything, and has
+/* Returns a span at the end of the receive buffer that begins with kept input, if any, and has free
  * space following it. */
 static struct span make_space(struct uvh_conn *conn)
 {
@@ -83,7 +81,7 @@ static struct span make_space(struct uvh_conn *conn)
     bool continues = kept.buffer != NULL && kept.buffer == current &&
                      kept.offset + kept.length == current->used &&
                      current->capacity - current->used >= MIN_READ;
-    if (continues) /* no other connection has received in between: the new bytes follow directly */
+    if (continues) /* no other connection has received in between: new bytes follow directly */
         return kept;
     struct uvh_buffer *buffer = uvh_shared_receive_buffer(conn->shared, kept.length + MIN_READ);
     struct span span = {buffer, 0, kept.length};
@@ -153,12 +151,12 @@ void uvh_receive_discard(struct uvh_conn *conn)
     char waste[16384];
     for (int i = 0; i < DISCARDS_PER_EVENT && conn->socket.readable && !conn->peer_ended; i++) {
         ssize_t count = uvh_conn_io_receive(conn, waste, sizeof(waste));
-        if (count == -EAGAIN) /* with TLS there may be more to read, in the next loop iteration */
+        if (count == -EAGAIN) /* with TLS more may be readable in the next loop iteration */
             return;
         if (count > 0)
             continue;
         if (count == 0 && conn->state == UVH_CONN_OPEN)
-            conn->peer_ended = true; /* the output is still sent */
+            conn->peer_ended = true; /* output is still sent */
         else
             uvh_conn_close(conn);
     }

@@ -59,7 +59,7 @@ struct uvh_buffer *uvh_shared_receive_buffer(struct uvh_conn_shared *shared, siz
     struct uvh_buffer *buffer = shared->receive_buffer;
     if (buffer != NULL) {
         if (buffer->refs == 1)
-            buffer->used = 0; /* no connection refers to it any more */
+            buffer->used = 0; /* no connection references it */
         if (buffer->capacity - buffer->used >= space)
             return buffer;
         uvh_buffer_unref(buffer);
@@ -86,7 +86,7 @@ void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now)
         expire_list(&shared->timeouts[i], now);
     for (size_t i = 0; i < shared->write_timeouts.count; i++)
         expire_list(&shared->write_timeouts.lists[i], now);
-    /* A timer that is set again by its callback is due later than now, so this ends. */
+    /* A timer that its callback sets again expires later than now, so the loop ends. */
     for (size_t i = 0; i < UVH_TIMEOUT_STEPS && shared->timers != NULL; i++) {
         struct uvh_timeout *expired;
         while ((expired = uvh_timeout_expired(&shared->timers[i], now)) != NULL)

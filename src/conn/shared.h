@@ -1,7 +1,7 @@
-/* What the connections of one loop share: poller, pools, timeouts, and the connections that have
- * work left.
+/* State shared by the connections of one loop: poller, pools, timeouts, and connections with
+ * pending work.
  *
- * Part of a worker, which gives the callbacks. */
+ * Part of a worker, which provides the callbacks. */
 #ifndef UVH_CONN_SHARED_H
 #define UVH_CONN_SHARED_H
 
@@ -22,35 +22,35 @@
 struct uvh_conn;
 struct uvh_conn_shared;
 
-/* Which timeout a connection is under; each is one list. */
+/* The timeout class of a connection; each is one list. */
 enum uvh_conn_timeout {
     UVH_CONN_TIMEOUT_IDLE = 0, /* between requests */
-    UVH_CONN_TIMEOUT_HEADER,   /* a head has begun */
-    UVH_CONN_TIMEOUT_WRITE,    /* the peer does not take what is pending */
+    UVH_CONN_TIMEOUT_HEADER,   /* while a request head is received */
+    UVH_CONN_TIMEOUT_WRITE,    /* the peer does not accept pending output */
     UVH_CONN_TIMEOUT_LINGER,
     UVH_CONN_TIMEOUT_HANDSHAKE, /* of TLS */
     UVH_CONN_TIMEOUT_NONE,      /* never expires */
     UVH_CONN_TIMEOUTS
 };
 
-enum { UVH_CONN_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed so much later */
+enum { UVH_CONN_IDLE_SLACK_MS = 250 }; /* an idle connection may be closed this much later */
 
-/* The worker's. */
+/* Implemented by the worker. */
 struct uvh_conn_callbacks {
     void (*active)(struct uvh_conn_shared *shared); /* an event of the loop begins */
-    /* uvh_shared_resume is to run in the next iteration */
+    /* uvh_shared_resume must run in the next iteration */
     void (*schedule)(struct uvh_conn_shared *shared);
     void (*failed)(struct uvh_conn_shared *shared, const char *what, int code); /* for the log */
     void (*closed)(struct uvh_conn *conn);
-    void (*freed)(struct uvh_conn_shared *shared); /* `count` has become smaller */
-    /* A TLS handshake has failed, of either side; the connection is closed next. `reason` is
+    void (*freed)(struct uvh_conn_shared *shared); /* `count` has decreased */
+    /* A TLS handshake has failed, on either side; the connection is closed next. `reason` is
      * static. */
     void (*handshake_failed)(struct uvh_conn *conn, const char *reason);
-    /* uvh_tls_session_work is to run on another thread, and uvh_conn_worked then. False: memory ran
-     * out. */
+    /* Schedules uvh_tls_session_work on another thread, followed by uvh_conn_worked. False: out of
+     * memory. */
     bool (*work)(struct uvh_conn *conn);
-    /* The same after the handshake of an accepted connection, when the reason is not the peer's
-     * fault. */
+    /* The same after the handshake of an accepted connection, when the peer did not cause the
+     * error. */
     void (*tls_failed)(struct uvh_conn *conn, const char *reason);
     /* A timeout has closed a connection. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
@@ -64,57 +64,56 @@ struct uvh_conn_shared {
     struct uvh_slab slab;
     struct uvh_buffer_pool buffers;
     struct uvh_buffer *receive_buffer; /* the current one; NULL until needed */
-    struct uvh_buffer *receiving;      /* the one whose bytes a user is taking; NULL: none */
+    struct uvh_buffer *receiving;      /* the one whose bytes a user is processing; NULL: none */
     bool pinned;                       /* ... and a reference to it was taken */
     struct uvh_timeout_list timeouts[UVH_CONN_TIMEOUTS];
-    struct uvh_timeout_lengths write_timeouts; /* the other lengths */
-    /* of streams, one per step of length; NULL until one is set */
+    struct uvh_timeout_lengths write_timeouts; /* the other timeout lengths */
+    /* of streams, one list per length step; NULL until one is set */
     struct uvh_timeout_list *timers;
     struct uvh_list ready;
-    struct uvh_list connecting; /* attempts to connect with a step for the next loop iteration */
+    struct uvh_list connecting; /* connection attempts with a step for the next loop iteration */
     struct uvh_list streams;
     struct uvh_file_share file_share;
     struct uvh_handshakes handshakes; /* of accepted connections */
-    size_t count;                     /* connections open, closing or being made */
-    /* bytes that a stream may have pending, unless it says otherwise */
+    size_t count;                     /* connections open, closing or connecting */
+    /* bytes; default limit of a stream's pending output */
     size_t write_backlog;
     _Atomic uint64_t open;
     _Atomic uint64_t idle;
     _Atomic uint64_t bytes_received;
     _Atomic uint64_t bytes_sent;
-    _Atomic uint64_t tls_handshakes; /* that were completed ... */
-    _Atomic uint64_t tls_resumed;    /* ... of these, by a ticket */
-    _Atomic uint64_t tls_offloaded;  /* ... by the kernel since */
+    _Atomic uint64_t tls_handshakes; /* completed handshakes */
+    _Atomic uint64_t tls_resumed;    /* ... of these, resumed by a ticket */
+    _Atomic uint64_t tls_offloaded;  /* ... of these, offloaded to the kernel */
     _Atomic uint64_t tls_failures;
     _Atomic uint64_t tls_waited; /* handshakes that were queued */
 };
 
-/* `conn_size`: of the largest struct that begins with a struct uvh_conn. Lengths of timeouts are
- * set by the caller.
- * Returns 0, or
+/* `conn_size`: size of the largest struct that begins with a struct uvh_conn. The caller sets the
+ * timeout lengths. Returns 0, or
  *   libuv's code; then nothing is left open. */
 int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop,
                     const uvhttp_allocator_t *allocator, const struct uvh_conn_callbacks *callbacks,
                     size_t conn_size, size_t buffer_size);
 
-/* All connections are gone, and the poller is closed. */
+/* All connections are freed, and the poller is closed. */
 void uvh_shared_release(struct uvh_conn_shared *shared);
 
-/* The receive buffer with at least `space` free bytes following `used`; NULL when memory ran out.
- * Borrowed. */
+/* Returns the receive buffer with at least `space` free bytes following `used`;
+ *   NULL when out of memory. Borrowed. */
 struct uvh_buffer *uvh_shared_receive_buffer(struct uvh_conn_shared *shared, size_t space);
 
-/* Timers of streams and timeouts of connections that have expired. */
+/* Handles expired stream timers and connection timeouts. */
 void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now);
 
-/* Goes on with the connections that were ready when it was called. True when there are more. */
+/* Continues the connections that were ready at the call. True when there are more. */
 bool uvh_shared_resume(struct uvh_conn_shared *shared);
 
 /* Closes all connections. */
 void uvh_shared_close_all(struct uvh_conn_shared *shared);
 
-/* The list for timers of streams that have at least so many milliseconds to go; NULL when memory
- * ran out. */
+/* Returns the list for stream timers of at least this many milliseconds; NULL when out of
+ * memory. */
 struct uvh_timeout_list *uvh_shared_timers(struct uvh_conn_shared *shared, uint32_t length_ms);
 
 #endif

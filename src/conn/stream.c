@@ -1,4 +1,4 @@
-/* Streams on connections, and the public functions of all streams. */
+/* Streams on connections, and the public stream functions. */
 #include "conn/stream.h"
 
 #include <uvhttp/error.h>
@@ -37,7 +37,7 @@ static struct uvhttp_stream *stream_of(const struct uvh_conn *conn)
     return conn->owner;
 }
 
-/* A stream is read while it writes: what the peer says may be why it does not read. */
+/* A stream is read while it writes: the peer may send the reason why it does not read. */
 static bool wants_bytes(const struct uvh_conn *conn)
 {
     return !stream_of(conn)->paused && !conn->close_after;
@@ -118,7 +118,7 @@ static const struct uvh_conn_user stream_user = {
     .closed = closed,
 };
 
-/* ---- the life of a stream ---- */
+/* ---- life cycle of a stream ---- */
 
 struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared,
                                      const uvhttp_stream_events_t *events, void *arg)
@@ -154,7 +154,7 @@ void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *sha
     uvh_free(shared->allocator, stream);
 }
 
-/* That a timer expires says nothing of the peer, so a write timeout goes on. */
+/* An expired timer says nothing about the peer, so a write timeout continues. */
 void uvh_stream_on_timer(struct uvhttp_stream *stream)
 {
     uvh_timeout_cancel(&stream->timer);
@@ -178,7 +178,7 @@ static void stop(struct uvhttp_stream *stream)
         uvhttp_stream_end(stream);
 }
 
-/* Takes those of the moment, since a callback may end any of them. */
+/* Takes the current list, since a callback may end any of its streams. */
 void uvh_stream_stop_all(struct uvh_conn_shared *shared)
 {
     struct uvh_list batch;
@@ -192,21 +192,21 @@ void uvh_stream_stop_all(struct uvh_conn_shared *shared)
     }
 }
 
-/* ---- bytes ---- */
+/* ---- read and write ---- */
 
 static bool exceeds_backlog(const struct uvhttp_stream *stream)
 {
     return uvh_conn_pending(stream->on.conn) > stream->backlog;
 }
 
-/* More than nothing, and not too much. */
+/* `size` is between 1 and most_bytes. */
 static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count,
                        size_t size)
 {
     struct uvh_conn *conn = stream->on.conn;
     int err = 0;
     uvh_conn_event_begin(conn);
-    /* What is only being collected is no reason to refuse. */
+    /* Bytes that are only collected do not count against the backlog. */
     if (UVH_UNLIKELY(exceeds_backlog(stream)) && conn->socket.writable)
         err = uvh_output_flush(conn);
     if (err == 0 && UVH_UNLIKELY(exceeds_backlog(stream))) {
@@ -216,7 +216,7 @@ static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas
     if (err == 0)
         err = uvh_output_write(conn, areas, count, size);
     uvh_conn_event_end(conn);
-    /* The memory stays until the poller's next iteration. */
+    /* The memory stays valid until the poller's next iteration. */
     return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EGONE : err;
 }
 
@@ -321,11 +321,11 @@ void uvhttp_stream_resume(uvhttp_stream_t *stream)
         set_paused(stream, false);
 }
 
-/* ---- the end ---- */
+/* ---- close ---- */
 
 void uvhttp_stream_end(uvhttp_stream_t *stream)
 {
-    if (stream->carrier == UVH_CARRIER_CONNECTING) { /* there is nothing to be sent before */
+    if (stream->carrier == UVH_CARRIER_CONNECTING) { /* nothing is pending */
         uvh_stream_connect_give_up(stream);
         return;
     }
@@ -335,7 +335,7 @@ void uvhttp_stream_end(uvhttp_stream_t *stream)
     uvh_conn_event_begin(conn);
     uvh_timeout_cancel(&stream->timer);
     conn->discarding = true;
-    /* closing waits for the peer's end, so that it gets everything */
+    /* lingers until the peer's end, so that the peer receives everything */
     uvh_conn_close_when_sent(conn, true);
     uvh_conn_event_end(conn);
 }

@@ -1,10 +1,10 @@
-/* Connections to another server: a name is looked up, its addresses are tried one after the other,
- * each for its share of the time, with a TLS handshake if one is wanted, and then the connection
- * carries the stream like any other.
+/* Outgoing connections: looks up a name and tries its addresses one after the other, each for its
+ * share of the time, with an optional TLS handshake. Then the connection carries the stream like
+ * any other.
  *
- * Always true: until it is connected the stream's carrier is the record of what is being done; each
- * attempt is a connection of its own, in the state UVH_CONN_CONNECTING or UVH_CONN_HANDSHAKING. The
- * stream's timer is the one of connecting meanwhile. */
+ * Invariants: until connected the stream's carrier is struct uvh_connecting. Each attempt is a
+ * connection of its own, in the state UVH_CONN_CONNECTING or UVH_CONN_HANDSHAKING. Until then the
+ * stream's timer is the connect timeout. */
 #include "conn/stream_connect.h"
 
 #include <string.h>
@@ -19,26 +19,26 @@
 #include "platform/socket_connect.h"
 #include "tls/client.h"
 
-enum { SHARE_LEAST_MS = 250 }; /* what RFC 8305 section 5 recommends between the attempts */
+enum { SHARE_LEAST_MS = 250 }; /* Connection Attempt Delay, RFC 8305 section 5 */
 
 struct uvh_connecting {
-    struct uvhttp_stream *stream; /* NULL: over */
+    struct uvhttp_stream *stream; /* NULL: done */
     struct uvh_conn_shared *shared;
     struct uvh_conn *attempt; /* NULL: none */
-    /* in shared->connecting when a step is left for the next loop iteration */
+    /* in shared->connecting when a step is pending for the next loop iteration */
     struct uvh_list link;
     uvhttp_stream_connected_cb connected;
-    struct uvh_lookup *lookup;   /* NULL: none is in progress */
+    struct uvh_lookup *lookup;   /* NULL: none in progress */
     struct addrinfo *found;      /* to be freed */
-    const struct addrinfo *next; /* to be tried */
-    struct addrinfo literal;     /* the only one, of a numeric address */
+    const struct addrinfo *next; /* next to be tried */
+    struct addrinfo literal;     /* the only address, if numeric */
     union uvh_address address;
-    uint64_t deadline;             /* of all of it; 0: none */
+    uint64_t deadline;             /* for all attempts; 0: none */
     int status;                    /* of the last attempt */
     bool calling;                  /* a callback of the stream runs */
-    struct uvhttp_tls_client *tls; /* with a reference; NULL: plain text */
+    struct uvhttp_tls_client *tls; /* referenced; NULL: plain text */
     const char *tls_error;         /* of the last attempt; static, NULL: none */
-    char host[];                   /* with TLS: what was asked for */
+    char host[];                   /* with TLS: the requested host */
 };
 
 static struct uvh_connecting *connecting_of(const struct uvhttp_stream *stream)
@@ -56,7 +56,7 @@ const char *uvh_stream_connect_tls_error(const struct uvh_connecting *connecting
     return connecting->tls_error;
 }
 
-/* ---- the end ---- */
+/* ---- close ---- */
 
 static void release_if_unused(struct uvh_connecting *connecting)
 {
@@ -81,7 +81,7 @@ static void close_attempt(struct uvh_connecting *connecting)
     uvh_conn_event_end(conn);
 }
 
-/* Whatever is in progress ends without a callback. */
+/* Ends everything in progress without a callback. */
 static void stop(struct uvh_connecting *connecting)
 {
     uvh_list_remove(&connecting->link);
@@ -95,11 +95,11 @@ void uvh_stream_connect_give_up(struct uvhttp_stream *stream)
 {
     struct uvh_connecting *connecting = connecting_of(stream);
     bool was_calling = connecting->calling;
-    if (connecting->stream == NULL) /* its `closed` runs */
+    if (connecting->stream == NULL) /* `closed` is running */
         return;
     if (!was_calling)
         stop(connecting);
-    connecting->calling = true; /* what `closed` asks the stream is answered by the record */
+    connecting->calling = true; /* the state answers stream queries made in `closed` */
     connecting->stream = NULL;
     uvh_stream_closed(stream, connecting->shared);
     connecting->calling = was_calling;
@@ -112,10 +112,10 @@ void uvh_stream_connect_fail(struct uvhttp_stream *stream, int code)
     stop(connecting);
     uvh_timeout_cancel(&stream->timer);
     if (code != UVHTTP_ETLS)
-        connecting->tls_error = NULL; /* of an attempt before */
+        connecting->tls_error = NULL; /* of an earlier attempt */
     connecting->calling = true;
     connecting->connected(stream, code, stream->arg);
-    if (connecting->stream != NULL) /* it was not closed meanwhile */
+    if (connecting->stream != NULL) /* not closed meanwhile */
         uvh_stream_connect_give_up(stream);
     connecting->calling = false;
     release_if_unused(connecting);
@@ -135,7 +135,7 @@ static void succeed(struct uvh_connecting *connecting)
     uvh_timeout_cancel(&stream->timer);
     conn->state = UVH_CONN_OPEN;
     uvh_stream_begin(stream, conn);
-    uvh_conn_unref(conn); /* the record's reference */
+    uvh_conn_unref(conn); /* reference of the struct */
     release_if_unused(connecting);
     connected(stream, 0, stream->arg);
 }
@@ -174,7 +174,7 @@ static void on_closed(struct uvh_conn *conn)
     uvh_conn_unref(conn);
 }
 
-/* Time is the stream's, or what the server allows for a handshake if there is none. */
+/* The stream's timer applies, or the server's handshake timeout if there is none. */
 static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 {
     const struct uvh_connecting *connecting = conn->owner;
@@ -184,7 +184,7 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 static const struct uvh_conn_user connecting_user = {
     .settle = settle, .connected = on_connected, .closed = on_closed};
 
-/* False when it has failed at once. */
+/* False: failed at once. */
 static bool try_address(struct uvh_connecting *connecting, const struct sockaddr *address)
 {
     int socket = uvh_socket_connect(address);
@@ -202,7 +202,7 @@ static bool try_address(struct uvh_connecting *connecting, const struct sockaddr
     conn->owner = connecting;
     uvh_conn_ref(conn);
     conn->state = UVH_CONN_CONNECTING;
-    conn->socket.writable = false; /* it becomes so when it is connected, or has failed */
+    conn->socket.writable = false; /* set when connected or failed */
     connecting->attempt = conn;
     uvh_conn_event_end(conn);
     return true;
@@ -216,7 +216,7 @@ uint32_t uvh_stream_connect_share(uint64_t left_ms, size_t addresses)
     return share == 0 ? 1 : (uint32_t)share;
 }
 
-/* For the address that is tried now, with those after it still to come. */
+/* Sets the timer for the current address, with the following ones still to be tried. */
 static void set_time(struct uvh_connecting *connecting)
 {
     struct uvh_conn_shared *shared = connecting->shared;
@@ -227,7 +227,7 @@ static void set_time(struct uvh_connecting *connecting)
     for (const struct addrinfo *later = connecting->next; later != NULL; later = later->ai_next)
         addresses++;
     uint64_t left = connecting->deadline > now ? connecting->deadline - now : 0;
-    /* The lists are there: the whole time was in one of them. */
+    /* The lists exist: the whole timeout was in one of them. */
     uvh_timeout_arm(uvh_shared_timers(shared, uvh_stream_connect_share(left, addresses)),
                     &connecting->stream->timer, now);
 }
@@ -244,7 +244,7 @@ static void try_next(struct uvh_connecting *connecting)
     uvh_stream_connect_fail(connecting->stream, connecting->status);
 }
 
-/* Only when there is nothing to read does time count: the loop may have been busy. */
+/* A timeout counts only when there is nothing to read: the loop may have been busy. */
 static bool has_gone_on(struct uvh_connecting *connecting)
 {
     struct uvh_conn *conn = connecting->attempt;
@@ -263,7 +263,7 @@ static bool has_gone_on(struct uvh_connecting *connecting)
 void uvh_stream_connect_on_timer(struct uvhttp_stream *stream)
 {
     struct uvh_connecting *connecting = connecting_of(stream);
-    if (has_gone_on(connecting)) /* the stream may be gone */
+    if (has_gone_on(connecting)) /* the stream may be freed */
         return;
     bool over = uv_now(connecting->shared->loop) >= connecting->deadline;
     if (over || connecting->next == NULL) {
@@ -296,9 +296,9 @@ static void on_looked_up(void *arg, int status, struct addrinfo *found)
     try_next(connecting);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
-/* Looks the name up, or takes it as the address it is; nothing is reported before the next loop
+/* Starts a lookup, or parses a numeric address. Nothing is reported before the next loop
  * iteration. */
 static int find_addresses(struct uvh_connecting *connecting, const char *host, int port)
 {
@@ -346,7 +346,7 @@ static int begin(struct uvhttp_stream *stream, struct uvh_conn_shared *shared,
     if (connecting == NULL)
         return UVHTTP_ENOMEM;
     connecting->connected = connected;
-    uv_update_time(shared->loop); /* it may not have run for a while */
+    uv_update_time(shared->loop); /* the loop may not have run for a while */
     if (timers != NULL)
         connecting->deadline = uv_now(shared->loop) + timeout_ms;
     stream->carrier = UVH_CARRIER_CONNECTING;

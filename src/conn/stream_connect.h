@@ -1,5 +1,5 @@
-/* Streams on their way to another server: between uvhttp_stream_connect and `connected`. Called by
- * stream.c, shared.c and server/streams.c. */
+/* Outgoing streams between uvhttp_stream_connect and `connected`. Called by stream.c, shared.c and
+ * server/streams.c. */
 #ifndef UVH_CONN_STREAM_CONNECT_H
 #define UVH_CONN_STREAM_CONNECT_H
 
@@ -12,32 +12,31 @@ struct uvh_conn_shared;
 struct uvh_connecting;
 struct uvhttp_tls_client;
 
-/* Begins. As uvhttp_stream_connect and uvhttp_stream_connect_tls say; the arguments were checked.
- * `tls` NULL: plain. */
+/* As uvhttp_stream_connect and uvhttp_stream_connect_tls; the arguments were checked. `tls` NULL:
+ * plain text. */
 int uvh_stream_connect_start(struct uvh_conn_shared *shared, struct uvhttp_tls_client *tls,
                              const char *host, int port, uint32_t timeout_ms,
                              uvhttp_stream_connected_cb connected,
                              const uvhttp_stream_events_t *events, void *arg,
                              uvhttp_stream_t **out);
 
-/* Milliseconds, at least 1, for the first of so many addresses when so many milliseconds are left
- * for all: as much as each of the others may get, so that a silent one does not take it all, but no
- * less than it takes to cross the world. */
+/* Milliseconds, at least 1, for the first of `addresses` when `left_ms` are left for all. An equal
+ * share, so that an address that does not respond does not use all the time, but not less than a
+ * long round trip takes. */
 uint32_t uvh_stream_connect_share(uint64_t left_ms, size_t addresses);
 
 struct uvh_conn_shared *uvh_stream_connect_shared(const struct uvh_connecting *connecting);
 
-/* Why the handshake of the last attempt has failed. Static; NULL: there was none, or it has not. */
+/* Why the handshake of the last attempt failed. Static; NULL: no handshake, or no failure. */
 const char *uvh_stream_connect_tls_error(const struct uvh_connecting *connecting);
 
-/* The stream's timer has expired: goes on to the next address, or fails; then the stream is
- * gone. */
+/* The stream's timer has expired: tries the next address, or fails; then the stream is invalid. */
 void uvh_stream_connect_on_timer(struct uvhttp_stream *stream);
 
-/* Steps that were left for this loop iteration. */
+/* Runs the steps pending for this loop iteration. */
 void uvh_stream_connect_resume(struct uvh_conn_shared *shared);
 
-/* Reports failure with `code`, then the end; the stream is gone afterwards. */
+/* Reports failure with `code`, then the end; the stream is invalid after this call. */
 void uvh_stream_connect_fail(struct uvhttp_stream *stream, int code);
 
 /* Reports only the end. As above. */

@@ -1,4 +1,4 @@
-/* Ciphertext between the socket and the session. */
+/* Moves ciphertext between the socket and the session. */
 #include "conn/tls_io.h"
 
 #include <errno.h>
@@ -11,18 +11,18 @@
 #include "platform/socket_tls.h"
 
 enum {
-    CIPHERTEXT = 32 * 1024, /* bytes of one read */
-    /* in a row that give no plaintext, so that a peer does not hold the loop */
+    CIPHERTEXT = 32 * 1024, /* bytes per read */
+    /* consecutive reads without plaintext, so that a peer does not block the loop */
     READS_MOST = 2,
-    /* bytes in a row that give no plaintext; reading costs more than sending */
+    /* consecutive bytes without plaintext; reading costs more than sending */
     FRUITLESS_MOST = 1024 * 1024,
-    SLICE = 64 * 1024, /* plaintext that is encrypted before it is sent */
-    ALERT = 2,         /* bytes of one */
+    SLICE = 64 * 1024, /* bytes of plaintext that are encrypted at a time */
+    ALERT = 2,         /* bytes of an alert */
 };
 
 /* ---- ciphertext ---- */
 
-/* Bytes; 0: the end of the peer's side; a negative errno. */
+/* Returns bytes; 0: end of the peer's side; a negative errno. */
 static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size)
 {
     ssize_t count = uvh_socket_receive(conn->socket.fd, data, size);
@@ -33,9 +33,9 @@ static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size
     return count;
 }
 
-/* A server that refuses the client's certificate says so by an alert and closes, maybe before the
- * client's first write (RFC 8446 section 4.4.2.4). When that write fails the alert has come, and
- * says why. */
+/* A server that rejects the client's certificate sends an alert and closes, maybe before the
+ * client's first write (RFC 8446 section 4.4.2.4). When that write fails, the received alert has
+ * the reason. */
 static void look_for_alert(const struct uvh_conn *conn)
 {
     char ciphertext[CIPHERTEXT], waste[CIPHERTEXT]; /* not cleared */
@@ -49,7 +49,7 @@ static void look_for_alert(const struct uvh_conn *conn)
     session->input = (uvhttp_slice_t){NULL, 0};
 }
 
-/* The kernel encrypts: alerts are all that a session has to send. */
+/* With kernel TLS, alerts are all that a session sends. */
 static int flush_alerts(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -91,7 +91,7 @@ int uvh_tls_io_flush(struct uvh_conn *conn)
 
 static void fail(struct uvh_conn *conn, const char *reason)
 {
-    uvh_tls_io_flush(conn); /* an alert, as far as it goes */
+    uvh_tls_io_flush(conn); /* sends an alert, best effort */
     conn->shared->callbacks->handshake_failed(conn, reason);
     if (conn->outgoing) {
         conn->tls->why = reason;
@@ -102,7 +102,7 @@ static void fail(struct uvh_conn *conn, const char *reason)
     uvh_conn_close(conn);
 }
 
-/* A request, where the first byte of a handshake is 22 (RFC 8446 section 5.1). */
+/* True for a request in plain text: the first byte of a handshake is 22 (RFC 8446 section 5.1). */
 static bool is_plain_text(const char *data)
 {
     return data[0] >= 'A' && data[0] <= 'Z';
@@ -129,8 +129,8 @@ static void count_handshake(struct uvh_conn *conn)
         uvh_counter_add(&conn->shared->tls_resumed, 1);
 }
 
-/* After a read of a connection that was open by early data: the handshake may be over, or never
- * will be. */
+/* After a read of a connection that was opened by early data: the handshake may have finished or
+ * failed. */
 static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
 {
     const char *why = result == 0 ? "the client has ended its side" : conn->tls->why;
@@ -143,8 +143,8 @@ static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
     }
 }
 
-/* Kernel TLS, where it was asked for and is there. What the session has encrypted goes first, so it
- * has to be sent: a client that takes its tickets slowly is not worth a second attempt. */
+/* Enables kernel TLS where it is configured and available. Everything that the session has
+ * encrypted must be sent before. A client that receives its tickets slowly is not tried again. */
 static void offload(struct uvh_conn *conn)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -166,18 +166,18 @@ static void succeed(struct uvh_conn *conn)
         conn->socket.readable = true;
     if (conn->outgoing)
         conn->user->connected(conn, 0);
-    else if (!uvh_tls_session_is_early(session)) { /* otherwise it goes on, in reads */
+    else if (!uvh_tls_session_is_early(session)) { /* otherwise reads continue the handshake */
         offload(conn);
         count_handshake(conn);
     }
 }
 
-/* More ciphertext for the handshake. False when there is none now, or the connection has
+/* Reads ciphertext for the handshake. False when there is none now, or the connection has
  * changed. */
 static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
-    /* what was kept when the connection was open by early data */
+    /* kept when the connection was opened by early data */
     if (uvh_tls_session_has_input(session))
         return true;
     if (!conn->socket.readable)
@@ -196,14 +196,14 @@ static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limi
         session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
         return true;
     }
-    if (!session->begun) /* who only looks whether somebody listens */
+    if (!session->begun) /* connected and closed without data, as a port check */
         uvh_conn_close(conn);
     else
         fail(conn, count == 0 ? "the peer has closed the connection" : uvhttp_strerror((int)count));
     return false;
 }
 
-/* What a step of the handshake has given. False: the handshake is over. */
+/* Handles the result of a handshake step. False: the handshake is over. */
 static bool goes_on(struct uvh_conn *conn, int err)
 {
     int flushed = err == -EPROTO ? 0 : uvh_tls_io_flush(conn);
@@ -218,7 +218,7 @@ static bool goes_on(struct uvh_conn *conn, int err)
     return false;
 }
 
-/* One step, here or on another thread. False: nothing more is to be done now. */
+/* Runs one step, here or on another thread. False: nothing more to do now. */
 static bool step(struct uvh_conn *conn, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
@@ -249,7 +249,7 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
     }
     limited = limited && !conn->outgoing;
     int flushed = uvh_tls_io_flush(conn);
-    conn->socket.readable |= conn->socket.failed; /* reading says what has failed */
+    conn->socket.readable |= conn->socket.failed; /* a read returns the error */
     for (int reads = 0; reads < READS_MOST && receive_handshake(conn, ciphertext, limited);
          reads++) {
         if (!step(conn, limited))
@@ -262,7 +262,7 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
         fail(conn, uvhttp_strerror(flushed));
     else if (conn->socket.failed && !session->begun)
         uvh_conn_close(conn);
-    else if (conn->socket.failed && !conn->socket.readable) /* no event follows this one */
+    else if (conn->socket.failed && !conn->socket.readable) /* no further event will come */
         fail(conn, "the connection broke");
 }
 
@@ -291,7 +291,8 @@ void uvh_tls_io_begin(struct uvh_conn *conn)
 
 /* ---- receiving ---- */
 
-/* As much plaintext as there is and fits; otherwise what a read of the session says. */
+/* Decrypts as much plaintext as is available and fits; otherwise the result of the session's
+ * read. */
 static ssize_t decrypt(struct uvh_tls_session *session, char *data, size_t size)
 {
     size_t total = 0;
@@ -304,7 +305,7 @@ static ssize_t decrypt(struct uvh_tls_session *session, char *data, size_t size)
     return total > 0 ? (ssize_t)total : count;
 }
 
-/* More than the session has at hand; results as of a read. */
+/* Reads more than the session has buffered; results as of a read. */
 static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
 {
     char ciphertext[CIPHERTEXT]; /* not cleared */
@@ -312,7 +313,7 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
     ssize_t result = -EAGAIN;
     for (int reads = 0; reads < READS_MOST && result == -EAGAIN && conn->socket.readable; reads++) {
         ssize_t count = receive_ciphertext(conn, ciphertext, sizeof(ciphertext));
-        if (count == 0) { /* it may be somebody else's doing */
+        if (count == 0) { /* may be forged: an end without close_notify */
             session->why = "the connection ended without close_notify";
             return -ECONNRESET;
         }
@@ -334,7 +335,7 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
 ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
 {
     struct uvh_tls_session *session = conn->tls;
-    if (conn->state == UVH_CONN_LINGERING) /* it is thrown away, and need not be understood */
+    if (conn->state == UVH_CONN_LINGERING) /* it is discarded, so it may be invalid */
         return receive_ciphertext(conn, data, size);
     bool early = uvh_tls_session_is_early(session);
     ssize_t result = decrypt(session, data, size);
@@ -345,14 +346,14 @@ ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
     if (result > 0) {
         conn->received = true;
         uvh_counter_add(&conn->shared->bytes_received, (uint64_t)result);
-        /* What comes next may be there already: bytes, the end, a failure. */
+        /* More may be available at once: bytes, the end, or an error. */
         if (uvh_tls_session_has_more(session))
             conn->socket.readable = true;
     } else if (result == 0) {
         conn->socket.peer_ended = true;
-        conn->socket.readable = true; /* for good, as a plain connection that has ended */
+        conn->socket.readable = true; /* stays readable, like a plain connection that has ended */
     } else if (result == -EPROTO) {
-        uvh_tls_io_flush(conn); /* an alert, as far as it goes */
+        uvh_tls_io_flush(conn); /* sends an alert, best effort */
         if (session->rekeyed)
             conn->shared->callbacks->tls_failed(conn, session->why);
     }
@@ -361,7 +362,7 @@ ssize_t uvh_tls_io_receive(struct uvh_conn *conn, void *data, size_t size)
 
 /* ---- sending ---- */
 
-/* So many bytes are enough for one flush. */
+/* Enough bytes for one flush. */
 static bool is_full(const struct uvh_conn *conn)
 {
     return uvh_tls_session_pending(conn->tls) >= SLICE;
@@ -372,8 +373,7 @@ static ssize_t sent_plaintext(struct uvh_conn *conn, size_t count, bool more)
     int flushed = more && !is_full(conn) ? 0 : uvh_tls_io_flush(conn);
     if (flushed != 0 && flushed != -EAGAIN)
         return flushed;
-    /* That bytes were encrypted is no progress of the peer's: uvh_tls_io_flush notes what it
-     * takes. */
+    /* Encrypting is not progress of the peer: uvh_tls_io_flush records what it accepts. */
     uvh_counter_add(&conn->shared->bytes_sent, count);
     return (ssize_t)count;
 }
@@ -413,7 +413,7 @@ ssize_t uvh_tls_io_send_file(struct uvh_conn *conn, int descriptor, uint64_t off
     uvh_buffer_unref(buffer);
     if (count > 0)
         return sent_plaintext(conn, (size_t)count, false);
-    uvh_tls_io_flush(conn); /* what the file was to follow */
+    uvh_tls_io_flush(conn); /* what is sent before the file */
     return count;
 }
 

@@ -1,9 +1,9 @@
-/* The system calls on the socket of a connection with TLS, as conn_io.h has them for plain text:
- * results count plaintext.
+/* The system calls on the socket of a TLS connection, as conn_io.h for plain text: results count
+ * plaintext.
  *
- * Always true: between events ciphertext is pending only when the socket is full, and what was
- * received and not decrypted is kept in the session, with the socket marked readable. Called by
- * conn_io.h and conn.c, within an event. */
+ * Invariants: between events ciphertext is pending only when the socket is full; received
+ * ciphertext that is not decrypted is kept in the session, with the socket marked readable. Called
+ * by conn_io.h and conn.c, within an event. */
 #ifndef UVH_CONN_TLS_IO_H
 #define UVH_CONN_TLS_IO_H
 
@@ -15,17 +15,17 @@
 
 struct uvh_conn;
 
-/* Goes on with the handshake: the connection may be open, plain or closed after it. `limited`: it
- * needs a slot for the client's hello (handshakes.h). */
+/* Continues the handshake: the connection may be open, plain or closed after it. `limited`: it
+ * needs a slot for the ClientHello (handshakes.h). */
 void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited);
 
-/* The handshake goes on after a step on another thread. */
+/* Continues the handshake after a step on another thread. */
 void uvh_tls_io_worked(struct uvh_conn *conn);
 
-/* The server stops: a connection whose client has said nothing is closed, after one last look. */
+/* Server stop: closes a connection whose client has sent nothing, after a last read. */
 void uvh_tls_io_drain(struct uvh_conn *conn);
 
-/* The same at the beginning of the client's end. */
+/* Starts the handshake of an outgoing connection. */
 void uvh_tls_io_begin(struct uvh_conn *conn);
 
 /* Results as in conn_io.h. */

@@ -1,9 +1,9 @@
-/* Bodies in: from the bytes following a head to what a handler gets, as a whole or in parts, and
- * the trailers.
+/* Request bodies and trailers: from the bytes following a head to the handler, as a whole or
+ * streamed.
  *
- * A body that came as a whole with its head is a slice of the receive buffer; one that comes later
- * is collected, or handed on as it comes. Called by receive.c, and through struct uvh_protocol when
- * a middleware has decided late or a handler asks for the body. */
+ * A body that arrived with its head is a slice of the receive buffer; a later one is collected or
+ * streamed. Called by receive.c, and through struct uvh_protocol when an asynchronous middleware
+ * has decided or a handler requests the body. */
 #include "h1/h1.h"
 
 #include <string.h>
@@ -17,15 +17,15 @@ static void refuse_too_large(struct uvh_h1 *h1)
     uvh_h1_reject(h1, 413, "the body is larger than this resource takes");
 }
 
-/* Asks for the body of a client that waits to be asked; false when memory ran out, and then the
- * request was refused. */
+/* Sends 100 Continue to a client that waits for it. False when out of memory; then the request was
+ * rejected. */
 static bool pay_continue(struct uvh_h1 *h1)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     bool owed = exchange->continue_owed && exchange->base.response.state == UVH_RESPONSE_OPEN;
     exchange->continue_owed = false;
-    if (!owed) /* also when the answer has begun already, behind which no interim one may come */
+    if (!owed) /* also when the response has begun, after which no interim response may follow */
         return true;
     int err;
     char *space = uvh_output_reserve(&h1->conn, sizeof(go_on) - 1, &err);
@@ -47,16 +47,15 @@ static void deliver_end(struct uvh_h1_exchange *exchange)
     uvh_exchange_deliver(&exchange->base, "", 0);
 }
 
-/* The body is complete, or will not be read, or the handler takes it in pieces: the handler's
- * turn. */
+/* Runs the handler: the body is complete, is not read, or is streamed. */
 static void run_exchange(struct uvh_h1 *h1)
 {
     h1->state = UVH_H1_WAIT;
     uvh_exchange_run(&uvh_h1_exchange(h1)->base);
 }
 
-/* The middleware has let the request pass; of its body `length` bytes are at hand. Returns how many
- * of them are used. */
+/* The middleware has passed the request on. `length` bytes of its body are in `data`. Returns how
+ * many of them are consumed. */
 size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -68,8 +67,8 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
         return 0;
     }
     if (exchange->base.match.route == NULL) {
-        /* 404 or 405 need no body. One that is here is skipped; otherwise the answer closes the
-         * connection. */
+        /* 404 or 405 need no body. If it has arrived it is skipped; otherwise the response closes
+         * the connection. */
         bool at_hand = framing->body == UVHTTP_BODY_LENGTH && size <= length;
         exchange->request_complete = at_hand;
         run_exchange(h1);
@@ -92,7 +91,7 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
     exchange->body_remaining = size;
     exchange->body_room = limit;
     exchange->continue_owed = framing->expect_continue && length == 0 && h1->conn.in.length == 0;
-    if (in_pieces) { /* nothing is read before the handler asks for it */
+    if (in_pieces) { /* reads nothing before the handler requests it */
         run_exchange(h1);
         return 0;
     }
@@ -131,7 +130,7 @@ void uvh_h1_body_read(struct uvh_exchange *base)
         deliver_end(exchange);
     } else {
         h1->state = UVH_H1_BODY;
-        h1->conn.starved = false; /* kept bytes may be the beginning of the body */
+        h1->conn.starved = false; /* kept bytes may be the start of the body */
         pay_continue(h1);
     }
     uvh_conn_event_end(&h1->conn);
@@ -151,8 +150,8 @@ static void body_complete(struct uvh_h1 *h1)
     run_exchange(h1);
 }
 
-/* Hands on or stores a part of the body; false when the exchange is over, or the request was
- * refused over it. */
+/* Passes on or stores a part of the body. False when the exchange is finished, or the request was
+ * rejected. */
 static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -172,8 +171,8 @@ static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
     return false;
 }
 
-/* The trailer section is taken in one piece, like a head, and copied, because the handler sees it
- * later than these bytes live. */
+/* The trailer section is parsed in one contiguous buffer, like a head, and copied, because the
+ * handler reads it after the buffer is reused. */
 static size_t take_trailers(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -225,7 +224,7 @@ static size_t take_chunked(struct uvh_h1 *h1, char *data, size_t length)
     if (piece.length > 0 && !take_part(h1, piece.base, piece.length))
         return length;
     if (exchange->chunked.remaining > exchange->body_room) {
-        refuse_too_large(h1); /* before the rest of the chunk comes */
+        refuse_too_large(h1); /* before the rest of the chunk arrives */
         return length;
     }
     if (result == UVHTTP_PARSE_MORE)

@@ -1,6 +1,5 @@
-/* Responses whose body is written in parts: each leaves at the end of the event, or at once when it
- * is large; what the socket does not take is queued, up to the limit write_backlog. Called through
- * struct uvh_protocol. */
+/* Streamed responses: each part is sent at the end of the event, or at once when it is large. What
+ * the socket does not accept is queued, up to write_backlog. Called through struct uvh_protocol. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -36,14 +35,14 @@ int uvh_h1_chunks_begin(struct uvh_exchange *base)
     struct uvh_conn *conn = &exchange->h1->conn;
     enum uvh_h1_sends sends = how_to_send(exchange);
     uvh_conn_event_begin(conn);
-    /* To a client of HTTP/1.0 that asks by HEAD the length stays unknown, too. */
+    /* For HEAD from an HTTP/1.0 client the length stays unknown, too. */
     int err = uvh_h1_head_put(exchange->h1, sends, 0);
     if (err == 0)
         exchange->sends = (unsigned char)sends;
     return end_event(conn, err);
 }
 
-/* Frames a part and hands it to the output. */
+/* Frames a part and passes it to the output. */
 static int put_part(struct uvh_h1_exchange *exchange, uvhttp_slice_t part)
 {
     struct uvh_exchange *base = &exchange->base;
@@ -55,7 +54,8 @@ static int put_part(struct uvh_h1_exchange *exchange, uvhttp_slice_t part)
         areas[0].length = uvh_h1_encode_chunk_line(line, sizeof(line), part.length);
         size += areas[0].length + line_end.length;
     }
-    base->sent += size; /* before: of a connection that breaks, what was not sent is taken back */
+    /* before the write: if the connection breaks, unsent bytes are subtracted */
+    base->sent += size;
     int err = chunked ? uvh_output_write(&exchange->h1->conn, areas, 3, size)
                       : uvh_output_write(&exchange->h1->conn, &part, 1, size);
     if (err == UVHTTP_ENOMEM)
@@ -77,7 +77,7 @@ int uvh_h1_chunks_write(struct uvh_exchange *base, uvhttp_slice_t part)
         return 0;
     if (exchange->sends == UVH_H1_SENDS_LENGTH && part.length > base->response.body.size)
         return UVHTTP_ELENGTH;
-    /* With filters it was asked before they took what this was made of. */
+    /* With filters this was checked before they processed the data. */
     if (base->response.filters == NULL && !uvh_h1_chunks_has_room(base))
         return UVHTTP_EFULL;
     uvh_conn_event_begin(conn);
@@ -143,7 +143,7 @@ int uvh_h1_chunks_end(struct uvh_exchange *base)
         uvh_h1_abandon(base);
     } else {
         base->response.state = UVH_RESPONSE_SENT;
-        /* perhaps only since the head, which has not said so then */
+        /* may have been set after the head was sent */
         if (base->response.close_after)
             uvh_conn_close_when_sent(conn, true);
         uvh_h1_complete(exchange->h1);

@@ -1,5 +1,5 @@
-/* Heads out: the response's fields, with those of the server, appended to what is collected; and
- * what the head says of the connection. */
+/* Writes response heads: appends the response's fields and the server's to the collected output,
+ * and decides what the head says about the connection. */
 #include "h1/h1.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "codec/text/number.h"
 #include "server/server.h"
 
-/* Status line, Date, Content-Length, Connection, empty line: 160 bytes at most. */
+/* Status line, Date, Content-Length, Connection, empty line: at most 160 bytes. */
 enum { FIXED_HEAD_SIZE = 256 };
 
 static size_t fields_size(const struct uvhttp_response *response)
@@ -65,7 +65,7 @@ static bool says_upgrade(const struct uvhttp_response *response)
     return false;
 }
 
-/* Writes the head; the room was reserved. */
+/* Writes the head into reserved space. */
 static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_sends sends,
                       bool keep_alive)
 {
@@ -78,7 +78,7 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out = put(out, usual + UVH_OK_LINE_SIZE, UVH_DATE_LINE_SIZE);
     }
     out = put_fields(out, response);
-    /* 304 would need the length of what a 200 had sent (RFC 9110 section 8.6), which is not known
+    /* 304 would need the length of the corresponding 200 (RFC 9110 section 8.6), which is not known
      * here. */
     if (sends == UVH_H1_SENDS_CHUNKS) {
         out = PUT(out, "Transfer-Encoding: chunked\r\n");
@@ -88,9 +88,9 @@ static char *put_head(char *out, struct uvh_h1_exchange *exchange, enum uvh_h1_s
         out += uvh_number_write(out, response->body.size);
         out = PUT(out, "\r\n");
     }
-    /* for whom closing is the usual */
+    /* HTTP/1.0: closing is the default */
     bool old_client = exchange->base.request.head->minor_version == 0;
-    bool upgrade = says_upgrade(response); /* RFC 9110 section 7.8: Connection names it */
+    bool upgrade = says_upgrade(response); /* Connection lists it, RFC 9110 section 7.8 */
     if (upgrade || !keep_alive || old_client)
         out = PUT(out, "Connection: ");
     if (upgrade)
@@ -106,8 +106,8 @@ static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
 {
     const struct uvh_worker *worker = exchange->base.worker;
     size_t most = worker->server->config.max_requests_per_connection;
-    /* Pieces may go out while others come in. Should the answer be over first, the connection ends
-     * all the same. */
+    /* Response and request may be streamed at the same time. If the response ends first, the
+     * connection closes all the same. */
     bool both_ways = exchange->base.response.body.source == UVH_BODY_PIECES &&
                      uvh_exchange_streams_body(&exchange->base);
     bool complete = exchange->request_complete || both_ways;
@@ -134,7 +134,7 @@ int uvh_h1_head_put(struct uvh_h1 *h1, enum uvh_h1_sends sends, size_t space_aft
     h1->conn.write_timeout = route == NULL ? 0 : route->write_timeout;
     bool keep_alive = (keeps_alive(exchange) && sends != UVH_H1_SENDS_TO_END) ||
                       response->body.source == UVH_BODY_STREAM;
-    /* A client that did not ask to close may be sending its next request just now. */
+    /* A client that did not request to close may already be sending its next request. */
     if (!keep_alive)
         uvh_conn_close_when_sent(&h1->conn, !exchange->request_complete ||
                                                 exchange->base.request.framing.keep_alive);

@@ -1,5 +1,5 @@
-/* A connection of HTTP/1.1 as the user of a connection, and what it does for its exchanges: the two
- * tables, and what is too little for a file of its own. */
+/* HTTP/1.1 as the user of a connection, and as the protocol of its exchanges: the two tables of
+ * callbacks, and small functions without a file of their own. */
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
@@ -9,14 +9,14 @@
 #include "server/server.h"
 #include "tls/contexts.h"
 
-/* What a client that connects gets when descriptors are scarce: for its first bytes, and for a
+/* Minimum times for a new client when descriptors are scarce: until its first bytes, and for a
  * handshake. */
 enum { FIRST_REQUEST_MS = 1000, HANDSHAKE_MS = 3000 };
 
-/* ---- for the connection ---- */
+/* ---- callbacks of the connection ---- */
 
-/* While a response does not leave, no request is read: a client that takes nothing cannot make the
- * server store responses. */
+/* While a response is pending, no request is read, so a client that does not read cannot make the
+ * server queue responses. */
 static bool wants_bytes(const struct uvh_conn *conn)
 {
     const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
@@ -27,7 +27,7 @@ static bool wants_bytes(const struct uvh_conn *conn)
     return h1->state == UVH_H1_BODY && !uvh_h1_exchange(h1)->base.request.body_paused;
 }
 
-/* There is no request yet, so nobody to tell. */
+/* There is no request yet, so no handler to notify. */
 static void drop_head(struct uvh_conn *conn)
 {
     struct uvh_h1_exchange *exchange = conn->owner;
@@ -38,13 +38,13 @@ static void drop_head(struct uvh_conn *conn)
     uvh_conn_unref(conn);
 }
 
-/* A request that is complete is answered all the same. One that is not can never be. */
+/* A complete request is still processed. An incomplete one can never be completed. */
 static void peer_ended(struct uvh_conn *conn)
 {
     const struct uvh_h1 *h1 = uvh_h1_of(conn);
     if (h1->state == UVH_H1_WAIT)
         return;
-    /* the answer before leaves first */
+    /* the pending response is sent first */
     if (h1->state == UVH_H1_HEAD && uvh_conn_has_output(conn)) {
         drop_head(conn);
         uvh_conn_close_when_sent(conn, false);
@@ -72,7 +72,7 @@ static bool waits_for_room(const struct uvh_conn *conn)
            exchange->base.response.state == UVH_RESPONSE_BEGUN && !uvh_conn_has_output(conn);
 }
 
-/* A stream of events behind HEAD: its head is all that is sent. */
+/* An event stream as a response to HEAD: only its head is sent. */
 static bool is_bodiless_stream(const struct uvh_h1_exchange *exchange)
 {
     return exchange != NULL && exchange->base.response.heartbeat &&
@@ -96,19 +96,19 @@ static void drain(struct uvh_conn *conn)
         uvh_exchange_drained(&exchange->base);
 }
 
-/* An exchange that was answered may be held for long, by a handler that blocks or a job: the client
- * need not wait. */
+/* A blocking handler or a job may keep a reference to a finished exchange for long; the client need
+ * not wait for that. */
 static bool is_done(const struct uvh_conn *conn)
 {
     const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
     const struct uvh_h1_exchange *exchange = conn->owner;
-    /* When the server drains, what the client has sent before is answered. */
+    /* While the server drains, requests that the client has already sent are served. */
     bool idle = h1->state == UVH_H1_HEAD && conn->in.length == 0 && !conn->socket.readable;
     bool last = conn->close_after || (uvh_h1_worker(h1)->closes_idle && idle);
     return last && (exchange == NULL || exchange->base.finished);
 }
 
-/* The handler's turn: until it responds, then for as long as it likes. */
+/* The handler is running: the handler timeout applies until it responds, then none. */
 static void set_waiting(struct uvh_exchange *exchange, const struct uvh_conn *conn)
 {
     const struct uvhttp_response *response = &exchange->response;
@@ -145,8 +145,7 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
             set_exchange_timeout(h1, &exchange->base);
         return UVH_CONN_TIMEOUT_NONE;
     }
-    /* From its first byte a head has to be complete within one timeout, whatever progress it
-     * makes. */
+    /* A head must be complete within one timeout after its first byte, regardless of progress. */
     conn->restart_timeout |= !exchange->head_timed;
     exchange->head_timed = true;
     return UVH_CONN_TIMEOUT_HEADER;
@@ -168,7 +167,7 @@ static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 
 static void is_plain(struct uvh_conn *conn)
 {
-    if (conn->close_after) /* it was refused before */
+    if (conn->close_after) /* already rejected */
         return;
     uvh_h1_reject(uvh_h1_of(conn), 400,
                   "this port speaks HTTPS, and the request came in plain text: use https://");
@@ -184,7 +183,7 @@ static void closed(struct uvh_conn *conn)
         drop_head(conn);
         return;
     }
-    if (uvh_h1_worker(h1)->server->on_finished != NULL) /* as long as the socket knows it */
+    if (uvh_h1_worker(h1)->server->on_finished != NULL) /* while the socket is open */
         uvhttp_request_peer_address(&exchange->base.request);
     exchange->base.sent -= uvh_output_referenced(&conn->out);
     uvh_exchange_finish(&exchange->base, true);
@@ -208,15 +207,15 @@ static const struct uvh_conn_user h1_user = {
     .closed = closed,
 };
 
-/* ---- for the worker ---- */
+/* ---- callbacks of the worker ---- */
 
 size_t uvh_protocols_conn_size(void)
 {
     return sizeof(struct uvh_h1);
 }
 
-/* The session of a connection that is accepted; `*err` when there is none although there should
- * be. */
+/* Creates the TLS session of an accepted connection; NULL for plain text. `*err` is set on
+ * failure. */
 static struct uvh_tls_session *begin_tls(struct uvh_worker *worker, struct uvh_tls_contexts *tls,
                                          int *err)
 {
@@ -246,7 +245,7 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
     uvh_counter_add(&worker->conns.open, 1);
     if (session != NULL)
         uvh_conn_begin_tls(conn, session);
-    conn->socket.readable = worker->closes_idle; /* one last look */
+    conn->socket.readable = worker->closes_idle; /* one last read */
     uvh_worker_watch_time(worker);
     if (reject) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
@@ -300,7 +299,7 @@ bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
     return closed;
 }
 
-/* ---- for exchanges ---- */
+/* ---- callbacks of exchanges ---- */
 
 static bool exchange_peer_ended(const struct uvh_exchange *base)
 {
@@ -309,7 +308,7 @@ static bool exchange_peer_ended(const struct uvh_exchange *base)
     return conn->socket.peer_ended || conn->peer_ended;
 }
 
-/* It may have come already: the end of this event sees to that. */
+/* The end may have arrived already: then the end of this event reports it. */
 static void await_peer_end(struct uvh_exchange *base)
 {
     struct uvh_conn *conn = &uvh_h1_exchange_of(base)->h1->conn;
@@ -333,7 +332,7 @@ static void timed_out(struct uvh_exchange *base, enum uvh_exchange_timeout timeo
         uvh_h1_reject(h1, uvh_exchange_late_status(base), "the answer took too long to make");
     } else if (timeout == UVH_EXCHANGE_TIMEOUT_HEARTBEAT) {
         uvh_exchange_send_heartbeat(base);
-    } /* of PACE the event's end sends what is due */
+    } /* for PACE the end of the event sends what is due */
     uvh_conn_event_end(conn);
 }
 
@@ -347,10 +346,11 @@ static void released(struct uvh_exchange *base)
         uvh_buffer_unref(exchange->pinned);
     if (exchange->body.data != NULL)
         uvh_bytes_release(&exchange->body);
-    /* A response in parts can be over before the request's body is. */
+    /* A streamed response can end before the request's body. */
     if (!exchange->request_complete) {
         uvh_conn_close_when_sent(conn, true);
-        conn->discarding = true; /* the client may read only when it has sent it all */
+        /* the client may not read the response before it has sent everything */
+        conn->discarding = true;
     }
     if (conn->owner == exchange) /* not after an upgrade */
         conn->owner = NULL;

@@ -1,5 +1,5 @@
-/* Requests out of received bytes: heads here, bodies in body.c. They are taken apart in place, as
- * many as have come; handlers see slices of the receive buffer. */
+/* Parses requests from received bytes: heads here, bodies in body.c. Input is parsed in place, as
+ * many requests as have arrived; handlers get slices of the receive buffer. */
 #include "h1/h1.h"
 
 #include <uvhttp/error.h>
@@ -9,8 +9,8 @@
 #include "server/server.h"
 #include "tls/info.h"
 
-/* Without memory for an exchange there is still this much to say, unless it would be in the middle
- * of something else. */
+/* Without memory for an exchange, sends a constant response, unless it would be in the middle of
+ * other output. */
 void uvh_h1_out_of_memory(struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
@@ -18,7 +18,7 @@ void uvh_h1_out_of_memory(struct uvh_conn *conn)
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     bool open = exchange == NULL || exchange->base.response.state == UVH_RESPONSE_OPEN;
     conn->shared->callbacks->failed(conn->shared, "request refused", UVHTTP_ENOMEM);
-    /* Responses to earlier requests first. */
+    /* Sends responses to earlier requests first. */
     if (open && uvh_output_flush(conn) == 0 && uvh_output_is_empty(&conn->out))
         uvh_conn_io_send(conn, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, sizeof(answer) - 1,
                          false);
@@ -43,7 +43,7 @@ void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
         uvh_h1_out_of_memory(&h1->conn);
         return;
     }
-    /* not even its head was understood; that it was a HEAD still counts */
+    /* the head was not parsed completely; a HEAD method is still respected */
     if (exchange->base.began == 0) {
         uvhttp_head_t *head = &exchange->head;
         uint8_t method = head->method;
@@ -63,8 +63,8 @@ void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
     uvh_h1_reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
 }
 
-/* A connection's handshake may have demanded less of the client than that for the request's host
- * would have: then it is not served here (RFC 9110 section 15.5.20). */
+/* The request's host may require more of the client than the handshake of this connection did: then
+ * it is not served here (RFC 9110 section 15.5.20). */
 static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
 {
     uvhttp_slice_t host = {NULL, 0}, port;
@@ -79,8 +79,8 @@ static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
     return false;
 }
 
-/* The request is known, `length` bytes following its head are at hand. Returns how many of them
- * belong to it and are used. */
+/* The head is parsed, `length` bytes follow it in `data`. Returns how many of them belong to the
+ * request and are consumed. */
 static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -89,7 +89,7 @@ static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
     bool at_hand = framing->body != UVHTTP_BODY_CHUNKED && size <= length;
     uvh_exchange_route(&exchange->base);
     h1->state = UVH_H1_WAIT;
-    exchange->request_complete = at_hand; /* a refusal need not close the connection then */
+    exchange->request_complete = at_hand; /* then an error response need not close the connection */
     if (uvh_exchange_admit(&exchange->base)) {
         exchange->request_complete = false;
         return uvh_h1_body_start(h1, data, length);
@@ -112,11 +112,11 @@ bool uvh_h1_larger_table(struct uvh_arena *arena, uvhttp_head_t *head,
     return fields != NULL;
 }
 
-/* Returns the bytes used; 0 when the head is not complete. */
+/* Returns the bytes consumed; 0 when the head is incomplete. */
 static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
 {
     struct uvh_worker *worker = uvh_h1_worker(h1);
-    /* there already if the head has begun before */
+    /* exists if the head is incomplete from an earlier event */
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     if (exchange == NULL && (exchange = uvh_h1_exchange_new(h1)) == NULL) {
         uvh_h1_out_of_memory(&h1->conn);
@@ -156,7 +156,7 @@ static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
     return head_size + start_request(h1, data + head_size, length - head_size);
 }
 
-/* An exchange that goes on after the event needs its head's bytes. */
+/* Keeps the head's bytes for an exchange that outlives the event. */
 static void pin_head(struct uvh_h1 *h1)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
@@ -170,7 +170,7 @@ size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size)
     const struct uvh_conn_user *user = conn->user;
     size_t used =
         h1->state == UVH_H1_HEAD ? take_head(h1, data, size) : uvh_h1_body_take(h1, data, size);
-    if (conn->user == user) /* not after an upgrade, which has done so */
+    if (conn->user == user) /* not after an upgrade, which has pinned it */
         pin_head(h1);
     return used;
 }

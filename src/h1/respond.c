@@ -1,6 +1,6 @@
 /* Responses that are complete when they are sent. Short bodies are collected with their heads, so
- * that the responses to pipelined requests leave together; others are queued by reference, and
- * leave with the head by the same call. */
+ * that the responses to pipelined requests are sent together. Others are queued by reference, and
+ * sent with the head in the same call. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -9,12 +9,12 @@
 #include "h1/h1.h"
 #include "server/server.h"
 
-/* What is still to come of the request's body is not read any more. */
+/* Stops reading the rest of the request's body. */
 static void stop_body(struct uvh_h1 *h1)
 {
     if (h1->state == UVH_H1_BODY)
         h1->state = UVH_H1_WAIT;
-    /* The client may not take the response before it is rid of its body. */
+    /* The client may not read the response before it has sent its body. */
     h1->conn.discarding = h1->conn.close_after;
 }
 
@@ -37,7 +37,7 @@ void uvh_h1_read_failed(struct uvh_conn *conn, int error)
 {
     struct uvh_exchange *base = &uvh_h1_exchange(uvh_h1_of(conn))->base;
     struct uvhttp_response *response = &base->response;
-    if (error == -EPIPE || error == -ECONNRESET) /* for all one can tell, the socket has ended */
+    if (error == -EPIPE || error == -ECONNRESET) /* most likely the socket was closed */
         return;
     uvh_server_log(base->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                    uvhttp_request_path(&base->request), uvhttp_strerror(error));
@@ -51,10 +51,10 @@ void uvh_h1_abandon(struct uvh_exchange *base)
     struct uvh_conn *conn = &exchange->h1->conn;
     bool to_end = exchange->sends == UVH_H1_SENDS_TO_END;
     uvh_conn_event_begin(conn);
-    /* What was complete before it is sent. */
+    /* Sends the complete responses before this one. */
     if (!uvh_conn_is_blocked(conn))
         uvh_output_flush(conn);
-    if (to_end) /* a regular end would look like that of the body */
+    if (to_end) /* a regular close would look like the end of the body */
         uvh_conn_reset(conn);
     else
         uvh_conn_close(conn);
@@ -63,7 +63,7 @@ void uvh_h1_abandon(struct uvh_exchange *base)
 
 /* ---- bodies by reference ---- */
 
-/* The sender's memory is gone when its call returns, so what is still queued is copied. 0 or
+/* The sender's memory is invalid after its call, so queued bytes are copied. Returns 0 or
  * UVHTTP_EGONE. */
 static int own_rest(struct uvh_h1_exchange *exchange)
 {
@@ -89,7 +89,7 @@ static struct uvh_output_entry entry_of(const uvhttp_part_t *part)
                                      .descriptor = part->descriptor};
 }
 
-/* The entries of a body; NULL when memory ran out. */
+/* Creates the entries of a body; NULL when out of memory. */
 static struct uvh_output_entry *make_entries(struct uvh_h1_exchange *exchange)
 {
     const struct uvh_body *body = &exchange->base.response.body;
@@ -128,7 +128,7 @@ static void skip_sent(struct uvh_h1_exchange *exchange, size_t sent)
     entry->size -= of_body;
 }
 
-/* Keeps the head that was just put, and the body, for the rest of the second. */
+/* Caches the head that was just written, and the body, for the rest of the second. */
 static void cache_response(struct uvh_h1_exchange *exchange, struct uvh_cached_response *cached)
 {
     const struct uvh_output *out = &exchange->h1->conn.out;
@@ -138,7 +138,7 @@ static void cache_response(struct uvh_h1_exchange *exchange, struct uvh_cached_r
                                  &exchange->base.response.body);
 }
 
-/* What goes out depends on nothing of the request and the connection. */
+/* Looks up the cache if the response does not depend on the request or the connection. */
 static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
 {
     struct uvh_worker *worker = exchange->base.worker;
@@ -147,7 +147,7 @@ static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
                  uvh_conn_sends_plain(conn) && uvh_h1_head_keeps_alive(exchange);
     if (!usual || worker->response_cache.most == 0)
         return NULL;
-    uvh_worker_head_begin(worker); /* so that `date_expires` is that of this second */
+    uvh_worker_head_begin(worker); /* updates `date_expires` */
     return uvh_response_cache_lookup(&worker->response_cache, &exchange->base.response,
                                      worker->date_expires);
 }
@@ -159,7 +159,7 @@ static void count_cached(struct uvh_h1_exchange *exchange, size_t sent)
     exchange->base.sent += sent;
 }
 
-/* A response whose body is not collected with its head, and is not empty. */
+/* Sends a body that is not empty and not collected with its head. */
 static int respond_by_reference(struct uvh_h1_exchange *exchange)
 {
     struct uvh_h1 *h1 = exchange->h1;
@@ -177,7 +177,7 @@ static int respond_by_reference(struct uvh_h1_exchange *exchange)
     int err = entries == NULL ? UVHTTP_ENOMEM : uvh_h1_head_put(h1, UVH_H1_SENDS_LENGTH, 0);
     if (err != 0 && sent == 0)
         return err;
-    if (err != 0) { /* a part of the cached one is on its way */
+    if (err != 0) { /* a part of the cached response was sent */
         count_cached(exchange, sent);
         uvh_conn_close(&h1->conn);
         return 0;
@@ -266,7 +266,7 @@ int uvh_h1_upgrade(struct uvh_exchange *base)
     uvh_conn_event_begin(&h1->conn);
     int err = uvh_h1_head_put(h1, UVH_H1_SENDS_NOTHING, 0);
     if (err == 0) {
-        /* the connection will not ask any more when the event is over */
+        /* the connection does not pin it after this event */
         if (exchange->pinned == NULL)
             exchange->pinned = uvh_receive_pin(&h1->conn);
         uvh_stream_begin(base->response.stream, &h1->conn);

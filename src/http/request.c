@@ -1,5 +1,5 @@
-/* Accessors of the request. Strings are terminated in place: the byte behind a name, value or
- * target is a delimiter the parser has done with, so writing a NUL over it costs no copy. */
+/* Accessors of the request. Strings are terminated in place: the byte after a name, value or target
+ * is a delimiter that is already parsed, so a NUL overwrites it without a copy. */
 #include "http/request.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ static const char *find_text(const uvhttp_head_t *head, char *bytes, const char 
     return field == NULL ? NULL : terminated(bytes, field->value_offset, field->value_length).base;
 }
 
-/* The path ends where the target does, so that a NUL can end both, and the head goes on far enough
- * behind it. Only requests without fields, which HTTP/1.0 allows, have less than that. */
+/* True when the path ends with the target, so that one NUL ends both, and UVH_REQUEST_PATH_SLACK
+ * bytes of the head follow. Only requests without fields, which HTTP/1.0 allows, have fewer. */
 static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t *head,
                       uvhttp_slice_t raw)
 {
@@ -36,7 +36,7 @@ static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t 
            head->base + head->size - target_end >= UVH_REQUEST_PATH_SLACK;
 }
 
-/* The path as it is understood is another one than was sent: a copy. */
+/* The normalized path differs from the one sent: makes a copy. */
 static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request,
                                                        bool *out_of_memory)
 {
@@ -102,11 +102,11 @@ uvhttp_slice_t uvhttp_request_raw_path(const uvhttp_request_t *request)
 
 uvhttp_slice_t uvhttp_request_query_string(uvhttp_request_t *request)
 {
-    /* The query reaches to the end of the target, behind which there is a NUL. */
+    /* The query ends with the target, which a NUL follows. */
     return request->framing.query.base == NULL ? (uvhttp_slice_t){"", 0} : request->framing.query;
 }
 
-/* `encoded` is the name of the pair at hand; true when it decodes to `name`. */
+/* `encoded` is the name of the current pair; true when it decodes to `name`. */
 static bool name_matches(struct uvhttp_request *request, uvhttp_slice_t encoded, const char *name,
                          size_t length)
 {
@@ -119,7 +119,7 @@ static bool name_matches(struct uvhttp_request *request, uvhttp_slice_t encoded,
     return size >= 0 && (size_t)size == length && memcmp(decoded, name, length) == 0;
 }
 
-/* The decoded value of the first pair of that name. */
+/* Returns the decoded value of the first pair of that name. */
 static const char *find_pair(struct uvhttp_request *request, uvhttp_slice_t rest, const char *name)
 {
     uvhttp_slice_t key, value;
@@ -135,8 +135,7 @@ static const char *find_pair(struct uvhttp_request *request, uvhttp_slice_t rest
         if (decoded == NULL)
             return NULL;
         ptrdiff_t size = uvhttp_percent_decode(value, decoded, true);
-        /* A malformed escape is no value, and with an encoded NUL it would read as a shorter
-         * one. */
+        /* A malformed escape is not a value, and an encoded NUL would truncate it. */
         if (size < 0 || memchr(decoded, '\0', (size_t)size) != NULL)
             continue;
         decoded[size] = '\0';
@@ -177,7 +176,7 @@ const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
     return NULL;
 }
 
-/* The parameter of that name, NULL when the route has none. */
+/* Returns the parameter of that name, NULL when the route has none. */
 static struct uvh_param *find_param(uvhttp_request_t *request, const char *name)
 {
     if (name == NULL)
@@ -192,7 +191,7 @@ static struct uvh_param *find_param(uvhttp_request_t *request, const char *name)
     return NULL;
 }
 
-/* The value decoded and with a NUL behind it; NULL when memory ran out. */
+/* Returns the value decoded and NUL-terminated; NULL when out of memory. */
 static const char *param_text(uvhttp_request_t *request, uvhttp_slice_t value)
 {
     bool ends_path = value.base + value.length == request->path.base + request->path.length;
@@ -227,7 +226,7 @@ const char *uvhttp_request_header(uvhttp_request_t *request, const char *name)
 
 uvhttp_slice_t uvhttp_request_field(uvhttp_request_t *request, uvhttp_field_id_t id)
 {
-    /* Without a call, for who asks for many that are not there. */
+    /* Inlined, for callers that look up many absent fields. */
     const uvhttp_field_t *field =
         (unsigned)id < UVHTTP_FIELD_COUNT ? uvh_head_first(request->head, id) : NULL;
     return field == NULL ? no_slice

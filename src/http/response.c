@@ -1,5 +1,4 @@
-/* Setting status and fields. Everything is checked here, on the way in, so that nothing needs to be
- * checked when it is sent. */
+/* Sets status and fields. Everything is checked when it is set, so that sending needs no checks. */
 #include "http/response.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ static uvhttp_slice_t text_slice(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-/* Fields that frame the message or are the server's to know. */
+/* Fields that frame the message or are set by the server. */
 static bool belongs_to_server(uvhttp_slice_t name)
 {
     uvhttp_field_id_t id = uvh_field_lookup(name);
@@ -40,8 +39,8 @@ static int check_field(const char *name, const char *value)
     return 0;
 }
 
-/* Not allowed behind a body: what frames, routes or controls a message, or says how its body is
- * coded (RFC 9110 section 6.5.1). */
+/* Not allowed as a trailer: fields that frame, route or control a message, or describe its content
+ * (RFC 9110 section 6.5.1). */
 static bool is_refused_as_trailer(uvhttp_slice_t name)
 {
     static const char *const refused[] = {"Authorization", "Cache-Control", "Content-Encoding",
@@ -136,7 +135,7 @@ void uvh_response_forget(struct uvhttp_response *response)
 int uvh_response_own_headers(struct uvhttp_response *response)
 {
     struct uvh_header_list *list = &response->headers;
-    if (list->count == 0) { /* the next field begins one */
+    if (list->count == 0) { /* the next field allocates one */
         list->capacity = 0;
         return 0;
     }
@@ -170,7 +169,7 @@ int uvhttp_response_set_header(uvhttp_response_t *response, const char *name, co
     int err = uvh_response_check_open(response);
     if (err == 0)
         err = store(response->arena, &response->headers, name, value, true);
-    /* Whoever sees it before it leaves has the last word, also over what the sending call said. */
+    /* A send hook has precedence, also over the arguments of the sending call. */
     if (err == 0 && response->sending &&
         uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)
         response->content_type = (uvhttp_slice_t){NULL, 0};
@@ -224,7 +223,7 @@ const char *uvhttp_response_header(const uvhttp_response_t *response, const char
     return NULL;
 }
 
-/* Takes the next of the lines "Name: value\r\n" that uvhttp_prepared_add has written. */
+/* Parses the next of the lines "Name: value\r\n" written by uvhttp_prepared_add. */
 static bool next_prepared(uvhttp_slice_t *rest, struct uvh_header *field)
 {
     if (rest->length == 0)
@@ -371,7 +370,7 @@ void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain
     response->drain_arg = arg;
 }
 
-/* Another one for each state, so that what was kept of an earlier one is not found any more. */
+/* A new id for each state, so that cached responses of an earlier state are no longer found. */
 static uint64_t next_id(void)
 {
     static _Atomic uint64_t last;
@@ -422,7 +421,7 @@ void uvhttp_prepared_free(uvhttp_prepared_t *prepared)
     uvh_free(allocator, prepared);
 }
 
-/* Keeps in mind what the head of a response depends on. */
+/* Records the properties that the head of a response depends on. */
 static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
 {
     uvhttp_field_id_t field = uvh_field_lookup(name);
@@ -439,7 +438,7 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
     int err = prepared == NULL ? UVHTTP_ENOMEM : check_field(name, value);
     if (err != 0)
         return err;
-    /* As one append, so that a failure leaves no half line. */
+    /* One append, so that a failure leaves no partial line. */
     if (uvh_bytes_append_format(&prepared->lines, "%s: %s\r\n", name, value) != 0) {
         prepared->lines.failed = false;
         return UVHTTP_ENOMEM;
@@ -451,7 +450,7 @@ int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const cha
 int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t *from,
                             const char *except)
 {
-    if (prepared == NULL || from == NULL) /* memory had run out for one of them */
+    if (prepared == NULL || from == NULL) /* an earlier append was out of memory */
         return UVHTTP_ENOMEM;
     struct uvh_bytes *lines = &prepared->lines;
     size_t before = lines->length;

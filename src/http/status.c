@@ -1,4 +1,4 @@
-/* Reason phrases by status code, for texts; status lines are pre-built in codec/http1/encode.c from
+/* Reason phrases by status code, as text; status lines are pre-built in codec/http1/encode.c from
  * the same table. */
 #include <uvhttp/response.h>
 

@@ -1,5 +1,5 @@
-/* The loop is woken under the lock: whoever shuts the inbox and closes the handle then does so
- * after every uv_async_send. */
+/* uv_async_send is called under the lock. So when uvh_inbox_shut has taken the lock, no call is in
+ * progress and the handle can be closed. */
 #include "net/inbox.h"
 
 int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)

@@ -1,4 +1,5 @@
-/* Level-triggered: what is left in the queue after one turn's share comes with the next turn. */
+/* Level-triggered: connections left in the queue after one iteration's limit are reported in the
+ * next iteration. */
 #include "net/listener.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #include "base/compiler.h"
 #include "platform/socket.h"
 
-/* so that a flood of connections does not starve those that are open */
+/* per loop iteration, so that a flood of new connections does not starve open ones */
 enum { ACCEPTS_PER_TURN = 64 };
 
 void uvh_listener_pause(struct uvh_listener *listener)
@@ -52,7 +53,7 @@ int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socke
         return err;
     listener->socket = socket;
     listener->paused = false;
-    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start
+    /* Cannot fail: the handle is new and the events are valid, which is all uv_poll_start
      * checks. */
     return uv_poll_start(&listener->poll, UV_READABLE, on_poll);
 }
@@ -67,14 +68,14 @@ void uvh_listener_resume(struct uvh_listener *listener)
 
 void uvh_listener_drain_queue(struct uvh_listener *listener)
 {
-    listener->paused = false; /* the reason may be over */
+    listener->paused = false; /* the error may be over */
     accept_some(listener, SOMAXCONN);
 }
 
 void uvh_listener_close(struct uvh_listener *listener, uv_close_cb closed)
 {
     uv_close((uv_handle_t *)&listener->poll,
-             closed); /* stops watching now, so the descriptor may be closed */
+             closed); /* stops polling at once, so the descriptor may be closed */
     uvh_socket_close(listener->socket);
     listener->socket = -1;
 }

@@ -1,5 +1,5 @@
-/* Threads are started when there is something to look up and end when there is nothing more, so a
- * program that asks for a name once in a while has none. */
+/* Threads start on demand and end when the queue is empty, so a program that rarely looks up names
+ * has none. */
 #include "net/lookup.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 enum { MOST_THREADS = 4, MOST_NAME = 255, PORT_TEXT = 8 };
 
-/* From malloc, since it may outlive a server and its allocator. */
+/* Allocated with malloc, since it may outlive a server and its allocator. */
 struct uvh_lookup {
-    uv_async_t answered; /* open unless it is forgotten or answered */
+    uv_async_t answered; /* open unless forgotten or completed */
     uvh_lookup_cb done;
     void *arg;
     struct uvh_lookup *next; /* in the queue */
-    struct uvh_lock lock;    /* of the following */
-    unsigned holders;        /* the handle, and the queue or a thread */
+    struct uvh_lock lock;    /* protects the following */
+    unsigned holders;        /* references: the handle, and the queue or a thread */
     bool forgotten;
     int status;
     struct addrinfo *found;
@@ -26,7 +26,7 @@ struct uvh_lookup {
     char host[];
 };
 
-/* What waits for a thread, of all loops. */
+/* Lookups of all loops that are queued for a thread. */
 static struct {
     struct uvh_lock lock;
     struct uvh_lookup *first;
@@ -35,7 +35,7 @@ static struct {
     bool forks_noted;
 } queue = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
 
-/* A child has none of the threads, and nobody who waits for them. */
+/* After fork a child has none of the threads and no pending lookups. */
 static void begin_anew(void)
 {
     const struct uvh_lock lock = {PTHREAD_MUTEX_INITIALIZER};
@@ -58,9 +58,9 @@ static void let_go(struct uvh_lookup *lookup)
 
 /* ---- on a thread ---- */
 
-/* With libuv's function all the same, which knows about international names and has a code for each
- * error. Without a callback it is synchronous, and of its loop it only counts the requests: one
- * that nobody runs will do, and costs no descriptors. */
+/* uv_getaddrinfo handles international names and has a code for each error. Without a callback it
+ * is synchronous and uses its loop only to count requests, so a loop that never runs suffices and
+ * costs no descriptors. */
 static int look_up(const struct uvh_lookup *lookup, struct addrinfo **found)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -83,13 +83,13 @@ static void answer(struct uvh_lookup *lookup)
     uvh_lock_acquire(&lookup->lock);
     lookup->status = status;
     lookup->found = found;
-    if (!lookup->forgotten) /* then there is a handle, and a loop, as long as this holds the lock */
+    if (!lookup->forgotten) /* then the handle and the loop are valid while the lock is held */
         uv_async_send(&lookup->answered);
     uvh_lock_release(&lookup->lock);
     let_go(lookup);
 }
 
-/* NULL: the thread is not counted any more. */
+/* NULL: the thread is no longer counted. */
 static struct uvh_lookup *take(void)
 {
     uvh_lock_acquire(&queue.lock);
@@ -110,7 +110,7 @@ static void *answer_all(void *arg)
     return arg;
 }
 
-/* Fewer threads are slower, and that is all; without any it fails. */
+/* Fewer threads than wanted are only slower; with none it fails. */
 static int enqueue(struct uvh_lookup *lookup)
 {
     uvh_lock_acquire(&queue.lock);
@@ -139,7 +139,7 @@ static void on_closed(uv_handle_t *handle)
     let_go(handle->data);
 }
 
-/* The handle goes, and whoever has asked is told nothing more. What was found. */
+/* Closes the handle; the caller is not notified again. Returns the addresses found. */
 static struct addrinfo *end(struct uvh_lookup *lookup, int *status)
 {
     uvh_lock_acquire(&lookup->lock);
@@ -157,7 +157,8 @@ static void on_answered(uv_async_t *answered)
     struct uvh_lookup *lookup = answered->data;
     int status;
     struct addrinfo *found = end(lookup, &status);
-    lookup->done(lookup->arg, status, found); /* its memory is there until the handle is closed */
+    /* the memory stays valid until the handle is closed */
+    lookup->done(lookup->arg, status, found);
 }
 
 bool uvh_lookup_literal(const char *host, int port, union uvh_address *address)

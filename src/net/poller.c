@@ -1,4 +1,4 @@
-/* One epoll set behind one uv_poll_t, which is level-triggered: what is left after a batch is
+/* One epoll set polled by one uv_poll_t, which is level-triggered: events left after a batch are
  * reported again. */
 #include "net/poller.h"
 
@@ -71,7 +71,7 @@ static int start_watching(struct uvh_poller *poller)
     uv_idle_init(poller->loop, &poller->sweep);
     poller->sweep.data = data;
     uv_unref((uv_handle_t *)&poller->watch);
-    /* Cannot fail: the handle is fresh and the events are valid, which is all uv_poll_start
+    /* Cannot fail: the handle is new and the events are valid, which is all uv_poll_start
      * checks. */
     return uv_poll_start(&poller->watch, UV_READABLE, on_readable);
 }
@@ -80,7 +80,7 @@ void uvh_poller_close(struct uvh_poller *poller, uv_close_cb closed)
 {
     uv_handle_t *watch = (uv_handle_t *)&poller->watch, *sweep = (uv_handle_t *)&poller->sweep;
     if (poller->watching) {
-        uv_close(watch, closed); /* stops watching now, so the descriptor may be closed */
+        uv_close(watch, closed); /* stops polling at once, so the descriptor may be closed */
         uv_close(sweep, closed);
     } else if (closed != NULL) {
         closed(watch);
@@ -110,7 +110,7 @@ int uvh_poller_add(struct uvh_poller *poller, struct uvh_poller_socket *socket, 
 
 void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *socket)
 {
-    /* Closing alone would leave it in the set while a child process has a copy of the
+    /* close(2) alone would leave the socket in the set while a child process has a copy of the
      * descriptor. */
     uvh_epoll_remove(poller->set, socket->fd);
     uvh_socket_close(socket->fd);
@@ -125,14 +125,14 @@ void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *sock
 
 #else
 
-/* libuv wants some event to watch; errors are reported with any */
+/* libuv requires an event to poll for; errors are reported with any */
 enum { NOTHING = UV_PRIORITIZED };
 
 static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct uvh_poller_socket *socket = UVH_CONTAINER_OF(poll, struct uvh_poller_socket, poll);
     struct uvh_poller *poller = socket->poller;
-    /* libuv has stopped watching; what is wrong shows when it is read or written */
+    /* libuv has stopped polling; the next read or write returns the error */
     if (status != 0) {
         socket->watched = 0;
         socket->failed = socket->readable = socket->writable = true;
@@ -201,7 +201,7 @@ static void on_closed(uv_handle_t *handle)
 void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *socket)
 {
     uv_close((uv_handle_t *)&socket->poll,
-             on_closed); /* stops watching now, so the descriptor may be closed */
+             on_closed); /* stops polling at once, so the descriptor may be closed */
     uvh_socket_close(socket->fd);
     socket->fd = -1;
     poller->count--;

@@ -1,11 +1,11 @@
 /* Readiness of sockets on a loop, edge-triggered.
  *
- * On Linux a poller has an epoll set of its own behind one uv_poll_t: a socket is added once, for
- * everything, and `readable` and `writable` say what is known of it. Who gets EAGAIN clears the bit
- * and hears of the next edge. Elsewhere, and with -DUVHTTP_POLLER_UV=ON, each socket has a
- * level-triggered uv_poll_t that watches only what is not ready.
+ * On Linux a poller has its own epoll set, polled by one uv_poll_t. A socket is added once, for all
+ * events; `readable` and `writable` cache its readiness. Code that gets EAGAIN clears the bit and
+ * is notified by the next edge. Elsewhere, and with -DUVHTTP_POLLER_UV=ON, each socket has a
+ * level-triggered uv_poll_t that polls only for what is not ready.
  *
- * Always true: at most UVH_POLLER_BATCH events are reported per loop iteration, so other handles of
+ * Invariants: at most UVH_POLLER_BATCH events are reported per loop iteration, so other handles of
  * the loop are not starved; the memory of a removed socket stays valid until `removed` has run,
  * never within an event. Called by conn/ and server/worker.c, on the loop's thread. */
 #ifndef UVH_NET_POLLER_H
@@ -31,74 +31,73 @@ enum { UVH_POLLER_BATCH = 256 };
 struct uvh_poller;
 
 struct uvh_poller_socket {
-    struct uvh_poller_socket *next; /* among the removed ones */
+    struct uvh_poller_socket *next; /* in the list of removed sockets */
     int fd;                         /* -1 once it is removed */
-    bool readable : 1;              /* reading may give something: bytes, an end, an error */
-    bool writable : 1;              /* writing may take something */
-    /* an end of the peer's side was reported: it stays readable until it was read */
+    bool readable : 1;              /* a read may return bytes, an end or an error */
+    bool writable : 1;              /* a write may accept bytes */
+    /* an end of the peer's side was reported: the socket stays readable until it was read */
     bool peer_ended : 1;
     bool failed : 1; /* an error or a hang-up was reported */
-    bool urgent : 1; /* urgent data was reported: a short read may not be all there is */
+    bool urgent : 1; /* urgent data was reported: a short read may not have emptied the socket */
 #if !UVH_POLLER_EPOLL
-    unsigned char watched; /* the events that `poll` watches */
+    unsigned char watched; /* the events that `poll` polls for */
     struct uvh_poller *poller;
     uv_poll_t poll;
 #endif
 };
 
-/* The poller's owner. */
+/* Implemented by the poller's owner. */
 struct uvh_poller_callbacks {
-    /* Events of a loop iteration follow. */
+    /* Called before the events of a loop iteration. */
     void (*begin)(struct uvh_poller *poller);
-    /* The bits of a socket have changed. */
+    /* The readiness bits of a socket have changed. */
     void (*ready)(struct uvh_poller_socket *socket);
-    /* Nothing refers to a removed socket any more. */
+    /* Nothing references a removed socket any more. */
     void (*removed)(struct uvh_poller_socket *socket);
 };
 
 struct uvh_poller {
     uv_loop_t *loop;
     const struct uvh_poller_callbacks *callbacks;
-    size_t count; /* of sockets; the loop is kept alive by them */
+    size_t count; /* of sockets; they keep the loop alive */
 #if UVH_POLLER_EPOLL
     int set;
     bool watching; /* `watch` is open */
     bool reporting;
-    /* their memory waits for the end of the batch, or for `sweep` */
+    /* passed to the `removed` callback at the end of the batch, or by `sweep` */
     struct uvh_poller_socket *removed;
     uv_poll_t watch;
     uv_idle_t sweep;
 #endif
 };
 
-/* The loop is asked to watch when the first socket is added, so that nothing needs to be undone
- * here.
- * Returns 0, or
+/* Polling starts when the first socket is added, so that nothing needs to be undone here. Returns
+ * 0, or
  *   libuv's code when descriptors or memory run out. */
 int uvh_poller_init(struct uvh_poller *poller, uv_loop_t *loop,
                     const struct uvh_poller_callbacks *callbacks);
 
-/* Closes the handles; `closed` runs once for each of UVH_POLLER_HANDLES, perhaps at once. All
- * sockets were removed before. */
+/* Closes the handles; `closed` runs once for each of UVH_POLLER_HANDLES, maybe within this call.
+ * All sockets must have been removed. */
 void uvh_poller_close(struct uvh_poller *poller, uv_close_cb closed);
 
 /* Sets `data` of the handles. */
 void uvh_poller_set_data(struct uvh_poller *poller, void *data);
 
-/* Adds a non-blocking socket, which counts as writable and not as readable until the first event.
+/* Adds a non-blocking socket. It counts as writable, and as not readable until the first event.
  * Returns 0, or
- *   libuv's code (UV_ENOMEM, UV_ENOSPC: the user's epoll watches are used up); the socket stays the
- *   caller's. */
+ *   libuv's code (UV_ENOMEM; UV_ENOSPC: the user's limit of epoll watches is reached); the caller
+ *   keeps the socket. */
 int uvh_poller_add(struct uvh_poller *poller, struct uvh_poller_socket *socket, int fd);
 
 /* Removes and closes the socket. `removed` runs later. */
 void uvh_poller_remove(struct uvh_poller *poller, struct uvh_poller_socket *socket);
 
-/* The bits were changed by the owner: at the end of each of its events. */
+/* Called at the end of each of the owner's events, after it has changed the bits. */
 #if UVH_POLLER_EPOLL
 static inline void uvh_poller_update(struct uvh_poller_socket *socket)
 {
-    (void)socket; /* the set reports every edge */
+    (void)socket; /* epoll reports every edge */
 }
 #else
 void uvh_poller_update(struct uvh_poller_socket *socket);

@@ -1,12 +1,12 @@
-/* A queue behind a lock. Unless the pool is started, a thread is created only when a task finds
- * none idle, so a server without requests for its blocking routes has none. */
+/* A queue with a lock. Unless the pool is started, a thread is created only when a task finds no
+ * idle thread, so a server without requests for its blocking routes has none. */
 #include "net/thread_pool.h"
 
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
 
-/* The next task; NULL at the end. `*ran` says whether the thread comes from one. */
+/* Returns the next task; NULL at the end. `*ran`: the thread has just run one. */
 static struct uvh_task *next_task(struct uvh_thread_pool *pool, bool *ran)
 {
     uv_mutex_lock(&pool->lock);
@@ -29,7 +29,7 @@ static void work(void *arg)
     struct uvh_task *task;
     bool ran = false;
     while ((task = next_task(arg, &ran)) != NULL)
-        task->run(task); /* whose memory may be freed by the time it returns */
+        task->run(task); /* the task's memory may be freed when this returns */
 }
 
 int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator,
@@ -48,7 +48,7 @@ int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t 
     return err;
 }
 
-/* Ends the threads when they have nothing to do any more. */
+/* Ends the threads once the queue is empty. */
 static void join_threads(struct uvh_thread_pool *pool)
 {
     uv_mutex_lock(&pool->lock);
@@ -80,7 +80,7 @@ void uvh_thread_pool_release(struct uvh_thread_pool *pool)
     uvh_free(pool->allocator, pool->threads);
 }
 
-/* Under the lock. Creates a thread for one more task if none is idle and one more is allowed. */
+/* Under the lock. Creates a thread if none is idle for one more task and the limit allows it. */
 static int start_thread_if_needed(struct uvh_thread_pool *pool)
 {
     size_t idle = pool->thread_count - pool->counts.running;
@@ -89,11 +89,11 @@ static int start_thread_if_needed(struct uvh_thread_pool *pool)
     int err = uv_thread_create(&pool->threads[pool->thread_count], work, pool);
     if (err == 0)
         pool->thread_count++;
-    return pool->thread_count > 0 ? 0 : err; /* fewer threads are slower, and that is all */
+    return pool->thread_count > 0 ? 0 : err; /* fewer threads than wanted are only slower */
 }
 
-/* Under the lock. A task for which a thread is idle or may be created does not count: it waits
- * for no other task. */
+/* Under the lock. A task for which a thread is idle or may be created does not count, since it
+ * waits for no other task. */
 static bool is_full(const struct uvh_thread_pool *pool)
 {
     size_t free_threads = pool->most_threads - pool->counts.running;

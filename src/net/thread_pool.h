@@ -1,9 +1,8 @@
 /* A bounded task queue and the threads that run it, for work that may block.
  *
- * Always true: a task that was taken runs exactly once, on a thread of the pool; tasks begin in
- * the order of submission. The threads are created when they are needed, or all at once by
- * uvh_thread_pool_start, and stay until the pool is released. How a task reports its completion
- * is its own business (net/inbox.h). */
+ * Invariants: a queued task runs exactly once, on a thread of the pool; tasks start in the order of
+ * submission. Threads are created on demand, or all at once by uvh_thread_pool_start, and stay
+ * until the pool is released. A task reports its completion by its own means (net/inbox.h). */
 #ifndef UVH_NET_THREAD_POOL_H
 #define UVH_NET_THREAD_POOL_H
 
@@ -24,7 +23,7 @@ struct uvh_task {
 struct uvh_thread_pool_counts {
     size_t pending;    /* tasks in the queue */
     size_t running;    /* tasks on a thread */
-    uint64_t rejected; /* submissions that failed with UVHTTP_EFULL, since the pool was made */
+    uint64_t rejected; /* submissions that failed with UVHTTP_EFULL, since the pool was created */
 };
 
 struct uvh_thread_pool {
@@ -47,20 +46,19 @@ struct uvh_thread_pool {
 int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t *allocator,
                          size_t most_threads, size_t most_pending);
 
-/* Creates all threads of a pool that has none. Returns 0, or
- * libuv's code: the system allows no further thread; then the pool has none, and is to be
- * released. */
+/* Creates all threads of a pool that has none. Returns 0, or libuv's code: the system allows no
+ * further thread. Then the pool has none, and must be released. */
 int uvh_thread_pool_start(struct uvh_thread_pool *pool);
 
 /* Waits for the running tasks and joins the threads. No task may be pending. */
 void uvh_thread_pool_release(struct uvh_thread_pool *pool);
 
-/* Queues a task. Any thread. Returns 0, or
- * UVHTTP_EFULL: `most_pending` tasks wait for a thread already; nothing was taken.
- * libuv's code: the pool has no thread, and none could be created. */
+/* Queues a task. Any thread. Returns 0, or UVHTTP_EFULL: `most_pending` tasks are queued already;
+ * the caller keeps the task. libuv's code: the pool has no thread, and none could be created. */
 int uvh_thread_pool_submit(struct uvh_thread_pool *pool, struct uvh_task *task);
 
-/* The same without the limit of the queue. Cannot fail in a pool that was started. */
+/* As uvh_thread_pool_submit without the limit of the queue. Cannot fail in a pool that was
+ * started. */
 int uvh_thread_pool_submit_beyond(struct uvh_thread_pool *pool, struct uvh_task *task);
 
 /* Any thread. */

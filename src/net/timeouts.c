@@ -1,4 +1,4 @@
-/* See the header: the order of arming is the order of expiry. */
+/* See the header: members expire in the order in which they were armed. */
 #include "net/timeouts.h"
 
 #include "base/compiler.h"
@@ -25,10 +25,10 @@ void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t lengt
     uvh_timeout_list_init(&lengths->lists[lengths->count++], length_ms);
 }
 
-/* Step i is length i + 1 up to 16; behind that, (9 .. 16) << shift for each shift from 1 on. */
+/* Step i is length i + 1 up to 16; after that, (9 .. 16) << shift for each shift from 1 on. */
 size_t uvh_timeout_step(uint32_t length_ms)
 {
-    uint32_t last = length_ms - 1; /* so that a length which is a step stays it */
+    uint32_t last = length_ms - 1; /* so that a length equal to a step is not rounded up */
     unsigned shift = 0;
     while ((last >> shift) >= 1u << UVH_TIMEOUT_STEP_FIRST_BITS)
         shift++;

@@ -1,9 +1,9 @@
 /* Timeouts of one length as lists ordered by deadline: arming, re-arming and cancelling are O(1),
  * and no connection owns a timer.
  *
- * Always true: all members of a list have the same timeout, and the clock never goes back, so the
- * first member is the next to expire. A member is in exactly one list or in none. Time is an
- * argument (milliseconds of the loop's clock). */
+ * Invariants: all members of a list have the same timeout, and the clock is monotonic, so the first
+ * member is the next to expire. A member is in exactly one list or in none. Time is an argument
+ * (milliseconds of the loop's clock). */
 #ifndef UVH_NET_TIMEOUTS_H
 #define UVH_NET_TIMEOUTS_H
 
@@ -24,23 +24,23 @@ struct uvh_timeout_list {
 
 #define UVH_TIMEOUT_NEVER UINT64_MAX
 
-/* Lists of a few lengths that are known beforehand. */
+/* Lists of a few lengths that are known in advance. */
 struct uvh_timeout_lengths {
     struct uvh_timeout_list *lists;
     size_t count;
 };
 
-/* The list of a length that is among them. */
+/* Returns the list of a length, which must have been added. */
 static inline struct uvh_timeout_list *
 uvh_timeout_lengths_find(const struct uvh_timeout_lengths *lengths, uint64_t length_ms)
 {
-    struct uvh_timeout_list *list = lengths->lists; /* few: mostly one or two */
+    struct uvh_timeout_list *list = lengths->lists; /* a linear search: mostly one or two lists */
     while (list->length_ms != length_ms)
         list++;
     return list;
 }
 
-/* Adds a list unless there is one of that length; there is memory for it. */
+/* Adds a list unless there is one of that length. The caller has reserved the memory. */
 void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t length_ms);
 
 static inline void uvh_timeout_list_init(struct uvh_timeout_list *list, uint64_t length_ms)
@@ -54,7 +54,7 @@ static inline void uvh_timeout_init(struct uvh_timeout *timeout)
     uvh_list_init(&timeout->link);
 }
 
-/* Moves the timeout to the end of this list, from whichever it was in, with a new deadline. */
+/* Moves the timeout to the end of this list, from any list it was in, with a new deadline. */
 static inline void uvh_timeout_arm(struct uvh_timeout_list *list, struct uvh_timeout *timeout,
                                    uint64_t now)
 {
@@ -72,17 +72,16 @@ static inline void uvh_timeout_cancel(struct uvh_timeout *timeout)
 /* The first member, or NULL. */
 struct uvh_timeout *uvh_timeout_first(struct uvh_timeout_list *list);
 
-/* The first member whose deadline has come, or NULL. It stays in the list: the caller arms it anew
- * or cancels it. */
+/* Returns the first expired member, or NULL. It stays in the list: the caller re-arms or cancels
+ * it. */
 struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t now);
 
-/* Any length up to 2^31 ms is rounded up to one of these, so that a list for each is few enough:
- * all up to 16, then eight between a power of two and the next, which is less than an eighth more
- * than was asked for. */
+/* Lengths up to 2^31 ms are rounded up to one of these steps, so that there are few lists: all
+ * lengths up to 16, then eight steps per power of two, which rounds up by less than an eighth. */
 enum { UVH_TIMEOUT_STEPS = 232, UVH_TIMEOUT_STEP_FIRST_BITS = 4 };
 #define UVH_TIMEOUT_STEP_MOST ((uint32_t)1 << 31)
 
-/* The step of a length of at least 1, and the length of a step. */
+/* Returns the step of a length of at least 1; and the length of a step. */
 size_t uvh_timeout_step(uint32_t length_ms);
 uint32_t uvh_timeout_step_length(size_t step);
 

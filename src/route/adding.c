@@ -1,5 +1,5 @@
-/* The public functions of the router: groups, hosts, routes, middleware. Whatever is refused or
- * fails leaves everything as it was. */
+/* The public functions of the router: groups, hosts, routes, middleware. A call that is rejected or
+ * fails changes nothing. */
 #include <uvhttp/router.h>
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static const char *host_of(const struct uvhttp_router *router)
     return router->site->host == NULL ? "" : router->site->host;
 }
 
-/* Says why a pattern, given as two pieces, is refused. Gives back `err`. */
+/* Logs why a pattern, passed in two parts, is rejected. Returns `err`. */
 static int refuse(const struct uvhttp_router *router, int err, const char *prefix,
                   const char *pattern, const char *why)
 {
@@ -37,7 +37,7 @@ static int refuse(const struct uvhttp_router *router, int err, const char *prefi
     return err;
 }
 
-/* 0 when something may still be added. */
+/* Returns 0 unless the router is frozen. */
 static int may_change(const struct uvhttp_router *router)
 {
     if (router == NULL)
@@ -45,7 +45,7 @@ static int may_change(const struct uvhttp_router *router)
     return router->all->frozen ? UVHTTP_EFROZEN : 0;
 }
 
-/* Puts two texts together; NULL when memory ran out. */
+/* Concatenates two strings; NULL when out of memory. */
 static char *join(const uvhttp_allocator_t *allocator, const char *first, const char *second)
 {
     size_t size = strlen(first), more = strlen(second) + 1;
@@ -57,7 +57,7 @@ static char *join(const uvhttp_allocator_t *allocator, const char *first, const 
     return text;
 }
 
-/* A view of a site below `parent`; NULL when memory ran out. */
+/* Creates a view of a site below `parent`; NULL when out of memory. */
 static struct uvhttp_router *new_router(struct uvhttp_router *parent, struct uvh_site *site,
                                         const char *prefix)
 {
@@ -81,8 +81,8 @@ static void enlist(struct uvhttp_router *router)
     router->all->last_router = router;
 }
 
-/* One route in one allocation: the struct, its parameters, middleware, pattern and method, and what
- * is read behind the pattern. */
+/* Allocates a route in one block: the struct, its parameters, middleware, pattern and method, and
+ * readable bytes after the pattern. */
 static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     size_t prefix_length = strlen(router->prefix);
@@ -127,8 +127,8 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     return route;
 }
 
-/* A method of the table but for its case, which counts (RFC 9110 section 9.1): such a route would
- * never match. */
+/* True for a known method in the wrong case. Methods are case-sensitive (RFC 9110 section 9.1), so
+ * such a route would never match. */
 static bool is_misspelt(const char *method)
 {
     uvhttp_slice_t given = text_slice(method);
@@ -148,7 +148,7 @@ static bool timeouts_fit(const uvhttp_route_t *given)
             given->timeout_status == 504);
 }
 
-/* A token, with a version behind '/' or none (RFC 9110 section 7.8). */
+/* A token, with an optional version after '/' (RFC 9110 section 7.8). */
 static bool is_protocol(const char *text)
 {
     const char *slash = strchr(text, '/');
@@ -158,7 +158,7 @@ static bool is_protocol(const char *text)
            uvh_field_name_valid(text_slice(slash + 1));
 }
 
-/* What is wrong with a route whatever its pattern, or 0. */
+/* Checks everything but the pattern. Returns 0 or an error. */
 static int check_route(const uvhttp_route_t *given)
 {
     if (given == NULL || given->handler == NULL || given->pattern == NULL)
@@ -175,8 +175,7 @@ static int check_route(const uvhttp_route_t *given)
     return timeouts_fit(given) ? 0 : UVHTTP_EINVAL;
 }
 
-/* A pointer without its count would leave out the middleware, an authentication perhaps, silently.
- * */
+/* A pointer without its count would silently omit the middleware, maybe an authentication. */
 static int check_middleware(const struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     char why[REASON_SIZE] = "";
@@ -193,7 +192,7 @@ static int check_middleware(const struct uvhttp_router *router, const uvhttp_rou
     return why[0] == '\0' ? 0 : refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
 }
 
-/* These use a cache without locks, that of the loop's thread. */
+/* These use a cache without locks, which belongs to the loop's thread. */
 static bool needs_loop(uvhttp_handler_cb handler)
 {
     return handler == uvhttp_static_handle_request || handler == uvhttp_static_handle_upload;
@@ -272,7 +271,7 @@ int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, voi
     return 0;
 }
 
-/* What is wrong with a prefix behind that of `router`, or NULL. */
+/* Checks a prefix that is appended to that of `router`. Returns an error text, or NULL. */
 static const char *check_prefix(const char *prefix, const char *whole)
 {
     struct uvh_param_name params[UVH_REQUEST_MAX_PARAMS];
@@ -313,7 +312,7 @@ int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_rout
     return 0;
 }
 
-/* A host that is not there yet. */
+/* Adds a host that does not exist yet. */
 static int add_host(struct uvhttp_router *router, const char *name, uvhttp_router_t **out)
 {
     struct uvh_routing *all = router->all;

@@ -1,5 +1,5 @@
-/* Most paths have one method or two, so the routes lie without gaps in an array, and the first that
- * was added is reached without it. */
+/* Most paths have one or two methods. So the routes are in a dense array, and the first that was
+ * added is found without it. */
 #include "route/endpoint.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ int uvh_methods_add(struct uvh_methods *methods, const char *name)
         return 0;
     if (uvh_bytes_append_format(others, "%s%s", others->length == 0 ? "" : ", ", name) == 0)
         return 0;
-    others->failed = false; /* it is as it was, and memory may come back */
+    others->failed = false; /* `others` is unchanged, and a later attempt may succeed */
     return UVHTTP_ENOMEM;
 }
 
@@ -81,7 +81,7 @@ const struct uvh_route *uvh_endpoint_extension(const struct uvh_endpoint *endpoi
     return NULL;
 }
 
-/* Puts a route of a method of the table where nothing is yet. */
+/* Adds a route of a known method that has none yet. */
 static int add_known(struct uvh_endpoint *endpoint, const uvhttp_allocator_t *allocator,
                      uvhttp_method_t method, struct uvh_route *route)
 {

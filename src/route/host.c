@@ -1,5 +1,5 @@
-/* A pattern stands in the table as it is written, so a host is looked for by itself and then, from
- * the longest, by each of its suffixes behind a dot with "*" before it. */
+/* The table has patterns as they are written. A lookup tries the host itself and then, longest
+ * first, "*" plus each of its suffixes that starts with a dot. */
 #include "route/host.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ static char small_letter(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Writes the host of an authority as the table has it, and a NUL; 0 when it has none or one that is
- * too long. */
+/* Writes the host of an authority, normalized and NUL-terminated. Returns its length; 0 when there
+ * is none or it is too long. */
 static size_t normalize(uvhttp_slice_t authority, char *name, size_t room)
 {
     uvhttp_slice_t host, port;
@@ -40,8 +40,8 @@ int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
     uvhttp_slice_t host = {given + prefix, strlen(given) - prefix};
     memcpy(name, given, prefix);
     size_t length = normalize(host, name + prefix, UVH_HOST_MAX + 1 - prefix);
-    /* A port would be ignored, and a "*" elsewhere would stand for itself: neither is what somebody
-     * means who writes it. */
+    /* Rejects a port, which would be ignored, and "*" elsewhere, which would be literal: neither is
+     * what the user means. */
     bool bare = host.length == length || (host.length == length + 1 && host.base[length] == '.');
     return length > 0 && bare && strchr(name + prefix, '*') == NULL ? 0 : UVHTTP_EROUTE;
 }
@@ -68,7 +68,7 @@ static void place(struct uvh_site **slots, size_t capacity, struct uvh_site *sit
     slots[i] = site;
 }
 
-/* Keeps the table at most half full. */
+/* Keeps the load factor at 1/2 or below. */
 int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator,
                  struct uvh_site *site)
 {
@@ -96,12 +96,12 @@ struct uvh_site *uvh_host_find(const struct uvh_hosts *hosts, uvhttp_slice_t aut
     size_t length = normalize(authority, name + 1, UVH_HOST_MAX);
     if (length == 0)
         return NULL;
-    /* One byte in front, for the "*" before the first suffix. */
+    /* One byte before it, for the "*" before the first suffix. */
     struct uvh_site *site = uvh_host_named(hosts, (uvhttp_slice_t){name + 1, length});
     const char *end = name + 1 + length;
     for (char *dot = memchr(name + 2, '.', length - 1); site == NULL && dot != NULL;
          dot = memchr(dot + 1, '.', (size_t)(end - dot) - 1)) {
-        dot[-1] = '*'; /* what stood there belongs to no shorter suffix */
+        dot[-1] = '*'; /* the byte overwritten is not part of a shorter suffix */
         site = uvh_host_named(hosts, (uvhttp_slice_t){dot - 1, (size_t)(end - dot) + 1});
     }
     return site;

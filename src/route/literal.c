@@ -1,4 +1,4 @@
-/* A table that stays at most half full. */
+/* A hash table with a load factor of 1/2 or below. */
 #include "route/literal.h"
 
 #include <uvhttp/error.h>

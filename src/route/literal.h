@@ -1,9 +1,9 @@
-/* The paths that have no parameters, whole, in one hash table: a path that stands here needs no
- * walk through the tree.
+/* A hash table of complete paths without parameters: a path found here needs no walk through the
+ * tree.
  *
- * Always true: what is found here is what the tree would give first, since literal segments go
- * before all others. All bytes of a path go into its hash, so that routes which differ little do
- * not meet. Finding is inlined into route/tree.c, which also adds. */
+ * Invariants: a path found here is the tree's first match too, since literal segments have
+ * precedence. The hash covers all bytes of a path, so that similar routes do not collide. Lookups
+ * are inlined into route/tree.c, which also adds paths. */
 #ifndef UVH_ROUTE_LITERAL_H
 #define UVH_ROUTE_LITERAL_H
 
@@ -12,7 +12,7 @@
 
 struct uvh_literal {
     uint64_t hash;
-    const char *path; /* a route's pattern; NULL: the place is empty */
+    const char *path; /* a route's pattern; NULL: an empty slot */
     size_t length;
     const struct uvh_endpoint *endpoint;
 };
@@ -21,16 +21,15 @@ struct uvh_literals {
     struct uvh_literal *places;
     size_t capacity; /* a power of two, or 0 */
     size_t count;
-    unsigned shift;   /* the hash's highest 64 - shift bits are the place */
+    unsigned shift;   /* the hash's highest 64 - shift bits are the slot */
     uint64_t lengths; /* bit n: there is a path of n bytes, or n + 64, ... */
 };
 
-/* Makes room for one more path. 0 or UVHTTP_ENOMEM. */
+/* Reserves a slot for one more path. Returns 0 or UVHTTP_ENOMEM. */
 int uvh_literal_reserve(struct uvh_literals *literals, const uvhttp_allocator_t *allocator);
 
-/* Adds a path, which stays where it is, or does nothing when it is there. There is room for it.
- * Both it and the path that is looked for have UVH_REQUEST_PATH_SLACK readable bytes behind
- * them. */
+/* Adds a path, which is referenced, into a reserved slot; no effect when it exists. Both it and
+ * looked-up paths must have UVH_REQUEST_PATH_SLACK readable bytes after them. */
 void uvh_literal_add(struct uvh_literals *literals, uvhttp_slice_t path,
                      const struct uvh_endpoint *endpoint);
 
@@ -61,7 +60,7 @@ static inline bool uvh_literal_equal(const char *a, const char *b, size_t length
     return difference == 0;
 }
 
-/* The routes of a path, or NULL. */
+/* The endpoint of a path, or NULL. */
 static UVH_ALWAYS_INLINE const struct uvh_endpoint *
 uvh_literal_find(const struct uvh_literals *literals, uvhttp_slice_t path)
 {

@@ -1,9 +1,9 @@
-/* Segments are cut at the slashes, as those of paths are (segment.h). */
+/* Patterns are split at slashes, like paths (segment.h). */
 #include "route/pattern.h"
 
 #include <string.h>
 
-/* Cuts the first segment off `*rest`, whose base is NULL afterwards when it was the last one. */
+/* Splits the first segment off `*rest`; sets its base to NULL after the last one. */
 static uvhttp_slice_t next_segment(uvhttp_slice_t *rest)
 {
     const char *slash = memchr(rest->base, '/', rest->length);

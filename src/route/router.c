@@ -1,6 +1,6 @@
-/* From the making to the freezing, and who answers a request. All that a route inherits
- * (middleware, the slash policy) is worked out at the freezing, so that the order of adding does
- * not matter and a request finds it ready. */
+/* Creating, freezing and matching. Everything that a route inherits (middleware, the slash policy)
+ * is computed by freezing, so that the order of adding does not matter and no request has to
+ * compute it. */
 #include "route/router.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "route/routing.h"
 
-/* ---- making and freeing ---- */
+/* ---- create and free ---- */
 
 void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *allocator)
 {
@@ -18,7 +18,7 @@ void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *a
     uvh_free(allocator, site->host);
 }
 
-/* Forgets the arrays that belong to a router or route itself. */
+/* Frees the arrays that belong to a router or route itself. */
 static void drop_chains(struct uvh_routing *all)
 {
     for (struct uvhttp_router *router = &all->own; router != NULL; router = router->next) {
@@ -87,8 +87,8 @@ void uvh_router_free(struct uvhttp_router *router)
 
 /* ---- freezing ---- */
 
-/* Puts what a router or route has of its own behind what it inherits: in a new array, or that of
- * `outer` when it has nothing. */
+/* Appends a router's or route's own middleware to what it inherits, in a new array; uses the array
+ * of `outer` when it has none. */
 static int build_chain(const struct uvh_routing *all, const struct uvhttp_router *outer,
                        const uvhttp_middleware_t *own, size_t count,
                        const uvhttp_middleware_t **chain, size_t *length)

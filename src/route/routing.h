@@ -1,6 +1,6 @@
-/* What the routers of a server are made of.
+/* The data structures of a server's routers.
  *
- * Routers, hosts and groups are views: what is added through one goes into the tree of its host,
+ * Routers, hosts and groups are views: what is added through one is stored in the tree of its host,
  * with the view as owner. Shared by router.c, which owns all of it, and adding.c, the public
  * functions. */
 #ifndef UVH_ROUTE_ROUTING_H
@@ -13,20 +13,20 @@ enum { UVH_ROUTING_SLASH_INHERITED = -1 };
 struct uvhttp_router {
     struct uvh_routing *all;
     struct uvhttp_router *parent; /* NULL: the server's */
-    struct uvhttp_router *next;   /* in the order of making: parents come first */
+    struct uvhttp_router *next;   /* in order of creation: parents come first */
     struct uvh_site *site;
-    char *prefix;                    /* with those of the parents; may be empty */
-    uvhttp_middleware_t *middleware; /* its own */
+    char *prefix;                    /* includes the parents' prefixes; may be empty */
+    uvhttp_middleware_t *middleware; /* the router's own */
     size_t middleware_count;
-    /* from the outermost on; the parent's when there is none of its own */
+    /* outermost first; the parent's array when it has none of its own */
     const uvhttp_middleware_t *chain;
     size_t chain_length;
     int slash; /* uvhttp_slash_t, or UVH_ROUTING_SLASH_INHERITED */
 };
 
-/* What the routers of a server share. */
+/* State shared by the routers of a server. */
 struct uvh_routing {
-    struct uvhttp_router own; /* first, so that it is the server's router */
+    struct uvhttp_router own; /* the server's router */
     struct uvh_site own_site;
     const uvhttp_allocator_t *allocator;
     uvh_router_complain_cb complain;
@@ -37,7 +37,7 @@ struct uvh_routing {
     bool frozen;
 };
 
-/* Frees what a site holds, not the site. */
+/* Frees the contents of a site, not the site. */
 void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *allocator);
 
 #endif

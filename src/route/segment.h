@@ -1,10 +1,9 @@
-/* The segments of a path, as numbers that are compared and hashed at once.
+/* The segments of a path, as integers for fast comparison and hashing.
  *
- * A segment is loaded sixteen bytes at a time, so whoever has a path looked up sees to it that
- * UVH_REQUEST_PATH_SLACK bytes behind its end can be read; what they are does not matter. What is
- * chosen between here changes from segment to segment, so that the processor could foresee no
- * branch: hence sums and masks instead. Inlined into route/tree.c, where most of the time of a
- * match goes. */
+ * A segment is loaded sixteen bytes at a time, so the caller must provide UVH_REQUEST_PATH_SLACK
+ * readable bytes after a path; their values do not matter. The code uses sums and masks instead of
+ * branches, which would be unpredictable, since segments differ in length. Inlined into
+ * route/tree.c, where a match spends most of its time. */
 #ifndef UVH_ROUTE_SEGMENT_H
 #define UVH_ROUTE_SEGMENT_H
 
@@ -23,21 +22,21 @@
 
 enum { UVH_SEGMENT_WORD = 8, UVH_SEGMENT_BLOCK = 16 };
 
-/* Up to two words long it is equal to another one when all numbers are. */
+/* Segments of up to two words are equal when all numbers are. */
 struct uvh_segment {
     const char *base;
     size_t length;
-    uint64_t first; /* the first eight bytes, or all there are */
-    uint64_t last;  /* the last eight, or all there are */
+    uint64_t first; /* the first eight bytes, or all if fewer */
+    uint64_t last;  /* the last eight bytes, or all if fewer */
 };
 
-/* So many first bytes of a word. */
+/* Masks for the first n bytes of a word. */
 static const uint64_t uvh_segment_kept[UVH_SEGMENT_WORD + 1] = {
     0,          0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
     UINT64_MAX,
 };
 
-/* A bit for each of the sixteen bytes that is a slash. */
+/* One bit for each of the sixteen bytes that is a slash. */
 static inline uint32_t uvh_segment_slashes(const char *p)
 {
 #if defined(__SSE2__)
@@ -56,7 +55,7 @@ static inline uint32_t uvh_segment_slashes(const char *p)
 #endif
 }
 
-/* The smaller number; compilers make no branch of it. */
+/* The minimum; compilers emit no branch for it. */
 static inline size_t uvh_segment_least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -66,7 +65,7 @@ static inline size_t uvh_segment_least(size_t a, size_t b)
 static UVH_ALWAYS_INLINE struct uvh_segment uvh_segment_at(const char *at, const char *end)
 {
     size_t rest = (size_t)(end - at);
-    /* The end of the block ends the segment, and so does that of the path. */
+    /* The end of the block ends the segment, as does the end of the path. */
     uint64_t ends = uvh_segment_slashes(at) | (uint64_t)1 << UVH_SEGMENT_BLOCK;
     size_t length = uvh_segment_least((size_t)__builtin_ctzll(ends), rest);
     if (UVH_UNLIKELY(length == UVH_SEGMENT_BLOCK) && rest > length) {
@@ -83,15 +82,15 @@ static UVH_ALWAYS_INLINE struct uvh_segment uvh_segment_at(const char *at, const
     };
 }
 
-/* Where the next one begins; NULL when there is none. */
+/* The start of the following segment; NULL when there is none. */
 static inline const char *uvh_segment_behind(const struct uvh_segment *segment, const char *end)
 {
     const char *stop = segment->base + segment->length;
     return stop == end ? NULL : stop + 1;
 }
 
-/* Spreads over the highest bits. The multipliers are odd and even, so that their sum, which counts
- * for the short ones, is odd. */
+/* Distributes over the highest bits. The multipliers are odd and even, so that their sum, which
+ * applies to short segments, is odd. */
 static inline uint64_t uvh_segment_hash(uint64_t first, uint64_t last)
 {
     return first * 0x9e3779b97f4a7c15u + last * 0xc2b2ae3d27d4eb4eu;

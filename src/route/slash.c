@@ -1,4 +1,4 @@
-/* The path and the query stay as they were sent, but for bytes that a URL cannot hold. */
+/* Path and query stay as they were sent, except for bytes that are invalid in a URL. */
 #include "route/slash.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { PERMANENT_REDIRECT = 308, ESCAPED = 3 };
 
-/* All others are encoded: a backslash among them, which browsers read as a slash. */
+/* All other bytes are encoded, including a backslash, which browsers read as a slash. */
 static bool is_plain(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -41,8 +41,8 @@ int uvh_slash_redirect(uvhttp_request_t *request, uvhttp_response_t *response)
     uvhttp_slice_t path = request->framing.path;
     uvhttp_slice_t query = request->framing.query;
     bool less = ends_with_slash(path);
-    /* "//host/path" would lead to another server. And a path that ends with a dot segment ends with
-     * no slash to be taken away. */
+    /* "//host/path" would redirect to another server. A path that ends with a dot segment has no
+     * trailing slash to remove. */
     if ((path.length > 1 && path.base[1] == '/') || less != ends_with_slash(request->path))
         return UVHTTP_DECLINED;
     char *location = uvhttp_request_allocate(request, ESCAPED * (path.length + query.length) + 3);

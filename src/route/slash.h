@@ -1,5 +1,4 @@
-/* Redirects to the other form of a path: with a slash more, or less, at its end. Called by
- * server/exchange.c. */
+/* Redirects to a path with a trailing slash added or removed. Called by server/exchange.c. */
 #ifndef UVH_ROUTE_SLASH_H
 #define UVH_ROUTE_SLASH_H
 
@@ -7,8 +6,8 @@
 
 #include "http/request.h"
 
-/* Answers 308 (RFC 9110 section 15.4.9), or UVHTTP_DECLINED when the path as sent has no other form
- * that is safe to name. Errors: UVHTTP_ENOMEM. */
+/* Sends a 308 (RFC 9110 section 15.4.9), or returns UVHTTP_DECLINED when the path as sent has no
+ * other form that is safe to redirect to. Errors: UVHTTP_ENOMEM. */
 int uvh_slash_redirect(uvhttp_request_t *request, uvhttp_response_t *response);
 
 #endif

@@ -1,8 +1,8 @@
-/* A node is a path segment. Literal children lie in an open-addressing table, the ":" child and the
- * "*" end beside it, and a match tries them in that order, going back when the deeper levels have
- * no route for path and method. What a match reads lies together: a child's name as two numbers
- * beside the pointer to it, the routes of a path in its node. Paths without parameters are looked
- * for at once (literal.h). */
+/* A node is a path segment. Literal children are in an open-addressing hash table; the ":" child
+ * and the "*" endpoint are separate members. A match tries them in that order, and backtracks when
+ * the deeper levels have no route for path and method. Data that a match reads is adjacent: a
+ * child's name, as two integers, is next to the pointer to it; the routes of a path are in its
+ * node. Paths without parameters are looked up directly (literal.h). */
 #include "route/tree.h"
 
 #include <string.h>
@@ -19,37 +19,37 @@ enum { FIRST_CAPACITY = 4, FIRST_SHIFT = 62, PLACES_PER_CHILD = 4 };
 struct child {
     uint64_t first, last; /* of its segment */
     size_t length;
-    struct uvh_node *node; /* NULL: the place is empty */
+    struct uvh_node *node; /* NULL: an empty slot */
 };
 
 struct uvh_node {
     const struct child *children;
-    uint32_t mask;  /* the places of the table, less one */
-    uint32_t shift; /* the hash's highest 64 - shift bits are the place */
+    uint32_t mask;  /* table size - 1 */
+    uint32_t shift; /* the hash's highest 64 - shift bits are the slot */
     struct uvh_node *param;
-    struct uvh_endpoint *rest; /* routes that go on with "*" */
+    struct uvh_endpoint *rest; /* routes that end with "*" */
     struct uvh_endpoint here;  /* routes that end with this segment */
-    size_t child_count;        /* 0: `children` is not ours */
-    char *text;                /* of its segment, when that is longer than two words */
+    size_t child_count;        /* 0: `children` is not owned */
+    char *text;                /* its segment, if longer than two words */
 };
 
-/* What nodes without children have, so that no match needs to ask. */
+/* The table of nodes without children, so that a match needs no check. */
 static const struct child no_children[FIRST_CAPACITY];
 
-/* What a walk through the tree looks for: a route of one method, or, with `allow` set, the methods
- * of all that fits the path. */
+/* Arguments of a walk through the tree: it looks for a route of one method or, with `allow` set,
+ * collects the methods of all routes for the path. */
 struct walk {
     uvhttp_method_t method;
     uvhttp_slice_t name;
     struct uvh_match *match;
     struct uvh_methods *allow;
     const char *end;      /* of the path */
-    bool more;            /* the path has one more slash at its end than it shows */
-    uvhttp_slash_t least; /* routes that are stricter about the slash at the end are not seen */
+    bool more;            /* match as if the path had one more slash at its end */
+    uvhttp_slash_t least; /* ignore routes with a stricter slash policy */
 };
 
-/* Not the place `i` itself, so somewhere behind it, or nowhere. By value, so that a segment need
- * not go through memory. */
+/* Continues a lookup that missed in slot `i`. Arguments by value, so that a segment stays in
+ * registers. */
 static UVH_NEVER_INLINE const struct uvh_node *find_further(const struct uvh_node *node, size_t i,
                                                             uint64_t first, uint64_t last,
                                                             size_t length, const char *base)
@@ -93,7 +93,7 @@ static void free_children(struct uvh_tree *tree, struct uvh_node *node)
         uvh_free(tree->allocator, (void *)(uintptr_t)node->children);
 }
 
-/* Adds a child; the table stays so empty that most children stand in their first place. */
+/* Adds a child; the load factor stays so low that most children are in their first slot. */
 static int add_child(struct uvh_tree *tree, struct uvh_node *node, const struct child *child)
 {
     size_t old = (size_t)node->mask + 1;
@@ -148,7 +148,7 @@ static struct uvh_node *new_child(struct uvh_tree *tree, struct uvh_node *node,
     return child.node;
 }
 
-/* The child for a pattern's segment, made if it is not there; NULL when memory ran out. */
+/* The child for a pattern's segment, created if missing; NULL when out of memory. */
 static struct uvh_node *descend(struct uvh_tree *tree, struct uvh_node *node,
                                 const struct uvh_segment *segment)
 {
@@ -161,7 +161,7 @@ static struct uvh_node *descend(struct uvh_tree *tree, struct uvh_node *node,
     return there != NULL ? (struct uvh_node *)(uintptr_t)there : new_child(tree, node, segment);
 }
 
-/* Depth is that of the longest pattern. */
+/* The recursion is as deep as the longest pattern. */
 static void free_node(struct uvh_tree *tree, struct uvh_node *node)
 {
     if (node == NULL)
@@ -178,7 +178,7 @@ static void free_node(struct uvh_tree *tree, struct uvh_node *node)
     uvh_free(tree->allocator, node);
 }
 
-/* The endpoint a pattern leads to, made if it is not there; NULL when memory ran out. */
+/* The endpoint of a pattern, created if missing; NULL when out of memory. */
 static struct uvh_endpoint *make_endpoint(struct uvh_tree *tree, const char *pattern)
 {
     struct uvh_node *node = tree->root;
@@ -254,7 +254,7 @@ static UVH_ALWAYS_INLINE void set_param(const struct walk *walk, size_t depth, c
     param->text = NULL;
 }
 
-/* "*" with what begins at `from`. */
+/* Tries the "*" endpoint, with the rest of the path from `from`. */
 static bool try_rest(const struct uvh_node *node, const char *from, size_t depth,
                      const struct walk *walk)
 {
@@ -264,7 +264,7 @@ static bool try_rest(const struct uvh_node *node, const char *from, size_t depth
     return try_endpoint(node->rest, depth + 1, walk);
 }
 
-/* The path has ended at the node. */
+/* The path ends at this node. */
 static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t depth,
                                         const struct walk *walk)
 {
@@ -277,8 +277,8 @@ static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t dept
     return try_rest(node, walk->end, depth, walk);
 }
 
-/* Goes on from a node as long as there is one way only, and calls itself where there is a way back.
- * `at` is the next segment, NULL at the end of the path. */
+/* Descends from a node: iterates while there is only one way, recurses where it may have to
+ * backtrack. `at` is the next segment, NULL at the end of the path. */
 static bool match_below(const struct uvh_node *node, const char *at, size_t depth,
                         const struct walk *walk)
 {
@@ -314,8 +314,8 @@ static bool match_path(const struct uvh_tree *tree, struct walk *walk, uvhttp_sl
     return match_below(tree->root, path.base + 1, 0, walk);
 }
 
-/* The path with a slash more, or less, at its end, by the routes that allow it. False when there is
- * no such path, or it leads nowhere. */
+/* Matches the path with a trailing slash added or removed, for routes that allow it. False when
+ * there is no such path or no route. */
 static bool match_other_slash(const struct uvh_tree *tree, struct walk *walk, uvhttp_slice_t path,
                               uvhttp_slash_t least)
 {
@@ -326,8 +326,8 @@ static bool match_other_slash(const struct uvh_tree *tree, struct walk *walk, uv
     return match_path(tree, walk, path);
 }
 
-/* No route: is there one for the other form of the path? Or are there other methods, where that
- * counts as the same? */
+/* No route: looks for one for the other form of the path, or for other methods where both forms are
+ * equivalent. */
 static UVH_NEVER_INLINE void match_leniently(const struct uvh_tree *tree, struct walk *walk,
                                              uvhttp_slice_t path)
 {
@@ -339,7 +339,7 @@ static UVH_NEVER_INLINE void match_leniently(const struct uvh_tree *tree, struct
         match->route = NULL;
 }
 
-/* No literal path that has such a method. */
+/* No literal path has a route for the method. */
 static UVH_NEVER_INLINE void match_by_walk(const struct uvh_tree *tree, uvhttp_method_t method,
                                            uvhttp_slice_t name, uvhttp_slice_t path,
                                            struct uvh_match *match)

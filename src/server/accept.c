@@ -1,7 +1,6 @@
-/* The system shares connections out by a hash, which for few connections is uneven, and knows
- * nothing of how long they stay. So the worker that accepts one compares its number of connections
- * with that of one other worker, each time the next one, and hands the connection over when the
- * other has clearly fewer. */
+/* The kernel distributes connections by a hash, which is uneven for few connections and ignores how
+ * long they stay open. So the worker that accepts a connection compares its load with one other
+ * worker, each time the next one. It hands the connection over when the other has clearly fewer. */
 #include "server/accept.h"
 
 #include "base/alloc.h"
@@ -12,8 +11,9 @@
 #include "server/server.h"
 
 enum {
-    REJECTING_MOST = 256, /* connections beyond the limit that are told so; more are just closed */
-    /* A difference of one in so many is left: handing over costs as much as accepting. */
+    /* connections beyond the limit that get a 503; further ones are just closed */
+    REJECTING_MOST = 256,
+    /* A difference of one in 16 is tolerated: handing over costs as much as accepting. */
     TOLERANCE = 16,
 };
 
@@ -35,7 +35,8 @@ static void note_scarce(struct uvh_server *server)
             "few descriptors are left (ulimit -n): closing the connections idle longest");
 }
 
-/* After one that is closed its low number is given next, so what was scarce is asked for again. */
+/* The kernel returns the lowest free descriptor number. Once a low number is free, descriptors are
+ * no longer scarce. */
 static bool is_still_scarce(struct uvh_server *server)
 {
     bool scarce = atomic_load_explicit(&server->descriptors_scarce, memory_order_relaxed);
@@ -45,7 +46,7 @@ static bool is_still_scarce(struct uvh_server *server)
     return false;
 }
 
-/* The system gives the lowest number that is free. */
+/* The kernel returns the lowest free number. */
 static bool is_scarce(struct uvh_server *server, int socket)
 {
     if (socket < server->scarce_from)
@@ -54,9 +55,9 @@ static bool is_scarce(struct uvh_server *server, int socket)
     return true;
 }
 
-enum { LOOKS_MOST = 64 }; /* at connections that may not be closed */
+enum { LOOKS_MOST = 64 }; /* connections checked that may not be closed */
 
-/* The one that has waited longest, of those that may be closed. */
+/* Closes the longest waiting connection that may be closed. */
 static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout waiting)
 {
     struct uvh_timeout_list *list = &worker->conns.timeouts[waiting];
@@ -71,7 +72,7 @@ static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout wait
     return false;
 }
 
-/* False when there is no connection that may be closed. */
+/* False when no connection may be closed. */
 static bool make_way(struct uvh_worker *worker)
 {
     return make_way_among(worker, UVH_CONN_TIMEOUT_HANDSHAKE) ||
@@ -97,7 +98,7 @@ bool uvh_accept_tick(struct uvh_worker *worker)
     return false;
 }
 
-/* ---- taking ---- */
+/* ---- accept ---- */
 
 static void count_accepted(struct uvh_worker *worker)
 {
@@ -105,13 +106,13 @@ static void count_accepted(struct uvh_worker *worker)
     uvh_watch_event(&worker->watch);
 }
 
-/* How many were open before. */
+/* Returns how many were open before. */
 static size_t count_open(struct uvh_worker *worker)
 {
     return atomic_fetch_add_explicit(&worker->server->open_connections, 1, memory_order_relaxed);
 }
 
-/* A connection that is in `load` already. */
+/* Accepts a connection that is already counted in `load`. */
 static void take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls)
 {
     struct uvh_server *server = worker->server;
@@ -134,7 +135,7 @@ int uvh_accept_take(struct uvh_worker *worker, int socket, struct uvh_tls_contex
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
     bool reject = count_open(worker) >= worker->server->config.max_connections;
     int err = uvh_protocols_accept(worker, socket, tls, reject);
-    if (err == 0) /* no event of the loop: it may not run yet, and on another thread then */
+    if (err == 0) /* not an event of the loop, which may not run yet, or runs on another thread */
         uvh_counter_add(&worker->counters.total_connections, 1);
     else
         uvh_accept_closed(worker);
@@ -159,14 +160,14 @@ static void read_letter(struct uvh_letter *base, void *reader)
         take(worker, letter.socket, letter.tls);
 }
 
-/* ---- sharing out ---- */
+/* ---- distribution ---- */
 
 static size_t load_of(struct uvh_worker *worker)
 {
     return atomic_load_explicit(&worker->load, memory_order_relaxed);
 }
 
-/* Who is to have the next connection. */
+/* Chooses the worker for the next connection. */
 static struct uvh_worker *choose(struct uvh_worker *worker)
 {
     struct uvh_server *server = worker->server;
@@ -180,7 +181,7 @@ static struct uvh_worker *choose(struct uvh_worker *worker)
     return here > there + there / TOLERANCE ? other : worker;
 }
 
-/* False when that is not possible: the socket stays the caller's. */
+/* False on failure: the caller keeps the socket. */
 static bool hand_over(struct uvh_worker *to, int socket, struct uvh_tls_contexts *tls)
 {
     struct letter *letter = uvh_alloc(to->server->allocator, sizeof(*letter));
@@ -201,7 +202,7 @@ static void on_accept(struct uvh_listener *listener, int socket)
     struct uvh_worker *chosen = choose(worker);
     worker->accept_failing = false;
     if (is_scarce(worker->server, socket) && !make_way(worker) && !worker->draining)
-        uvh_listener_pause(listener); /* the next ones wait in the queue of the system */
+        uvh_listener_pause(listener); /* further connections stay in the kernel's queue */
     if (chosen != worker && hand_over(chosen, socket, listener->data))
         return;
     atomic_fetch_add_explicit(&worker->load, 1, memory_order_relaxed);
@@ -211,7 +212,7 @@ static void on_accept(struct uvh_listener *listener, int socket)
 static void on_failed(struct uvh_listener *listener, int code)
 {
     struct uvh_worker *worker = listener->owner;
-    if (!worker->accept_failing) /* once, not at every try */
+    if (!worker->accept_failing) /* once, not on every attempt */
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
                        "cannot accept connections: %s; trying until it works",
                        uvhttp_strerror(code));
@@ -220,7 +221,7 @@ static void on_failed(struct uvh_listener *listener, int code)
     if (scarce)
         note_scarce(worker->server);
     if (!scarce || !make_way(worker))
-        uvh_worker_watch_time(worker); /* its tick resumes the listener */
+        uvh_worker_watch_time(worker); /* the tick resumes the listener */
 }
 
 /* ---- listeners ---- */
@@ -264,7 +265,7 @@ void uvh_accept_drop(struct uvh_listener *listener)
 
 void uvh_accept_end(struct uvh_worker *worker)
 {
-    worker->draining = true; /* what waits is this worker's own */
+    worker->draining = true; /* queued connections stay with this worker */
     while (!uvh_list_empty(&worker->listeners)) {
         struct uvh_listener *listener =
             UVH_CONTAINER_OF(worker->listeners.next, struct uvh_listener, link);
@@ -273,7 +274,7 @@ void uvh_accept_end(struct uvh_worker *worker)
     }
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
 int uvhttp_server_post(uvhttp_server_t *view, size_t worker, uvhttp_post_cb run, void *arg)
 {

@@ -1,8 +1,8 @@
-/* The second exchange of a blocking handler, and the letters between its thread and the loop.
+/* The proxy exchange of a blocking handler, and the messages between its thread and the loop.
  *
- * A response that is sent as a whole waits until the handler has returned. One in pieces is handed
- * over piece by piece, and the thread waits until each was taken, so that a client that reads
- * slowly slows down its handler and nothing piles up. */
+ * A response that is sent as a whole is sent when the handler has returned. A streamed one is
+ * passed to the loop chunk by chunk, and the thread waits until each is accepted. So a slow client
+ * slows down its handler, and no data accumulates. */
 #include "server/blocking.h"
 
 #include <string.h>
@@ -15,32 +15,32 @@
 #include "server/send.h"
 #include "server/server.h"
 
-/* What the thread wants of the loop. */
+/* The operation that the thread requests from the loop. */
 enum want {
-    WANT_BEGIN,   /* the head of a response in pieces */
-    WANT_WRITE,   /* a piece; an empty one: flush */
-    WANT_END,     /* the end of it */
+    WANT_BEGIN,   /* send the head of a streamed response */
+    WANT_WRITE,   /* write a chunk; an empty one: flush */
+    WANT_END,     /* end the streamed response */
     WANT_ABANDON, /* it cannot be completed */
-    WANT_INTERIM, /* early hints */
+    WANT_INTERIM, /* send early hints */
     WANT_FINISH,  /* the handler has returned */
 };
 
 struct job {
     struct uvh_task task;
     struct uvh_letter letter;
-    struct uvh_exchange *real; /* the loop's; held */
+    struct uvh_exchange *real; /* the loop's exchange; referenced */
     struct uvh_exchange
-        shadow; /* the thread's; the loop looks at it only while the thread waits or is done */
+        shadow; /* the thread's; the loop reads it only while the thread waits or is done */
     struct uvh_arena_pool blocks;
-    const uvhttp_prepared_t *prepared;     /* the copy of what was used last */
-    struct uvh_connection_data connection; /* what the connection has, to be read only */
+    const uvhttp_prepared_t *prepared;     /* the copy of the last one used */
+    struct uvh_connection_data connection; /* copy of the connection's data, read only */
     struct uvh_connection_data *connection_data;
-    atomic_bool gone;       /* the real response is over */
+    atomic_bool gone;       /* the real response has ended */
     atomic_bool peer_ended; /* the client has ended its side */
     enum want want;
     uvhttp_slice_t piece;
-    bool waits_for_room; /* the piece was refused by the loop for now */
-    int result;          /* of what was wanted, or of the handler */
+    bool waits_for_room; /* the loop cannot accept the chunk at present */
+    int result;          /* of the operation, or of the handler */
     uv_sem_t told;
 };
 
@@ -49,18 +49,18 @@ static struct job *job_of(struct uvh_exchange *shadow)
     return UVH_CONTAINER_OF(shadow, struct job, shadow);
 }
 
-/* ---- the thread: what the shadow's protocol does ---- */
+/* ---- on the thread: the protocol of the proxy exchange ---- */
 
 static int ask_loop(struct uvh_exchange *shadow, enum want want)
 {
     struct job *job = job_of(shadow);
     job->want = want;
-    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* open as long as there is a connection */
+    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* open while there is a connection */
     uv_sem_wait(&job->told);
     return job->result;
 }
 
-/* What the caller may free when its call returns is copied. 0 or UVHTTP_ENOMEM. */
+/* Copies what the caller may free after its call. Returns 0 or UVHTTP_ENOMEM. */
 static int keep_fields(struct uvh_exchange *shadow)
 {
     struct uvhttp_response *response = &shadow->response;
@@ -71,7 +71,7 @@ static int keep_fields(struct uvh_exchange *shadow)
         return UVHTTP_ENOMEM;
     if (response->prepared == NULL || response->prepared == job->prepared)
         return 0;
-    /* A new one each time: the loop may be looking at the one before. */
+    /* A new copy each time: the loop may be reading the previous one. */
     uvhttp_prepared_t *copy = uvh_arena_alloc(&shadow->arena, sizeof(*copy));
     if (copy == NULL)
         return UVHTTP_ENOMEM;
@@ -84,7 +84,7 @@ static int keep_fields(struct uvh_exchange *shadow)
     return 0;
 }
 
-/* It leaves when the handler has returned. */
+/* The response is sent when the handler has returned. */
 static int respond(struct uvh_exchange *shadow)
 {
     struct uvh_body *body = &shadow->response.body;
@@ -127,12 +127,12 @@ static void abandon(struct uvh_exchange *shadow)
 
 static int interim(struct uvh_exchange *shadow, int status)
 {
-    (void)status; /* there is one */
+    (void)status; /* always 103 */
     int err = keep_fields(shadow);
     return err != 0 ? err : ask_loop(shadow, WANT_INTERIM);
 }
 
-/* A piece that does not fit waits, and its thread with it. */
+/* A chunk that exceeds the backlog blocks the thread. */
 static bool has_room(const struct uvh_exchange *shadow)
 {
     (void)shadow;
@@ -152,7 +152,7 @@ static void do_nothing(struct uvh_exchange *shadow)
 
 static void peer(struct uvh_exchange *shadow, char *text)
 {
-    (void)shadow; /* known since the start, unless memory ran out then */
+    (void)shadow; /* known since the start, unless out of memory then */
     text[0] = '\0';
 }
 
@@ -167,7 +167,8 @@ static struct uvh_connection_data **connection_data(struct uvh_exchange *shadow)
     return &job_of(shadow)->connection_data;
 }
 
-/* Bodies are never in pieces here, and a shadow does not end: it goes with the real one. */
+/* Request bodies are never streamed here. The proxy exchange does not finish by itself; it is freed
+ * with the real one. */
 static const struct uvh_protocol shadow_protocol = {
     .respond = respond,
     .begin = begin,
@@ -200,7 +201,7 @@ static void run(struct uvh_task *task)
     struct uvh_exchange *shadow = &job->shadow;
     const struct uvh_route *route = shadow->match.route;
     int result = 0;
-    if (!atomic_load(&job->gone)) /* nobody would hear the answer */
+    if (!atomic_load(&job->gone)) /* otherwise the response could not be sent */
         result = route->handler(&shadow->request, &shadow->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
@@ -208,9 +209,9 @@ static void run(struct uvh_task *task)
     uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* last: the loop may free the job */
 }
 
-/* ---- the loop: what a letter asks for ---- */
+/* ---- on the loop: operations ---- */
 
-/* Lists are copied, since both sides may change theirs later; names and values never change. */
+/* Copies lists, since both sides may change theirs later; names and values never change. */
 static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
                      const struct uvh_header_list *from)
 {
@@ -226,7 +227,7 @@ static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
     return 0;
 }
 
-/* What the handler has set becomes the response's. */
+/* Moves the fields that the handler has set to the real response. */
 static int hand_over_fields(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
@@ -248,14 +249,15 @@ static int send_whole(struct job *job)
     if (err != 0)
         return err;
     struct uvh_body body = given->body;
-    given->body.release = NULL; /* it is the response's now */
+    given->body.release = NULL; /* owned by the response now */
     return uvh_send(&job->real->response, given->status, given->content_type.base, &body);
 }
 
-/* False when the piece has to wait for room: on_room or on_gone tells the thread then. */
+/* False when the write would exceed the backlog: on_room or on_gone resumes the thread. */
 static bool take_piece(struct job *job)
 {
-    job->waits_for_room = false; /* the connection may break here, and the thread is told once */
+    /* a failure may run on_gone within this call, and the thread must be notified only once */
+    job->waits_for_room = false;
     struct uvhttp_response *response = &job->real->response;
     job->result = job->piece.length == 0
                       ? uvhttp_response_flush(response)
@@ -264,7 +266,7 @@ static bool take_piece(struct job *job)
     return !job->waits_for_room;
 }
 
-/* There is room again for the piece that was refused. */
+/* The chunk that was refused can be written now. */
 static int on_room(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
@@ -292,7 +294,7 @@ static int end_pieces(struct job *job)
     struct uvhttp_response *response = &job->real->response;
     response->close_after = job->shadow.response.close_after;
     int err = copy_list(response->arena, &response->trailers, &job->shadow.response.trailers);
-    if (err != 0) /* the client must not take what it has for the whole */
+    if (err != 0) /* the client must not take an incomplete body for a complete one */
         job->real->protocol->abandon(job->real);
     return err != 0 ? err : uvhttp_response_end(response);
 }
@@ -305,13 +307,13 @@ static void finish(struct job *job)
     if (!uvhttp_response_open(&real->response)) {
         bool ended = state == UVH_RESPONSE_SENT || real->response.state != UVH_RESPONSE_BEGUN;
         if (!ended && result >= 0)
-            /* begun and not ended: the client must not take it for the whole */
+            /* begun and not ended: the client must not take it for complete */
             result = UVHTTP_EINVAL;
     } else if (state == UVH_RESPONSE_SENT) {
         int err = send_whole(job);
         result = err != 0 ? err : result;
     } else if (result == 0) {
-        result = UVHTTP_EINVAL; /* it cannot answer later */
+        result = UVHTTP_EINVAL; /* it cannot respond later */
     }
     if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN ||
         result < 0)
@@ -351,7 +353,7 @@ static void read_letter(struct uvh_letter *letter, void *reader)
     uv_sem_post(&job->told);
 }
 
-/* The response is over before the handler is. */
+/* The response has ended before the handler. */
 static void on_gone(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
@@ -372,9 +374,9 @@ static int on_peer_end(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-/* ---- the loop: the beginning and the end ---- */
+/* ---- on the loop: start and end ---- */
 
-/* By the request that the job is attached to. */
+/* Called by the request that the job is attached to. */
 static void release_job(void *data)
 {
     struct job *job = data;
@@ -387,7 +389,7 @@ static void release_job(void *data)
     uvh_free(allocator, job);
 }
 
-/* What middleware has attached can be asked for, and is released by the real request. */
+/* Data attached by middleware is readable here, and is released by the real request. */
 static int copy_attachments(struct uvhttp_request *to, const struct uvhttp_request *from)
 {
     struct uvh_attachment **link = &to->attachments;
@@ -403,7 +405,7 @@ static int copy_attachments(struct uvhttp_request *to, const struct uvhttp_reque
     return 0;
 }
 
-/* The bytes of the head are copied as well: whoever asks for a field writes a NUL behind it. */
+/* Copies the bytes of the head as well: accessors write a NUL after each field. */
 static int copy_request(struct uvh_exchange *shadow, const struct uvh_exchange *real)
 {
     struct uvhttp_request *request = &shadow->request;
@@ -444,15 +446,15 @@ static struct job *new_job(struct uvh_exchange *real)
     return job;
 }
 
-/* 0, or UVHTTP_ENOMEM. */
+/* Returns 0 or UVHTTP_ENOMEM. */
 static int prepare(struct job *job)
 {
     struct uvh_exchange *real = job->real, *shadow = &job->shadow;
     const char *address = uvhttp_request_peer_address(&real->request);
-    uvhttp_request_client_address(&real->request); /* finds out what proxies say */
+    uvhttp_request_client_address(&real->request); /* evaluates the fields of proxies */
     shadow->peer_text = uvh_arena_copy(&shadow->arena, address, strlen(address));
     shadow->client = real->client;
-    shadow->tls = real->tls; /* which outlives the job */
+    shadow->tls = real->tls; /* outlives the job */
     shadow->early = real->early;
     if (uvhttp_request_connection_id(&real->request) == 0)
         return UVHTTP_ENOMEM;

@@ -1,4 +1,4 @@
-/* What this build is. The macros come from CMake, for this file only. */
+/* Version and features of this build. The macros come from CMake, for this file only. */
 #include <uvhttp/server.h>
 
 #if defined(UVH_WITH_MIMALLOC)

@@ -1,6 +1,6 @@
-/* Finds a request's client: whoever is at the other end of the connection, or, when that is a
- * believed proxy, who it says its own client was. Looked for when first asked; without believed
- * proxies nothing is read but the peer's address. */
+/* Determines a request's client: the peer of the connection or, when that is a trusted proxy, the
+ * client that the proxy names. Evaluated on first use; without trusted proxies only the peer's
+ * address is read. */
 #include "server/client.h"
 
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "server/server.h"
 #include "tls/info.h"
 
-static const char unix_peer[] = "unix:"; /* as uvh_socket_peer has it */
+static const char unix_peer[] = "unix:"; /* as returned by uvh_socket_peer */
 
 static uvhttp_slice_t slice_of(const char *text)
 {
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-/* ---- who is believed ---- */
+/* ---- trusted proxies ---- */
 
 static void release_proxies(void *arg)
 {
@@ -76,10 +76,10 @@ static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
            uvh_address_prefix_any(proxies->prefixes, proxies->count, &address);
 }
 
-/* ---- what they say ---- */
+/* ---- forwarding fields ---- */
 
-/* The value of the last field of that name among the first `*index`, which becomes its index; false
- * when there is none. */
+/* Finds the last field of that name among the first `*index`, sets `*index` to its index and
+ * returns its value; false when there is none. */
 static bool previous_line(const uvhttp_request_t *request, uvhttp_slice_t name, uint32_t *index,
                           uvhttp_slice_t *value)
 {
@@ -94,7 +94,7 @@ static bool previous_line(const uvhttp_request_t *request, uvhttp_slice_t name, 
     return false;
 }
 
-/* The element of a list over all lines that is the one at `hops` from its end, or the first one. */
+/* The element at `hops` from the end of a list over all lines, or the first one. */
 static uvhttp_slice_t element_at(const uvhttp_request_t *request, const char *name, size_t hops)
 {
     uvhttp_slice_t element = {NULL, 0}, line;
@@ -121,8 +121,8 @@ static const char *host_of(struct uvh_exchange *exchange, uvhttp_slice_t text)
     return uvh_arena_copy(&exchange->arena, text.base, text.length);
 }
 
-/* Without memory nobody is known: what refuses or counts by address must not take the proxy for its
- * client. */
+/* Out of memory leaves the client unknown: access control and rate limits by address must not take
+ * the proxy for its client. */
 static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
                         struct uvh_client *client)
 {
@@ -170,7 +170,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
     return client;
 }
 
-/* ---- for handlers ---- */
+/* ---- public functions ---- */
 
 const char *uvhttp_request_peer_address(uvhttp_request_t *request)
 {

@@ -1,4 +1,4 @@
-/* The client of a request when there may be proxies in between; see include/uvhttp/embedding.h. */
+/* The client of a request behind proxies; see include/uvhttp/embedding.h. */
 #ifndef UVH_SERVER_CLIENT_H
 #define UVH_SERVER_CLIENT_H
 
@@ -6,20 +6,20 @@
 
 #include "codec/fields/address_prefix.h"
 
-/* Who is believed. Belongs to the server. */
+/* The trusted proxies. Owned by the server. */
 struct uvh_proxies {
     const uvhttp_allocator_t *allocator;
     uvhttp_forwarding_t fields;
-    bool unix_peers; /* whoever connects to a unix socket */
+    bool unix_peers; /* peers of unix sockets are trusted */
     size_t count;
     struct uvh_address_prefix prefixes[];
 };
 
-/* What they say of a request's client. Belongs to the exchange. */
+/* What proxies report about a request's client. Owned by the exchange. */
 struct uvh_client {
     const char *address;
     const char *scheme;
-    const char *host; /* NULL: nothing */
+    const char *host; /* NULL: not reported */
 };
 
 #endif

@@ -81,7 +81,7 @@ int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t siz
                  UVHTTP_LOG_ERROR, UVHTTP_LOG_DEBUG);
         return UVHTTP_ECONFIG;
     }
-    /* A head and a trailer section are parsed in one piece, in a buffer that may hold another
+    /* A head and a trailer section are each parsed in one contiguous buffer, which may hold another
      * connection's bytes too. */
     if (config->max_header_size > config->buffer_size / 2 ||
         config->max_trailer_size > config->buffer_size / 2) {

@@ -1,6 +1,6 @@
-/* The configuration from text: numbers by their names, with units, and from the environment.
- * Guarantees that a refused text changes nothing and is told with its name, itself and what is
- * allowed. Called by programs that read settings. */
+/* Configuration from text: numbers by name, with units, also from the environment. A rejected text
+ * changes nothing; the error names the option, the text and what is allowed. Called by programs
+ * that read settings. */
 #include <uvhttp/config.h>
 #include <uvhttp/server.h>
 
@@ -13,13 +13,13 @@
 
 #define PREFIX_MAX   64
 #define NAME_SIZE    128 /* of a variable */
-#define SHOWN_LENGTH 64  /* bytes of a text that a message repeats */
+#define SHOWN_LENGTH 64  /* bytes of a text that a message quotes */
 
-/* What may stand behind the digits, and how many units it is. Of two rows for one unit the first
- * that fits is taken. */
+/* A suffix after the digits, and its factor. Of two rows for one unit the first that fits is
+ * used. */
 struct scale {
     const char *unit;
-    const char *suffix; /* in small letters */
+    const char *suffix; /* lower case */
     size_t factor;
 };
 
@@ -58,8 +58,8 @@ static bool same_word(const char *text, const char *word)
     return *text == *word;
 }
 
-/* What a suffix multiplies by, 0 when it is none of that unit. Only bytes may be written in
- * capitals: "M" is no minute. */
+/* Returns the factor of a suffix, 0 when the unit has none such. Only bytes allow upper case: "M"
+ * is not a minute. */
 static size_t factor_of(const char *suffix, const char *unit)
 {
     bool bytes = strcmp(unit, "bytes") == 0;

@@ -1,11 +1,11 @@
-/* What a worker counts, as in uvhttp_stats_t. Its own thread writes, any thread may read
+/* The counters of a worker, as in uvhttp_stats_t. Its own thread writes, any thread may read
  * (base/counter.h). */
 #ifndef UVH_SERVER_COUNTERS_H
 #define UVH_SERVER_COUNTERS_H
 
 #include "base/counter.h"
 
-/* Each is a field of uvhttp_stats_t of the same name. */
+/* Each is a field of the same name in uvhttp_stats_t. */
 #define UVH_COUNTERS(X)     \
     X(total_connections)    \
     X(rejected_connections) \
@@ -28,7 +28,7 @@ struct uvh_counters {
 #undef UVH_COUNTER_FIELD
 };
 
-/* A response of that status has begun. */
+/* Counts a response of that status when it begins. */
 static inline void uvh_counters_response(struct uvh_counters *counters, int status)
 {
     if (status < 200)

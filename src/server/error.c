@@ -21,7 +21,7 @@ const char *uvhttp_strerror(int code)
         UV_ERRNO_MAP(ERROR_TEXT)
 #undef ERROR_TEXT
     default:
-        return "unknown error"; /* uv_strerror would allocate a text for it */
+        return "unknown error"; /* uv_strerror would allocate a text */
     }
 }
 

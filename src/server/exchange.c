@@ -1,5 +1,5 @@
-/* The life of an exchange: routing, middleware and handler, answering for those who fail, and the
- * end. Jobs are jobs.c. */
+/* Life cycle of an exchange: routing, middleware and handler, error responses, and the end. Jobs
+ * are in jobs.c. */
 #include "server/exchange.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ enum { MAX_ALLOW_SIZE = 65536 };
 void uvh_exchange_unheld(struct uvh_exchange *exchange)
 {
     uvh_request_release(&exchange->request);
-    if (exchange->holders > 0) /* a job cleans up, and then this is called once more */
+    if (exchange->holders > 0) /* a cleanup job is running, and this function runs again after it */
         return;
     if (exchange->tls != NULL)
         uvh_tls_info_unref(exchange->tls);
@@ -42,9 +42,9 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->response.body_limit = UINT64_MAX;
 }
 
-/* A preflight (Fetch, "CORS-preflight request") that no route takes asks what another request may
- * do, so it gets that request's middleware: otherwise only the middleware of the server and of
- * hosts could answer it. */
+/* A preflight (Fetch, "CORS-preflight request") without a route of its own gets the middleware of
+ * the request that it announces. Otherwise only middleware of the server and of hosts could respond
+ * to it. */
 static void match_preflight(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
@@ -57,7 +57,7 @@ static void match_preflight(struct uvh_exchange *exchange)
     if (wanted.route == NULL)
         return;
     exchange->match = wanted;
-    exchange->match.route = NULL; /* its handler is for the request that was asked about */
+    exchange->match.route = NULL; /* the route's handler is for the announced request */
     exchange->match.known_path = true;
     request->param_names = wanted.route->params;
     request->params = exchange->match.params;
@@ -103,8 +103,8 @@ uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange)
     return request->body_limited && request->body_limit < limit ? request->body_limit : limit;
 }
 
-/* A server that is no proxy does not CONNECT, and TRACE is done only by a route (RFC 9110 sections
- * 9.3.6 and 9.3.8). */
+/* A server that is not a proxy does not implement CONNECT, and TRACE needs a route (RFC 9110
+ * sections 9.3.6 and 9.3.8). */
 static bool is_implemented(const struct uvh_exchange *exchange)
 {
     const struct uvhttp_request *request = &exchange->request;
@@ -128,7 +128,7 @@ static int answer_with_allow(struct uvh_exchange *exchange, int status)
     return err != 0 ? err : uvhttp_response_send_status(&exchange->response, status);
 }
 
-/* No handler wanted the request. */
+/* No handler has accepted the request. */
 static int answer_unrouted(struct uvh_exchange *exchange)
 {
     bool asks_options = exchange->request.head->method == UVHTTP_METHOD_OPTIONS;
@@ -146,27 +146,27 @@ static int answer_unrouted(struct uvh_exchange *exchange)
     return answer_with_allow(exchange, asks_options ? 204 : 405);
 }
 
-/* It has not said that all is well. */
+/* The result is not 0. */
 static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, int result)
 {
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
         result = answer_unrouted(exchange);
     if (result > 0 && result != UVHTTP_DECLINED)
-        /* nothing a handler may return: nobody is left waiting for an answer */
+        /* not a valid result of a handler: without an error the client would wait forever */
         result = UVHTTP_EINVAL;
     bool client_left = response->state == UVH_RESPONSE_GONE ||
                        (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
-    /* nothing has gone wrong */
+    /* not an error */
     bool stopping = result == UVHTTP_ESTOPPED;
-    /* jobs.c has logged that */
+    /* already logged by jobs.c */
     bool full = result == UVHTTP_EFULL && uvhttp_response_open(response);
     uvh_server_log(exchange->worker->server, stopping || full ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR,
                    "%s failed: %s", uvhttp_request_path(&exchange->request),
                    uvhttp_error_name(result));
-    /* the client must not take what it has for the whole */
+    /* the client must not take an incomplete body for a complete one */
     if (response->state == UVH_RESPONSE_BEGUN)
         exchange->protocol->abandon(exchange);
     if (!uvhttp_response_open(response))
@@ -185,7 +185,7 @@ void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
         conclude_otherwise(exchange, result);
 }
 
-/* Goes on with the middleware whose turn it is. True when all have let the request pass. */
+/* Runs the remaining middleware. True when all of it has passed the request on. */
 static bool run_middleware(struct uvh_exchange *exchange)
 {
     const struct uvh_match *match = &exchange->match;
@@ -202,9 +202,9 @@ static bool run_middleware(struct uvh_exchange *exchange)
     return true;
 }
 
-/* What is sent again by somebody else must not be done again (RFC 8470 section 3). An upgraded
- * connection would take what follows without asking, and a body may be waited for longer than for
- * the handshake. */
+/* Early data may be replayed, so only safe requests are processed (RFC 8470 section 3). An upgraded
+ * connection would process its data without this check, and a body may take longer than the
+ * handshake timeout. */
 static bool may_be_early(const struct uvh_exchange *exchange)
 {
     uint8_t method = exchange->request.head->method;
@@ -287,9 +287,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
         return;
     uvh_exchange_hold(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
-    uvh_exchange_conclude(exchange,
-                          /* there is no next one */
-                          result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
+    /* there is no next handler */
+    uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     uvh_exchange_let_go(exchange);
 }
 
@@ -342,8 +341,8 @@ int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb 
     return 0;
 }
 
-/* The handler's part is over before it has answered: it is told, since what it sends would not go
- * out any more. */
+/* Notifies the handler when its response ends before it has responded: further output would not be
+ * sent. */
 static void tell_abort(uvhttp_response_t *response)
 {
     uvhttp_abort_cb on_abort = response->on_abort;
@@ -356,10 +355,11 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
 {
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes body;
-    if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one answer is enough */
+    if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one response is enough */
         return;
     uvh_exchange_hold(exchange);
-    if (response->state == UVH_RESPONSE_BEGUN) { /* it has been answering while its body came */
+    /* streams its response while its body is received */
+    if (response->state == UVH_RESPONSE_BEGUN) {
         exchange->protocol->abandon(exchange);
         uvh_exchange_let_go(exchange);
         return;
@@ -368,7 +368,7 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     tell_abort(response);
     response->state = UVH_RESPONSE_OPEN;
     response->taken_away = true;
-    uvh_response_forget(response); /* also because the handler may have freed something just now */
+    uvh_response_forget(response); /* also because the handler may just have freed data */
     response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
     uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
@@ -382,7 +382,7 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
-    uvh_response_forget_lent(&exchange->response); /* the send function may not have returned */
+    uvh_response_forget_lent(&exchange->response); /* the send function may not have returned yet */
     uint64_t duration = uvh_watch_since(exchange->began);
     if (!aborted && exchange->began != 0)
         uvh_watch_record(&exchange->worker->watch, duration);
@@ -406,11 +406,11 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     if (exchange->is_listed)
         uvh_list_remove(&exchange->link);
     exchange->is_listed = false;
-    uvh_exchange_hold(exchange); /* the callbacks below must not pull the exchange from under us */
+    uvh_exchange_hold(exchange); /* the callbacks below must not free the exchange */
     if (aborted)
         uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);
     bool incomplete = response->state != UVH_RESPONSE_SENT;
-    if (incomplete) /* before anybody is called who could try to send */
+    if (incomplete) /* before any callback that could try to send */
         response->state = UVH_RESPONSE_GONE;
     if (exchange->worker->server->on_finished != NULL)
         tell_finished(exchange, aborted);
@@ -424,7 +424,7 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
 
 /* ---- timeouts and rates ---- */
 
-/* That of the class, unless the route has its own. */
+/* The timeout of the class, unless the route sets its own. */
 static struct uvh_timeout_list *timeouts_for(const struct uvh_exchange *exchange,
                                              enum uvh_exchange_timeout timeout)
 {
@@ -461,8 +461,8 @@ int uvh_exchange_late_status(struct uvh_exchange *exchange)
     return route == NULL ? 503 : (int)route->timeout_status;
 }
 
-/* A failure is none of the handler's: without memory the next one may do, and a client that has
- * gone closes the connection. */
+/* The handler is not notified of a failure. When out of memory, the next heartbeat may succeed; a
+ * disconnected client closes the connection. */
 void uvh_exchange_send_heartbeat(struct uvh_exchange *exchange)
 {
     static const char comment[] = ":\n\n";
@@ -476,8 +476,8 @@ void uvh_exchange_begin_events(struct uvh_exchange *exchange)
     exchange->is_listed = true;
 }
 
-/* Whoever writes to it hears of its end by on_abort: the response was complete for the client, but
- * not for its handler. */
+/* The handler is notified by on_abort: the response was complete for the client, but not for the
+ * handler. */
 void uvh_exchange_end_events(struct uvh_exchange *exchange)
 {
     uvhttp_response_t *response = &exchange->response;
@@ -507,8 +507,8 @@ int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_s
         response->pace = NULL;
         return 0;
     }
-    /* That of a handler on another thread is the loop's once the response has begun, so it is never
-     * changed. */
+    /* For a handler on another thread the loop owns the pace once the response has begun, so it is
+     * never changed, but replaced. */
     if (response->pace != NULL && response->gone == NULL) {
         uvh_pace_change(response->pace, bytes_per_second);
         return 0;
@@ -593,15 +593,15 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
     if (!request->body_paused)
         return;
     request->body_paused = false;
-    /* Behind the answer nobody takes it any more: the connection ends, or what is left has been
-     * used up. */
+    /* After the response the body is not read: the connection closes, or the rest of the body was
+     * consumed. */
     bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
     if (!wanted || exchange->finished)
         return;
     if (request->on_body != NULL)
         exchange->protocol->read_body(exchange);
     else
-        exchange->protocol->pause_body(exchange); /* it looks again */
+        exchange->protocol->pause_body(exchange); /* re-evaluates body_paused */
 }
 
 void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format,
@@ -618,7 +618,7 @@ uint64_t uvhttp_response_now(const uvhttp_response_t *response)
 {
     const struct uvh_exchange *exchange =
         uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
-    /* the loop's time is the loop's, and this is what it is made of */
+    /* uv_now may be called on the loop's thread only, and uv_hrtime is its source */
     if (uvh_blocking_is(exchange))
         return uv_hrtime() / 1000000;
     return uv_now(exchange->worker->loop);

@@ -1,4 +1,4 @@
-/* See the header. The reference to the connection keeps its worker, too. */
+/* See the header. The reference to the connection keeps its worker valid, too. */
 #include "server/handshake_jobs.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ static void run(struct uvh_task *task)
 {
     struct step *step = UVH_CONTAINER_OF(task, struct step, task);
     uvh_tls_session_work(step->session);
-    /* Last: the loop frees the step. The inbox is open as long as there is the connection. */
+    /* Last: the loop frees the step. The inbox is open while the connection exists. */
     uvh_inbox_put(&step->worker->inbox, &step->letter);
 }
 
@@ -45,7 +45,7 @@ bool uvh_handshake_jobs_start(struct uvh_conn *conn)
                           .conn = conn,
                           .session = conn->tls};
     uvh_conn_ref(conn);
-    /* Not limited: at most one step for each connection, and config->max_handshakes in all. */
+    /* No queue limit: at most one step per connection, and config->max_handshakes in total. */
     uvh_thread_pool_submit_beyond(&worker->server->jobs.lanes[UVH_LANE_HANDSHAKE], &step->task);
     return true;
 }

@@ -1,6 +1,6 @@
-/* A job lies in its exchange's arena and is reused, so that a body may pass through any number of
- * jobs. Its completion is a message to the worker that has the exchange, and a member of the job:
- * nothing can fail once the job was queued. */
+/* A job is allocated in its exchange's arena and reused, so that a body may use any number of jobs.
+ * Its completion message, to the exchange's worker, is a member of the job: nothing can fail once
+ * the job is queued. */
 #include "server/jobs.h"
 
 #include <uvhttp/response.h>
@@ -16,9 +16,9 @@ struct uvh_job {
     struct uvh_task task;
     struct uvh_letter letter;
     struct uvh_exchange *exchange;
-    struct uvh_job *next; /* in the list of spare ones */
+    struct uvh_job *next; /* in the list of spare jobs */
     uvhttp_work_cb run;
-    uvhttp_done_cb done; /* NULL for a clean-up */
+    uvhttp_done_cb done; /* NULL for a cleanup */
     void *arg;
 };
 
@@ -33,7 +33,7 @@ static void run_job(struct uvh_task *task)
 {
     struct uvh_job *job = UVH_CONTAINER_OF(task, struct uvh_job, task);
     job->run(job->arg);
-    /* Last: the loop may release the job. The inbox is open as long as the exchange has its
+    /* Last: the loop may release the job. The inbox is open while the exchange has its
      * connection. */
     uvh_inbox_put(&job->exchange->worker->inbox, &job->letter);
 }
@@ -62,7 +62,7 @@ static void complete_job(struct uvh_letter *letter, void *reader)
     uvh_exchange_let_go(exchange);
 }
 
-/* Logged once, until the queue has become half empty. */
+/* Logs once, until the queue is at most half full. */
 static void note_full(struct uvh_server *server, enum uvh_lane lane)
 {
     if (!atomic_exchange(&server->jobs.full_logged[lane], true))
@@ -78,17 +78,15 @@ static void note_room(struct uvh_server *server, enum uvh_lane lane)
         atomic_store(&server->jobs.full_logged[lane], false);
 }
 
-/* The limit of a queue is for responses that begin: one that has had a job in this lane, or has
- * sent a part of its body, is not ended in the middle. So an exchange is refused at most once in
- * each lane. */
+/* The queue limit applies to new responses only. A response that has had a job in this lane, or has
+ * sent a part of its body, is not aborted. So an exchange is rejected at most once per lane. */
 static bool is_admitted(const struct uvh_exchange *exchange, enum uvh_lane lane)
 {
     return (exchange->lanes & (1u << lane)) != 0 || exchange->response.state == UVH_RESPONSE_BEGUN;
 }
 
-/* Queues a job, which holds the exchange. `done` NULL: a clean-up, which no limit refuses.
- * Returns 0, or
- * UVHTTP_EFULL, UVHTTP_ENOMEM. */
+/* Queues a job, which references the exchange. `done` NULL: a cleanup, which no limit rejects.
+ * Returns 0, or UVHTTP_EFULL, UVHTTP_ENOMEM. */
 static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_work_cb work,
                      uvhttp_done_cb done, void *arg)
 {
@@ -147,7 +145,7 @@ void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, 
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (work == NULL)
         return;
-    /* What long work leaves behind, such as a large file to remove, may take long, too. */
+    /* The cleanup of long work, such as removing a large file, may take long, too. */
     bool heavy = (exchange->lanes & (1u << UVH_LANE_HEAVY)) != 0;
     if (uvh_blocking_is(exchange) ||
         start_job(exchange, heavy ? UVH_LANE_HEAVY : UVH_LANE_QUICK, work, NULL, arg) != 0)

@@ -1,10 +1,9 @@
-/* Jobs: work of a response that takes time, on the server's threads (uvhttp_response_defer and
- * what goes with it).
+/* Jobs: long-running work of a response on the server's threads (uvhttp_response_defer and related
+ * functions).
  *
- * Lanes have their own threads and queues, so that long work in the heavy lane never delays short
- * work in the quick one. The pools belong to the server and serve all workers. A job
- * holds its exchange, and is completed on the loop of the exchange's worker. Called by server.c
- * and stats.c. */
+ * Each lane has its own threads and queue, so that long work in the heavy lane never delays short
+ * work in the quick one. The pools belong to the server and serve all workers. A job references its
+ * exchange, and completes on the loop of the exchange's worker. Called by server.c and stats.c. */
 #ifndef UVH_SERVER_JOBS_H
 #define UVH_SERVER_JOBS_H
 
@@ -19,7 +18,7 @@ struct uvh_server;
 enum uvh_lane {
     UVH_LANE_QUICK = 0,
     UVH_LANE_HEAVY,
-    /* steps of TLS handshakes (handshake_jobs.h); no threads: they run on the loops */
+    /* steps of TLS handshakes (handshake_jobs.h); without threads they run on the loops */
     UVH_LANE_HANDSHAKE,
     UVH_LANE_COUNT,
 };
@@ -27,18 +26,18 @@ enum uvh_lane {
 struct uvh_jobs {
     struct uvh_thread_pool lanes[UVH_LANE_COUNT];
     atomic_bool open;                        /* the lanes have their threads */
-    atomic_bool full_logged[UVH_LANE_COUNT]; /* that the queue is full has been logged */
+    atomic_bool full_logged[UVH_LANE_COUNT]; /* a full queue was logged */
 };
 
-/* Creates the threads; does nothing when there are some. The thread that listens. Returns 0, or
- * UVHTTP_ENOMEM, libuv's code (UV_EAGAIN: the system allows no further thread): logged, and
- * nothing is left. */
+/* Creates the threads, unless they exist. Called on the thread that listens. Returns 0, or
+ * UVHTTP_ENOMEM, libuv's code (UV_EAGAIN: the system allows no further thread). An error is logged,
+ * and no thread is left. */
 int uvh_jobs_open(struct uvh_server *server);
 
 /* Joins the threads, if there are any. No job may be pending. */
 void uvh_jobs_close(struct uvh_server *server);
 
-/* Sets the counters of the lanes of jobs. Any thread. */
+/* Sets the job counters of the lanes. Any thread. */
 void uvh_jobs_read_stats(struct uvh_server *server, uvhttp_stats_t *stats);
 
 #endif

@@ -1,15 +1,13 @@
-/* The limits table: every number of uvhttp_config_t with its default, range, unit and the status a
+/* The limits table: each number of uvhttp_config_t with its default, range, unit and the status a
  * client gets.
  *
- * The one source for defaults (config.c), for the check of values, for their names in configuration
- * files, the environment and flags (config_text.c), for docs/limits.md (compared by a test) and for
- * the tests that visit each limit. A status of 0 means that the connection is closed without an
- * answer, or that no client notices. */
+ * It is the only source of defaults (config.c), range checks, names in configuration files,
+ * environment and flags (config_text.c), docs/limits.md (compared by a test), and the tests of each
+ * limit. Status 0: the connection is closed without a response, or the client does not notice. */
 #ifndef UVH_SERVER_LIMITS_H
 #define UVH_SERVER_LIMITS_H
 
-/* field, default, minimum, maximum, unit, status, what help and a printed configuration say of
- * it */
+/* field, default, minimum, maximum, unit, status, description in help and printed configuration */
 #define UVH_LIMITS(X)                                                                              \
     X(workers, 1, 1, UVHTTP_WORKERS_MAX, "workers", 0,                                             \
       "threads that serve; 0 or auto for one for each core")                                       \

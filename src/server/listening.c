@@ -1,6 +1,5 @@
-/* Listening on addresses, paths and descriptors, and taking connections that were accepted
- * elsewhere. A socket that was made here is closed when it cannot be used; one that came from the
- * caller stays his. */
+/* Listens on addresses, paths and descriptors, and takes connections that were accepted elsewhere.
+ * On failure a socket created here is closed; the caller keeps a socket that it passed in. */
 #include "server/listening.h"
 
 #include <string.h>
@@ -15,9 +14,9 @@
 #include "server/workers.h"
 #include "tls/contexts.h"
 
-enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free under two addresses */
+enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free on two addresses */
 
-/* The public name of what the system calls invalid: it is the caller's argument that was. */
+/* Maps the system's "invalid" to the public code for an invalid argument. */
 static int public_code(int err)
 {
     return err == UV_EINVAL ? UVHTTP_EINVAL : err;
@@ -36,8 +35,8 @@ static bool has_no_such_address(int err)
     return err == UV_EADDRNOTAVAIL || err == UV_EAFNOSUPPORT;
 }
 
-/* Sockets on the IPv4 and the IPv6 loopback address with the same port; the second is -1 when the
- * machine has no IPv6. 0 or libuv's code. */
+/* Creates sockets on the IPv4 and the IPv6 loopback address with the same port; the second is -1
+ * when the machine has no IPv6. Returns 0 or libuv's code. */
 static int listen_on_loopback(int port, int backlog, int sockets[2])
 {
     int err = 0;
@@ -100,8 +99,7 @@ int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
     return err != 0 ? err : listen_on_address(server, address, port, NULL);
 }
 
-/* What the workers need of `tls`: there already when another listener has it. NULL when memory ran
- * out. */
+/* Returns the workers' contexts for `tls`, shared by its listeners. NULL when out of memory. */
 static struct uvh_tls_contexts *contexts_of(struct uvh_server *server, uvhttp_tls_t *tls)
 {
     struct uvh_tls_contexts *contexts = server->tls;

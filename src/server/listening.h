@@ -1,4 +1,4 @@
-/* Where a server gets its connections from: addresses, paths, descriptors; see
+/* The sources of a server's connections: addresses, paths, descriptors; see
  * include/uvhttp/embedding.h. */
 #ifndef UVH_SERVER_LISTENING_H
 #define UVH_SERVER_LISTENING_H
@@ -13,7 +13,7 @@ struct uvh_listening_file {
     char path[];
 };
 
-/* Listening ends: removes the files that are still those of this server. */
+/* Called when listening ends: removes the socket files that still belong to this server. */
 void uvh_listening_remove_files(struct uvh_server *server);
 
 #endif

@@ -1,6 +1,5 @@
-/* One line to the user's log callback, if anybody wants its level: formatted, cut, and free of
- * control characters, since logged values come from outside. And a callback for those who have
- * none. */
+/* Formats one line for the log callback if its level is enabled, cut to size and without control
+ * characters, since logged values come from clients. Includes a default callback. */
 #include "server/server.h"
 
 #include <stdio.h>
@@ -82,5 +81,5 @@ void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *a
     char stamp[UVH_CLOCK_STAMP_SIZE], line[LINE_SIZE + 64];
     uvh_clock_stamp(uvh_clock_unix_ms() / 1000, stamp);
     snprintf(line, sizeof(line), "%s %s %s\n", stamp, level_name(level), message);
-    fputs(line, stderr); /* in one piece, so that lines of several writers do not mix */
+    fputs(line, stderr); /* in one call, so that lines of several writers do not mix */
 }

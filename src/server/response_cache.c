@@ -15,7 +15,7 @@ void uvh_response_cache_init(struct uvh_response_cache *cache, const uvhttp_allo
         .allocator = allocator, .most = most, .edition = 1, .descriptor = -1};
 }
 
-/* What was counted so far does not count any more, and no slot says that something is kept. */
+/* Resets all counts and cached responses. */
 static void begin_edition(struct uvh_response_cache *cache)
 {
     uvh_file_close(cache->descriptor);
@@ -48,7 +48,7 @@ static bool is_promised(const uvhttp_prepared_t *prepared, const struct uvh_body
                : body->source == UVH_BODY_MEMORY && body->base == prepared->body.base;
 }
 
-/* What goes out is the prepared fields, the prepared body, and nothing else. */
+/* Only the prepared fields and the prepared body are sent. */
 static bool is_as_prepared(const struct uvhttp_response *response)
 {
     const uvhttp_prepared_t *prepared = response->prepared;
@@ -91,7 +91,7 @@ struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache 
 
 /* ---- store ---- */
 
-/* False: without a file, responses are sent as if they were not requested often. */
+/* False: without a file, responses are sent uncached. */
 static bool open_file(struct uvh_response_cache *cache)
 {
     if (cache->descriptor < 0)
@@ -115,11 +115,11 @@ static void store_bytes(struct uvh_response_cache *cache, struct uvh_cached_resp
     cached->offset = cache->size;
     cached->size = (uint32_t)size;
     cached->requests = 0;
-    /* The next one begins with a page. */
+    /* The next response starts on a page boundary. */
     cache->size += (size + UVH_MEMORY_FILE_PAGE - 1) / UVH_MEMORY_FILE_PAGE * UVH_MEMORY_FILE_PAGE;
 }
 
-/* The file was sent from just now, so reading it waits for nothing that sending would not. */
+/* The file was just sent from, so reading it blocks no more than sending did. */
 static void store_file(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
                        uvhttp_slice_t head, const struct uvh_body *body)
 {

@@ -1,5 +1,5 @@
-/* The send functions: each describes a body and hands the response, then complete as a value, to
- * the exchange's protocol. */
+/* The send functions: each describes a body and passes the response, complete as a value, to the
+ * exchange's protocol. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static int check_sendable(const struct uvhttp_response *response, int status,
     return 0;
 }
 
-/* Shows the response to those who asked, and lets them change it. */
+/* Runs the send hooks, which may change the response. */
 static int run_hooks(struct uvhttp_response *response)
 {
     int err = uvh_response_own_headers(response);
@@ -90,7 +90,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     bool in_pieces = body->source == UVH_BODY_PIECES;
     if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) &&
         exchange->worker->draining)
-        err = UVHTTP_ESTOPPED; /* a stream of events would hold the server */
+        err = UVHTTP_ESTOPPED; /* an event stream would delay the stop of the server */
     if (err == 0) {
         response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);
@@ -98,14 +98,14 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
             !exchange->finished)
             uvh_exchange_begin_events(exchange);
     }
-    if (err == 0 && !uvh_blocking_is(exchange)) /* which has a copy */
+    if (err == 0 && !uvh_blocking_is(exchange)) /* the proxy exchange has a copy */
         uvh_response_forget_lent(response);
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
         response->status = status_before;
-        response->headers = headers_before; /* those who asked will see the next one */
+        response->headers = headers_before; /* hooks see the next response again */
         response->prepared = prepared_before;
-        response->content_type = type_before; /* what was given is the caller's again */
+        response->content_type = type_before; /* the caller owns its arguments again */
         uvh_response_release_body(response);
     }
     uvh_exchange_let_go(exchange);
@@ -197,7 +197,7 @@ int uvhttp_response_send_parts(uvhttp_response_t *response, int status, const ch
                                        .release_arg = arg});
 }
 
-/* NULL is easily got from a getter. */
+/* NULL is a likely result of a getter. */
 static int send_string(uvhttp_response_t *response, int status, const char *type,
                        const char *string)
 {

@@ -1,19 +1,19 @@
-/* Server-sent events on top of a body in pieces: one event is one piece, so it arrives as soon as
- * it was sent. */
+/* Server-sent events over a streamed body: each event is one chunk, so it arrives as soon as it is
+ * sent. */
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
 #include "server/exchange.h"
 #include "server/server.h"
 
-enum { USUAL_EVENT = 1024 }; /* up to this size an event is put together on the stack */
+enum { USUAL_EVENT = 1024 }; /* events up to this size are built on the stack */
 
 int uvhttp_response_begin_events(uvhttp_response_t *response)
 {
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
     if (err != 0)
         return err;
-    /* before the head leaves, for then the connection's timeout is set */
+    /* before the head is sent, because that sets the connection's timeout */
     response->heartbeat = true;
     err = uvhttp_response_begin(response, 200, "text/event-stream", UVHTTP_LENGTH_UNKNOWN);
     if (err != 0)

@@ -1,7 +1,7 @@
-/* Filters: what changes the bytes of a body in pieces on their way out. What one makes goes through
- * the next, and what the last one makes is one piece for the protocol, so nothing is sent while a
- * filter is at work. Whether there is room is asked before, since a filter cannot take back what it
- * has seen. Called by send_pieces.c, and for heartbeats by the connection. */
+/* Filters change the bytes of a streamed body before they are sent. The output of each filter is
+ * the input of the next; the output of the last is one chunk for the protocol, so nothing is sent
+ * while a filter runs. The backlog is checked before, since a filter cannot undo its input. Called
+ * by send_pieces.c, and by the connection for heartbeats. */
 #include <uvhttp/error.h>
 
 #include "base/bytes.h"
@@ -46,7 +46,7 @@ int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data
     return uvh_bytes_append(&output->bytes, data, size) == 0 ? 0 : UVHTTP_ENOMEM;
 }
 
-/* A piece, then what the event asks for. */
+/* Passes a chunk to the filter, then the event. */
 static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
                uvhttp_filter_event_t event, uvhttp_slice_t piece, uvhttp_filter_output_t *output)
 {
@@ -56,7 +56,7 @@ static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
                              filter->arg);
     if (err == 0 && event != UVHTTP_FILTER_PIECE)
         err = filter->filter(response, event, NULL, 0, output, filter->arg);
-    if (err == 0 && output->bytes.failed) /* whatever the filter made of that */
+    if (err == 0 && output->bytes.failed) /* whatever the filter returned */
         err = UVHTTP_ENOMEM;
     return err <= 0 ? err : UVHTTP_EINVAL;
 }
@@ -79,7 +79,7 @@ static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t even
     return err;
 }
 
-/* The client must not take what came for the whole. */
+/* The client must not take an incomplete body for a complete one. */
 static int give_up(struct uvh_exchange *exchange, int err)
 {
     uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: a filter of the answer: %s",

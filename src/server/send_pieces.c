@@ -1,5 +1,5 @@
-/* Bodies in pieces, written by a handler or pulled from it, and interim answers. What room there is
- * and how a piece is framed is the protocol's matter; here stands who may do what when. */
+/* Streamed bodies, written by a handler or pulled from it, and interim responses. The protocol
+ * handles the backlog and the framing; this file checks which calls are allowed when. */
 #include <uvhttp/error.h>
 
 #include "server/blocking.h"
@@ -8,18 +8,18 @@
 
 enum {
     PULL_SIZE = 16384,
-    /* UVH_WRITE_BUDGET; fewer bytes when the source gives less than it could */
+    /* UVH_WRITE_BUDGET; fewer bytes when the source returns less than it could */
     PULLS_PER_TURN = 64,
-    FILTERED_PULLS_PER_TURN = 8, /* what changes them may take a hundred times as long as sending */
+    FILTERED_PULLS_PER_TURN = 8, /* filters may take a hundred times as long as sending */
     MAX_PIECE = 1 << 30,
 };
 
-/* A source that is asked for bytes. Lives in the exchange's arena. */
+/* A source that is pulled for bytes. Allocated in the exchange's arena. */
 struct uvh_pull {
     uvhttp_pull_cb pull;
     void *arg;
-    bool waiting; /* it had nothing the last time */
-    bool resumed; /* while it was asked: it has something now, whatever it says */
+    bool waiting; /* the last pull returned nothing */
+    bool resumed; /* resumed during a pull: it has data now, whatever it returns */
 };
 
 int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *content_type,
@@ -37,8 +37,8 @@ static int check_begun(const struct uvhttp_response *response)
     return uvh_response_over_code(response);
 }
 
-/* Never for a handler that blocks, which holds up nobody, and for a stream of events: a hub writes
- * many of them, and takes a refusal for a client that does not read. */
+/* Not for a blocking handler, which does not block the loop, nor for an event stream: a hub writes
+ * many of them, and takes UVHTTP_EFULL for a client that does not read. */
 static bool is_budget_spent(const struct uvh_exchange *exchange)
 {
     const struct uvhttp_response *response = &exchange->response;
@@ -79,9 +79,8 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     if (size > MAX_PIECE || data == NULL)
         return UVHTTP_EINVAL;
     uvh_exchange_hold(exchange);
-    if (size >
-        /* whoever does not look at results must not end it as if it were complete */
-        response->body_limit) {
+    /* a caller that ignores results must not end it as if it were complete */
+    if (size > response->body_limit) {
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(UVHTTP_ETOOLARGE));
         exchange->protocol->abandon(exchange);
@@ -107,7 +106,7 @@ int uvhttp_response_flush(uvhttp_response_t *response)
     uvh_exchange_hold(exchange);
     if (response->filters != NULL)
         err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, nothing);
-    if (err == 0 && uvh_blocking_is(exchange)) /* behind its own filters are the loop's */
+    if (err == 0 && uvh_blocking_is(exchange)) /* the loop's filters run after the handler's own */
         err = exchange->protocol->write(exchange, nothing);
     if (err == UVHTTP_EFULL)
         exchange->protocol->await_room(exchange);
@@ -115,7 +114,7 @@ int uvhttp_response_flush(uvhttp_response_t *response)
     return err;
 }
 
-/* What the filters have kept. 0, or an error with which the stream has ended. */
+/* Sends what the filters have buffered. Returns 0, or an error with which the stream has ended. */
 static int end_filters(struct uvh_exchange *exchange)
 {
     int err = uvh_send_filtered(exchange, UVHTTP_FILTER_END, (uvhttp_slice_t){NULL, 0});
@@ -161,13 +160,13 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     return err;
 }
 
-/* Asks as long as there is room; on_drain of a response that is pulled. A handler that blocks keeps
- * nobody waiting, and goes on to the end. */
+/* Pulls while output is writable; on_drain of a pulled response. A blocking handler delays no
+ * others, and continues to the end. */
 static int pump(uvhttp_response_t *response, void *arg)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_pull *source = arg;
-    bool blocks = uvh_blocking_is(exchange); /* then nobody else waits for this thread */
+    bool blocks = uvh_blocking_is(exchange); /* then the thread serves no other response */
     unsigned most = response->filters == NULL ? PULLS_PER_TURN : FILTERED_PULLS_PER_TURN;
     char buffer[PULL_SIZE];
     for (unsigned i = 0; blocks || i < most; i++) {
@@ -214,7 +213,7 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
                                           .release_arg = arg});
     bool bodiless = exchange->request.head->method == UVHTTP_METHOD_HEAD ||
                     response->status == 205 || uvh_response_is_bodiless(response->status);
-    if (err == 0 && bodiless) { /* nothing of it would go out */
+    if (err == 0 && bodiless) { /* the body would not be sent */
         err = uvhttp_response_end(response);
     } else if (err == 0) {
         response->pull = source;

@@ -1,4 +1,4 @@
-/* What users ask of a server before and while it runs; how it stops is server_life.c. */
+/* Public functions of a server before and while it runs; stopping is in server_life.c. */
 #include "server/server.h"
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ static void note_open(uv_handle_t *handle, void *arg)
     *open = *open || !uv_is_closing(handle);
 }
 
-/* Runs on until everything that was told to close has done so, and requests are over that were
- * under way. False when somebody has left a handle open on it. */
+/* Runs the loop until all closing handles are closed and pending requests are done. False when a
+ * handle of the application is still open. */
 static bool close_own_loop(struct uvh_server *server)
 {
     uv_loop_t *loop = &server->own_loop;
@@ -41,7 +41,7 @@ static bool close_own_loop(struct uvh_server *server)
 
 void uvh_server_release(struct uvh_server *server)
 {
-    uvh_jobs_close(server); /* its threads write to workers, and so do these: */
+    uvh_jobs_close(server); /* their threads send messages to workers, as do these: */
     if (server->has_pool)
         uvh_thread_pool_release(&server->blocking_pool);
     uvh_workers_free(server);
@@ -63,7 +63,7 @@ void uvh_server_release(struct uvh_server *server)
             server, UVHTTP_LOG_ERROR,
             "a handle is open on the server's loop, so its memory cannot be freed: close it before "
             "uvhttp_server_free");
-        return; /* a leak, instead of a handle in memory that is somebody else's */
+        return; /* a leak, instead of freeing memory with an open handle in it */
     }
     uvh_free(server->allocator, server);
 }
@@ -87,7 +87,7 @@ static int check_config(struct uvh_server *server)
 
 static int make_pool(struct uvh_server *server)
 {
-    if (server->has_pool) /* by an attempt that failed behind this */
+    if (server->has_pool) /* by an earlier attempt that failed later */
         return 0;
     int err = uvh_thread_pool_init(&server->blocking_pool, server->allocator,
                                    server->config.blocking_threads, server->config.blocking_queue);
@@ -95,7 +95,7 @@ static int make_pool(struct uvh_server *server)
     return err;
 }
 
-/* Files, lookups and log files need some, however many connections there are. */
+/* Files, lookups and log files need descriptors, however many connections there are. */
 static void reserve_descriptors(struct uvh_server *server)
 {
     enum { RESERVE_MOST = 64, RESERVE_PART = 8 };
@@ -111,7 +111,7 @@ static void reserve_descriptors(struct uvh_server *server)
             server->config.max_connections, limit, limit - reserve);
 }
 
-/* What is new gets everything but the threads of jobs. */
+/* Starts everything of a new server except the job threads. */
 static int start_workers(struct uvh_server *server)
 {
     int err = uvh_workers_open(server);
@@ -130,7 +130,7 @@ static int start_workers(struct uvh_server *server)
     return 0;
 }
 
-/* `serves`: it is going to have requests, and so jobs. The workers come last, since they put
+/* `serves`: it will have requests, and so jobs. The workers are started last, since they put
  * handles on a caller's loop. */
 static int start(struct uvh_server *server, bool serves)
 {
@@ -184,11 +184,11 @@ void uvh_server_serves(struct uvh_server *server)
     server->streams_only = false;
 }
 
-/* Ends everything here and now; the loop is the server's own. */
+/* Stops the server synchronously; it owns the loop. */
 static void end_at_once(struct uvh_server *server)
 {
     uvh_server_stop(server);
-    uvh_server_stop(server); /* at once */
+    uvh_server_stop(server); /* immediately */
     while (server->life != UVH_SERVER_STOPPED)
         uv_run(server->loop, UV_RUN_ONCE);
 }
@@ -251,7 +251,7 @@ void uvhttp_server_free(uvhttp_server_t *view)
         return;
     }
     uvh_server_stop(server);
-    uvh_server_stop(server); /* at once */
+    uvh_server_stop(server); /* immediately */
 }
 
 uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server)
@@ -296,8 +296,8 @@ int uvhttp_server_run(uvhttp_server_t *view)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    /* Only the wait for uvhttp_server_stop would be left, which nobody then knows to call, or which
-     * does nothing yet. */
+    /* The loop would only wait for uvhttp_server_stop, which the application has no reason to call,
+     * or which has no effect yet. */
     if (server->life == UVH_SERVER_NEW ||
         (server->life == UVH_SERVER_RUNNING && !server->streams_only &&
          uvh_list_empty(&server->workers[0].listeners) && server->workers[0].conns.count == 0))
@@ -309,9 +309,9 @@ int uvhttp_server_run(uvhttp_server_t *view)
         end_at_once(server);
         return err;
     }
-    if (err == 0 && server->streams_only) /* being told to stop does not keep its loop running */
+    if (err == 0 && server->streams_only) /* waiting for a stop does not keep its loop running */
         uvh_server_woken(server);
-    /* perhaps this is another thread than that which listened */
+    /* may be another thread than the one that called listen */
     uvh_workers_hand_over(&server->workers[0]);
     int left = uv_run(server->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;

@@ -1,6 +1,6 @@
-/* The server: what is configured and frozen, its listeners, and its life from new to freed.
+/* The server: its frozen configuration, its listeners, and its life cycle from new to freed.
  *
- * Always true: `view` is the first member, so that uvhttp_server_t * and struct uvh_server * are
+ * Invariants: `view` is the first member, so that uvhttp_server_t * and struct uvh_server * have
  * the same address; config and router do not change once `life` is past UVH_SERVER_NEW. */
 #ifndef UVH_SERVER_SERVER_H
 #define UVH_SERVER_SERVER_H
@@ -19,18 +19,18 @@ enum uvh_server_life {
     UVH_SERVER_NEW = 0,
     UVH_SERVER_RUNNING,
     UVH_SERVER_DRAINING, /* no new connections; open exchanges may finish */
-    UVH_SERVER_CLOSING,  /* all connections are gone; handles are being closed */
+    UVH_SERVER_CLOSING,  /* all connections are closed; handles are being closed */
     UVH_SERVER_STOPPED,
 };
 
-/* Something the server frees with itself. */
+/* An object that the server frees with itself. */
 struct uvh_owned {
     struct uvh_owned *next;
     uvhttp_release_cb release;
     void *arg;
 };
 
-/* What a worker has that is not on the caller's thread. */
+/* The parts of a worker that is not on the caller's thread. */
 struct uvh_thread {
     uv_loop_t loop;
     uv_thread_t thread;
@@ -45,33 +45,31 @@ struct uvh_server {
     struct uvh_owned *owned;
     uvhttp_finished_cb on_finished;
     void *finished_arg;
-    struct uvh_worker *workers; /* from the first listening on; config.workers of them */
+    struct uvh_worker *workers; /* allocated by the first listen; config.workers of them */
     struct uvh_thread *threads; /* as many; the first one is not used */
     size_t worker_count;
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
-    /* Of the listeners with TLS, one for each uvhttp_tls_t; any thread may read the list. */
+    /* One for each uvhttp_tls_t of the TLS listeners; any thread may read the list. */
     struct uvh_tls_contexts *_Atomic tls;
-    /* of connections that name none; NULL: none was needed */
+    /* for connections without one of their own; NULL: not needed so far */
     struct uvhttp_tls_client *_Atomic tls_client;
-    /* of unix sockets, to be removed when listening ends */
+    /* of unix sockets, removed when listening ends */
     struct uvh_listening_file *files;
-    /* a descriptor of this number or above says that few are left */
+    /* a descriptor of this number or above means that few are left */
     int scarce_from;
-    atomic_bool descriptors_scarce; /* and it has been logged */
-    int port;                       /* of the first listener that has one */
+    atomic_bool descriptors_scarce; /* set when logged */
+    int port;                       /* of the first listener with a port */
     bool listened;
-    bool
-        /* it was started for streams to others, and does not keep its loop running for more than
-         * them */
-        streams_only;
+    /* started for outgoing streams only, which alone keep its loop running */
+    bool streams_only;
     uv_loop_t *loop;
-    uv_loop_t own_loop; /* used when the caller gave none */
+    uv_loop_t own_loop; /* used when the caller passes none */
     bool owns_loop;
     bool threads_started;
-    atomic_uchar life; /* enum uvh_server_life; other threads ask for it in uvhttp_server_stop */
+    atomic_uchar life; /* enum uvh_server_life; other threads read it in uvhttp_server_stop */
     bool free_when_stopped;
-    /* of the server and its first worker, to be closed before it has stopped */
+    /* of the server and its first worker; all must be closed before it has stopped */
     size_t open_handles;
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
@@ -80,16 +78,16 @@ struct uvh_server {
     void *stopping_arg;
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
-    void *data;                        /* the user's */
-    const struct uvh_proxies *proxies; /* who is believed; NULL: nobody */
-    _Atomic uint64_t connection_ids;   /* given so far */
+    void *data;                        /* the application's */
+    const struct uvh_proxies *proxies; /* trusted proxies; NULL: none */
+    _Atomic uint64_t connection_ids;   /* number of ids assigned so far */
 
-    /* what changes with every connection is not to slow down what is above */
+    /* padding against false sharing: the following changes with every connection */
     char apart[UVH_CACHE_LINE];
     atomic_size_t open_connections;
-    atomic_size_t threads_left; /* started and not at their end */
-    atomic_uint stops_asked;    /* by uvhttp_server_stop, for the first worker to see */
-    struct uvh_jobs jobs;       /* of all responses; from the first listening on */
+    atomic_size_t threads_left; /* started and not yet ending */
+    atomic_uint stops_asked;    /* set by uvhttp_server_stop, read by the first worker */
+    struct uvh_jobs jobs;       /* of all responses; created by the first listen */
     char apart_again[UVH_CACHE_LINE];
 };
 
@@ -109,7 +107,7 @@ __attribute__((format(printf, 3, 0)))
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments);
 
-/* True when somebody wants lines of that level; for lines whose values cost something. */
+/* True when that level is logged; for lines whose values are costly to compute. */
 static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_level_t level)
 {
     return level <= server->config.log_level && server->config.log != NULL;
@@ -118,31 +116,32 @@ static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_l
 /* Milliseconds since 1970 by the configured clock. */
 int64_t uvh_server_unix_ms(const struct uvh_server *server);
 
-/* Starts a server that is new: checks the configuration, freezes the router, prepares the workers
- * and creates the threads of jobs. 0 also when it runs already, with such threads;
- * UVHTTP_ESTOPPED when it does not any more. */
+/* Starts a new server: checks the configuration, freezes the router, creates the workers and the
+ * job threads. A running server only gets missing job threads. Returns 0; UVHTTP_ESTOPPED when it
+ * is stopping or stopped. */
 int uvh_server_start(struct uvh_server *server);
 
-/* The same without the threads of jobs, for a stream to somebody else: unless connections are
- * taken as well, the loop does not run on for the server itself. */
+/* As uvh_server_start without the job threads, for outgoing streams: unless it also accepts
+ * connections, the server does not keep its loop running. */
 int uvh_server_start_for_streams(struct uvh_server *server);
 
-/* It takes connections from now on. */
+/* The server accepts connections from now on. */
 void uvh_server_serves(struct uvh_server *server);
 
-/* Stops, the second time at once. The first worker's thread, as all of the following. */
+/* Stops gracefully; the second call stops at once. On the first worker's thread, as all of the
+ * following. */
 void uvh_server_stop(struct uvh_server *server);
 
-/* By the first worker: somebody has woken it. */
+/* Called by the first worker after it was woken by another thread. */
 void uvh_server_woken(struct uvh_server *server);
 
-/* By the first worker: nothing is open any more but handles. They are closed, the worker's too. */
+/* Called by the first worker when only handles are open: closes them, including the worker's. */
 void uvh_server_close_handles(struct uvh_server *server);
 
 /* One of `open_handles` is closed. */
 void uvh_server_handle_closed(struct uvh_server *server);
 
-/* Frees a server that has stopped or never began. */
+/* Frees a server that has stopped or was never started. */
 void uvh_server_release(struct uvh_server *server);
 
 #endif

@@ -1,5 +1,5 @@
-/* How a server stops: told to, draining, its handles closed, stopped. Everything on the first
- * worker's loop that may end late is counted, and the last one to end moves the life on. */
+/* Stopping a server: requested, draining, closing handles, stopped. Everything asynchronous on the
+ * first worker's loop is counted, and the last one to end moves `life` on. */
 #include "server/listening.h"
 #include "server/server.h"
 #include "server/workers.h"
@@ -17,20 +17,20 @@ void uvh_server_handle_closed(struct uvh_server *server)
     server->life = UVH_SERVER_STOPPED;
     if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
-    if (server->owns_loop) /* which users' handles would keep running */
+    if (server->owns_loop) /* handles of the application would keep it running */
         uv_stop(server->loop);
     if (!server->free_when_stopped) {
-        if (server->on_stopped != NULL) /* which may free the server */
+        if (server->on_stopped != NULL) /* may free the server */
             server->on_stopped(&server->view, server->stopped_arg);
         return;
     }
-    /* uvhttp_server_free has cancelled the callback, and releases a server with its own loop
+    /* uvhttp_server_free has cancelled the callback; it releases a server with its own loop
      * itself. */
     if (!server->owns_loop)
         uvh_server_release(server);
 }
 
-/* Handles of server and first worker carry the server in `data`. */
+/* Handles of server and first worker have the server in `data`. */
 static void on_own_handle_closed(uv_handle_t *handle)
 {
     uvh_server_handle_closed(handle->data);
@@ -66,7 +66,7 @@ static void on_grace_over(uv_timer_t *timer)
     uvh_workers_order(server, UVH_WORKER_CLOSE_IDLE);
 }
 
-/* Closing kept connections at once would lose the requests that are on their way. */
+/* Closing keep-alive connections at once would lose requests in transit. */
 static void begin_drain(struct uvh_server *server)
 {
     const uvhttp_config_t *config = &server->config;
@@ -86,12 +86,12 @@ void uvh_server_stop(struct uvh_server *server)
     }
     if (server->life != UVH_SERVER_RUNNING)
         return;
-    /* one that never listened has nothing to say */
+    /* a server that never listened logs nothing */
     if (!uvh_list_empty(&server->workers[0].listeners))
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
                        open_connections(server));
     server->life = UVH_SERVER_DRAINING;
-    /* First, so that nobody joins a queue that was accepted for the last time. */
+    /* First, so that no client joins a queue after its last accept. */
     uvh_listening_remove_files(server);
     if (server->on_stopping != NULL)
         server->on_stopping(&server->view, server->stopping_arg);
@@ -103,7 +103,7 @@ void uvh_server_woken(struct uvh_server *server)
     unsigned asked = atomic_exchange(&server->stops_asked, 0);
     if (asked > 0)
         uvh_server_stop(server);
-    if (asked > 1) /* before this thread has looked */
+    if (asked > 1) /* before this thread has checked */
         uvh_server_stop(server);
 }
 
@@ -115,9 +115,8 @@ void uvhttp_server_stop(uvhttp_server_t *view)
     if (server->life == UVH_SERVER_NEW)
         return;
     atomic_fetch_add(&server->stops_asked, 1);
-    uv_async_send(
-        /* without the inbox's lock, so in a signal's handler too */
-        &server->workers[0].inbox.wake);
+    /* without the inbox's lock, so it is safe in a signal handler */
+    uv_async_send(&server->workers[0].inbox.wake);
 }
 
 static void on_signal(uv_signal_t *handle, int number)

@@ -1,12 +1,12 @@
-/* What the workers have counted, added up when somebody asks. */
+/* Sums the workers' counters on request. */
 #include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/server.h"
 #include "tls/contexts.h"
 
-/* The connection whose handler asks stands in its worker's list of idle ones until its event is
- * over, so on that thread they are looked at one by one. On others, whoever is in the middle of an
- * answer that comes at once counts as idle. */
+/* The connection whose handler asks is in its worker's list of idle ones until its event ends. So
+ * on that thread the idle connections are checked one by one. On other threads, a connection in the
+ * middle of an immediate response counts as idle. */
 static size_t idle_connections(struct uvh_worker *worker)
 {
     struct uvh_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE].members;
@@ -38,7 +38,7 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     uvh_watch_sum_add(sum, &worker->watch);
 }
 
-/* Adds up the workers from `first` to before `end`. */
+/* Sums the workers from `first` to before `end`. */
 static void read_workers(struct uvh_server *server, size_t first, size_t end, uvhttp_stats_t *stats)
 {
     struct uvh_watch_sum sum;
@@ -95,7 +95,7 @@ const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *view)
 void uvhttp_request_count_cache(uvhttp_request_t *request, bool hit)
 {
     struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
-    if (uvh_blocking_is(exchange)) /* counters are the loop's */
+    if (uvh_blocking_is(exchange)) /* only the loop may write counters */
         return;
     struct uvh_counters *counters = &exchange->worker->counters;
     uvh_counter_add(hit ? &counters->cache_hits : &counters->cache_misses, 1);

@@ -1,4 +1,4 @@
-/* The ways to a stream: a request that is upgraded, and a connection to another server. */
+/* Creates streams: by upgrading a request, or by connecting to another server. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -39,7 +39,7 @@ static int send_upgrade(uvhttp_response_t *response, const char *protocol,
                         struct uvhttp_stream *stream)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    uvh_exchange_hold(exchange); /* for what is taken back */
+    uvh_exchange_hold(exchange); /* for what must be undone on failure */
     int err = uvhttp_response_set_header(response, "Upgrade", protocol);
     if (err == 0) {
         response->stream = stream;
@@ -50,7 +50,7 @@ static int send_upgrade(uvhttp_response_t *response, const char *protocol,
     if (err != 0)
         uvhttp_response_remove_header(response, "Upgrade");
     uvh_exchange_let_go(exchange);
-    /* sending has found the connection broken */
+    /* the send has found the connection broken */
     if (err == 0 && stream->carrier == UVH_CARRIER_NONE)
         err = UVHTTP_EGONE;
     return err;
@@ -125,8 +125,8 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
                             arg, out);
 }
 
-/* The one with the system's authorities. Of two workers that make it at once one throws its own
- * away. */
+/* The default client, with the system's CA certificates. If two workers create it concurrently, one
+ * discards its own. */
 static int default_client(struct uvh_server *server, uvhttp_tls_client_t **client)
 {
     const uvhttp_tls_client_config_t config = {.allocator = server->allocator};

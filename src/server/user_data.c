@@ -1,5 +1,5 @@
-/* What users keep with servers and connections. A connection has one pointer for it, so that one
- * without costs no more. */
+/* Application data of servers and connections. A connection has one pointer for it, so that unused
+ * data costs no more. */
 #include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "server/exchange.h"
 #include "server/server.h"
 
-/* Makes it when there is none; NULL when memory ran out. */
+/* Allocates it on first use; NULL when out of memory. */
 static struct uvh_connection_data *data_of(uvhttp_request_t *request)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_request(request);
@@ -23,7 +23,7 @@ static struct uvh_connection_data *data_of(uvhttp_request_t *request)
 int uvhttp_request_set_connection_data(uvhttp_request_t *request, void *data,
                                        void (*release)(void *data))
 {
-    if (uvh_blocking_is(uvh_exchange_of_request(request))) /* the connection is the loop's */
+    if (uvh_blocking_is(uvh_exchange_of_request(request))) /* only the loop may access it */
         return UVHTTP_EINVAL;
     struct uvh_connection_data *kept = data_of(request);
     if (kept == NULL)

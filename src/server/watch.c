@@ -1,15 +1,14 @@
-/* Two handles of libuv frame a turn: uv_prepare_t runs before the loop waits, uv_check_t when the
- * events after that are over. */
+/* Two libuv handles frame a loop iteration: uv_prepare_t runs before the loop polls, uv_check_t
+ * after the events that follow. */
 #include "server/watch.h"
 
 enum {
     NS_PER_US = 1000,
     NS_PER_MS = 1000000,
-    LOOP_CLOCK_MS =
-        2, /* the loop's clock counts milliseconds and may be read from one that lags by another */
+    LOOP_CLOCK_MS = 2, /* ms: the loop's clock is truncated, and may lag by one more */
 };
 
-/* The loop reads its clock when it wakes, so whatever has happened in this turn began no later than
+/* The loop updates its clock after polling, so every event of this iteration started no later than
  * this. */
 static uint64_t latest_begin(const uv_loop_t *loop)
 {
@@ -22,8 +21,7 @@ const void *uvh_watch_thread(void)
     return &here;
 }
 
-/* Of this thread, in whose turn it is; so an address that a later thread gets again says nothing
- * wrong. */
+/* Set per thread while it is in an iteration, so a reused address cannot give a wrong result. */
 static _Thread_local const struct uvh_watch *in_turn;
 
 bool uvh_watch_in_turn(const struct uvh_watch *watch)
@@ -41,8 +39,8 @@ void uvh_watch_begin_turn(struct uvh_watch *watch)
     watch->turn = now < latest ? now : latest;
 }
 
-/* No event of ours so far: if others have held the loop for some milliseconds, this shows it at the
- * end of the turn. */
+/* None of our events so far: if other handles have blocked the loop for some milliseconds, this
+ * records it at the end of the iteration. */
 static void on_after(uv_check_t *check)
 {
     struct uvh_watch *watch = UVH_CONTAINER_OF(check, struct uvh_watch, after);

@@ -1,4 +1,4 @@
-/* Pools, timeouts and the date of one loop, what comes to it from other threads, and its end. */
+/* Pools, timeouts and the date of one loop, messages from other threads, and shutdown. */
 #include "server/worker.h"
 #include "server/handshake_jobs.h"
 
@@ -15,8 +15,8 @@
 #include "server/workers.h"
 
 enum {
-    TICK_MS = 250,        /* how late a timeout may fire */
-    HANDSHAKE_LINES = 10, /* of failed handshakes in the log, a second and worker */
+    TICK_MS = 250,        /* maximum delay of a timeout */
+    HANDSHAKE_LINES = 10, /* log lines about failed handshakes per second and worker */
 };
 
 static struct uvh_worker *worker_of(struct uvh_conn_shared *conns)
@@ -55,7 +55,7 @@ static void on_tick(uv_timer_t *tick)
     }
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
 static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
 {
@@ -91,9 +91,9 @@ static void on_woken(uv_async_t *wake)
     uvh_worker_obey(worker);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
-/* Connections without a request are checked once more, and closed. */
+/* Checks connections without a request once more, and closes them. */
 static void drain_idle(struct uvh_worker *worker)
 {
     struct uvh_list idle;
@@ -106,8 +106,7 @@ static void drain_idle(struct uvh_worker *worker)
     }
 }
 
-/* The lists change while they are walked, so each connection is moved to a list of its own
- * first. */
+/* The lists change during the walk, so each connection is moved to a local list first. */
 static void drain_handshakes(struct uvh_worker *worker)
 {
     struct uvh_list *members = &worker->conns.timeouts[UVH_CONN_TIMEOUT_HANDSHAKE].members;
@@ -148,12 +147,12 @@ void uvh_worker_obey(struct uvh_worker *worker)
     uvh_worker_settle(worker);
 }
 
-/* Reads letters as long as the worker has nothing else to do. False when that gave it something to
- * do: a connection that another worker has accepted in the end. */
+/* Reads messages until the worker has something else to do. False when a message has given it a
+ * connection that another worker accepted late. */
 static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
 {
     read_letters(worker, letters);
-    if (worker->conns.count > 0) /* before it has a request, which may have to be told something */
+    if (worker->conns.count > 0) /* before it has a request, whose handler may need messages */
         uvh_inbox_reopen(&worker->inbox);
     if (worker->closes_idle)
         drain_idle(worker);
@@ -166,12 +165,11 @@ void uvh_worker_settle(struct uvh_worker *worker)
 {
     if (worker->life != UVH_WORKER_DRAINING || worker->conns.count > 0 || worker->reading)
         return;
-    /* The first one waits for the others: what they have to tell it while they end must not be
+    /* The first worker waits for the others, so that no message they send while they end is
      * lost. */
     if (worker->index == 0 && !uvh_workers_ended(worker->server))
         return;
-    /* Twice, since what is said in the first may lead to more, and behind the second one nothing
-     * more is taken. */
+    /* Twice: the first messages may cause more; after the second call none is accepted. */
     if (!read_last_letters(worker, uvh_inbox_take(&worker->inbox)) ||
         !read_last_letters(worker, uvh_inbox_shut(&worker->inbox)))
         return;
@@ -184,7 +182,7 @@ void uvh_worker_settle(struct uvh_worker *worker)
 
 /* ---- timeouts ---- */
 
-/* Lists for the lengths that routes have of their own, each once. */
+/* Adds lists for the timeouts of routes, one per length. */
 static void add_length(struct uvh_timeout_lengths *lengths, uint32_t seconds)
 {
     if (seconds != 0)
@@ -237,13 +235,13 @@ static int init_timeouts(struct uvh_worker *worker)
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_BODY], config->body_timeout);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HANDLER], config->handler_timeout);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HEARTBEAT], config->event_heartbeat);
-    uvh_timeout_list_init(&exchanges[UVH_EXCHANGE_TIMEOUT_PACE], 1); /* the next tick */
+    uvh_timeout_list_init(&exchanges[UVH_EXCHANGE_TIMEOUT_PACE], 1); /* expires at the next tick */
     if (conns[UVH_CONN_TIMEOUT_IDLE].length_ms != UVH_TIMEOUT_NEVER)
         conns[UVH_CONN_TIMEOUT_IDLE].length_ms += UVH_CONN_IDLE_SLACK_MS;
     return 0;
 }
 
-/* ---- for connections ---- */
+/* ---- connection callbacks ---- */
 
 static void on_conn_active(struct uvh_conn_shared *conns)
 {
@@ -289,7 +287,7 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
                        uvh_conn_peer(conn, peer), names[timeout]);
 }
 
-/* At most so many lines a second, since clients decide how many there are. */
+/* Rate-limited, since clients control the number of failures. */
 static void log_failure(struct uvh_conn *conn, const char *what, const char *reason)
 {
     struct uvh_worker *worker = worker_of(conn->shared);
@@ -337,7 +335,7 @@ static const struct uvh_conn_callbacks conn_callbacks = {
     .ended_by = on_conn_ended_by,
 };
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int open_handles(struct uvh_worker *worker, uv_loop_t *loop)
 {
@@ -378,7 +376,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     worker->conns.write_backlog = config->write_backlog;
     worker->conns.handshakes.max = config->max_handshakes;
     worker->conns.handshakes.on_threads = config->handshake_threads > 0;
-    /* When a second of the user's clock ends, nobody knows. */
+    /* With a user clock, the end of a second is unknown. */
     uvh_response_cache_init(&worker->response_cache, server->allocator,
                             config->clock == NULL ? config->standing_memory : 0);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
@@ -415,7 +413,7 @@ void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
     memcpy(line, "Date: ", 6);
     uvh_http_date_format(unix_ms / 1000, line + 6);
     memcpy(line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
-    /* A clock of the user's may be set while the loop's goes on. */
+    /* A user clock may be set while the loop's clock continues. */
     bool own_clock = worker->server->config.clock != NULL;
     worker->date_expires = own_clock ? 0 : now + (uint64_t)(1000 - unix_ms % 1000);
 }

@@ -1,9 +1,9 @@
-/* A worker: one loop with everything its connections share: memory pools, timeouts, counters, the
- * current date, listeners.
+/* A worker: one loop with everything that its connections share: memory pools, timeouts, counters,
+ * the current date, listeners.
  *
- * Always true: used on the loop's thread only, but for what stands behind `apart`. Connections of
- * one worker never touch another worker, and stay with theirs from when they are taken (accept.c)
- * to their end. */
+ * Invariants: used on the loop's thread only, except for the members following `apart`.
+ * Connections of one worker never access another worker, and stay with theirs from accept
+ * (accept.c) to close. */
 #ifndef UVH_SERVER_WORKER_H
 #define UVH_SERVER_WORKER_H
 
@@ -23,12 +23,12 @@
 
 struct uvh_server;
 
-/* Which timeout an exchange is under; each is one list. */
+/* The timeout class of an exchange; each is one list. */
 enum uvh_exchange_timeout {
     UVH_EXCHANGE_TIMEOUT_BODY = 0,  /* its body is being read */
     UVH_EXCHANGE_TIMEOUT_HANDLER,   /* a handler has the request and has not responded */
-    UVH_EXCHANGE_TIMEOUT_HEARTBEAT, /* of a stream of events: a comment is due */
-    /* the rate of its response is limited: more may leave at the next tick */
+    UVH_EXCHANGE_TIMEOUT_HEARTBEAT, /* event streams: a comment is due */
+    /* its rate is limited: more may be sent at the next tick */
     UVH_EXCHANGE_TIMEOUT_PACE,
     UVH_EXCHANGE_TIMEOUT_NONE
 };
@@ -36,15 +36,15 @@ enum uvh_exchange_timeout {
 enum uvh_worker_life {
     UVH_WORKER_RUNNING = 0,
     UVH_WORKER_DRAINING, /* no new connections; open exchanges may finish */
-    UVH_WORKER_CLOSING,  /* nothing is open any more; handles are being closed */
+    UVH_WORKER_CLOSING,  /* only handles are open; they are being closed */
 };
 
-/* What the server wants of a worker, in the order in which it may go on. */
+/* The state that the server requests of a worker, in the order of a shutdown. */
 enum uvh_worker_order {
     UVH_WORKER_SERVE = 0,
-    UVH_WORKER_DRAIN,      /* accept nothing more; each connection closes after its next response */
-    UVH_WORKER_CLOSE_IDLE, /* and those without a request close now */
-    UVH_WORKER_END,        /* all close now */
+    UVH_WORKER_DRAIN,      /* accept no more; each connection closes after its next response */
+    UVH_WORKER_CLOSE_IDLE, /* also close connections without a request */
+    UVH_WORKER_END,        /* close all connections */
 };
 
 enum { UVH_CACHE_LINE = 64 };
@@ -54,10 +54,10 @@ enum {
     UVH_DATE_LINE_SIZE = 37, /* "Date: " + 29 + CR LF */
 };
 
-/* Lines about failed handshakes in the second that began at `begun` (loop time). */
+/* Log lines about failed handshakes in the second that started at `begun` (loop time). */
 struct uvh_handshake_log {
     uint64_t begun;
-    unsigned lines; /* more of them may have been left out */
+    unsigned lines; /* may exceed the number logged */
 };
 
 struct uvh_worker {
@@ -67,58 +67,59 @@ struct uvh_worker {
     struct uvh_conn_shared conns;
     struct uvh_arena_pool arenas;
     struct uvh_timeout_list exchange_timeouts[UVH_EXCHANGE_TIMEOUT_NONE];
-    struct uvh_timeout_lengths exchange_lengths; /* that routes have of their own */
-    uv_timer_t tick;  /* checks the timeouts; active while there is anything to time */
-    uv_idle_t resume; /* active while something is left for the next loop iteration */
+    struct uvh_timeout_lengths exchange_lengths; /* timeouts set by routes */
+    uv_timer_t tick;  /* checks the timeouts; active while there are any */
+    uv_idle_t resume; /* active while work is pending for the next loop iteration */
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_watch watch;
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
-    struct uvh_list event_streams; /* exchanges: the worker ends them when it drains */
-    bool blocking_full;            /* no more handlers that block fit, and it has been logged */
-    size_t compared;               /* the worker it last compared its load with */
-    bool accept_failing;           /* and it has been logged */
+    struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
+    bool blocking_full;  /* the queue for blocking handlers is full, and this was logged */
+    size_t compared;     /* index of the worker it last compared its load with */
+    bool accept_failing; /* set when logged */
     struct uvh_handshake_log handshake_log;
-    bool draining;         /* as `life` says; connections ask for it */
+    bool draining;         /* copy of `life`, for connections */
     bool closes_idle;      /* draining, and connections without a request are closed */
-    bool reading;          /* letters are being read */
-    bool letters_here;     /* some were put in on this thread, and are read in the next turn */
+    bool reading;          /* messages are being read */
+    bool letters_here;     /* messages queued on this thread, to be read in the next iteration */
     unsigned char life;    /* enum uvh_worker_life */
-    uint64_t date_expires; /* loop time from which the date is old */
+    uint64_t date_expires; /* loop time at which the date expires */
     char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
 
-    char apart[UVH_CACHE_LINE]; /* what others write to is not to slow down what is above */
+    /* padding against false sharing: other threads write to the following */
+    char apart[UVH_CACHE_LINE];
     struct uvh_inbox inbox;
-    atomic_size_t load;   /* connections open here or on their way here */
+    atomic_size_t load;   /* connections open here or handed to this worker */
     atomic_uchar ordered; /* enum uvh_worker_order */
     char apart_again[UVH_CACHE_LINE];
 };
 
-/* 0 or libuv's code, and then nothing is left open. `worker` is zeroed, the loop is the
- * caller's. */
+/* Returns 0 or libuv's code; then nothing is left open. `worker` is zeroed; the caller owns the
+ * loop. */
 int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t index,
                     uv_loop_t *loop);
-/* Gives the pools back; every connection and handle is closed before. */
+/* Frees the pools; every connection and handle must be closed. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
 enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES + UVH_POLLER_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
-/* Does what was ordered. The order may be raised by any thread before; uvh_inbox_wake has it looked
- * at. */
+/* Applies the requested state. Any thread may raise it before; uvh_inbox_wake triggers this
+ * call. */
 void uvh_worker_obey(struct uvh_worker *worker);
 
-/* Something has ended: a worker that drains and has nothing open any more reads its last letters
+/* Called when something has ended: a draining worker with nothing else open reads its last messages
  * and closes its handles. */
 void uvh_worker_settle(struct uvh_worker *worker);
 
-/* For the next function: a second has begun. */
+/* For the next function: a new second has started. */
 void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now);
 
-/* How most heads begin, "HTTP/1.1 200 OK\r\nDate: ...\r\n", formatted at most once a second; both
- * lines have the sizes above. */
+/* The start of most heads, "HTTP/1.1 200 OK\r\nDate: ...\r\n", formatted at most once a second;
+ * both lines have the sizes above. */
 static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
 {
     uint64_t now = uv_now(worker->loop);
@@ -127,12 +128,12 @@ static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
     return worker->head_begin;
 }
 
-/* Puts a letter in from any thread: what this worker writes to itself in a turn costs no call of
- * the system. False when the inbox is shut. */
+/* Queues a message from any thread; a message from this worker to itself costs no system call.
+ * False when the inbox is shut. */
 bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
 
-/* Starts the tick, which stops by itself when there is neither a connection nor a paused listener
- * left. */
+/* Starts the tick, which stops by itself when there is neither a connection nor a paused
+ * listener. */
 void uvh_worker_watch_time(struct uvh_worker *worker);
 
 #endif

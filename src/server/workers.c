@@ -1,5 +1,5 @@
-/* A worker without a thread of its own (it was never started, or starting it failed) is ended by
- * running its loop to the end here. */
+/* A worker without a thread of its own (never started, or failed to start) is ended by running its
+ * loop to the end here. */
 #include "server/workers.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "server/accept.h"
 #include "server/server.h"
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int open_worker(struct uvh_server *server, size_t index)
 {
@@ -33,7 +33,7 @@ void uvh_workers_hand_over(struct uvh_worker *worker)
     uvh_owner_hand_over(&worker->conns.buffers.owner);
 }
 
-/* Of a worker with a loop of its own, whose handles have been told to close. */
+/* For a worker with its own loop, whose handles are closing. */
 static void free_worker(struct uvh_server *server, size_t index)
 {
     uvh_workers_hand_over(&server->workers[index]);
@@ -56,8 +56,7 @@ int uvh_workers_open(struct uvh_server *server)
     server->workers = uvh_alloc_zero(server->allocator, count * sizeof(*server->workers));
     server->threads = uvh_alloc_zero(server->allocator, count * sizeof(*server->threads));
     int err = server->workers == NULL || server->threads == NULL ? UVHTTP_ENOMEM : 0;
-    /* The first one comes last: what it puts on the caller's loop could not be taken back at
-     * once. */
+    /* The first one is last: its handles on the caller's loop could not be undone at once. */
     size_t index = err == 0 ? count : 0;
     while (err == 0 && index > 0) {
         err = open_worker(server, index - 1);
@@ -81,8 +80,8 @@ int uvh_workers_open(struct uvh_server *server)
 
 /* ---- listening ---- */
 
-/* Sockets for all workers, or for as many as the system can share connections out to; the others
- * are handed theirs (accept.c). Returns how many, or an error, and then there are none. */
+/* Opens sockets for all workers, or for as many as the kernel can distribute connections to; the
+ * others get theirs handed over (accept.c). Returns how many, or an error; then none is open. */
 static int open_sockets(const struct uvh_server *server, const char *address, int port,
                         int *sockets, size_t count)
 {
@@ -106,7 +105,7 @@ static int open_sockets(const struct uvh_server *server, const char *address, in
     return (int)count;
 }
 
-/* The listener that was begun last. */
+/* The listener that was started last. */
 static struct uvh_listener *last_listener(const struct uvh_worker *worker)
 {
     return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
@@ -115,8 +114,8 @@ static struct uvh_listener *last_listener(const struct uvh_worker *worker)
 int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
                        struct uvh_tls_contexts *tls)
 {
-    /* A worker that has a thread may not be touched from here any more: then the first one accepts,
-     * and hands connections on. */
+    /* A worker with a running thread must not be accessed from here: then the first one accepts,
+     * and hands connections over. */
     size_t count = server->threads_started ? 1 : server->worker_count;
     int *sockets = uvh_alloc(server->allocator, count * sizeof(*sockets));
     if (sockets == NULL)
@@ -160,7 +159,7 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_
 
 /* ---- threads ---- */
 
-static _Thread_local struct uvh_worker *current; /* of a thread that the server has made */
+static _Thread_local struct uvh_worker *current; /* of a thread that the server has created */
 
 struct uvh_worker *uvh_workers_current(struct uvh_server *server)
 {
@@ -172,7 +171,7 @@ static void run_worker(void *arg)
     struct uvh_worker *worker = arg;
     struct uvh_server *server = worker->server;
     current = worker;
-    while (uv_run(worker->loop, UV_RUN_DEFAULT) != 0) /* somebody has called uv_stop */
+    while (uv_run(worker->loop, UV_RUN_DEFAULT) != 0) /* the application has called uv_stop */
         ;
     atomic_fetch_sub(&server->threads_left, 1);
     uvh_inbox_wake(&server->workers[0].inbox);
@@ -211,7 +210,7 @@ void uvh_workers_join(struct uvh_server *server)
     }
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 void uvh_workers_order(struct uvh_server *server, enum uvh_worker_order order)
 {

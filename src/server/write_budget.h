@@ -1,33 +1,33 @@
-/* How much may be written to one response in one loop iteration.
+/* Limits how much may be written to one response in one loop iteration.
  *
- * A client on a fast network takes what is written at once. A loop of writes then never meets a
- * full socket and does not return to the event loop: timers and other connections wait for as long
- * as there is something to write. Beyond the budget a write fails with UVHTTP_EFULL as for a full
- * socket, and the drain callback comes in the next iteration. Loop thread. */
+ * A client on a fast network accepts data at once. A loop of writes then never meets a full socket
+ * and does not return to the event loop, so timers and other connections wait. Beyond the budget a
+ * write fails with UVHTTP_EFULL as for a full socket, and the drain callback comes in the next
+ * iteration. Loop thread only. */
 #ifndef UVH_SERVER_WRITE_BUDGET_H
 #define UVH_SERVER_WRITE_BUDGET_H
 
 #include "server/watch.h"
 
 enum {
-    /* Bytes in one iteration, as many as are pulled from a source (PULLS_PER_TURN): about 0.2 ms of
-     * system calls on loopback, so a hundred such connections delay a timer by some 20 ms. */
+    /* bytes per iteration, as many as are pulled from a source (PULLS_PER_TURN): about 0.2 ms of
+     * system calls on loopback, so a hundred such connections delay a timer by some 20 ms */
     UVH_WRITE_BUDGET = 1 << 20,
-    /* The same of what filters change, before they do: compressing takes up to a hundred times as
-     * long as sending. */
+    /* bytes per iteration before filters: compressing takes up to a hundred times as long as
+     * sending */
     UVH_WRITE_BUDGET_FILTERED = 1 << 17,
-    /* What each write counts for at least, so that a loop of small ones ends, too: after 16,384. */
+    /* minimum charge per write in bytes, so that a loop of small writes ends, too: after 16,384 */
     UVH_WRITE_BUDGET_LEAST = 64,
 };
 
-/* Zeroed before its first use. */
+/* Initialize with zeros. */
 struct uvh_write_budget {
-    uint64_t iteration; /* in which `taken` was written */
+    uint64_t iteration; /* of the last write */
     size_t taken;       /* bytes */
 };
 
-/* True when `most` bytes were written in this iteration. `backlog` bytes may be pending: that much
- * is accepted even when the socket is full, so a larger backlog raises the budget. */
+/* True when `most` bytes were written in this iteration. `backlog` bytes may be pending even when
+ * the socket is full, so a larger backlog raises the budget. */
 static inline bool uvh_write_budget_is_spent(const struct uvh_write_budget *budget,
                                              const struct uvh_watch *watch, size_t most,
                                              size_t backlog)
