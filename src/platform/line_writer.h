@@ -43,7 +43,7 @@ struct uvh_line_writer_counts {
 int uvh_line_writer_open(struct uvh_line_writer **writer,
                          const struct uvh_line_writer_config *config);
 
-/* Puts one line, its end ('\n', the only one in it) included. Any thread. */
+/* Queues one line with its '\n', the only one in it. Any thread. */
 void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_t length);
 
 /* Reopens the path, for log rotation; the old file stays in use if that fails. Returns at once. Any
