@@ -145,7 +145,7 @@ static bool read_host(struct expected *expected, const char *host)
     expected->text[length] = '\0';
     expected->is_address = is_address(expected->text);
     if (!expected->is_address && length > 1 && expected->text[length - 1] == '.')
-        /* nor does the final dot, nor in SNI (RFC 6066 section 3) */
+        /* certificates and SNI have no final dot (RFC 6066 section 3) */
         expected->text[--length] = '\0';
     expected->length = length;
     return true;
