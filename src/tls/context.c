@@ -14,7 +14,7 @@
 #include "tls/session.h"
 #include "tls/settings.h"
 
-enum { EARLY_DATA_PAUSE = 20 /* seconds without early data after a start, with keys of files */ };
+enum { EARLY_DATA_PAUSE = 20 /* seconds after a start, if ticket keys are from files */ };
 
 static struct uvh_tls_context *context_of(SSL *ssl)
 {
