@@ -1,7 +1,7 @@
-/* Takes an address to listen on apart. Accepts HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT
- * and unix:PATH, where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every IPv4
- * address). Names are not looked up: a server that listens somewhere else after a change in the DNS
- * would surprise its owner. Called by options.c and banner.c. */
+/* Parses a listen address: HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT or unix:PATH,
+ * where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names
+ * are not resolved: a DNS change must not make a server listen elsewhere. Called by options.c
+ * and banner.c. */
 #include "address.h"
 
 #include <arpa/inet.h>
@@ -54,7 +54,7 @@ static bool parse_bracketed(const char *text, size_t length, struct uvh_address 
     return end[1] == ':' && parse_port(end + 2, rest - 1, &address->port);
 }
 
-/* How many bytes of `text` are a scheme with its "://". */
+/* The length of a scheme at the start of `text`, with its "://". */
 static size_t parse_scheme(const char *text, size_t length, struct uvh_address *address)
 {
     static const char *const schemes[] = {
@@ -86,7 +86,7 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
     if (text[0] == '[')
         return parse_bracketed(text, length, address);
     if (set_host(address, text, length) && is_numeric(AF_INET6, address->host))
-        return true; /* without brackets it cannot have a port, so it is clear */
+        return true; /* without brackets there is no port, so it is unambiguous */
 
     const char *colon = memchr(text, ':', length);
     size_t host_length = colon == NULL ? length : (size_t)(colon - text);

@@ -1,7 +1,7 @@
-/* Addresses to listen on, as people write them: "127.0.0.1:8080", "[::1]:8080", ":8080",
- * "localhost", "unix:/run/site.sock". "http://" or "https://" may stand before all but the last.
+/* Listen addresses as users write them: "127.0.0.1:8080", "[::1]:8080", ":8080", "localhost",
+ * "unix:/run/site.sock". All but the last may have the prefix "http://" or "https://".
  *
- * A parsed address is numeric, so nothing is ever looked up. Called by the options. */
+ * A parsed address is numeric; no name is ever resolved. Called by the options. */
 #ifndef UVH_APP_ADDRESS_H
 #define UVH_APP_ADDRESS_H
 
@@ -15,19 +15,19 @@
 #define UVH_ADDRESS_NEVER   (-2)
 
 enum uvh_scheme {
-    UVH_SCHEME_NONE, /* TLS where there is a certificate */
+    UVH_SCHEME_NONE, /* TLS if there is a certificate */
     UVH_SCHEME_HTTP,
     UVH_SCHEME_HTTPS
 };
 
 struct uvh_address {
     char host[UVH_ADDRESS_HOST_SIZE]; /* numeric, without brackets; or "unix:" and a path */
-    /* UVH_ADDRESS_NO_PORT: none was given; _NEVER: there is none */
+    /* UVH_ADDRESS_NO_PORT: not given; _NEVER: has no port */
     int port;
-    enum uvh_scheme scheme; /* as given; of a unix socket always NONE */
+    enum uvh_scheme scheme; /* as given; NONE for a unix socket */
 };
 
-/* Takes `length` bytes of `text` apart. False when they are no address. */
+/* Parses `length` bytes of `text`. False if they are not an address. */
 bool uvh_address_parse(const char *text, size_t length, struct uvh_address *address);
 
 /* The path of a unix socket; NULL for other addresses. */
@@ -35,10 +35,10 @@ const char *uvh_address_path(const struct uvh_address *address);
 
 bool uvh_address_is_ipv6(const char *host);
 
-/* "0.0.0.0" and "::": reachable under every address of the machine. */
+/* "0.0.0.0" and "::": all addresses of the machine. */
 bool uvh_address_is_any(const char *host);
 
-/* Reachable from this machine only. */
+/* Loopback: reachable from this machine only. */
 bool uvh_address_is_loopback(const char *host);
 
 #endif

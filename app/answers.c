@@ -1,11 +1,11 @@
-/* Answers for the routes of a configuration file, and the fields that are added to answers. Added
- * to a server by site.c. */
+/* Responses of the routes of a configuration file, and the fields added to responses. Added to a
+ * server by site.c. */
 #include "answers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Under this key the mark of named hosts travels with a request. */
+/* Key of the request attachment that marks requests of named hosts. */
 static const char named_host;
 
 int uvh_answers_redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -40,7 +40,7 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
     const struct uvh_field_list *list = arg;
     int err = 0;
     for (size_t i = 0; i < list->count && err == 0; i++) {
-        /* The rules of a folder have theirs prepared. */
+        /* The rules of a directory have set theirs already. */
         if (uvhttp_response_header_slice(response, list->items[i].name).base == NULL)
             err = uvhttp_response_set_header(response, list->items[i].name, list->items[i].value);
     }
@@ -72,7 +72,7 @@ int uvh_answers_add_default_fields(uvhttp_request_t *request, uvhttp_response_t 
 int uvh_answers_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response;
-    /* Any address will do as what is attached. */
+    /* The value is not used, so any address will do. */
     int err = uvhttp_request_attach(request, &named_host, arg, NULL);
     return err == 0 ? UVHTTP_DECLINED : err;
 }

@@ -1,19 +1,18 @@
-/* The start output. On a terminal: root, every URL the server can be reached under and what is
- * switched on, in colour unless NO_COLOR is set (https://no-color.org). Elsewhere one plain line,
- * which scripts may rely on:
+/* The start output. On a terminal: root, every URL of the server and the enabled features, in
+ * colour unless NO_COLOR is set (https://no-color.org). Otherwise one plain line, which scripts may
+ * rely on:
  *
  *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
  *
- * with "running" and the configuration file for `uvhttp run`. Where something is switched on, a
- * second line says so:
+ * with "running" and the configuration file for `uvhttp run`. A second line shows enabled features:
  *
  *     uvhttp: on: hidden, rate-limit 1M, uploads from anybody
  *
- * and so does one for metrics that have an address of their own:
+ * Further lines show metrics with their own address:
  *
  *     uvhttp: metrics at http://127.0.0.1:9100/metrics
  *
- * for addresses that redirect to https, and for a self-signed certificate:
+ * addresses that redirect to https, and a self-signed certificate:
  *
  *     uvhttp: redirecting http://127.0.0.1:8080/ to https
  *     uvhttp: self-signed certificate /srv/state/uvhttp/self-signed.pem, SHA-256 3A:5F:...
@@ -42,7 +41,7 @@ struct url_list {
     } items[URL_MAX];
 };
 
-/* Once, if there is room. */
+/* Adds a text once, if the list is not full. */
 static void add_text(struct url_list *list, const char *text, bool local)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -97,14 +96,14 @@ static void collect_urls(struct url_list *list, const struct uvh_address *addres
     }
 }
 
-/* A folder's name may hold anything; control characters would reach the terminal as commands. */
+/* Directory names may contain control characters, which the terminal would interpret. */
 static void print_path(const char *path)
 {
     for (const char *c = path; *c != '\0'; c++)
         putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
 }
 
-/* The URL of metrics with an address of their own, as it was configured; "" for others. */
+/* The URL of metrics with their own address, as configured; "" otherwise. */
 static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SIZE])
 {
     url[0] = '\0';
@@ -117,7 +116,7 @@ static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SI
         add_url(&list, metrics->listen.host, &metrics->listen, true);
     const char *text = list.items[0].text;
     size_t length = strlen(text);
-    if (length > 0 && text[length - 1] == '/') /* with which the path begins */
+    if (length > 0 && text[length - 1] == '/') /* the path begins with it */
         length--;
     snprintf(url, METRICS_SIZE, "%.*s%s%s", (int)length, text,
              uvh_address_path(&metrics->listen) != NULL ? " " : "", metrics->path);
@@ -238,5 +237,5 @@ void uvh_banner_print(const struct uvh_options *options, const char *what,
         print_plain(options, &urls, what, on, url);
         print_plain_tls(&redirects, own->path, own->fingerprint);
     }
-    fflush(stdout); /* whoever started the program may wait for it */
+    fflush(stdout); /* a parent process may wait for it */
 }

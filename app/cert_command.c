@@ -48,7 +48,7 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
 int uvh_cert_run(int count, char **arguments)
 {
     char name[] = "uvhttp cert";
-    char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
+    char **words = calloc((size_t)count + 2, sizeof(*words)); /* in the form getopt requires */
     struct uvh_cert_command command = {.file = NULL};
     bool help = false;
     if (words == NULL) {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* `arguments` without program and command name. An exit code. */
+/* `arguments` without program and command name. Returns an exit code. */
 int uvh_cert_run(int count, char **arguments);
 
 void uvh_cert_help(FILE *out);

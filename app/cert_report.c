@@ -40,8 +40,8 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Prints the words that the server has for a pair of files that it cannot load, if they are about
- * what was looked for (`subject`, with which they begin). */
+/* Prints the library's error message for a pair of files that it cannot load, if the message begins
+ * with `subject`. */
 static bool print_library_reason(const struct uvh_cert_command *command, const char *subject)
 {
     static const char field[] = "(passphrase_file)";
@@ -62,7 +62,7 @@ static bool print_library_reason(const struct uvh_cert_command *command, const c
     return true;
 }
 
-/* Reads every certificate of a file, which may contain other things, too. False after a message. */
+/* Reads every certificate of a file; other PEM blocks are ignored. False after a message. */
 static bool read_chain(const struct uvh_cert_command *command, struct chain *chain)
 {
     const char *path = command->file;
@@ -93,7 +93,7 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
     return false;
 }
 
-/* False when it is not valid now. */
+/* False if it is not valid now. */
 static bool print_times(const X509 *certificate)
 {
     int64_t from = uvh_certificate_seconds(X509_get0_notBefore(certificate));
@@ -130,7 +130,7 @@ static bool print_one(const X509 *certificate)
     return valid;
 }
 
-/* Without X509_check_issued, which refuses certificates that may not sign others. */
+/* X509_check_issued would reject certificates that may not sign others. */
 static bool is_self_signed(X509 *certificate)
 {
     EVP_PKEY *key = X509_get0_pubkey(certificate);
@@ -141,7 +141,7 @@ static bool is_self_signed(X509 *certificate)
     return signed_by_it;
 }
 
-/* False when it is not in order. */
+/* False if the chain is out of order. */
 static bool print_order(const struct chain *chain)
 {
     for (size_t i = 0; i + 1 < chain->count; i++) {
@@ -165,7 +165,7 @@ static bool print_order(const struct chain *chain)
     return true;
 }
 
-/* The first line of the file that is `arg`, a path; -1: there is none. */
+/* Reads the first line of the file `arg`, a path; -1: there is none. */
 static int read_passphrase(char *buffer, int size, int writing, void *arg)
 {
     (void)writing;
@@ -177,7 +177,7 @@ static int read_passphrase(char *buffer, int size, int writing, void *arg)
     return line == NULL ? -1 : (int)strcspn(buffer, "\r\n");
 }
 
-/* False when it does not belong to the certificate, or cannot be read. */
+/* False if it does not match the certificate, or is not readable. */
 static bool compare_key(const struct uvh_cert_command *command, const X509 *certificate)
 {
     char reason[120];

@@ -4,12 +4,12 @@
 
 struct uvh_cert_command {
     const char *file;
-    const char *key_file;        /* NULL: none is compared */
-    const char *passphrase_file; /* NULL: none */
+    const char *key_file;        /* or NULL */
+    const char *passphrase_file; /* or NULL */
 };
 
-/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED when a certificate is not valid now, the key does not
- * belong to it, or a file cannot be read. */
+/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED if a certificate is not valid now, the key does not match
+ * it, or a file is not readable. */
 int uvh_cert_report(const struct uvh_cert_command *command);
 
 #endif

@@ -41,7 +41,7 @@ void uvh_certificate_print_name(const X509_NAME *name, FILE *out)
     char *bytes;
     if (text == NULL)
         return;
-    /* Characters stay what they are in UTF-8. */
+    /* Keeps UTF-8 characters unescaped. */
     X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253 & ~(unsigned long)ASN1_STRFLGS_ESC_MSB);
     long length = BIO_get_mem_data(text, &bytes);
     print_clean((const unsigned char *)bytes, length > 0 ? (size_t)length : 0, out);

@@ -1,5 +1,4 @@
-/* The fields of a certificate as text. Needs OpenSSL's libcrypto: a build without it leaves this
- * out. */
+/* The fields of a certificate as text. Needs OpenSSL's libcrypto; not part of builds without it. */
 #ifndef UVH_APP_CERTIFICATE_H
 #define UVH_APP_CERTIFICATE_H
 
@@ -11,7 +10,7 @@
 
 #define UVH_CERTIFICATE_FINGERPRINT_SIZE 96
 
-/* SHA-256 of the certificate: "AB:CD:...". False when memory ran out. */
+/* SHA-256 of the certificate: "AB:CD:...". False if out of memory. */
 bool uvh_certificate_fingerprint(const X509 *certificate,
                                  char text[UVH_CERTIFICATE_FINGERPRINT_SIZE]);
 
@@ -23,13 +22,13 @@ int64_t uvh_certificate_seconds(const ASN1_TIME *time);
 void uvh_certificate_print_name(const X509_NAME *name, FILE *out);
 void uvh_certificate_print_names(const X509 *certificate, FILE *out);
 
-/* Whether its issuer has signed it. */
+/* True if the issuer's key has signed it. */
 bool uvh_certificate_is_issued_by(X509 *certificate, X509 *issuer);
 
 /* "ECDSA P-256 (256 bits)" */
 void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out);
 
-/* The reason of OpenSSL's last error. Empties its queue. */
+/* The reason of OpenSSL's last error. Clears its queue. */
 const char *uvh_certificate_reason(char *text, size_t size);
 
 #endif

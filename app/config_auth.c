@@ -1,5 +1,5 @@
-/* See config_auth.h. What users and hashes may be is for the library to say, when the site is
- * built. Called by config_site.c. */
+/* See config_auth.h. The library checks users and hashes when the site is built. Called by
+ * config_site.c. */
 #include "config_auth.h"
 
 static void read_realm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -1,6 +1,6 @@
-/* Reads a configuration file: the keys of its top and of everything but the sites. Guarantees that
- * nothing in it is ignored: a key that does not exist and a value that cannot be meant are
- * problems, and all of them are told together. Called by run.c. */
+/* Reads a configuration file: all keys except those of sites. Guarantees that nothing in it is
+ * ignored: an unknown key or an invalid value is a problem, and all problems are reported together.
+ * Called by run.c. */
 #include "config_file.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static const char *limit_name(size_t index, const void *arg)
     return limit == NULL ? NULL : limit->name;
 }
 
-/* Every limit by its name, as the library has them. */
+/* All limits, by the library's names. */
 static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                         void *into)
 {
@@ -45,8 +45,8 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
 }
 
-/* A unix socket without '/' or '@' in front is one below the configuration's folder, like every
- * path. */
+/* A unix socket that does not begin with '/' or '@' is relative to the configuration's directory,
+ * like every path. */
 static bool read_address(struct uvh_config_reader *reader, const char *text,
                          struct uvh_address *address)
 {
@@ -218,7 +218,7 @@ static bool init_setup(struct uvh_setup *setup)
     return true;
 }
 
-/* An address that says TLS needs a certificate. */
+/* An https address needs a certificate. */
 static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
     for (size_t i = 0; i < setup->listen_count && !setup->tls.wanted; i++) {
@@ -258,7 +258,7 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
     return problems->count == 0;
 }
 
-/* All of a file, and one byte more than is allowed of a larger one; NULL with errno set. */
+/* The whole file, or one byte more than the maximum of a larger one; NULL with errno set. */
 static char *read_all(int descriptor, size_t *size)
 {
     const size_t room = UVH_YAML_SIZE_MAX + 1;
@@ -294,8 +294,8 @@ static const char *reason_of(int number)
     }
 }
 
-/* The folder of a file as an absolute path, for messages and printed configurations that mean the
- * same from anywhere. */
+/* The directory of a file as an absolute path, so that messages and printed configurations do not
+ * depend on the current directory. */
 static bool find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');

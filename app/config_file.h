@@ -7,18 +7,18 @@
 
 struct uvh_config_file {
     struct uvh_setup setup;
-    struct uvh_yaml yaml; /* holds what the setup points to */
+    struct uvh_yaml yaml; /* owns what the setup points to */
 };
 
-/* Reads a configuration from memory; relative paths begin in `folder` ("": the current one).
- * Looks at no file system. False, with the problems noted, when it is not right. Release it
- * either way. */
+/* Reads a configuration from memory; relative paths are relative to `folder` ("": the current
+ * directory). Does not access the file system. False, with the problems noted, if it is invalid.
+ * Release it in either case. */
 bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
                           const char *folder, uvh_variable_cb variable,
                           struct uvh_problems *problems);
 
-/* The same from a file, whose folder is that of relative paths, and with the variables of the
- * environment. "-" is standard input. */
+/* The same from a file, with paths relative to its directory and environment variables expanded.
+ * "-" is standard input. */
 bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
                           struct uvh_problems *problems);
 

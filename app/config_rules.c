@@ -83,7 +83,7 @@ static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml
     ((struct rule_reader *)into)->headers = value;
 }
 
-/* Where rules go to; there is room. */
+/* The output list, which is large enough. */
 struct rule_list {
     struct uvh_config_reader *reader;
     uvhttp_static_rule_t *items;
@@ -96,7 +96,7 @@ static void add(struct rule_list *list, const struct rule_reader *read, struct u
     for (size_t i = 0; i < read->patterns.count && value != NULL; i++) {
         uvhttp_static_rule_t *rule = &list->items[list->count++];
         *rule = (uvhttp_static_rule_t){read->patterns.items[i].text, field, value};
-        /* What is wrong with the field is told once. */
+        /* An error in the field is reported once. */
         if (i == 0)
             uvh_config_rules_check(list->reader, mark,
                                    &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
@@ -166,7 +166,7 @@ static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
         add(list, &read, read.headers->mark, fields.items[i].name, fields.items[i].value);
 }
 
-/* More rules than one map can become, whatever its keys hold. */
+/* An upper limit of the rules of one map, for any keys. */
 static size_t most_rules(const struct uvh_yaml_node *node)
 {
     size_t patterns = 1, fields = 3;

@@ -1,5 +1,5 @@
-/* Reads the sites of a configuration file: hosts, fields, routes. What a route answers with decides
- * which keys it may have. Called by config_file.c. */
+/* Reads the sites of a configuration file: hosts, fields, routes. The kind of a route's response
+ * decides which keys it may have. Called by config_file.c. */
 #include "config_site.h"
 
 #include "config_auth.h"
@@ -11,13 +11,13 @@
 
 #define HOSTS_MAX 10000 /* of all sites together */
 
-/* A route and what stands in it. */
+/* A route and its nodes. */
 struct route_reader {
     struct uvh_setup_route *route;
     const struct uvh_yaml_node *answers[3]; /* the values of 'static', 'redirect' and 'respond' */
     size_t answer_count;
     const struct uvh_yaml_node *status; /* that of 'status' */
-    const struct uvh_yaml_node *files;  /* the first that belongs to 'static' alone */
+    const struct uvh_yaml_node *files;  /* the first key that only 'static' allows */
 };
 
 static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -81,7 +81,7 @@ static void *file_field(uvhttp_static_config_t *files, const struct uvh_option *
     return (char *)files + (option->offset - offsetof(struct uvh_options, files));
 }
 
-/* Those of uvhttp_static_config_t, with the ranges that the options of `serve` have. */
+/* Keys of uvhttp_static_config_t, with the ranges of the options of `serve`. */
 static void read_file_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                              const struct uvh_option *option, uvhttp_static_config_t *files)
 {
@@ -111,8 +111,8 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     }
 }
 
-/* The option of `serve` that is about files and has this key, "cache_memory" for --cache-memory;
- * NULL when there is none. */
+/* The option of `serve` for static files with this key, "cache_memory" for --cache-memory; or
+ * NULL. */
 static const struct uvh_option *file_option(const char *wanted)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
@@ -135,7 +135,7 @@ static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_n
     read_file_option(reader, value, file_option(value->key->text), &read->route->files);
 }
 
-/* The two that are no options of `serve`, which serves a whole folder and has one. */
+/* The two keys that are no options of `serve`, which serves one whole directory. */
 static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
@@ -186,8 +186,8 @@ static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_n
 
 static const char target_word[] = "{target}";
 
-/* "{target}" stands at the end, and behind something that a client cannot change into another host:
- * a target may begin with "//". */
+/* "{target}" must be at the end, after text that prevents the client from changing the host: a
+ * target may begin with "//". */
 static void read_location(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                           struct uvh_setup_route *route, const char *text)
 {
@@ -211,7 +211,7 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
     route->with_target = true;
 }
 
-/* Says what is wrong with the value of a field that is sent, if anything is. */
+/* Notes the error of an invalid field value. */
 static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                         const char *text)
 {
@@ -307,9 +307,9 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
         read->route->status = statuses[index];
 }
 
-/* What is wrong with options whose values have a grammar of their own, each at its place. The check
- * stops at the first, so that is left out for the next turn; a message begins with the name of its
- * option. */
+/* Notes errors in options whose values have their own grammar, each at its mark. The check stops at
+ * the first error, so that option is removed and the check repeated; a message begins with the name
+ * of its option. */
 static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                         const struct uvh_setup_route *route)
 {

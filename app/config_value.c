@@ -1,5 +1,5 @@
-/* Reads the values of a configuration file and tells, with their places, those that are not what
- * they should be. Called by config_file.c and config_site.c. */
+/* Reads the values of a configuration file and reports invalid ones with their positions. Called by
+ * config_file.c and config_site.c. */
 #include "config_value.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "suggest.h"
 
-#define SHOWN 80 /* bytes of a value that a message repeats */
+#define SHOWN 80 /* most bytes of a value in a message */
 
 static const char *kind_name(const struct uvh_yaml_node *value)
 {
@@ -118,7 +118,7 @@ void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_ya
     list->count = count;
 }
 
-/* Fields that the answers set themselves; another value would be a second one, or wrong. */
+/* Fields that the server sets itself; a second value would be a duplicate or invalid. */
 static bool is_answers_own(const char *name)
 {
     static const char *const names[] = {"Accept-Ranges", "Content-Range", "Content-Type",

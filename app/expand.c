@@ -1,5 +1,5 @@
-/* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that what comes out is
- * UTF-8 and of bounded size. Called by config_file.c. */
+/* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that the result is UTF-8
+ * and of bounded size. Called by config_file.c. */
 #include "expand.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define NAME_SIZE 128
 #define SIZE_MOST   \
     ((size_t)1024 * \
-     1024) /* of all values with variables together, so that few bytes cannot become many */
+     1024) /* of all values with variables together: limits the growth by repeated variables */
 
 struct expansion {
     struct uvh_yaml *yaml;
@@ -35,7 +35,8 @@ static size_t name_length(const char *text)
     return *text >= '0' && *text <= '9' ? 0 : length;
 }
 
-/* "${NAME}" or "${NAME:-default}" at `*text`, which goes on behind it. What is wrong, or NULL. */
+/* "${NAME}" or "${NAME:-default}" at `*text`, which is set to the text after it. Returns the error
+ * message, or NULL. */
 static const char *expand_one(struct expansion *expansion, const struct uvh_yaml_node *node,
                               const char **text)
 {

@@ -4,14 +4,14 @@
 
 #include "yaml_reader.h"
 
-/* The value of a variable, NULL when there is none of that name; lives until the next call. */
+/* The value of a variable, or NULL; valid until the next call. */
 typedef const char *(*uvh_variable_cb)(const char *name);
 
-/* Puts variables into every value of the tree (keys stay as they are): ${NAME} and
- * ${NAME:-default}, whose default counts when the variable is absent or empty and holds no '}'; $$
- * is a dollar. Since the tree is there already, no value of a variable can change it. False, with
- * problems noted, for a variable without value and default, a '$' that is none of these, or one
- * that is no UTF-8. */
+/* Expands variables in every value of the tree (not in keys): ${NAME} and ${NAME:-default}, whose
+ * default applies if the variable is missing or empty and contains no '}'; $$ is a dollar.
+ * Expansion happens after parsing, so values cannot change the structure of the tree. False, with
+ * problems noted, for a variable without value and default, any other '$', or a value that is no
+ * UTF-8. */
 bool uvh_expand(struct uvh_yaml *yaml, uvh_variable_cb variable, struct uvh_problems *problems);
 
 #endif

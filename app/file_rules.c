@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds field and value in a flag's text, which begins with the pattern, and ends the pattern
- * there. False when it is no such text. */
+/* Splits a flag's text into pattern, which is NUL-terminated in place, field and value. False if it
+ * does not have the form. */
 typedef bool (*split_cb)(char *text, uvhttp_static_rule_t *rule);
 
 /* A flag that makes rules. */
@@ -34,7 +34,7 @@ static int check(const char *option, const uvhttp_static_config_t *files)
     return UVH_EXIT_FAILED;
 }
 
-/* Ends a text at the first such character; what is behind it, or NULL. */
+/* Splits a text at the first such character; returns the part after it, or NULL. */
 static char *cut(char *text, char at)
 {
     char *found = strchr(text, at);
@@ -44,7 +44,7 @@ static char *cut(char *text, char at)
     return found + 1;
 }
 
-/* PATTERN=VALUE; no pattern for a file's name needs a '=', which `?` stands for as well. */
+/* PATTERN=VALUE; a '=' in a file name can be matched by `?`. */
 static bool split_cache_control(char *text, uvhttp_static_rule_t *rule)
 {
     rule->field = "Cache-Control";
@@ -95,8 +95,7 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
                         uvhttp_static_config_t *files)
 {
-    /* The last rule for a field counts: --header says most exactly what is wanted, so it may take
-     * back what the others say. */
+    /* The last rule for a field wins: --header is the most specific, so it overrides the others. */
     static const struct rule_flag flags[] = {
         {"cache-control", "PATTERN=VALUE, such as '*.css=max-age=60'", split_cache_control},
         {"download", "PATTERN", split_download},

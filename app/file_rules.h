@@ -1,4 +1,4 @@
-/* The flags of `uvhttp serve` that say something of files by their names, as types and rules of
+/* The flags of `uvhttp serve` for files by name pattern, as types and rules of
  * uvhttp_static_config_t. */
 #ifndef UVH_APP_FILE_RULES_H
 #define UVH_APP_FILE_RULES_H
@@ -9,12 +9,12 @@
 
 struct uvh_file_rules {
     uvhttp_static_rule_t items[UVH_FILE_RULES_MAX];
-    char *texts[UVH_FILE_RULES_MAX]; /* that the items point into */
+    char *texts[UVH_FILE_RULES_MAX]; /* referenced by the items */
 };
 
-/* Puts --type, --cache-control, --download and --header into `files`, which refers to the rules and
- * the options from then on. UVH_EXIT_OK, or an exit code after a message was printed. To be
- * released, whatever the result. */
+/* Adds --type, --cache-control, --download and --header to `files`, which then refers to the rules
+ * and the options. Returns UVH_EXIT_OK, or an exit code after a message was printed. Release it in
+ * either case. */
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
                         uvhttp_static_config_t *files);
 void uvh_file_rules_release(struct uvh_file_rules *rules);

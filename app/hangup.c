@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* Whether the process has a terminal that controls it. */
+/* True if the process has a controlling terminal. */
 static bool has_terminal(void)
 {
     int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);

@@ -1,4 +1,4 @@
-/* SIGHUP: opens the access log and loads the certificates again. */
+/* SIGHUP: reopens the access log and reloads the certificates. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
@@ -9,16 +9,15 @@
 struct uvh_hangup {
     uv_signal_t signal;
     uvhttp_server_t *server;
-    uvhttp_access_log_t *access_log; /* NULL: none */
+    uvhttp_access_log_t *access_log; /* or NULL */
     struct uvh_tls *tls;
     bool started;
-    bool stops; /* when the terminal is gone */
+    bool stops; /* when the terminal is closed */
 };
 
-/* Takes SIGHUP on the loop of `server`, and keeps no loop alive. `access_log` (or NULL) and `tls`
- * stay the caller's. `with_terminal`: when the signal comes because the terminal was closed that
- * the program was started from, the server is stopped, unless somebody (nohup) had the signal
- * ignored.
+/* Handles SIGHUP on the loop of `server`; the handle does not keep the loop alive. The caller owns
+ * `access_log` (or NULL) and `tls`. `with_terminal`: the server stops if the signal comes from
+ * closing the terminal it was started from, unless the signal was ignored at the start (nohup).
  * Returns 0 or libuv's code. Stop it in either case, before the server is freed. */
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
                      uvhttp_access_log_t *access_log, struct uvh_tls *tls, bool with_terminal);

@@ -1,5 +1,5 @@
-/* The help pages of the program. Options are printed from their table, with the default each really
- * has. Called by main.c and run.c. */
+/* The help pages of the program. Options are printed from their table, with their actual defaults.
+ * Called by main.c and run.c. */
 #include "help.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define TEXT_COLUMN  30
 #define LINE_COLUMNS 80
 
-/* The default as help shows it; returns its length, 0 where there is none or the text tells it. */
+/* The default as help shows it. Returns its length; 0 if there is none or the text contains it. */
 static int format_default(const struct uvh_options *defaults, const struct uvh_option *option,
                           char *text, size_t size)
 {
@@ -31,7 +31,7 @@ static int format_default(const struct uvh_options *defaults, const struct uvh_o
     return snprintf(text, size, "(default: %zu%s)", number, suffixes[suffix]);
 }
 
-/* What the library says of a limit. */
+/* The library's description of a limit. */
 static const char *limit_help(const struct uvh_option *option)
 {
     const uvhttp_limit_t *limit;
@@ -44,7 +44,7 @@ static const char *limit_help(const struct uvh_option *option)
     return "";
 }
 
-/* One word, on the next line from TEXT_COLUMN on where it does not fit any more. */
+/* Prints one word, on a new line indented to TEXT_COLUMN if it does not fit. */
 static void print_word(FILE *out, const char *word, int length, int *column)
 {
     if (*column > TEXT_COLUMN && *column + 1 + length > LINE_COLUMNS) {

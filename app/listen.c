@@ -1,5 +1,5 @@
-/* Listens on the addresses the options name. Guarantees that a failure is told with the address or
- * port at fault and a way out. Called by serve.c and run.c. */
+/* Listens on the addresses of the options. Guarantees that an error message names the address or
+ * port and a solution. Called by serve.c and run.c. */
 #include "listen.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 
 #define OWN_PATH_SIZE 4096
 
-/* How the program gets the permission. */
+/* How to permit the program to use low ports. */
 static void print_capability(void)
 {
     char path[OWN_PATH_SIZE];
@@ -90,7 +90,7 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-/* A free port for the second scheme: uvhttp_server_port tells that of the first listener alone. 0:
+/* A free port for the second scheme: uvhttp_server_port returns only that of the first listener. 0:
  * none. */
 static int find_free_port(const char *host)
 {
@@ -115,8 +115,8 @@ static int find_free_port(const char *host)
     return port;
 }
 
-/* Refuses a port that is used with both schemes: SO_REUSEPORT would allow it, and clients would get
- * one of them by chance. */
+/* Rejects a port used with both schemes: SO_REUSEPORT would allow it, and the kernel would choose
+ * one at random for each client. */
 static bool check_shared(const struct uvh_address *addresses, size_t index)
 {
     const struct uvh_address *address = &addresses[index];
@@ -157,7 +157,7 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
                   : address->scheme == UVH_SCHEME_HTTPS
                       ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
                       : uvhttp_server_listen(server, address->host, address->port);
-        if (err != 0 && path != NULL) /* the log has said why */
+        if (err != 0 && path != NULL) /* already logged */
             return false;
         if (err != 0) {
             uvh_listen_refuse(address, "--port", err);
@@ -177,6 +177,6 @@ void uvh_listen_raise_descriptor_limit(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
         return;
     limit.rlim_cur = limit.rlim_max;
-    /* if it fails, the lower one stays and connections wait their turn */
+    /* if it fails, the lower limit stays and connections are queued */
     setrlimit(RLIMIT_NOFILE, &limit);
 }

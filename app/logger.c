@@ -1,4 +1,4 @@
-/* A line for each request, by the server's log: a middleware that answers nothing. */
+/* Logs a line for each request to the server's log: a middleware that sends no response. */
 #include "logger.h"
 
 int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)

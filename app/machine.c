@@ -1,4 +1,5 @@
-/* See machine.h. Called by banner.c and tls_setup.c, which have to agree, and by self_signed.c. */
+/* See machine.h. Called by banner.c and tls_setup.c, which must use the same list, and by
+ * self_signed.c. */
 #include "machine.h"
 
 #include <ifaddrs.h>
@@ -33,7 +34,7 @@ void uvh_machine_add_all(struct uvh_machine_addresses *list, int family)
         char host[UVH_MACHINE_ADDRESS_SIZE];
         if (getnameinfo(one->ifa_addr, size, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
             continue;
-        /* A link-local address works with a zone only, and browsers take none. */
+        /* A link-local address needs a zone, which browsers do not accept. */
         if (strchr(host, '%') == NULL)
             uvh_machine_add(list, host);
     }

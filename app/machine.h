@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define UVH_MACHINE_ADDRESSES    64 /* one with more needs no list of them */
+#define UVH_MACHINE_ADDRESSES    64 /* most addresses in the list */
 #define UVH_MACHINE_ADDRESS_SIZE 64
 
 struct uvh_machine_addresses {
@@ -12,10 +12,10 @@ struct uvh_machine_addresses {
     char items[UVH_MACHINE_ADDRESSES][UVH_MACHINE_ADDRESS_SIZE]; /* numeric */
 };
 
-/* Adds one, once and if there is room. */
+/* Adds an address once, if the list is not full. */
 void uvh_machine_add(struct uvh_machine_addresses *list, const char *address);
 
-/* Adds those of one family (AF_INET, AF_INET6) that others can reach this machine under. */
+/* Adds the non-loopback addresses of one family (AF_INET, AF_INET6). */
 void uvh_machine_add_all(struct uvh_machine_addresses *list, int family);
 
 #endif

@@ -1,5 +1,5 @@
-/* The program `uvhttp`: finds the command and runs it. It uses nothing but the public API, so that
- * what it can do every program can. */
+/* The program `uvhttp`: finds the command and runs it. It uses only the public API, so every
+ * program can do the same. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static int run(int argc, char **argv)
     return unknown_command(command);
 }
 
-/* A file above RLIMIT_FSIZE is an error of the write then, and does not end the program. */
+/* Then a write beyond RLIMIT_FSIZE fails and does not end the program. */
 static void ignore_file_size_signal(void)
 {
     struct sigaction action;

@@ -1,5 +1,5 @@
-/* The loop is that of the server with the sites, which runs it and stops on signals; meanwhile
- * metrics are answered until the last moment. Called by run.c. */
+/* The metrics server uses the loop of the server with the sites, which runs it and handles signals.
+ * Metrics are served until the end of the shutdown. Called by run.c. */
 #include "metrics.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
         (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
     if (!setup->metrics.has_listen)
         return 0;
-    own.workers = 1; /* as on any loop of the caller's */
-    /* Starting and stopping is told once, by the other one. */
+    own.workers = 1; /* required on the caller's loop */
+    /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING)
         own.log_level = UVHTTP_LOG_WARNING;
     metrics->server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
@@ -46,7 +46,7 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     if (err != 0 && path == NULL)
         fprintf(stderr, "uvhttp: metrics: cannot listen on %s port %d: %s\n", address->host,
                 address->port, uvhttp_strerror(err));
-    return err == 0; /* of a unix socket the log has said why */
+    return err == 0; /* errors of a unix socket are logged already */
 }
 
 void uvh_metrics_close(struct uvh_metrics *metrics, uvhttp_server_t *sites)

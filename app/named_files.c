@@ -1,5 +1,5 @@
-/* See named_files.h. Links are followed wherever they lead: which of them may be is for the library
- * to say, when it serves the file. */
+/* See named_files.h. All links are followed here; the library applies the link policy when it
+ * serves the file. */
 #include "named_files.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* 0 and what has that path in a folder, or errno's. */
+/* Stats a path in a directory. Returns 0, or an errno. */
 static int look_in(const char *root, const char *path, size_t length, struct stat *facts)
 {
     char whole[PATH_MAX];
@@ -18,7 +18,7 @@ static int look_in(const char *root, const char *path, size_t length, struct sta
     return stat(whole, facts) == 0 ? 0 : errno;
 }
 
-/* The same in the first of a route's folders that has it. */
+/* The same in the first of a route's directories that has it. */
 static int look(const struct uvh_setup_route *route, const char *path, size_t length,
                 struct stat *facts)
 {
@@ -28,8 +28,8 @@ static int look(const struct uvh_setup_route *route, const char *path, size_t le
     return error;
 }
 
-/* `path` is that of a file. What may not be looked at counts as one: the log says more about it
- * than could be said here. */
+/* True if `path` is a file. A path that cannot be examined counts as one, because the log will
+ * report more details. */
 static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
                        size_t length, char *message, size_t size)
 {
@@ -52,7 +52,7 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
         return false;
     for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
         const char *end = word + strcspn(word, " ");
-        /* the library has refused a word without one */
+        /* the library has rejected words without '=' */
         const char *page = word + strcspn(word, "=") + 1;
         if (!check_file(route, "error_pages", page, (size_t)(end - page), message, size))
             return false;
@@ -82,7 +82,7 @@ bool uvh_named_files_check_roots(const struct uvh_setup_route *route, struct uvh
     struct stat facts, other;
     for (size_t i = 0; i < more->count; i++) {
         if (stat(more->items[i].text, &facts) != 0)
-            continue; /* opening it has told */
+            continue; /* reported when it was opened */
         for (size_t k = 0; k <= i; k++) {
             const char *earlier = k == 0 ? route->root.text : more->items[k - 1].text;
             if (stat(earlier, &other) != 0 || other.st_dev != facts.st_dev ||

@@ -1,22 +1,21 @@
-/* What the options of a folder name, looked for on the disk before anybody asks: a name that is
- * misspelt would show with the first request otherwise.
+/* Checks at the start that files named by the options of a directory exist; otherwise a misspelt
+ * name would only be noticed at the first request.
  *
- * Called by serve.c and site.c when the folder is open. A file that goes later is answered as the
- * library says. */
+ * Called by serve.c and site.c after the directory is opened. If a file is removed later, the
+ * library's rules apply. */
 #ifndef UVH_APP_NAMED_FILES_H
 #define UVH_APP_NAMED_FILES_H
 
 #include "setup.h"
 
-/* The file of an alias and the pages of errors are there. False with a message that begins with the
+/* True if the file of an alias and the error pages exist. False with a message that begins with the
  * name of the option. */
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size);
 
-/* Something may be at a path that stands for itself alone. False when each request for it would be
- * 404. */
+/* True if something may exist at an exact path. False if each request for it would be 404. */
 bool uvh_named_files_check_path(const struct uvh_setup_route *route);
 
-/* No folder stands there twice; a problem for each that does. */
+/* Checks that no directory is listed twice; notes a problem for each that is. */
 bool uvh_named_files_check_roots(const struct uvh_setup_route *route,
                                  struct uvh_problems *problems);
 

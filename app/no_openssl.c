@@ -1,4 +1,4 @@
-/* Instead of self_signed.c, cert_report.c and tls_advice.c in a build without OpenSSL. */
+/* Replaces self_signed.c, cert_report.c and tls_advice.c in a build without OpenSSL. */
 #include <stdio.h>
 
 #include "cert_report.h"

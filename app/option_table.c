@@ -1,6 +1,6 @@
 /* The table of options. To add one: a row here, a line in docs/man/uvhttp.1 and a test in
- * tests/wire/test_program.py or test_serve_site.py. Read by options.c, which fills struct
- * uvh_options from it, and by help.c, which prints it. */
+ * tests/wire/test_program.py or test_serve_site.py. options.c fills struct uvh_options from it, and
+ * help.c prints it. */
 #include "option_table.h"
 
 #include <ctype.h>
@@ -36,7 +36,7 @@
         .high = largest, .value = unit, .help = text, .serve_only = true                        \
     }
 
-/* The same for a list, which lies beside the others. */
+/* The same for a list, which is a separate member. */
 #define FILE_LIST(flag, field, unit, text)                                            \
     {                                                                                 \
         .name = flag, .kind = UVH_OPTION_LIST, .offset = FIELD(field), .value = unit, \

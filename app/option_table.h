@@ -1,9 +1,8 @@
-/* The options of `uvhttp serve` and `uvhttp run` as one table: what a flag is called, where its
- * value goes and what help says of it.
+/* The options of `uvhttp serve` and `uvhttp run` in one table: name, target and help text.
  *
- * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and stands in
- * the help page, because all three are made from the table. A row without a name opens a group of
- * the help page. */
+ * Always true: every row works as a flag and as the environment variable UVHTTP_NAME, and appears
+ * in the help page, because all three are generated from the table. A row without a name starts a
+ * group of the help page. */
 #ifndef UVH_APP_OPTION_TABLE_H
 #define UVH_APP_OPTION_TABLE_H
 
@@ -18,9 +17,9 @@ enum uvh_option_kind {
     UVH_OPTION_PORT,   /* size_t: a port, or UVH_OPTION_OFF */
     UVH_OPTION_TIME,   /* size_t: seconds, or UVH_OPTION_OFF; min, h and d may follow */
     UVH_OPTION_TEXT,   /* const char * */
-    UVH_OPTION_LIST,   /* one more text of a struct uvh_option_list */
+    UVH_OPTION_LIST,   /* appends a text to a struct uvh_option_list */
     UVH_OPTION_WORD,   /* an enum: the index of one of `words` */
-    UVH_OPTION_LISTEN, /* one more address of the list */
+    UVH_OPTION_LISTEN, /* appends an address to the list */
     UVH_OPTION_LEVEL   /* uvhttp_log_level_t: set to `low` */
 };
 
@@ -29,18 +28,18 @@ struct uvh_option {
     char letter;      /* 0: none */
     enum uvh_option_kind kind;
     size_t offset; /* of its field in struct uvh_options */
-    /* allowed numbers; both 0: a field of uvhttp_config_t, whose range the library knows */
+    /* allowed numbers; both 0: a field of uvhttp_config_t with the library's range */
     size_t low, high;
-    const char *value;        /* what help calls the value */
+    const char *value;        /* name of the value in help */
     const char *const *words; /* of a WORD; the last is NULL */
-    const char *help;         /* NULL: a field of uvhttp_config_t, whose text the library knows */
-    /* `uvhttp run` takes it from its file, where it is a key of a route */
+    const char *help;         /* NULL: a field of uvhttp_config_t with the library's text */
+    /* not an option of `uvhttp run`: a key of a route in its file */
     bool serve_only;
 };
 
 #define UVH_OPTION_OFF SIZE_MAX
 
-enum { UVH_OPTION_MAX = 128 }; /* rows, at most: options.c keeps a note for each */
+enum { UVH_OPTION_MAX = 128 }; /* most rows: options.c has a note for each */
 
 extern const struct uvh_option uvh_option_table[];
 extern const size_t uvh_option_count;

@@ -1,7 +1,6 @@
 /* Fills struct uvh_options from the environment and the command line, driven by the table of
- * option_table.c. Guarantees that a bad value is named together with the flag or variable it came
- * from and what is allowed, and that a flag wins over its variable whatever the order. Called by
- * main.c and run.c. */
+ * option_table.c. Guarantees that an error message names the flag or variable, its value and what
+ * is allowed, and that a flag always overrides its variable. Called by main.c and run.c. */
 #include "options.h"
 
 #include <stdarg.h>
@@ -12,9 +11,9 @@
 
 #include "suggest.h"
 
-/* Where the value of an option came from, for messages about it. */
+/* The source of an option's value, for error messages. */
 struct source {
-    const char *text; /* NULL: the default stands */
+    const char *text; /* NULL: default value */
     bool from_environment;
 };
 
@@ -22,7 +21,8 @@ struct parser {
     struct uvh_options *options;
     enum uvh_command command;
     struct source sources[UVH_OPTION_MAX];
-    /* flags replace the addresses of the environment or the file, then add up */
+    /* the first flag replaces the addresses of the environment or the file, further ones add to
+     * it */
     bool listen_by_flag;
 };
 
@@ -100,7 +100,7 @@ static int set_number(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
-/* A port or a time that is off unless it is given. */
+/* A port or a time that is off by default. */
 static int set_or_off(struct uvh_options *options, const struct uvh_option *option,
                       const struct source *source)
 {
@@ -119,14 +119,14 @@ static int set_or_off(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
-/* One address or several, separated by spaces or commas, as a variable needs them. */
+/* One or more addresses, separated by spaces or commas, as a variable has them. */
 static int add_listen(struct uvh_options *options, const struct uvh_option *option,
                       const struct source *source)
 {
     static const char separators[] = " ,";
     const char *text = source->text + strspn(source->text, separators);
     if (*text == '\0' && !source->from_environment)
-        text = source->text; /* refused below, an empty one too */
+        text = source->text; /* rejected below, also if empty */
     do {
         size_t length = strcspn(text, separators);
         struct uvh_address address;
@@ -184,7 +184,7 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
     return UVH_EXIT_OK;
 }
 
-/* Flags replace what the environment says, then add up. */
+/* The first flag replaces the environment's list, further ones add to it. */
 static int add_to_list(struct uvh_options *options, const struct uvh_option *option,
                        const struct source *before, const struct source *source)
 {
@@ -200,7 +200,7 @@ static int add_to_list(struct uvh_options *options, const struct uvh_option *opt
     return UVH_EXIT_OK;
 }
 
-/* One of the words that the option knows. */
+/* One of the words of the option. */
 static int set_word(struct uvh_options *options, const struct uvh_option *option,
                     const struct source *source)
 {
@@ -256,8 +256,8 @@ static bool is_offered(const struct parser *parser, const struct uvh_option *opt
     return option->name != NULL && (parser->command == UVH_COMMAND_SERVE || !option->serve_only);
 }
 
-/* The limits without an option of their own: what they do has no meaning for files, and could have
- * one for a file of `run`. */
+/* Limits without an option: they have no effect for `serve`, but may have one for a file of
+ * `run`. */
 static int read_other_limits(struct parser *parser)
 {
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
@@ -290,7 +290,7 @@ static bool takes_value(const struct uvh_option *option)
     return option->kind != UVH_OPTION_SWITCH && option->kind != UVH_OPTION_LEVEL;
 }
 
-/* The option called by these bytes; `*negated` when they say "no-" to a switch. */
+/* The option with this name; `*negated` if a switch has the prefix "no-". */
 static const struct uvh_option *find_by_name(const struct parser *parser, const char *name,
                                              size_t length, bool *negated)
 {
@@ -320,7 +320,7 @@ static const struct uvh_option *find_by_letter(const struct parser *parser, char
     return NULL;
 }
 
-/* The names of the options that the command takes, and of what is asked for instead. */
+/* Names of the command's options and actions. */
 static const char *name_at(size_t index, const void *arg)
 {
     static const char *const actions[] = {"help", "print-config", "test"};
@@ -346,7 +346,7 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
     const char *nearest =
         length < sizeof(word) ? uvh_suggest(word + strlen(no), name_at, parser) : NULL;
     bool negated;
-    /* "--no-port" is near to no option: --port is known, and no switch. */
+    /* "--no-port" resembles no option: --port exists, but is no switch. */
     if (nearest != NULL && *no != '\0') {
         snprintf(word, sizeof(word), "no-%s", nearest);
         if (find_by_name(parser, word, strlen(word), &negated) == NULL)
@@ -358,7 +358,7 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
                        name, no, nearest);
 }
 
-/* What is asked for instead of serving. */
+/* Actions such as --help that replace serving. */
 static bool read_action(struct parser *parser, const char *name)
 {
     if (strcmp(name, "help") == 0)
@@ -372,7 +372,7 @@ static bool read_action(struct parser *parser, const char *name)
     return true;
 }
 
-/* "--name", "--name=VALUE" or "--name VALUE"; `*used` becomes the number of arguments taken. */
+/* "--name", "--name=VALUE" or "--name VALUE"; `*used` receives the number of arguments used. */
 static int read_long(struct parser *parser, int count, char **arguments, int *used)
 {
     const char *name = arguments[0] + 2;
@@ -398,7 +398,7 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
     return apply(parser, option, arguments[1], false);
 }
 
-/* "-q", "-qp8080" or "-p 8080"; `*used` becomes the number of arguments taken. */
+/* "-q", "-qp8080" or "-p 8080"; `*used` receives the number of arguments used. */
 static int read_letters(struct parser *parser, int count, char **arguments, int *used)
 {
     *used = 1;
@@ -464,7 +464,7 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
     return UVH_EXIT_OK;
 }
 
-/* The option of a config field: "max_connections" is that of --max-connections. */
+/* The option of a config field: --max-connections for "max_connections". */
 static const struct uvh_option *find_by_field(const char *field, size_t length)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
@@ -478,8 +478,8 @@ static const struct uvh_option *find_by_field(const char *field, size_t length)
     return NULL;
 }
 
-/* The library names the field that is wrong ("max_connections is 0; allowed are ..."); the user is
- * told where it came from. */
+/* The library's message names the invalid field ("max_connections is 0; allowed are ..."); ours
+ * adds the source of the value. */
 static int check_config(const struct parser *parser)
 {
     char message[256];
@@ -511,7 +511,8 @@ bool uvh_options_init(struct uvh_options *options)
         .log_level = UVHTTP_LOG_INFO,
     };
     uvhttp_config_free(defaults);
-    /* Nobody reads the body of a request for a file, and every connection could have one stored. */
+    /* The body of a request for a file is not used, and every connection could have one in
+     * memory. */
     options->config.max_body_size = 4096;
     options->config.workers = uvhttp_core_count();
     options->config.drain_grace = 1;

@@ -1,6 +1,6 @@
-/* The command precompress: its options, the threads that do the work, and what is told of it. Lists
- * what there is to do first, so that progress can be shown; each file with each coding is a job of
- * its own. Guarantees that a run which is interrupted leaves whole files only. Called by main.c. */
+/* The command precompress: options, worker threads and output. Lists all jobs first, so that
+ * progress can be shown; a job is one file with one content coding. Guarantees that an interrupted
+ * run leaves only complete files. Called by main.c. */
 #include "precompress.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
     MOST_JOBS = 256,
     BAR_COLUMNS = 30,
     BAR_INTERVAL_MS = 100,
-    EXIT_INTERRUPTED = 130, /* as a shell says it */
+    EXIT_INTERRUPTED = 130, /* 128 + SIGINT, as in a shell */
 };
 
 #define NOT_SAID UINT64_MAX
@@ -30,13 +30,13 @@ enum {
 struct command {
     const char *folder;
     unsigned codings; /* sum of uvhttp_coding_t */
-    int level;        /* of all codings, at most each one's highest */
+    int level;        /* of all codings, limited to each one's highest */
     uint64_t min_size;
     unsigned jobs;
     bool force, dry_run, remove, quiet, verbose;
 };
 
-/* What the threads share; everything behind the lock is under it. */
+/* Shared by the threads; the members after the lock are protected by it. */
 struct work {
     const struct command *command;
     const struct uvh_sources *sources;
@@ -56,7 +56,7 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int number)
 {
     interrupted = 1;
-    signal(number, SIG_DFL); /* the second one does not wait */
+    signal(number, SIG_DFL); /* the second signal ends the process */
 }
 
 /* ---- the jobs ---- */
@@ -137,7 +137,7 @@ static void run_jobs(void *arg)
     uv_mutex_unlock(&work->lock);
 }
 
-/* This thread is one of them, and does all where the system has no more. */
+/* This thread runs jobs, too, and all of them if no thread can be created. */
 static void run_threads(struct work *work)
 {
     uv_thread_t threads[MOST_JOBS];
@@ -221,7 +221,7 @@ static int refuse(const char *option, const char *value, const char *allowed)
     return UVH_EXIT_USAGE;
 }
 
-/* A whole number without a sign, up to `most`, with K, M or G behind it if `suffixed`. */
+/* An unsigned integer of at most `most`, with the suffix K, M or G if `suffixed`. */
 static bool read_number(const char *text, bool suffixed, uint64_t most, uint64_t *number)
 {
     static const char suffixes[] = "KMG";
@@ -290,7 +290,7 @@ static int read_value(struct command *command, int option, const char *value)
     }
 }
 
-/* UVH_EXIT_OK with `*help` set when that was asked for. */
+/* UVH_EXIT_OK with `*help` set if help was requested. */
 static int read_options(struct command *command, int count, char **arguments, bool *help)
 {
     static const struct option options[] = {
@@ -352,7 +352,7 @@ static int read_options(struct command *command, int count, char **arguments, bo
 int uvh_precompress_run(int count, char **arguments)
 {
     char name[] = "uvhttp precompress";
-    char **words = calloc((size_t)count + 2, sizeof(*words)); /* as getopt wants them */
+    char **words = calloc((size_t)count + 2, sizeof(*words)); /* in the form getopt requires */
     struct command command = {.codings =
                                   UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
                               .level = UVHTTP_COMPRESS_BEST,

@@ -1,10 +1,10 @@
-/* `uvhttp precompress`: coded siblings for the files of a folder. */
+/* `uvhttp precompress`: compressed siblings of the files of a directory. */
 #ifndef UVH_APP_PRECOMPRESS_H
 #define UVH_APP_PRECOMPRESS_H
 
 #include <stdio.h>
 
-/* The command with the arguments behind its name; an exit code. */
+/* Runs the command; `arguments` follow its name. Returns an exit code. */
 int uvh_precompress_run(int count, char **arguments);
 
 /* Its help page. */

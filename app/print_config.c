@@ -1,6 +1,5 @@
-/* Prints a setup as YAML. Guarantees that what was printed loads again to the same: every text is
- * quoted, what YAML could take for something else is escaped, and a '$' is doubled. Called by run.c
- * and serve.c. */
+/* Prints a setup as YAML. Guarantees that the output loads to the same setup: every text is quoted,
+ * characters special in YAML are escaped, and '$' is doubled. Called by run.c and serve.c. */
 #include "print_config.h"
 
 #include <string.h>
@@ -8,8 +7,8 @@
 
 #include "utf8.h"
 
-/* What may stand in a quoted text as it is; of other characters YAML 1.1 makes line ends, or
- * nothing. */
+/* Characters allowed unescaped in a quoted text; YAML 1.1 treats others as line ends or drops
+ * them. */
 static bool is_plain(uint32_t c)
 {
     return (c >= 0x20 && c <= 0x7e && c != '"' && c != '\\') ||
@@ -63,7 +62,7 @@ static void print_list(FILE *out, int indent, const char *key, const struct uvh_
     }
 }
 
-/* Keys hold no variables, so a '$' in one is just that. */
+/* Keys are not expanded, so '$' is literal there. */
 static void print_pair(FILE *out, int indent, const char *key, const char *text)
 {
     fprintf(out, "%*s\"", indent, "");
@@ -236,15 +235,15 @@ static void print_number(FILE *out, const char *key, size_t number)
         fprintf(out, "        %s: %zu\n", key, number);
 }
 
-/* The keys of a folder that have a value, by the table of options that read_files of config_site.c
- * reads them with. */
+/* The keys of a directory that have a value, by the table of options with which read_files of
+ * config_site.c reads them. */
 static void print_files(const uvhttp_static_config_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
         if (option->name == NULL || !option->serve_only ||
             option->offset >= offsetof(struct uvh_options, files) + sizeof(*files))
-            continue; /* lists and what has a key of another kind are printed by others */
+            continue; /* lists and keys of other kinds are printed elsewhere */
         char key[UVH_OPTIONS_VARIABLE_SIZE];
         uvh_options_key(option, key);
         const void *field =
@@ -272,7 +271,7 @@ static void print_types(const uvhttp_static_config_t *files, FILE *out)
     }
 }
 
-/* Each as one of its own, in their order, so that the last one for a field stays the last. */
+/* One rule each, in order, so that the last one for a field remains the last. */
 static void print_rules(const uvhttp_static_config_t *files, FILE *out)
 {
     if (files->rule_count > 0)

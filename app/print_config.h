@@ -1,11 +1,11 @@
-/* A setup as a configuration file. */
+/* Prints a setup as a configuration file. */
 #ifndef UVH_APP_PRINT_CONFIG_H
 #define UVH_APP_PRINT_CONFIG_H
 
 #include "setup.h"
 
-/* Prints the setup as YAML that reads to the same setup again, every limit with its unit and range
- * behind it. */
+/* Prints the setup as YAML that loads to the same setup, every limit followed by a comment with its
+ * unit and range. */
 void uvh_print_config(const struct uvh_setup *setup, FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
-/* Keeps and prints what is wrong with a configuration file. Guarantees one line for each problem,
- * whatever its values hold. Called by everything that reads the file or builds from it. */
+/* Collects and prints the problems of a configuration file. Guarantees one line for each problem,
+ * whatever characters its values contain. Called by all modules that read the file or build from
+ * it. */
 #include "problems.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What is wrong with a configuration file: a list of messages with their places, so that a user
- * hears of several mistakes at once. */
+/* Problems of a configuration file: a list of messages with positions, so that a user sees several
+ * errors at once. */
 #ifndef UVH_APP_PROBLEMS_H
 #define UVH_APP_PROBLEMS_H
 
@@ -9,7 +9,7 @@
 
 #define UVH_PROBLEMS_MAX 20
 
-/* A place in the file, both counted from 1; line 0: the file as a whole. */
+/* A position in the file, line and column counted from 1; line 0: the file as a whole. */
 struct uvh_mark {
     size_t line;
     size_t column;
@@ -17,21 +17,21 @@ struct uvh_mark {
 
 struct uvh_problems {
     const char *file;
-    size_t count; /* may be more than are kept */
+    size_t count; /* may exceed the number kept */
     struct uvh_problem {
         struct uvh_mark mark;
-        char text[1000]; /* cut; control characters are shown as '?' */
+        char text[1000]; /* truncated; control characters are shown as '?' */
     } items[UVH_PROBLEMS_MAX];
 };
 
-/* Notes one, printf-style. Beyond UVH_PROBLEMS_MAX it is only counted. */
+/* Notes a problem, printf-style. After UVH_PROBLEMS_MAX it is only counted. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 void
 uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const char *format, ...);
 
-/* Prints each in a line, in the order of the file: "site.yaml:12:5: message". */
+/* Prints one line each, in the order of the file: "site.yaml:12:5: message". */
 void uvh_problems_print(struct uvh_problems *problems, FILE *out);
 
 #endif

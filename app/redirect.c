@@ -56,7 +56,7 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
                        const uvhttp_config_t *config)
 {
     uvhttp_config_t own = *config;
-    own.workers = 1; /* as on any loop of the caller's */
+    own.workers = 1; /* required on the caller's loop */
     bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
     /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING && !verbose)
@@ -73,7 +73,7 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
     return err != 0 ? err : uvhttp_server_use(server, send_to_https, redirect);
 }
 
-/* Whether a listener of this process has that host and port: SO_REUSEPORT would allow a second
+/* True if a listener of this process has that host and port: SO_REUSEPORT would allow a second
  * one. */
 static bool is_taken(const struct uvh_address *addresses, size_t count,
                      const struct uvh_address *wanted)
@@ -126,7 +126,7 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     if (is_taken(redirect->listen, redirect->listen_count, address))
         return true;
     if (is_taken(addresses, count, address)) {
-        struct uvh_problems problems = {.file = "uvhttp"}; /* a port that the system has chosen */
+        struct uvh_problems problems = {.file = "uvhttp"}; /* a port chosen by the system */
         refuse_taken(setup, address->port, &problems);
         uvh_problems_print(&problems, stderr);
         return false;

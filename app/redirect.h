@@ -6,25 +6,26 @@
 #include "setup.h"
 
 struct uvh_redirect {
-    uvhttp_server_t *server; /* NULL: the setup wants none, or it was freed */
+    uvhttp_server_t *server; /* NULL: not configured, or freed */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;
     int https_port;
 };
 
-/* Whether the port that redirects can be listened on, as far as that is known without listening.
- * `metrics`: another address that is listened on, or NULL. False with a problem noted. */
+/* Checks the redirect port without listening on it. `metrics`: another listen address, or NULL.
+ * False with a problem noted. */
 bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
                         const struct uvh_address *metrics, struct uvh_problems *problems);
 
-/* Listens on the hosts of those `addresses` that have TLS, if the setup has a port for it. The
- * addresses have their final ports; `config` is that of `sites`. False after a message was printed.
- * Close `redirect` in either case. */
+/* Listens on the hosts of the `addresses` with TLS, if the setup has a redirect port. The addresses
+ * have their final ports; `config` is that of `sites`. False after a message was printed. Close
+ * `redirect` in either case. */
 bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config);
 
-/* Frees the server, before that of the sites is freed: runs the loop until it is gone. */
+/* Frees the server, before that of the sites is freed: runs the loop until all handles are
+ * closed. */
 void uvh_redirect_close(struct uvh_redirect *redirect, uvhttp_server_t *sites);
 
 #endif

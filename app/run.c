@@ -1,6 +1,6 @@
-/* `uvhttp run` and `uvhttp check`: a configuration file, with what environment and flags change of
- * it, becomes a server. Guarantees that a file with mistakes serves nothing, and that each is told
- * in a line. Called by main.c. */
+/* `uvhttp run` and `uvhttp check`: build a server from a configuration file, overridden by
+ * environment and flags. Guarantees that a file with errors serves nothing, and that each error is
+ * printed on one line. Called by main.c. */
 #include "run.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "site.h"
 
 struct run {
-    struct uvh_options options; /* file, environment and flags together */
+    struct uvh_options options; /* file, environment and flags combined */
     struct uvh_config_file file;
     struct uvh_problems problems;
     struct uvh_site_log log;
@@ -24,7 +24,7 @@ struct run {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     uvhttp_access_log_t *access_log;
-    uvhttp_log_level_t access_log_level; /* of its own, since its thread reads it */
+    uvhttp_log_level_t access_log_level; /* a separate copy, because the log's thread reads it */
 };
 
 static int fail(int err)
@@ -33,7 +33,7 @@ static int fail(int err)
     return UVH_EXIT_FAILED;
 }
 
-/* The file's values become the defaults of environment and flags, and the result goes back to the
+/* The file's values become the defaults for environment and flags; the result is copied back to the
  * setup. */
 static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
 {
@@ -89,8 +89,8 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
-/* Runs until stopped. SIGHUP opens the access log and loads the certificates again; without them it
- * does nothing. */
+/* Runs until stopped. SIGHUP reopens the access log and reloads the certificates; without them it
+ * has no effect. */
 static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     struct uvh_hangup hangup;
@@ -100,7 +100,7 @@ static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_con
     return code;
 }
 
-/* With a server that has been built. */
+/* Acts on a server that has been built. */
 static int act(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config, bool test)
 {
     if (test) {
@@ -115,7 +115,7 @@ static int act(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *
     return run_server(run, server, config);
 }
 
-/* Sites and certificates, so that what is wrong with either is told at once. */
+/* Sites and certificates, so that the errors of both are reported together. */
 static bool build(struct run *run, uvhttp_server_t *server, bool test)
 {
     struct uvh_setup *setup = &run->file.setup;
@@ -150,7 +150,8 @@ static int build_and_act(struct run *run, bool test)
         uvh_problems_print(&run->problems, stderr);
     if (code != UVH_EXIT_OK)
         run->log.level =
-            /* what was wrong was printed; that nothing is left to stop need not be */
+            /* the problems were printed; the message that the server is not running is
+             * suppressed */
             UVHTTP_LOG_ERROR;
     uvh_redirect_close(&run->redirect, server);
     uvh_metrics_close(&run->metrics, server);

@@ -4,8 +4,8 @@
 
 #include "options.h"
 
-/* Reads the options and the configuration file they name, then serves it until stopped by a signal,
- * or does what is asked for instead. An exit code; what failed was printed. */
+/* Reads the options and the configuration file they name, then serves until stopped by a signal, or
+ * performs another action such as --help. Returns an exit code; errors were printed. */
 int uvh_run(enum uvh_command command, int count, char **arguments);
 
 #endif

@@ -1,5 +1,5 @@
-/* See self_signed.h. The file is complete at any time, also when several programs start at once: it
- * is written under a temporary name and renamed, while the directory is locked. Called by
+/* See self_signed.h. The file is always complete, also if several programs start at once: it is
+ * written under a temporary name and renamed, while the directory is locked. Called by
  * tls_setup.c. */
 #include "self_signed.h"
 
@@ -24,14 +24,14 @@
 #include "certificate.h"
 
 #define DAY        86400L
-#define VALID_DAYS 397 /* what clients take of a certificate, for those that count */
+#define VALID_DAYS 397 /* most days that clients with a limit accept */
 #define RENEW_DAYS 7
 #define HOST_SIZE  254
 #define NAMES_SIZE (HOST_SIZE + 64 + UVH_MACHINE_ADDRESSES * (UVH_MACHINE_ADDRESS_SIZE + 4))
 
 static const char own_name[] = "self-signed.pem";
 
-/* What the certificate has to be for, besides localhost. */
+/* The names the certificate must have, besides localhost. */
 struct names {
     char host[HOST_SIZE]; /* "": none */
     struct uvh_machine_addresses addresses;
@@ -55,8 +55,8 @@ refuse(const struct message *message, const char *format, ...)
     return false;
 }
 
-/* Labels of letters, digits and hyphens (RFC 1123): what a certificate can have and clients
- * compare. */
+/* Labels of letters, digits and hyphens (RFC 1123): valid in certificates, and compared by
+ * clients. */
 static bool is_host_name(const char *host)
 {
     static const char alphanumeric[] =
@@ -75,7 +75,7 @@ static bool is_host_name(const char *host)
     return true;
 }
 
-/* The name of this machine; "" when it has none that fits into a certificate. */
+/* The name of this machine; "" if it has none that fits into a certificate. */
 static void find_host(char host[HOST_SIZE])
 {
     if (gethostname(host, HOST_SIZE) != 0)
@@ -93,7 +93,7 @@ static bool find_directory(char directory[PATH_MAX], const struct message *messa
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int length;
-    if (state != NULL && *state == '/') /* a relative one is to be ignored */
+    if (state != NULL && *state == '/') /* relative paths are to be ignored */
         length = snprintf(directory, PATH_MAX, "%s/uvhttp", state);
     else if (home != NULL && *home == '/')
         length = snprintf(directory, PATH_MAX, "%s/.local/state/uvhttp", home);
@@ -117,7 +117,7 @@ static bool refuse_directory(const char *directory, int number, const struct mes
         directory, strerror(number));
 }
 
-/* Makes a directory with those above it. 0 or errno's. */
+/* Creates a directory and its parents. Returns 0 or an errno. */
 static int make_directory(const char *directory)
 {
     char path[PATH_MAX];
@@ -131,8 +131,8 @@ static int make_directory(const char *directory)
     return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-/* Opens the directory, which has to be ours; with `close_it` nobody else can enter it then. -1 with
- * errno set. */
+/* Opens the directory, which must belong to this user; `close_it`: removes the permissions of
+ * others. -1 with errno set. */
 static int open_directory(const char *directory, bool close_it)
 {
     struct stat facts;
@@ -149,7 +149,7 @@ static int open_directory(const char *directory, bool close_it)
     return -1;
 }
 
-/* ---- the file that is there ---- */
+/* ---- the existing file ---- */
 
 static bool covers(X509 *certificate, const struct names *names)
 {
@@ -163,7 +163,7 @@ static bool covers(X509 *certificate, const struct names *names)
            (*names->host == '\0' || X509_check_host(certificate, names->host, 0, 0, NULL) == 1);
 }
 
-/* Whether a certificate and its key can be used for some more days. */
+/* True if a certificate and its key are valid for some more days. */
 static bool is_usable(X509 *certificate, EVP_PKEY *key, const struct names *names)
 {
     time_t now = time(NULL), later = now + RENEW_DAYS * DAY;
@@ -172,8 +172,8 @@ static bool is_usable(X509 *certificate, EVP_PKEY *key, const struct names *name
            X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0 && covers(certificate, names);
 }
 
-/* So that a machine that changes between networks has one certificate in all of them after a
- * while. */
+/* Keeps old addresses: a machine that moves between networks has one certificate for all of them
+ * after a while. */
 static void keep_addresses(const X509 *certificate, struct uvh_machine_addresses *addresses)
 {
     GENERAL_NAMES *found = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -196,7 +196,8 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* The existing file, if it is ours and can be used; else its addresses are added. */
+/* Uses the existing file if it belongs to this user and is valid; otherwise only takes its
+ * addresses. */
 static bool use_existing(int directory, struct names *names, char *fingerprint)
 {
     struct stat facts;
@@ -236,7 +237,7 @@ static bool add_extension(X509 *certificate, int name, const char *value)
     return added;
 }
 
-/* A random positive number of 127 bits, so that no other certificate has it. */
+/* A random positive number of 127 bits, unique in practice. */
 static bool set_serial(X509 *certificate)
 {
     unsigned char bytes[16];
@@ -252,7 +253,7 @@ static bool set_serial(X509 *certificate)
 
 static bool set_name(X509 *certificate, const char *host)
 {
-    /* Shown in lists of certificates, so machines should have different ones. */
+    /* Lists of certificates show it, so it should differ between machines. */
     const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
     X509_NAME *name = X509_get_subject_name(certificate);
     return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
@@ -290,8 +291,7 @@ static bool fill(X509 *certificate, EVP_PKEY *key, const struct names *wanted)
            X509_sign(certificate, key, EVP_sha256()) > 0;
 }
 
-/* Writes both to one file with mode 0600, which appears under its name when it is complete. 0 or
- * errno's. */
+/* Writes both to one file with mode 0600, renamed when complete. Returns 0 or an errno. */
 static int write_file(int directory, const char *path, X509 *certificate, EVP_PKEY *key)
 {
     char other[PATH_MAX + 16];
@@ -364,7 +364,7 @@ bool uvh_self_signed_open(struct uvh_self_signed *found,
         error = error != 0 ? error : errno;
         return (!make && error == ENOENT) || refuse_directory(directory, error, &message);
     }
-    /* On a file system without locks each program makes its own, and the last one stays. */
+    /* On a file system without locks each program writes its own file, and the last one remains. */
     flock(descriptor, LOCK_EX);
     bool good = use_existing(descriptor, &names, found->fingerprint);
     if (!good)

@@ -1,6 +1,6 @@
 /* A self-signed certificate for localhost, its addresses, the name of this machine and its
- * addresses: one file with the certificate and its key in the user's state directory. It is reused
- * until it is about to expire. */
+ * addresses: one file with certificate and key in the user's state directory. It is reused until
+ * shortly before it expires. */
 #ifndef UVH_APP_SELF_SIGNED_H
 #define UVH_APP_SELF_SIGNED_H
 
@@ -14,12 +14,12 @@
 
 struct uvh_self_signed {
     char path[UVH_SELF_SIGNED_PATH_SIZE];
-    char fingerprint[96]; /* SHA-256, "AB:CD:..."; "" when there is none yet */
+    char fingerprint[96]; /* SHA-256, "AB:CD:..."; "" if there is no certificate yet */
 };
 
-/* Finds the file. With `make` it is created when there is none, or none that can be used or is for
- * all `addresses`; the new one keeps the addresses of the one before.
- * False with a NUL-terminated message of at most `size` bytes. */
+/* Finds the file. `make`: creates it if it is missing, not valid, or does not cover all
+ * `addresses`; the new certificate keeps the addresses of the old one. False with a NUL-terminated
+ * message of at most `size` bytes. */
 bool uvh_self_signed_open(struct uvh_self_signed *found,
                           const struct uvh_machine_addresses *addresses, bool make, char *message,
                           size_t size);

@@ -1,6 +1,5 @@
-/* `uvhttp serve`: one server, one folder mounted at "/", and aliases beside it. Guarantees that
- * whatever keeps it from starting is told with the value at fault and a way out. Called by
- * main.c. */
+/* `uvhttp serve`: one server, one directory mounted at "/", and aliases. Guarantees that an error
+ * message at start names the value and a solution. Called by main.c. */
 #include "serve.h"
 
 #include <errno.h>
@@ -28,7 +27,8 @@ static void close_files(void *files)
     uvhttp_static_close(files);
 }
 
-/* A folder, or an alias's file, under its path, owned by the server. An exit code. */
+/* Mounts a directory, or an alias's file, at its path; owned by the server. Returns an exit
+ * code. */
 static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route,
                       const char *option)
 {
@@ -48,11 +48,11 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
             uvhttp_static_close(files);
     }
     if (err == 0 && access(root, X_OK) != 0)
-        /* a folder that can be opened and not entered would give nothing but refusals */
+        /* a directory with read but no search permission would give only 403 responses */
         err = -errno;
     if (err != 0)
         return uvh_serve_site_refuse_folder(option, root, err);
-    /* An alias need not have the pages of errors that the folder has. */
+    /* An alias need not have the error pages of the directory. */
     if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
         fprintf(stderr, "uvhttp: %s\n", message);
         return UVH_EXIT_FAILED;
@@ -74,7 +74,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     return UVH_EXIT_OK;
 }
 
-/* Asks for a password before whatever is asked for, if one is wanted. */
+/* Adds authentication for all requests, if configured. */
 static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted)
 {
     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
@@ -127,8 +127,7 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options,
                  const struct uvh_serve_site *made, struct uvh_tls *tls,
                  const uvhttp_config_t *config)
 {
-    /* The line for a request goes before the question for a password, so that those who were
-     * refused have one, too. */
+    /* The request log precedes authentication, so that rejected requests are logged, too. */
     int err = options->log_level < UVHTTP_LOG_DEBUG
                   ? 0
                   : uvhttp_server_use(server, uvh_logger_request, NULL);
@@ -140,8 +139,8 @@ static int serve(uvhttp_server_t *server, const struct uvh_options *options,
     return code == UVH_EXIT_OK ? listen_and_run(server, options, made, tls, config) : code;
 }
 
-/* SIGHUP loads the certificates again, and when the terminal was closed it stops the server: nobody
- * sees what that serves then. */
+/* SIGHUP reloads the certificates; if the terminal was closed it stops the server, whose output is
+ * no longer visible. */
 static int serve_with_signal(uvhttp_server_t *server, const struct uvh_options *options,
                              const struct uvh_serve_site *made, struct uvh_tls *tls,
                              const uvhttp_config_t *config)
@@ -153,7 +152,7 @@ static int serve_with_signal(uvhttp_server_t *server, const struct uvh_options *
     return code;
 }
 
-/* The same as a file for `uvhttp run`. */
+/* Prints the equivalent file for `uvhttp run`. */
 static int print_config(const struct uvh_options *options, struct uvh_serve_site *made)
 {
     struct uvh_setup setup = {.config = options->config,
@@ -166,7 +165,7 @@ static int print_config(const struct uvh_options *options, struct uvh_serve_site
     return UVH_EXIT_OK;
 }
 
-/* The certificates go after the server, whose listeners have them. */
+/* The certificates are freed after the server, whose listeners use them. */
 static int serve_with(const struct uvh_options *options, const struct uvh_serve_site *made,
                       struct uvh_tls *tls)
 {
@@ -180,13 +179,14 @@ static int serve_with(const struct uvh_options *options, const struct uvh_serve_
         return print_error(UVHTTP_ENOMEM);
     int code = serve_with_signal(server, options, made, tls, &config);
     if (code != UVH_EXIT_OK)
-        /* what was wrong was printed; that nothing is left to stop need not be */
+        /* the problems were printed; the message that the server is not running is suppressed */
         level = UVHTTP_LOG_ERROR;
     uvhttp_server_free(server);
     return code;
 }
 
-/* Fewer keys than certificates are right when the last ones lie with theirs, and else the cause. */
+/* Fewer keys than certificates are OK if the last certificates' files contain their keys; otherwise
+ * this is the likely cause. */
 static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problems *problems)
 {
     if (given->keys.count == 0 || given->keys.count >= given->certificates.count)

@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-/* Serves until stopped by a signal. An exit code; what failed was printed. */
+/* Serves until stopped by a signal. Returns an exit code; errors were printed. */
 int uvh_serve_run(const struct uvh_options *options);
 
 #endif

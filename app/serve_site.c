@@ -10,7 +10,7 @@
 int uvh_serve_site_refuse_folder(const char *option, const char *folder, int err)
 {
     fprintf(stderr, option == NULL ? "uvhttp: " : "uvhttp: --%s: ", option);
-    /* The library passes libuv's codes through, and those are negated errno values. */
+    /* The library returns libuv's codes, which are negated errno values. */
     switch (-err) {
     case ENOENT:
         fprintf(stderr, "the folder '%s' does not exist\n", folder);
@@ -35,7 +35,7 @@ static int no_memory(void)
     return UVH_EXIT_FAILED;
 }
 
-/* A text that is freed with the rest; NULL stays NULL. */
+/* Records a text to be freed with the rest; NULL stays NULL. */
 static char *keep(struct uvh_serve_site *made, char *text)
 {
     if (text != NULL)
@@ -77,14 +77,14 @@ static int add_more_roots(struct uvh_serve_site *made, const struct uvh_option_l
     return UVH_EXIT_OK;
 }
 
-/* One file, by the folder it lies in. What looks for others has no meaning for it. */
+/* One file, served from its directory. Options that look up other files do not apply. */
 static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *route, char *path)
 {
     char *slash = strrchr(path, '/');
     char *name = keep(made, strdup(slash + 1));
     if (name == NULL)
         return no_memory();
-    /* of a file in the root of the file system the slash is the folder */
+    /* for a file in the file system's root the slash is the directory */
     slash[slash == path] = '\0';
     route->files.file = name;
     route->files.fallback = route->files.try_files = NULL;
@@ -94,8 +94,8 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     return UVH_EXIT_OK;
 }
 
-/* PATH=FOLDER or PATH=FILE. What flags say of files holds there, too; --prewarm and --more-root are
- * for the first folder. */
+/* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
+ * --more-root only to the first directory. */
 static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *files,
                      const char *given)
 {
@@ -129,7 +129,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
     return UVH_EXIT_USAGE;
 }
 
-/* The file of passwords; what is in it is looked at when it is read. */
+/* The password file; its content is checked when it is read. */
 static int add_auth(struct uvh_serve_site *made, const char *file)
 {
     char *path = keep(made, realpath(file, NULL));

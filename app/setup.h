@@ -1,8 +1,7 @@
-/* What a configuration file asks for: the limits, where to listen, what to log, and the sites with
- * their routes.
+/* The content of a configuration file: limits, listen addresses, logs, and sites with their routes.
  *
- * Filled by config_file.c, built into a server by site.c, printed by print_config.c. Texts and
- * arrays belong to the file it was read from. */
+ * Filled by config_file.c, built into a server by site.c, printed by print_config.c. The file it
+ * was read from owns texts and arrays. */
 #ifndef UVH_APP_SETUP_H
 #define UVH_APP_SETUP_H
 
@@ -32,7 +31,7 @@ struct uvh_field_list {
 };
 
 struct uvh_setup_auth {
-    struct uvh_mark mark; /* line 0: nobody is asked for a password */
+    struct uvh_mark mark; /* line 0: no authentication */
     const char *realm;    /* or NULL */
     uvhttp_hashed_user_t *users;
     size_t user_count;
@@ -43,18 +42,20 @@ enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_
 
 struct uvh_setup_route {
     struct uvh_text
-        path; /* a pattern of uvhttp/router.h; that of a folder may end with '/' for all below it */
+        /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths
+         * below it */
+        path;
     struct uvh_text_list methods;  /* none: GET, and any for a redirect */
-    struct uvh_field_list headers; /* of its answers */
-    struct uvh_setup_auth auth;    /* instead of the site's */
+    struct uvh_field_list headers; /* of its responses */
+    struct uvh_setup_auth auth;    /* overrides that of the site */
     enum uvh_route_kind kind;
-    int status;                      /* of a redirect or an answer */
-    struct uvh_text root;            /* STATIC: the folder */
-    struct uvh_text_list more_roots; /* STATIC: folders */
+    int status;                      /* of a redirect or a fixed response */
+    struct uvh_text root;            /* STATIC: the directory */
+    struct uvh_text_list more_roots; /* STATIC: directories */
     uvhttp_static_config_t files;    /* STATIC: the rest; roots unset */
     struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
-    const char *location;            /* REDIRECT: where to, without a "{target}" at its end */
-    bool with_target;                /* REDIRECT: it had one, and path and query are put there */
+    const char *location;            /* REDIRECT: the location, without a final "{target}" */
+    bool with_target;                /* REDIRECT: it had one: path and query are appended */
     const char *body, *type;         /* RESPOND */
 };
 
@@ -62,7 +63,7 @@ struct uvh_setup_site {
     struct uvh_mark mark;
     struct uvh_text_list hosts; /* none: the default site */
     uvhttp_slash_t slash;
-    struct uvh_field_list headers; /* of all its answers */
+    struct uvh_field_list headers; /* of all its responses */
     struct uvh_setup_auth auth;    /* of all its routes */
     struct uvh_setup_route *routes;
     size_t route_count;
@@ -71,8 +72,8 @@ struct uvh_setup_site {
 struct uvh_yaml_node;
 
 struct uvh_setup_tls {
-    bool wanted;                      /* else everything is plain HTTP */
-    const struct uvh_yaml_node *node; /* the map in the file; NULL: options asked for it */
+    bool wanted;                      /* if false everything is plain HTTP */
+    const struct uvh_yaml_node *node; /* the map in the file; NULL: configured by options */
     bool self_signed;                 /* instead of certificates */
     uvhttp_tls_config_t config;       /* `log` unset */
     size_t redirect_http;             /* a port; UVH_OPTION_OFF: none */
@@ -81,7 +82,7 @@ struct uvh_setup_tls {
 
 struct uvh_setup_metrics {
     struct uvh_text path; /* text NULL: none */
-    bool has_listen;      /* at an address of their own, else at that of the sites */
+    bool has_listen;      /* at their own address, else at that of the sites */
     struct uvh_address listen;
 };
 
@@ -89,7 +90,7 @@ struct uvh_setup {
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
-    struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of those in the file */
+    struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */
     size_t listen_count;                                  /* 0: every IPv4 address */
     struct uvh_setup_tls tls;
     struct uvh_text access_path;           /* text NULL: no access log */

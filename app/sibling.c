@@ -18,7 +18,7 @@ const struct uvh_sibling_coding uvh_sibling_codings[UVH_SIBLING_CODINGS] = {
     {UVHTTP_CODING_GZIP, "gzip", ".gz", 9},
 };
 
-/* Where a source and its sibling are. */
+/* The paths of a source and its sibling. */
 struct place {
     int folder;
     const char *name; /* of the source, in `folder` */
@@ -60,7 +60,7 @@ int uvh_sibling_open_folder(int root, const char *path)
     return folder;
 }
 
-/* 0, or an errno. */
+/* Returns 0, or an errno. */
 static int find_place(const struct uvh_sibling *sibling, struct place *place)
 {
     char folder[PATH_MAX];
@@ -81,7 +81,7 @@ static bool is_before(struct timespec a, struct timespec b)
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-/* It is there and counts. Links do not. */
+/* True if the sibling exists and is up to date. Links are not. */
 static bool is_fresh(const struct place *place, const struct stat *source)
 {
     struct stat facts;
@@ -89,10 +89,10 @@ static bool is_fresh(const struct place *place, const struct stat *source)
            S_ISREG(facts.st_mode) && !is_before(facts.st_mtim, source->st_mtim);
 }
 
-/* All bytes of an open file; NULL with errno. `*size` is how many came. */
+/* All bytes of an open file; NULL with errno. `*size` receives the bytes read. */
 static char *read_all(int file, size_t *size)
 {
-    size_t room = *size + 1; /* one more shows that it has grown */
+    size_t room = *size + 1; /* one more byte detects growth */
     char *data = malloc(room);
     size_t length = 0;
     while (data != NULL && length < room) {
@@ -127,7 +127,7 @@ static int write_all(int file, const char *data, size_t size)
     return 0;
 }
 
-/* Contents, permissions and time of an open file that nobody sees yet. 0, or an errno. */
+/* Writes content, permissions and time to a temporary file. Returns 0, or an errno. */
 static int fill(int file, const void *data, size_t size, const struct stat *source)
 {
     const struct timespec times[2] = {source->st_mtim, source->st_mtim};
@@ -136,12 +136,14 @@ static int fill(int file, const void *data, size_t size, const struct stat *sour
         err = errno;
     if (err == 0 && futimens(file, times) != 0)
         err = errno;
-    if (err == 0 && fsync(file) != 0) /* or a crash could leave an empty file that counts */
+    /* otherwise a crash could leave an empty file that counts as up to date */
+    if (err == 0 && fsync(file) != 0)
         err = errno;
     return err;
 }
 
-/* A hidden file that becomes the sibling. 0, or an errno, and then nothing has changed. */
+/* Writes a temporary file and renames it to the sibling. Returns 0, or an errno with nothing
+ * changed. */
 static int publish(const struct place *place, const void *data, size_t size,
                    const struct stat *source)
 {
@@ -164,7 +166,7 @@ static int publish(const struct place *place, const void *data, size_t size,
     return err;
 }
 
-/* What is there would be sent instead of its source, and is of no use. */
+/* Removes an outdated sibling, which would be sent instead of its source. */
 static enum uvh_sibling_outcome drop(struct uvh_sibling *sibling, const struct place *place,
                                      enum uvh_sibling_outcome absent,
                                      enum uvh_sibling_outcome removed)
@@ -172,7 +174,7 @@ static enum uvh_sibling_outcome drop(struct uvh_sibling *sibling, const struct p
     struct stat facts;
     if (fstatat(place->folder, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? absent : fail_with(sibling, errno);
-    if (!S_ISREG(facts.st_mode)) /* not ours, and nobody sends it */
+    if (!S_ISREG(facts.st_mode)) /* not ours, and never served */
         return absent;
     if (!sibling->only_say && unlinkat(place->folder, place->sibling, 0) != 0)
         return fail_with(sibling, errno);

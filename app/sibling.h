@@ -1,10 +1,10 @@
-/* Coded siblings of files: "style.css.br" beside "style.css". One that is at least as new as its
- * source counts, so each gets its source's time of modification: a change of the source, however
- * soon, makes it old.
+/* Compressed siblings of files: "style.css.br" beside "style.css". A sibling is up to date if it is
+ * not older than its source. It gets its source's modification time, so that any later change of
+ * the source makes it outdated.
  *
- * All names are paths below an open folder, and none is reached through a symbolic link. A sibling
- * appears in one step under its name, with its source's permissions. Called by the command
- * precompress, on several threads at a time. */
+ * All names are paths below an open directory, and symbolic links are not followed. A sibling is
+ * created atomically, with its source's permissions. Called by the command precompress, on several
+ * threads. */
 #ifndef UVH_APP_SIBLING_H
 #define UVH_APP_SIBLING_H
 
@@ -19,38 +19,38 @@ struct uvh_sibling_coding {
     int level_most;
 };
 
-/* The one that takes longest first. */
+/* Slowest coding first. */
 extern const struct uvh_sibling_coding uvh_sibling_codings[UVH_SIBLING_CODINGS];
 
 enum uvh_sibling_outcome {
     UVH_SIBLING_MADE,
-    UVH_SIBLING_FRESH,   /* it was there and counts */
-    UVH_SIBLING_USELESS, /* it would not be smaller, and is not there (any more) */
+    UVH_SIBLING_FRESH,   /* it existed and is up to date */
+    UVH_SIBLING_USELESS, /* it would not be smaller; an existing one was removed */
     UVH_SIBLING_REMOVED,
     UVH_SIBLING_ABSENT, /* there was none to remove */
-    UVH_SIBLING_FAILED, /* `error` says why */
+    UVH_SIBLING_FAILED, /* see `error` */
 };
 
 struct uvh_sibling {
-    int root;         /* the folder */
+    int root;         /* the directory */
     const char *path; /* of the source */
     const struct uvh_sibling_coding *coding;
     int level;     /* the coding's own, or UVHTTP_COMPRESS_BEST or _DEFAULT */
-    bool force;    /* also when there is one that counts */
-    bool only_say; /* what would be done; changes nothing */
-    /* What came of it. */
-    uint64_t size, coded_size; /* of one that was made */
+    bool force;    /* also if there is one that is up to date */
+    bool only_say; /* dry run: changes nothing */
+    /* The result. */
+    uint64_t size, coded_size; /* if a sibling was made */
     char error[128];
 };
 
-/* Makes one, or sees that it is not needed. */
+/* Creates a sibling, unless it is not needed. */
 enum uvh_sibling_outcome uvh_sibling_make(struct uvh_sibling *sibling);
 
-/* Removes one. */
+/* Removes a sibling. */
 enum uvh_sibling_outcome uvh_sibling_remove(struct uvh_sibling *sibling);
 
-/* Opens a folder below another, "" for itself, following no symbolic link: a descriptor, or -1 with
- * errno. */
+/* Opens a directory below another, "" for itself, without following symbolic links. Returns a
+ * descriptor, or -1 with errno. */
 int uvh_sibling_open_folder(int root, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
-/* Builds the sites of a setup into a server. Guarantees that everything that cannot be is noted
- * with its place in the file: folders that are missing, patterns that are none, routes that exist
- * already with the line of the other. Called by run.c. */
+/* Builds the sites of a setup into a server. Guarantees that every error is noted with its position
+ * in the file: missing directories, invalid patterns, duplicate routes with the line of the first
+ * one. Called by run.c. */
 #include "site.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 struct builder {
     uvhttp_server_t *server;
-    uvhttp_server_t *metrics; /* at an address of their own; NULL: none */
+    uvhttp_server_t *metrics; /* at their own address; or NULL */
     const struct uvh_setup *setup;
     struct uvh_site_log *log;
     struct uvh_problems *problems;
@@ -33,7 +33,7 @@ void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg)
         uvhttp_log_to_stderr(level, message, &log->level);
 }
 
-/* A folder's path that ends with a slash stands for all below it. */
+/* A directory's path with a final slash matches all paths below it. */
 static const char *star_of(const struct uvh_setup_route *route)
 {
     size_t length = strlen(route->path.text);
@@ -42,7 +42,7 @@ static const char *star_of(const struct uvh_setup_route *route)
                : "";
 }
 
-/* Where the route stands that is there already: of the site, before `route`. The library's message
+/* The position of the route that already exists: of the site, before `route`. The library's message
  * ends with its host and pattern. */
 static const struct uvh_mark *find_other(const struct builder *builder,
                                          const struct uvh_setup_site *site,
@@ -82,7 +82,7 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
 
 static const char *folder_fault(int err)
 {
-    /* The library passes libuv's codes through, and those are negated errno values. */
+    /* The library returns libuv's codes, which are negated errno values. */
     switch (-err) {
     case ENOENT:
         return "does not exist";
@@ -101,7 +101,7 @@ static void close_static(void *context)
     uvhttp_static_close(context);
 }
 
-/* Notes a folder that cannot be opened or entered: it would give nothing but refusals. */
+/* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
 static bool check_folder(const struct builder *builder, const struct uvh_text *folder, int err)
 {
     char inside[PATH_MAX];
@@ -114,7 +114,7 @@ static bool check_folder(const struct builder *builder, const struct uvh_text *f
     return err == 0;
 }
 
-/* The folders of a route, in `roots` (room for one more than there are), or false with a problem
+/* The directories of a route, in `roots` (with space for one more entry); false with a problem
  * noted. */
 static bool check_files(const struct builder *builder, const struct uvh_setup_route *route,
                         uvhttp_static_config_t *files, const char **roots)
@@ -135,7 +135,7 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     return false;
 }
 
-/* What the options of a route name is there. */
+/* Checks that files named by a route's options exist. */
 static bool check_named(const struct builder *builder, const struct uvh_setup_route *route)
 {
     char message[400];
@@ -155,7 +155,7 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
     return good;
 }
 
-/* The folder of a route, owned by the server; NULL with a problem noted. */
+/* The directory of a route, owned by the server; NULL with a problem noted. */
 static uvhttp_static_t *open_folder(const struct builder *builder,
                                     const struct uvh_setup_route *route)
 {
@@ -190,7 +190,7 @@ static uvhttp_static_t *open_folder(const struct builder *builder,
     return NULL;
 }
 
-/* PUT and POST beside the GET of a folder, whose route is `given`. False when one was refused. */
+/* Adds PUT and POST for a directory, whose GET route is `given`. False if one was rejected. */
 static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
                         const struct uvh_setup_site *site, const struct uvh_setup_route *route,
                         uvhttp_route_t given)
@@ -209,7 +209,7 @@ static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
     return true;
 }
 
-/* Adds a route with each of its methods to a router. False when one was refused. */
+/* Adds a route with each of its methods to a router. False if one was rejected. */
 static bool add_route(const struct builder *builder, uvhttp_router_t *router,
                       const struct uvh_setup_site *site, struct uvh_setup_route *route,
                       uvhttp_static_t *context, uvhttp_auth_t *auth)
@@ -262,7 +262,7 @@ static void note(const struct builder *builder, struct uvh_mark mark, int err)
                          err == UVHTTP_EROUTE ? builder->log->kept : uvhttp_strerror(err));
 }
 
-/* The routers of a site: of each of its hosts, or the server's own. NULL when memory ran out. */
+/* The routers of a site: those of its hosts, or the server's own. NULL if out of memory. */
 static uvhttp_router_t **find_routers(const struct builder *builder,
                                       const struct uvh_setup_site *site)
 {
@@ -280,7 +280,8 @@ static uvhttp_router_t **find_routers(const struct builder *builder,
     return routers;
 }
 
-/* Below the rules of the site that answers with them: `auth` is that of its routes, or NULL. */
+/* The metrics route follows the rules of the site that has it: `auth` is that of its routes, or
+ * NULL. */
 static void add_metrics(const struct builder *builder, uvhttp_server_t *server, uvhttp_auth_t *auth)
 {
     const struct uvh_text *path = &builder->setup->metrics.path;
@@ -325,13 +326,13 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     }
     size_t before = builder->problems->count;
     uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
-    /* Before its routes, so that one with the same path is the one that is refused. */
+    /* Before the site's routes, so that the library rejects a route with the same path. */
     if (!named && builder->metrics == NULL && builder->problems->count == before)
         add_metrics(builder, builder->server, site_auth);
     for (size_t r = 0; r < site->route_count; r++) {
         struct uvh_setup_route *route = &site->routes[r];
-        /* With each route rather than with the router: that of the other hosts hands its middleware
-         * down to all. */
+        /* Added to each route and not to the router: the default site's router passes its
+         * middleware on to all hosts. */
         uvhttp_auth_t *auth =
             route->auth.mark.line == 0
                 ? site_auth
@@ -340,7 +341,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
             route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
         if (route->kind == UVH_ROUTE_STATIC && context == NULL)
             continue;
-        /* What one host refuses, all of them would. */
+        /* An error for one host would occur for all of them. */
         for (size_t i = 0; i < count; i++) {
             if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context, auth))
                 break;
@@ -361,7 +362,7 @@ static int compare_routers(const void *one, const void *other)
     return a->host->mark.line < b->host->mark.line ? -1 : a->host->mark.line > b->host->mark.line;
 }
 
-/* One host in two sites, or twice in one: the library has one router for it. */
+/* Notes a host in two sites, or twice in one: the library has one router for it. */
 static void check_hosts(const struct builder *builder, uvhttp_router_t **const *routers)
 {
     size_t total = 0, count = 0;
@@ -404,7 +405,7 @@ static void add_sites(const struct builder *builder)
         if (i + 1 == setup->site_count)
             check_hosts(builder, routers);
     }
-    /* With a host in two sites, every route would be said to be there already. */
+    /* With a host in two sites, every route would be reported as a duplicate. */
     for (size_t i = 0; i < setup->site_count && builder->problems->count == before; i++)
         add_site(builder, &setup->sites[i], routers[i]);
     for (size_t i = 0; i < setup->site_count; i++)
@@ -412,7 +413,7 @@ static void add_sites(const struct builder *builder)
     free(routers);
 }
 
-/* That an access log could be opened, without making its file. */
+/* Checks that the access log can be opened, without creating its file. */
 static void check_access_log(const struct builder *builder)
 {
     const struct uvh_text *path = &builder->setup->access_path;
@@ -446,7 +447,7 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     if (log->level >= UVHTTP_LOG_DEBUG)
         note(&builder, (struct uvh_mark){0, 0},
              uvhttp_server_use(server, uvh_logger_request, NULL));
-    /* The site of all other hosts adds them with its own rules, if there is one. */
+    /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);
     add_sites(&builder);

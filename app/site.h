@@ -4,18 +4,17 @@
 
 #include "setup.h"
 
-/* Where the library's messages go: while a server is built they are kept, since what is refused is
- * told with its line in the file, and then they are printed. A config's log_arg. */
+/* The target of the library's messages: while a server is built they are kept, because errors are
+ * reported with their line in the file; later they are printed. A config's log_arg. */
 struct uvh_site_log {
     bool keep;
     char kept[512];           /* the last message */
-    uvhttp_log_level_t level; /* up to which messages are printed */
+    uvhttp_log_level_t level; /* the least severe level that is printed */
 };
 
-/* Adds everything that the setup asks for to a server, which both outlive: folders are opened,
- * prewarmed files loaded, routes added. Nothing listens, and no log is opened. False when a problem
- * was noted. `log` is what uvh_site_log_line is given by this server. `metrics` is the server at
- * the address of metrics, or NULL. */
+/* Adds everything in the setup to a server; the setup must outlive it: opens directories, loads
+ * prewarmed files, adds routes. Does not listen and opens no log. False with a problem noted. `log`
+ * is the log_arg of this server. `metrics` is the server at the metrics address, or NULL. */
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
                     const struct uvh_setup *setup, struct uvh_site_log *log,
                     struct uvh_problems *problems);

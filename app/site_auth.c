@@ -58,7 +58,7 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
     return NULL;
 }
 
-/* A folder that is served, by its real path. */
+/* A directory of a route, by its real path. */
 struct folder {
     char *path;
     const struct uvh_text *named; /* in the configuration */
@@ -66,7 +66,7 @@ struct folder {
     bool is_protected;
 };
 
-/* One that is not there is told elsewhere. */
+/* A missing directory is reported elsewhere. */
 static void add_folder(struct folder *folders, size_t *count, const struct uvh_setup_route *route,
                        const struct uvh_text *named, bool is_protected)
 {

@@ -18,7 +18,7 @@ struct walk {
     struct uvh_sources *sources;
     uint64_t min_size;
     FILE *errors;
-    char path[PATH_MAX]; /* of what is looked at, below the folder */
+    char path[PATH_MAX]; /* relative to the directory */
 };
 
 static bool add(struct uvh_sources *sources, const char *path, uint64_t size)
@@ -52,7 +52,7 @@ static bool is_hidden(const char *name)
 
 static bool walk_folder(struct walk *walk, int descriptor, size_t length);
 
-/* False when memory ran out. */
+/* False if out of memory. */
 static bool look_at(struct walk *walk, int folder, const char *name, size_t length)
 {
     struct stat facts;
@@ -65,7 +65,7 @@ static bool look_at(struct walk *walk, int folder, const char *name, size_t leng
         return true;
     }
     if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno != ENOENT) /* it was removed since */
+        if (errno != ENOENT) /* removed meanwhile */
             tell(walk);
         return true;
     }
@@ -93,7 +93,7 @@ static bool walk_folder(struct walk *walk, int descriptor, size_t length)
         return false;
     }
     while (going && (errno = 0, entry = readdir(folder)) != NULL) {
-        if (is_hidden(entry->d_name)) /* "." and ".." as well */
+        if (is_hidden(entry->d_name)) /* also "." and ".." */
             continue;
         going = look_at(walk, descriptor, entry->d_name, length);
         walk->path[length] = '\0';

@@ -1,10 +1,10 @@
 /* Finds the name nearest to a misspelt one, by the number of letters to insert, remove, replace or
- * exchange with their neighbour. Called for keys that do not exist. */
+ * swap with their neighbour. Called for unknown keys. */
 #include "suggest.h"
 
 #include <string.h>
 
-#define LONGEST 48 /* no key is longer */
+#define LONGEST 48 /* longer than every key */
 
 static size_t least(size_t one, size_t other)
 {
@@ -13,7 +13,7 @@ static size_t least(size_t one, size_t other)
 
 static size_t distance(const char *one, size_t one_length, const char *other, size_t other_length)
 {
-    size_t rows[3][LONGEST + 1]; /* of the last three letters of `one`, in turn */
+    size_t rows[3][LONGEST + 1]; /* of the last three letters of `one`, used as a ring */
     for (size_t k = 0; k <= other_length; k++)
         rows[0][k] = k;
     for (size_t i = 1; i <= one_length; i++) {
@@ -35,7 +35,7 @@ const char *uvh_suggest(const char *word, uvh_name_cb name, const void *arg)
     if (length > LONGEST)
         return NULL;
     const char *best = NULL, *one;
-    size_t best_distance = length / 3 + 1; /* a short word is soon another one */
+    size_t best_distance = length / 3 + 1; /* short words are near to many others */
     for (size_t i = 0; (one = name(i, arg)) != NULL; i++) {
         size_t one_length = strlen(one);
         if (one_length > LONGEST)

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* Gives the name at `index`, NULL past the last. */
+/* Returns the name at `index`, or NULL after the last. */
 typedef const char *(*uvh_name_cb)(size_t index, const void *arg);
 
-/* The name that `word` was probably meant to be, NULL when none is near. */
+/* The name most similar to `word`, or NULL if none is near. */
 const char *uvh_suggest(const char *word, uvh_name_cb name, const void *arg);
 
 #endif

@@ -1,11 +1,11 @@
-/* See switched_on.h. Goes through the table of options, so that a new one is told without being
- * named here. Called by banner.c. */
+/* See switched_on.h. Iterates over the table of options, so that new options are included. Called
+ * by banner.c. */
 #include "switched_on.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SHORT 40 /* bytes of a value that is shown */
+#define SHORT 40 /* most bytes of a value that is shown */
 
 struct writer {
     char *text;
@@ -79,7 +79,7 @@ static void put_list(struct writer *to, const struct uvh_option_list *list)
         put(to, text);
 }
 
-/* Whether nobody but programs of this machine can connect. */
+/* True if only programs of this machine can connect. */
 static bool is_local(const struct uvh_address *addresses, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -136,7 +136,7 @@ static void look_at_lists(const struct adviser *adviser, bool dates)
 
 /* ---- names ---- */
 
-/* A name that a certificate is for. */
+/* A name in a certificate. */
 struct name {
     char *text;
     int key_type;
@@ -166,7 +166,7 @@ static bool add_name(struct names *names, const ASN1_STRING *text, int key_type,
     return true;
 }
 
-/* The DNS names of subjectAltName, or without it the common name, as the library takes them. */
+/* The DNS names of subjectAltName, or without it the common name, as in the library. */
 static bool add_names(struct names *names, X509 *leaf, size_t certificate)
 {
     GENERAL_NAMES *found = X509_get_ext_d2i(leaf, NID_subject_alt_name, NULL, NULL);
@@ -198,13 +198,13 @@ static int compare_names(const void *one, const void *other)
     return a->certificate < b->certificate ? -1 : a->certificate > b->certificate;
 }
 
-/* A certificate all of whose names an earlier one serves, with a key of the same type, is never
- * chosen. */
+/* A certificate is never selected if earlier ones with the same key type serve all of its names. */
 static void look_at_names(const struct adviser *adviser, struct names *names)
 {
     const uvhttp_tls_certificate_t *all = adviser->config->certificates;
     size_t count = adviser->config->certificate_count;
-    const struct name **before = calloc(count, sizeof(*before)); /* of each, whose name it has */
+    /* for each, the certificate with the same name */
+    const struct name **before = calloc(count, sizeof(*before));
     bool *used = calloc(count, sizeof(*used));
     if (names->count > 0)
         qsort(names->items, names->count, sizeof(names->items[0]), compare_names);
@@ -298,7 +298,7 @@ static void look_at_certificates(const struct adviser *adviser)
     free(names.items);
 }
 
-/* ---- the whole ---- */
+/* ---- all files ---- */
 
 void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg)
 {

@@ -1,5 +1,5 @@
-/* See tls_options.h. Symbolic links are not resolved: tools that renew certificates point them to
- * the new file, and a resolved path would keep the old one. Called by serve_site.c. */
+/* See tls_options.h. Symbolic links are not resolved: certificate tools point them to the renewed
+ * file, and a resolved path would keep the old one. Called by serve_site.c. */
 #include "tls_options.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static char *make_absolute(const char *file)
     return path;
 }
 
-/* Stores the path of a file in `*path`. `read`: the file has to be readable. */
+/* Stores the path of a file in `*path`. `read`: the file must be readable. */
 static int add_path(struct uvh_tls_files *made, const char *option, const char *file, bool read,
                     const char **path)
 {
@@ -49,7 +49,7 @@ static int add_path_if(struct uvh_tls_files *made, const char *option, const cha
     return file == NULL ? UVH_EXIT_OK : add_path(made, option, file, read, path);
 }
 
-/* The n-th key belongs to the n-th certificate; "": the key is in the certificate's file. */
+/* The n-th key belongs to the n-th certificate; "": the certificate's file contains the key. */
 static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_options *given,
                             uvhttp_tls_config_t *config)
 {
@@ -77,7 +77,7 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
     return code;
 }
 
-/* A given option that has no effect without a certificate, or NULL. */
+/* An option that has no effect without a certificate, or NULL. */
 static const char *find_idle(const struct uvh_tls_options *given)
 {
     const struct {
@@ -104,7 +104,7 @@ static const char *find_idle(const struct uvh_tls_options *given)
     return NULL;
 }
 
-/* Refuses options that contradict or need each other. */
+/* Rejects options that contradict or require each other. */
 static int check(const struct uvh_tls_options *given, bool wanted)
 {
     const char *idle = wanted ? NULL : find_idle(given);

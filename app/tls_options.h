@@ -1,20 +1,19 @@
-/* The TLS options of `uvhttp serve`, in the form in which a configuration file has them. */
+/* The TLS options of `uvhttp serve`, in the form of a configuration file. */
 #ifndef UVH_APP_TLS_OPTIONS_H
 #define UVH_APP_TLS_OPTIONS_H
 
 #include "setup.h"
 
-/* Memory that the setup points to. */
+/* Memory that the setup refers to. */
 struct uvh_tls_files {
     uvhttp_tls_certificate_t certificates[UVH_OPTIONS_LIST_MAX];
     char *paths[2 * UVH_OPTIONS_LIST_MAX + 4];
     size_t path_count;
 };
 
-/* Fills `tls`, which points to `made` and the options. Paths are absolute, and the files can be
- * read.
- * Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in either
- * case. */
+/* Fills `tls`, which refers to `made` and the options. Paths are absolute, and the files are
+ * readable. Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in
+ * either case. */
 int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_options *given,
                          struct uvh_setup_tls *tls);
 void uvh_tls_options_release(struct uvh_tls_files *made);

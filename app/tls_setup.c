@@ -26,7 +26,7 @@ struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
-/* The place of a certificate: of the key that the message begins with, or of its map. */
+/* The position of a certificate: of the key with which the message begins, or of its map. */
 static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index,
                                            const char *message)
 {
@@ -48,7 +48,7 @@ static const char *reason_of(int err, const char *message)
 }
 
 /* Replaces the field names of uvhttp_tls_config_t in a message of the library by the keys of the
- * file. Quoted text stays. No key is longer than its field. */
+ * file. Quoted text is unchanged. No key is longer than its field. */
 static const char *name_keys(char *message)
 {
     static const char *const fields[][2] = {{"certificate_file", "certificate"},
@@ -77,14 +77,14 @@ static const char *name_keys(char *message)
     return message;
 }
 
-/* Loads each certificate alone: notes those that cannot be loaded, and when the others expire. */
+/* Loads each certificate alone: notes errors, and the expiry of the others. */
 static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config,
                       struct uvh_problems *problems)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
         char message[UVH_TLS_MESSAGE_SIZE] = "";
         uvhttp_tls_certificate_t one = config->certificates[i];
-        one.client_auth = UVHTTP_TLS_CLIENT_AUTH_OFF; /* whose authorities are with the others */
+        one.client_auth = UVHTTP_TLS_CLIENT_AUTH_OFF; /* its authorities are not copied */
         const uvhttp_tls_config_t alone = {.certificates = &one, .certificate_count = 1};
         uvhttp_tls_t *loaded;
         int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
@@ -145,7 +145,7 @@ static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh
     return error == 0;
 }
 
-/* The addresses that the start output has as URLs: the self-signed certificate has to be for
+/* The addresses that the start output shows as URLs: the self-signed certificate must cover
  * them. */
 static void collect_addresses(const struct uvh_options *options,
                               struct uvh_machine_addresses *found)
@@ -180,13 +180,13 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
             return false;
         }
         if (tls->self_signed.fingerprint[0] == '\0')
-            return true; /* only checked: `run` makes it */
+            return true; /* check only: `run` creates it */
         tls->own.certificate_file = tls->self_signed.path;
         config.certificates = &tls->own;
         config.certificate_count = 1;
     }
     config.watch = config.watch && !only_check;
-    /* what expires is told by uvh_tls_print */
+    /* uvh_tls_print reports expiry */
     config.log = only_check ? NULL : uvhttp_log_to_stderr;
     config.log_arg = &tls->log_level;
     bool writable = check_key_log(tls, only_check, problems);

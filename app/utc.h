@@ -1,4 +1,4 @@
-/* Moments as text. */
+/* Times as text. */
 #ifndef UVH_APP_UTC_H
 #define UVH_APP_UTC_H
 

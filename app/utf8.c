@@ -1,5 +1,5 @@
-/* Reads UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF. Called
- * for values that come from the environment, and when a configuration is printed. */
+/* Reads UTF-8 by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. Called for
+ * values from the environment, and when a configuration is printed. */
 #include "utf8.h"
 
 size_t uvh_utf8_next(const char *text, uint32_t *character)

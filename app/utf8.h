@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the character that a NUL-terminated text begins with (RFC 3629), which goes to
- * `*character`; 0 when it begins with none. */
+/* The length in bytes of the first character of a NUL-terminated text (RFC 3629), which is stored
+ * in `*character`; 0 if it is invalid. */
 size_t uvh_utf8_next(const char *text, uint32_t *character);
 
-/* True when the text consists of characters, each whole. */
+/* True if the whole text is valid UTF-8. */
 bool uvh_utf8_valid(const char *text);
 
 #endif

@@ -1,6 +1,6 @@
-/* Builds the tree of a YAML document from libyaml's events. Guarantees an end for every input: its
- * size, its depth and the keys of a map are limited, and nothing in it can refer to something else.
- * Called by config_file.c. */
+/* Builds the tree of a YAML document from libyaml's events. Guarantees termination for every input:
+ * size, depth and keys of a map are limited, and references are not allowed. Called by
+ * config_file.c. */
 #include "yaml_reader.h"
 
 #include <stdint.h>
@@ -14,11 +14,11 @@ struct block {
     max_align_t data[];
 };
 
-/* A map or list that is open. */
+/* An open map or list. */
 struct level {
     struct uvh_yaml_node *node;
     struct uvh_yaml_node *last; /* value */
-    struct uvh_yaml_node *key;  /* of a map: read, and waiting for its value */
+    struct uvh_yaml_node *key;  /* of a map: a key that was read, before its value */
 };
 
 struct reader {
@@ -26,7 +26,7 @@ struct reader {
     struct uvh_problems *problems;
     struct level levels[UVH_YAML_DEPTH_MAX];
     size_t depth;
-    /* nothing more is read: the document has ended, or cannot be understood from here on */
+    /* end of reading: the document has ended, or the rest cannot be parsed */
     bool over;
 };
 
@@ -63,7 +63,7 @@ static void refuse(struct reader *reader, const yaml_mark_t *mark, const char *w
     reader->over = true;
 }
 
-/* Puts a node into the map or list that is open, or makes it the root. False when it is a key. */
+/* Adds a node to the open map or list, or makes it the root. False if it is a key. */
 static bool place(struct reader *reader, struct uvh_yaml_node *node)
 {
     if (reader->depth == 0) {
@@ -223,7 +223,7 @@ static void take(struct reader *reader, const yaml_event_t *event)
     }
 }
 
-/* What libyaml says of bytes that are no YAML, with a word on what is behind it most often. */
+/* libyaml's error for invalid YAML, with a hint at the most frequent cause. */
 static void note_error(struct uvh_problems *problems, const yaml_parser_t *parser)
 {
     struct uvh_mark mark = mark_of(&parser->problem_mark);

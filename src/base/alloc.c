@@ -1,4 +1,4 @@
-/* The built-in allocator and the few calls that are more than one line. */
+/* The built-in allocator, and the functions that are more than one line. */
 #include "base/alloc.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-/* Under ASan the C library's allocator stays, because its redzones are the point of that build. */
+/* ASan builds use the C library's allocator: mimalloc would bypass ASan's redzones. */
 #if defined(UVH_WITH_MIMALLOC) && !defined(UVH_ASAN)
 #include <mimalloc.h>
 #define SYSTEM_MALLOC  mi_malloc

@@ -1,5 +1,5 @@
-/* Blocks of one size come from the pool's free list; a request for more than fits gets a block of
- * its own size. */
+/* Blocks of the usual size come from the pool's free list. A larger allocation gets a block of its
+ * own size. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -30,7 +30,7 @@ void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *b
     uvh_free(pool->allocator, block);
 }
 
-/* Makes a block current that has room for `size` bytes. */
+/* Makes a block with at least `size` free bytes the current one. */
 static int add_block(struct uvh_arena *arena, size_t size)
 {
     if (size > SIZE_MAX - header_size())
@@ -81,7 +81,7 @@ void *uvh_arena_alloc(struct uvh_arena *arena, size_t size)
     if (padding + size > (size_t)(arena->end - arena->next)) {
         if (add_block(arena, size) != 0)
             return NULL;
-        padding = 0; /* a fresh block is aligned */
+        padding = 0; /* a new block is aligned */
     }
     arena->next += padding;
     return bump(arena, size);

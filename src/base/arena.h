@@ -1,11 +1,11 @@
-/* Bump allocation for everything that lives as long as one exchange, from blocks that are recycled.
+/* Bump allocator for everything that lives as long as one exchange, on recycled blocks.
  *
- * Always true: what an arena handed out stays valid until uvh_arena_release; nothing is freed
- * singly. After warm-up an exchange takes its block from the pool's free list and gives it back: no
- * heap call.
+ * Always true: memory from an arena is valid until uvh_arena_release; nothing is freed singly.
+ * After warm-up an exchange takes its block from the pool's free list and returns it there: no heap
+ * call.
  *
- * A pool and its arenas are used on the thread of the pool's owner (base/owner.h); the pool is
- * initialised and released on any, while nobody uses it. */
+ * A pool and its arenas are used on the thread of the pool's owner (base/owner.h). Initialising and
+ * releasing the pool is allowed on any thread while the pool is not in use. */
 #ifndef UVH_BASE_ARENA_H
 #define UVH_BASE_ARENA_H
 
@@ -20,13 +20,13 @@
 #include "base/owner.h"
 
 enum {
-    UVH_ARENA_BLOCK_SIZE = 4096,  /* a browser's request with its exchange fits into one */
-    UVH_ARENA_KEPT_BLOCKS = 1024, /* free blocks a pool keeps (4 MiB), the rest goes back */
+    UVH_ARENA_BLOCK_SIZE = 4096,  /* fits a browser's request and its exchange */
+    UVH_ARENA_KEPT_BLOCKS = 1024, /* most free blocks a pool keeps (4 MiB); others are freed */
 };
 
 struct uvh_arena_block {
     struct uvh_arena_block *next;
-    size_t size; /* bytes of the whole block */
+    size_t size; /* of the whole block, bytes */
 };
 
 enum { UVH_ARENA_ALIGNMENT = alignof(max_align_t) };
@@ -40,13 +40,13 @@ struct uvh_arena_pool {
     const uvhttp_allocator_t *allocator;
     struct uvh_arena_block *free;
     size_t free_count;
-    _Atomic uint64_t memory; /* bytes had from the allocator */
+    _Atomic uint64_t memory; /* bytes allocated */
     struct uvh_owner owner;
 };
 
 struct uvh_arena {
     struct uvh_arena_pool *pool;
-    struct uvh_arena_block *blocks; /* newest first; the oldest is the last */
+    struct uvh_arena_block *blocks; /* newest first */
     char *next;
     char *end;
 };
@@ -54,12 +54,12 @@ struct uvh_arena {
 void uvh_arena_pool_init(struct uvh_arena_pool *pool, const uvhttp_allocator_t *allocator);
 void uvh_arena_pool_release(struct uvh_arena_pool *pool);
 
-/* From the allocator, and back to it. */
+/* Allocates and frees blocks. */
 struct uvh_arena_block *uvh_arena_new_block(struct uvh_arena_pool *pool, size_t size);
 void uvh_arena_free_block(struct uvh_arena_pool *pool, struct uvh_arena_block *block);
 
-/* A block of the usual size; NULL when memory ran out. These four are inline, since every exchange
- * begins and ends with them. */
+/* A block of the usual size; NULL if out of memory. These four functions are inline, because each
+ * exchange calls them. */
 static inline struct uvh_arena_block *uvh_arena_take_block(struct uvh_arena_pool *pool)
 {
     struct uvh_arena_block *block = pool->free;
@@ -87,8 +87,8 @@ static inline void uvh_arena_give_block(struct uvh_arena_pool *pool, struct uvh_
 }
 
 /* Takes the first block and returns `size` bytes at its start, not cleared, for the object that
- * will own the arena (which copies `*arena` into itself); NULL when memory ran out. `size` is at
- * most half a block. */
+ * will own the arena and copies `*arena` into itself. NULL if out of memory. `size` is at most half
+ * a block. */
 static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_pool *pool,
                                     size_t size)
 {
@@ -105,11 +105,11 @@ static inline void *uvh_arena_begin(struct uvh_arena *arena, struct uvh_arena_po
     return first;
 }
 
-/* Gives all blocks back, the owner's storage from uvh_arena_begin included. */
+/* Returns all blocks to the pool, including the memory from uvh_arena_begin. */
 static inline void uvh_arena_release(struct uvh_arena *arena)
 {
-    /* The arena may lie in one of its own blocks, so nothing of it is touched once the first has
-     * gone. */
+    /* The arena may lie in one of its own blocks, so it is not accessed after the first block is
+     * released. */
     struct uvh_arena_pool *pool = arena->pool;
     struct uvh_arena_block *block = arena->blocks;
     while (block != NULL) {
@@ -119,11 +119,11 @@ static inline void uvh_arena_release(struct uvh_arena *arena)
     }
 }
 
-/* `size` bytes aligned for any type, or unaligned for text; NULL when memory ran out. */
+/* `size` bytes aligned for any type, or unaligned for text; NULL if out of memory. */
 void *uvh_arena_alloc(struct uvh_arena *arena, size_t size);
 char *uvh_arena_text(struct uvh_arena *arena, size_t size);
 
-/* A NUL-terminated copy; NULL when memory ran out. */
+/* A NUL-terminated copy; NULL if out of memory. */
 char *uvh_arena_copy(struct uvh_arena *arena, const char *text, size_t length);
 
 #endif

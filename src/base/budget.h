@@ -1,8 +1,8 @@
-/* A number of bytes that many may share, on several threads: taken before memory is, given back
- * behind it. One may be a part of another.
+/* A byte budget shared by several threads: bytes are taken before memory is allocated and given
+ * back after it is freed. A budget may be part of a larger one.
  *
- * Always true: never more than `limit` are taken, whatever happens at the same time, of a budget
- * and of all that it is a part of. */
+ * Always true: the bytes taken never exceed `limit`, for a budget and for every budget it is part
+ * of, also with concurrent callers. */
 #ifndef UVH_BASE_BUDGET_H
 #define UVH_BASE_BUDGET_H
 
@@ -13,11 +13,10 @@
 struct uvh_budget {
     atomic_size_t taken;
     size_t limit;
-    struct uvh_budget
-        *whole; /* of which this is a part: what is taken here is taken there, too. NULL: none */
+    struct uvh_budget *whole; /* the larger budget, from which the same bytes are taken; or NULL */
 };
 
-/* Of one alone; see uvh_budget_take. */
+/* Takes from this budget only; see uvh_budget_take. */
 static inline bool uvh_budget_take_here(struct uvh_budget *budget, size_t bytes)
 {
     size_t taken = atomic_load_explicit(&budget->taken, memory_order_relaxed);
@@ -35,7 +34,7 @@ static inline void uvh_budget_give(struct uvh_budget *budget, size_t bytes)
         atomic_fetch_sub_explicit(&budget->taken, bytes, memory_order_relaxed);
 }
 
-/* False when so much is not left; then nothing was taken. */
+/* Returns false, and takes nothing, if fewer bytes are left. */
 static inline bool uvh_budget_take(struct uvh_budget *budget, size_t bytes)
 {
     for (struct uvh_budget *one = budget; one != NULL; one = one->whole) {

@@ -1,12 +1,12 @@
-/* Last in, first out, so that the buffer in use is the one the processor's cache knows. */
+/* The free list is last in, first out: the next buffer is the one most likely in the CPU cache. */
 #include "base/buffer.h"
 
 #include "base/alloc.h"
 
 enum {
-    /* from this part of the usual size on, a recycled buffer is the better one */
+    /* from this fraction of the usual size on, a recycled buffer is used */
     FITTING_PART = 4,
-    FITTING_UNIT = 64, /* so that the allocator has fewer sizes to keep apart */
+    FITTING_UNIT = 64, /* limits the number of different sizes for the allocator */
 };
 
 void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t *allocator,

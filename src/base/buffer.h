@@ -1,14 +1,13 @@
-/* Receive and transmit buffers: large, of one size, shared by reference count, recycled.
+/* Receive and transmit buffers: large, of one size, reference-counted, recycled.
  *
- * A worker reads into its current buffer behind what is still in use there. Bytes that somebody
- * needs for longer are pinned by a reference on the buffer, so several connections may hold pieces
- * of one buffer, and one that holds nothing costs nothing.
+ * A worker reads into its current buffer after the bytes still in use. A reference on the buffer
+ * pins bytes that are needed for longer. Several connections may hold parts of one buffer; an idle
+ * connection holds none.
  *
- * Always true: used <= capacity; refs > 0 while anybody may touch it; a buffer in the pool has refs
- * 0.
+ * Always true: used <= capacity; refs > 0 while the buffer may be accessed; refs is 0 in the pool.
  *
- * Buffers are taken, referred to and given back on the thread of the pool's owner (base/owner.h).
- * The pool is initialised and released on any, while nobody uses it. */
+ * Buffers are taken, referenced and returned on the thread of the pool's owner (base/owner.h).
+ * Initialising and releasing the pool is allowed on any thread while the pool is not in use. */
 #ifndef UVH_BASE_BUFFER_H
 #define UVH_BASE_BUFFER_H
 
@@ -20,13 +19,13 @@
 #include "base/counter.h"
 #include "base/owner.h"
 
-enum { UVH_BUFFER_KEPT = 16 }; /* free buffers a pool keeps; the rest goes back to the allocator */
+enum { UVH_BUFFER_KEPT = 16 }; /* most free buffers a pool keeps; others are freed */
 
 struct uvh_buffer {
     struct uvh_buffer_pool *pool;
     struct uvh_buffer *next; /* in the pool's free list */
     size_t capacity;
-    size_t used; /* bytes from the start that may be referred to */
+    size_t used; /* bytes from the start that may be referenced */
     size_t refs;
     char data[];
 };
@@ -36,7 +35,7 @@ struct uvh_buffer_pool {
     struct uvh_buffer *free;
     size_t free_count;
     size_t capacity;         /* of each buffer, bytes */
-    _Atomic uint64_t memory; /* bytes had from the allocator */
+    _Atomic uint64_t memory; /* bytes allocated */
     struct uvh_owner owner;
 };
 
@@ -44,12 +43,12 @@ void uvh_buffer_pool_init(struct uvh_buffer_pool *pool, const uvhttp_allocator_t
                           size_t capacity);
 void uvh_buffer_pool_release(struct uvh_buffer_pool *pool);
 
-/* For uvh_buffer_take and uvh_buffer_unref: what they do less often. */
+/* The rare paths of uvh_buffer_take and uvh_buffer_unref. */
 struct uvh_buffer *uvh_buffer_new(struct uvh_buffer_pool *pool, size_t capacity);
 void uvh_buffer_recycle(struct uvh_buffer *buffer);
 
-/* An empty buffer with one reference, or NULL when memory ran out. It has the pool's capacity, or
- * `least` bytes if that is more; such a large one is not recycled. */
+/* An empty buffer with one reference, or NULL if out of memory. It has the pool's capacity, or
+ * `least` bytes if that is more; such a large buffer is not recycled. */
 static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, size_t least)
 {
     struct uvh_buffer *buffer = pool->free;
@@ -64,8 +63,8 @@ static inline struct uvh_buffer *uvh_buffer_take(struct uvh_buffer_pool *pool, s
     return buffer;
 }
 
-/* The same for bytes that stay for long: when they are few, a buffer that is not much larger, and
- * is not recycled. */
+/* The same for bytes that are kept for long: for few bytes, a buffer that is not much larger and is
+ * not recycled. */
 struct uvh_buffer *uvh_buffer_take_fitting(struct uvh_buffer_pool *pool, size_t least);
 
 static inline void uvh_buffer_ref(struct uvh_buffer *buffer)

@@ -1,4 +1,4 @@
-/* Capacity doubles, so n appended bytes cost O(n) moves. */
+/* The capacity doubles, so appending n bytes copies O(n) bytes. */
 #include "base/bytes.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static int fail(struct uvh_bytes *bytes)
     return -1;
 }
 
-/* Makes room for `extra` bytes behind `length`. */
+/* Reserves `extra` bytes after `length`. */
 static int reserve(struct uvh_bytes *bytes, size_t extra)
 {
     if (bytes->failed || extra > bytes->maximum - bytes->length)
@@ -68,7 +68,7 @@ int uvh_bytes_append_format(struct uvh_bytes *bytes, const char *format, ...)
     va_start(arguments, format);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    /* vsnprintf also writes a NUL, which needs room but is not counted. */
+    /* vsnprintf also writes a NUL, which needs space but is not counted. */
     if (length < 0 || reserve(bytes, (size_t)length + 1) != 0)
         return fail(bytes);
     va_start(arguments, format);

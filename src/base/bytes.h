@@ -1,9 +1,7 @@
-/* Bytes that are owned, grow, and cannot exceed a maximum: for texts and bodies that are put
- * together.
+/* A growing byte string with a maximum size, for texts and bodies built by appending.
  *
- * Always true: length <= capacity <= maximum; data is NULL only while capacity is 0. After one
- * failed call `failed` is set and all further appends do nothing, so a sequence needs one check at
- * its end. */
+ * Always true: length <= capacity <= maximum; data is NULL only while capacity is 0. A failed call
+ * sets `failed` and all further appends do nothing, so a sequence needs one check at its end. */
 #ifndef UVH_BASE_BYTES_H
 #define UVH_BASE_BYTES_H
 
@@ -21,11 +19,11 @@ struct uvh_bytes {
     bool failed; /* out of memory, or the maximum would be exceeded */
 };
 
-/* A buffer cannot be had without a maximum (bytes). */
+/* `maximum` is required (bytes). */
 void uvh_bytes_init(struct uvh_bytes *bytes, const uvhttp_allocator_t *allocator, size_t maximum);
 void uvh_bytes_release(struct uvh_bytes *bytes);
 
-/* 0, or -1 with `failed` set. */
+/* Returns 0, or -1 with `failed` set. */
 int uvh_bytes_append(struct uvh_bytes *bytes, const void *data, size_t length);
 int uvh_bytes_append_text(struct uvh_bytes *bytes, const char *text);
 #if defined(__GNUC__)

@@ -1,5 +1,4 @@
-/* What the compilers offer beyond C11, under one name each: branch hints, poisoning of freed
- * memory, container_of. */
+/* Compiler features beyond C11: branch hints, ASan poisoning of freed memory, container_of. */
 #ifndef UVH_BASE_COMPILER_H
 #define UVH_BASE_COMPILER_H
 
@@ -10,19 +9,19 @@
 #define UVH_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UVH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Where the compiler's own judgement was measured to be the worse one. */
+/* For functions where measurements show that the compiler's own choice is slower. */
 #define UVH_ALWAYS_INLINE inline __attribute__((always_inline))
 #define UVH_NEVER_INLINE  __attribute__((noinline))
 
-/* Of data that other files of the library read: without it the compiler takes their address out of
- * a table at run time, since the data might lie in another library. */
+/* For data that other files of the library read. Without it the compiler loads the address from the
+ * GOT, because the data might be defined in another library. */
 #define UVH_INTERNAL __attribute__((visibility("hidden")))
 
 #define UVH_CONTAINER_OF(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* A pointer of which the compiler knows nothing: it stays in one register, while one into an array
- * is often computed again for each member. */
+/* Hides the origin of a pointer from the compiler, so that it stays in one register. A pointer into
+ * an array is often recomputed for each member. */
 #define UVH_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 #define UVH_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -42,7 +41,7 @@
 #define UVH_SANITIZED 1
 #endif
 
-/* Recycled memory stays mapped, so ASan must be told when nobody may touch it. */
+/* Recycled memory stays mapped, so it is poisoned for ASan while it is free. */
 #if defined(UVH_ASAN)
 #include <sanitizer/asan_interface.h>
 #define UVH_POISON(address, size)   __asan_poison_memory_region((address), (size))
@@ -52,9 +51,8 @@
 #define UVH_UNPOISON(address, size) ((void)(address), (void)(size))
 #endif
 
-/* Zeroes a struct of at least 32 bytes. For sizes between about 100 and some thousand bytes GCC
- * makes `rep stos` of memset, which takes some 40 cycles to start: measured, 10 ns less for each
- * head that is parsed. */
+/* Zeroes a struct of at least 32 bytes. For about 100 to some thousand bytes GCC compiles memset to
+ * `rep stos`, which takes some 40 cycles to start. Measured: 10 ns less for each parsed head. */
 static inline void uvh_clear(void *memory, size_t size)
 {
     char *end = (char *)memory + size;

@@ -1,20 +1,19 @@
-/* Counters that one thread writes and any thread may read meanwhile. Adding is a plain load and a
- * plain store, which cost what they cost for a number that nobody else looks at; a reader sees
- * every value at most a moment old. */
+/* Counters with one writer thread; any thread may read them. Adding is a plain load and a plain
+ * store, as cheap as for a variable that is not shared. A reader may see a slightly old value. */
 #ifndef UVH_BASE_COUNTER_H
 #define UVH_BASE_COUNTER_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The writer's thread. */
+/* Writer's thread only. */
 static inline void uvh_counter_add(_Atomic uint64_t *counter, uint64_t value)
 {
     uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, before + value, memory_order_relaxed);
 }
 
-/* The same downwards, for how many of something there are now. */
+/* Subtracts, for gauges. Writer's thread only. */
 static inline void uvh_counter_subtract(_Atomic uint64_t *counter, uint64_t value)
 {
     uvh_counter_add(counter, (uint64_t)0 - value);

@@ -1,5 +1,5 @@
-/* The one place that sees xxHash. Inlined, because for the short keys here the call is most of the
- * cost. */
+/* The only file that uses xxHash. It is inlined: for the short keys here a call costs more than the
+ * hash. */
 #include "base/hash.h"
 
 #include <string.h>

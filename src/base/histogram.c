@@ -1,4 +1,4 @@
-/* Reading histograms: what is asked seldom, and may walk all counters. */
+/* Reading histograms: rare, so it may iterate over all counters. */
 #include "base/histogram.h"
 
 /* The smallest value of a counter's range. */
@@ -64,7 +64,7 @@ uint64_t uvh_histogram_percentile(const struct uvh_histogram *histogram, uint64_
     if (count == 0)
         return 0;
     uint64_t rank = rank_of(count, millionths);
-    /* What lies beyond the last range, and what was recorded since `count` was taken, is the
+    /* Values in the last counter, and values recorded after `count` was read, count as the
      * maximum. */
     for (size_t i = 0; i < UVH_HISTOGRAM_SIZE - 1; i++) {
         uint64_t here = uvh_counter_read(&histogram->counts[i]);

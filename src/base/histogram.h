@@ -1,10 +1,9 @@
-/* How often which duration occurred: counters for ranges that grow with the value, so that
- * percentiles are known to within 1.6 % from microseconds to an hour, in memory of a fixed size.
- * Histograms of several writers are merged by adding.
+/* Histogram of durations with ranges that grow with the value: percentiles have an error of at most
+ * 1.6 % from microseconds to an hour, in memory of a fixed size. Histograms of several writers are
+ * merged by adding.
  *
- * Always true: one thread writes; any thread may read meanwhile and sees a state at most a few
- * values old, with counters that need not be of the same instant. Nothing is allocated, nothing
- * fails. */
+ * Always true: one thread writes. Any thread may read meanwhile; it may miss the last few values,
+ * and counters may be of slightly different times. Nothing allocates, nothing fails. */
 #ifndef UVH_BASE_HISTOGRAM_H
 #define UVH_BASE_HISTOGRAM_H
 
@@ -23,13 +22,13 @@ enum {
 };
 
 struct uvh_histogram {
-    _Atomic uint64_t sum; /* of the values as given, not of the ranges */
+    _Atomic uint64_t sum; /* exact sum, not rounded to ranges */
     _Atomic uint64_t max;
     _Atomic uint64_t counts[UVH_HISTOGRAM_SIZE];
 };
 
-/* The counter of a value. Below 64 each value has its own; above, the five bits behind the highest
- * one choose. */
+/* The counter of a value. Each value below 64 has its own; above, the five bits after the highest
+ * set bit select it. */
 static inline size_t uvh_histogram_index(uint64_t value)
 {
     if (value < (1U << UVH_HISTOGRAM_SUB_BITS))
@@ -40,7 +39,7 @@ static inline size_t uvh_histogram_index(uint64_t value)
     return ((size_t)shift << UVH_HISTOGRAM_SUB_BITS) + (size_t)(value >> shift);
 }
 
-/* `times` values of one size. */
+/* Records one value `times` times. */
 static inline void uvh_histogram_record(struct uvh_histogram *histogram, uint64_t value,
                                         uint64_t times)
 {
@@ -50,10 +49,10 @@ static inline void uvh_histogram_record(struct uvh_histogram *histogram, uint64_
         uvh_counter_set(&histogram->max, value);
 }
 
-/* Empty. The writer's thread. */
+/* Clears all counters. Writer's thread only. */
 void uvh_histogram_clear(struct uvh_histogram *histogram);
 
-/* Adds what `from` holds; `into` belongs to the caller. */
+/* Adds the counts of `from`; the caller owns `into`. */
 void uvh_histogram_merge(struct uvh_histogram *into, const struct uvh_histogram *from);
 
 uint64_t uvh_histogram_count(const struct uvh_histogram *histogram);
@@ -61,11 +60,11 @@ uint64_t uvh_histogram_sum(const struct uvh_histogram *histogram);
 uint64_t uvh_histogram_max(const struct uvh_histogram *histogram);
 
 /* The value that `millionths` of all values do not exceed (500000: the median, 999000: p99.9), as
- * the middle of its range; never more than the maximum. 0 when nothing was recorded. */
+ * the middle of its range and at most the maximum. 0 if the histogram is empty. */
 uint64_t uvh_histogram_percentile(const struct uvh_histogram *histogram, uint64_t millionths);
 
-/* How many values are smaller than `bound`, exactly when that is a power of two (or below 64, or
- * the edge of a range). */
+/* How many values are smaller than `bound`: exact if that is a power of two, below 64, or the limit
+ * of a range. */
 uint64_t uvh_histogram_below(const struct uvh_histogram *histogram, uint64_t bound);
 
 #endif

@@ -1,7 +1,8 @@
-/* Intrusive doubly linked ring: members are embedded in what is listed, so linking never allocates.
+/* Intrusive doubly linked list (a ring with a head): nodes are embedded in the listed objects, so
+ * linking never allocates.
  *
- * Always true: a head that was initialised and every linked member form a ring
- * (node->next->previous == node); an unlinked member points to itself. All operations are O(1). */
+ * Always true: an initialised head and its linked nodes form a ring (node->next->previous == node);
+ * an unlinked node points to itself. All operations are O(1). */
 #ifndef UVH_BASE_LIST_H
 #define UVH_BASE_LIST_H
 
@@ -23,7 +24,7 @@ static inline bool uvh_list_empty(const struct uvh_list *head)
     return head->next == head;
 }
 
-/* Takes a member out; harmless when it is in no list. */
+/* Unlinks a node; does nothing if it is in no list. */
 static inline void uvh_list_remove(struct uvh_list *node)
 {
     node->next->previous = node->previous;
@@ -31,7 +32,7 @@ static inline void uvh_list_remove(struct uvh_list *node)
     uvh_list_init(node);
 }
 
-/* Links an unlinked member as the last (oldest first order) or first one. */
+/* Links an unlinked node as the last (oldest first order) or first one. */
 static inline void uvh_list_append(struct uvh_list *head, struct uvh_list *node)
 {
     node->previous = head->previous;
@@ -45,7 +46,7 @@ static inline void uvh_list_prepend(struct uvh_list *head, struct uvh_list *node
     uvh_list_append(head->next, node);
 }
 
-/* Moves all members of `from` to the empty list `head`, in order. */
+/* Moves all nodes of `from` to the empty list `head`, in order. */
 static inline void uvh_list_take_all(struct uvh_list *head, struct uvh_list *from)
 {
     if (uvh_list_empty(from))

@@ -1,4 +1,4 @@
-/* A thread is known by the address of a variable that each thread has for itself. */
+/* The address of a thread-local variable identifies a thread. */
 #include "base/owner.h"
 
 #if defined(UVH_DEBUG_CHECKS)

@@ -1,11 +1,11 @@
-/* Which thread may use an object that has no lock: one at a time, its owner. Checked in debug
- * builds; in others all of this compiles to nothing.
+/* The owner thread of an object without a lock: one thread at a time may use it. Debug builds check
+ * this; in others it compiles to nothing.
  *
- * An object begins without an owner, and the first thread that uses it becomes that; every further
- * use asserts that it is on the same thread. So an object may be made on one thread and used on
- * another. Whoever passes on one that was in use calls uvh_owner_hand_over, when the old thread no
- * longer touches it and before the new one may: in front of a message to the other thread, or
- * behind its join. */
+ * A new object has no owner. The first thread that uses it becomes the owner, and every further use
+ * asserts that it is on that thread, so an object may be created on one thread and used on another.
+ * To move a used object to another thread, call uvh_owner_hand_over after the old thread's last use
+ * and before the new thread's first: before sending a message to the new thread, or after joining
+ * the old one. */
 #ifndef UVH_BASE_OWNER_H
 #define UVH_BASE_OWNER_H
 
@@ -16,16 +16,15 @@
 
 #if defined(UVH_DEBUG_CHECKS)
 
-/* Zeroed: nobody's. The order of memory is relaxed, so that it hides no race from
- * ThreadSanitizer. */
+/* Zeroed: no owner. The memory order is relaxed, so that ThreadSanitizer still detects races. */
 struct uvh_owner {
     const void *_Atomic thread;
 };
 
-/* What no other thread that runs at the moment has. */
+/* A pointer that is unique among the running threads. */
 const void *uvh_owner_this_thread(void);
 
-/* False when another thread has used the object and has not handed it over. */
+/* False if another thread owns the object and has not handed it over. */
 static inline bool uvh_owner_is_here(struct uvh_owner *owner)
 {
     const void *thread = NULL;
@@ -40,12 +39,12 @@ static inline void uvh_owner_hand_over(struct uvh_owner *owner)
     atomic_store_explicit(&owner->thread, NULL, memory_order_relaxed);
 }
 
-/* A macro, so that the line that is told is the user's. */
+/* A macro, so that the assertion reports the caller's line. */
 #define uvh_owner_check(owner) assert(uvh_owner_is_here(owner))
 
 #else
 
-struct uvh_owner { /* an extension of the compilers: it has no size */
+struct uvh_owner { /* a compiler extension: has no size */
 };
 
 static inline void uvh_owner_hand_over(struct uvh_owner *owner)

@@ -1,5 +1,4 @@
-/* A page is one allocation: a link to the next page, then the objects side by side without a header
- * each. */
+/* A page is one allocation: a link to the next page, then the objects without headers. */
 #include "base/slab.h"
 
 #include <string.h>

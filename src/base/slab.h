@@ -1,10 +1,11 @@
-/* Objects of one size from pages, recycled through a free list: for connections.
+/* Slab allocator: objects of one size from pages, recycled through a free list. Used for
+ * connections.
  *
- * Always true: a taken object stays at its address until given back; pages go back to the allocator
- * only on release.
+ * Always true: a taken object keeps its address until it is returned; pages are freed only on
+ * release.
  *
- * Objects are taken and given back on the owner's thread (base/owner.h). The slab is initialised
- * and released on any, while nobody uses it. */
+ * Objects are taken and returned on the owner's thread (base/owner.h). Initialising and releasing
+ * the slab is allowed on any thread while it is not in use. */
 #ifndef UVH_BASE_SLAB_H
 #define UVH_BASE_SLAB_H
 
@@ -20,11 +21,11 @@ struct uvh_slab_page;
 struct uvh_slab {
     const uvhttp_allocator_t *allocator;
     struct uvh_slab_page *pages;
-    void *free; /* first free object; each holds the pointer to the next */
+    void *free; /* first free object; each stores the pointer to the next */
     size_t object_size;
     size_t per_page;
     size_t taken;
-    _Atomic uint64_t memory; /* bytes had from the allocator */
+    _Atomic uint64_t memory; /* bytes allocated */
     struct uvh_owner owner;
 };
 
@@ -33,7 +34,7 @@ void uvh_slab_init(struct uvh_slab *slab, const uvhttp_allocator_t *allocator, s
                    size_t per_page);
 void uvh_slab_release(struct uvh_slab *slab);
 
-/* A zeroed object, or NULL when memory ran out. */
+/* A zeroed object, or NULL if out of memory. */
 void *uvh_slab_take(struct uvh_slab *slab);
 void uvh_slab_give(struct uvh_slab *slab, void *object);
 

@@ -1,7 +1,6 @@
-/* openat2 where the kernel has it; elsewhere a walk that opens one name at a time without
- * following links and resolves each link by hand in the text of the path. Links that have to
- * belong to the owner of what they lead to are walked by hand in any case, since no system call
- * compares owners. */
+/* openat2 if the kernel has it. Otherwise a path walk opens one component at a time without
+ * following links and resolves each link in the text of the path. The policy "link owner = target
+ * owner" always uses a path walk, because no system call compares owners. */
 #include "platform/beneath.h"
 
 #include <errno.h>
@@ -19,21 +18,21 @@
 enum {
     LOOK_FLAGS = O_PATH | O_CLOEXEC,
     MAX_LINKS = 40,    /* as in the kernel */
-    MAX_CLIMBS = 256,  /* ".." in link targets; each costs a new walk */
-    BENEATH_TRIES = 4, /* the kernel says EAGAIN when something was renamed while it looked */
+    MAX_CLIMBS = 256,  /* ".." in link targets; each restarts the walk */
+    BENEATH_TRIES = 4, /* openat2 fails with EAGAIN after a concurrent rename */
 };
 
-/* One result of a walk beside descriptors and errors: the path was rewritten, begin anew. */
+/* A result of a walk besides descriptors and errors: the path was rewritten, restart. */
 enum { WALK_AGAIN = INT_MIN };
 
-/* The path of a walk. Every name before the one being looked at is a real folder, not a link, in
- * the current walk. */
+/* State of a walk. Every component before the current one is a real directory, not a link, in the
+ * current pass. */
 struct walk {
     char path[PATH_MAX];
     size_t length;
     int links;
     int climbs;
-    bool no_links; /* any is an error */
+    bool no_links; /* any link is an error */
 };
 
 static int open_in_kernel(int root, const char *path, int flags, bool no_links)
@@ -65,8 +64,8 @@ static int walk_splice(struct walk *walk, size_t from, size_t to, const char *te
     return WALK_AGAIN;
 }
 
-/* path[from, to) is "..": takes it out together with the name before it. Done in the text, because
- * ".." of a folder that somebody moves meanwhile may lie anywhere. */
+/* path[from, to) is "..": removes it and the component before it. Done in the text, because ".." of
+ * a directory that is moved concurrently may lead anywhere. */
 static int walk_climb(struct walk *walk, size_t from, size_t to)
 {
     while (from > 0 && walk->path[from - 1] == '/')
@@ -92,7 +91,7 @@ static int open_step(int folder, const char *name, int flags)
     if (descriptor < 0)
         return -errno;
     struct stat status;
-    /* O_PATH opens a link itself; here that means somebody put it there since readlinkat. */
+    /* O_PATH opens a link itself; a link here was created after readlinkat. */
     if ((flags & O_PATH) != 0 && (fstat(descriptor, &status) != 0 || S_ISLNK(status.st_mode))) {
         close(descriptor);
         return -ELOOP;
@@ -100,7 +99,7 @@ static int open_step(int folder, const char *name, int flags)
     return descriptor;
 }
 
-/* One name of the path, path[from, to), in `folder`. Gives the opened descriptor, WALK_AGAIN or an
+/* One component, path[from, to), in `folder`. Returns the opened descriptor, WALK_AGAIN or an
  * error. */
 static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
 {
@@ -124,13 +123,13 @@ static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int 
             return -EXDEV;
         return walk_splice(walk, from, to, target, (size_t)size);
     }
-    if (errno != EINVAL) /* EINVAL: it is no link */
+    if (errno != EINVAL) /* EINVAL: not a link */
         return -errno;
     bool last = walk->path[to] == '\0';
     return open_step(folder, name, last ? flags : LOOK_FLAGS | O_DIRECTORY);
 }
 
-/* Walks the whole path once, holding one folder at a time. */
+/* Walks the whole path once; holds one directory descriptor at a time. */
 static int walk_once(struct walk *walk, int root, int flags)
 {
     int folder = root;
@@ -142,7 +141,7 @@ static int walk_once(struct walk *walk, int root, int flags)
         size_t to = from;
         while (walk->path[to] != '\0' && walk->path[to] != '/')
             to++;
-        if (to == from) { /* the path is empty or ended with a slash: the folder itself */
+        if (to == from) { /* the path is empty or ends with a slash: the directory itself */
             result = open_step(folder, ".", flags);
             break;
         }
@@ -174,24 +173,23 @@ static int open_by_walk(int root, const char *path, int flags, bool no_links)
     return result;
 }
 
-/* A link that was taken: what it leads to, which is reached when no more than `rest` bytes are left
- * to walk, has to be this owner's. */
+/* A followed link: its target is reached when at most `rest` bytes of the path remain, and must
+ * belong to this owner. */
 struct mark {
     size_t rest;
     uid_t owner;
 };
 
-/* A walk that follows links wherever they lead and holds the folder it has come to, so it needs
- * never begin anew. What a link says and whom it belongs to are read from one descriptor, and so
- * are the owner and the bytes of what it leads to: nobody can put another thing between the look
- * and the use. */
+/* A walk that follows links anywhere. It keeps the current directory open, so it never restarts.
+ * Target text and owner of a link are read through one descriptor, and so are owner and content of
+ * the target: there is no race between check and use. */
 struct chase {
-    char path[PATH_MAX]; /* what is left to walk from `folder` */
+    char path[PATH_MAX]; /* the rest of the path, relative to `folder` */
     size_t length;
     int root;
     int folder;
     int links;
-    size_t mark_count; /* the newest has the largest rest */
+    size_t mark_count; /* the last one has the largest `rest` */
     struct mark marks[MAX_LINKS];
 };
 
@@ -209,7 +207,7 @@ static void chase_leave(struct chase *chase)
     chase->folder = chase->root;
 }
 
-/* `descriptor` is what the path leads to up to `at`. */
+/* `descriptor` is the target of the path up to `at`. */
 static int chase_check(struct chase *chase, int descriptor, size_t at)
 {
     struct stat status;
@@ -225,7 +223,7 @@ static int chase_check(struct chase *chase, int descriptor, size_t at)
     return 0;
 }
 
-/* Takes `folder` over, reached by path[0, to), and takes that off the path. */
+/* Takes over `folder`, the target of path[0, to), and removes that part from the path. */
 static int chase_enter(struct chase *chase, int folder, size_t to)
 {
     int result = chase_check(chase, folder, to);
@@ -240,7 +238,7 @@ static int chase_enter(struct chase *chase, int folder, size_t to)
     return 0;
 }
 
-/* `link` is the link path[0, to), whose target takes its place. */
+/* `link` is the link path[0, to); its target replaces it in the path. */
 static int chase_follow(struct chase *chase, int link, uid_t owner, size_t to)
 {
     char target[PATH_MAX];
@@ -264,8 +262,8 @@ static int chase_follow(struct chase *chase, int link, uid_t owner, size_t to)
     return top < 0 ? -errno : chase_enter(chase, top, 0);
 }
 
-/* Opens the last name, path[0, to), which is no link, as it was asked for; `looked` is what stood
- * there a moment ago. */
+/* Opens the last component, path[0, to), which is not a link, with the requested flags; `looked` is
+ * its earlier descriptor. */
 static int chase_finish(struct chase *chase, const char *name, int looked, size_t to, int flags)
 {
     int opened = looked;
@@ -282,14 +280,14 @@ static int chase_finish(struct chase *chase, const char *name, int looked, size_
     return result;
 }
 
-/* One name. 0 when the walk goes on; otherwise `*result` is a descriptor or an error. */
+/* One component. 0 if the walk continues; otherwise `*result` is a descriptor or an error. */
 static int chase_step(struct chase *chase, int flags, int *result)
 {
     char name[NAME_MAX + 1];
     struct stat status;
     size_t from = skip_slashes(chase->path, 0);
     size_t to = from + strcspn(chase->path + from, "/");
-    if (to == from) { /* nothing is left, or nothing but slashes: the folder itself */
+    if (to == from) { /* nothing or only slashes remain: the directory itself */
         *result = open_step(chase->folder, ".", flags);
         return 1;
     }
@@ -331,7 +329,7 @@ static int open_by_owner(int root, const char *path, int flags)
     return result;
 }
 
-/* Without the kernel's help, what leaves the folder without a link is seen in the text. */
+/* Without openat2, a path that leaves the directory without a link is detected in the text. */
 static bool climbs(const char *path)
 {
     for (const char *name = path; *name != '\0'; name += strspn(name, "/")) {
@@ -371,7 +369,7 @@ int uvh_beneath_open(int root, const char *path, int flags, enum uvh_file_links 
     case UVH_FILE_LINKS_OWNER:
         if (climbs(path))
             return -EXDEV;
-        /* Most paths have no link, which one call finds out. */
+        /* Most paths have no link; one call finds that out. */
         result = open_confined(root, path, flags, true, walk);
         return result == -ELOOP ? open_by_owner(root, path, flags) : result;
     case UVH_FILE_LINKS_NONE:
@@ -387,6 +385,6 @@ bool uvh_beneath_in_kernel(int root)
     int probe = open_in_kernel(root, ".", LOOK_FLAGS, false);
     if (probe >= 0)
         close(probe);
-    /* EPERM is how some sandboxes refuse a system call they do not know. */
+    /* Some sandboxes fail unknown system calls with EPERM. */
     return probe != -ENOSYS && probe != -EPERM;
 }

@@ -1,9 +1,9 @@
-/* From a path to a descriptor beneath a folder, with links followed as far as a policy lets them.
+/* Opens a path beneath a directory; a policy says which symbolic links are followed.
  *
- * Called by file.c. Paths are relative to the folder, without NUL; "" is the folder itself. A path
- * that leaves the folder by itself (".." or '/' at its beginning) gives -EXDEV whatever the policy;
- * where links may lead anywhere, so does one that has ".." at all. Results are a descriptor or a
- * negative errno. Any thread. */
+ * Called by file.c. Paths are relative to the directory, without NUL; "" is the directory itself. A
+ * path that leaves the directory by itself (".." or a leading '/') gives -EXDEV with every policy.
+ * Where links may lead anywhere, any ".." in the path gives -EXDEV. Functions return a descriptor
+ * or a negative errno. Any thread. */
 #ifndef UVH_PLATFORM_BENEATH_H
 #define UVH_PLATFORM_BENEATH_H
 
@@ -11,10 +11,10 @@
 
 #include "platform/file.h"
 
-/* `flags` are those of open(2). With `walk` openat2 is not used. */
+/* `flags` are those of open(2). `walk`: do not use openat2. */
 int uvh_beneath_open(int root, const char *path, int flags, enum uvh_file_links links, bool walk);
 
-/* The kernel has openat2, and nothing keeps this process from it. */
+/* True if openat2 exists and the process may call it. */
 bool uvh_beneath_in_kernel(int root);
 
 #endif

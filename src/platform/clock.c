@@ -1,4 +1,4 @@
-/* CLOCK_REALTIME, which Linux answers without a system call, and the time zone of libc. */
+/* CLOCK_REALTIME, which Linux reads without a system call (vDSO), and libc's time zone. */
 #include "platform/clock.h"
 
 #include <time.h>

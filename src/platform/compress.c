@@ -1,5 +1,4 @@
-/* Compression: see compress.h. Each library is three small functions (begin, run, end) behind one
- * table. */
+/* See compress.h. Each library is three functions (begin, run, end) in one table. */
 #include "platform/compress.h"
 
 #include <limits.h>
@@ -13,15 +12,14 @@
 #include "base/list.h"
 
 enum {
-    STREAM_WINDOW_BITS = 16,    /* 64 KiB, since many streams may be open */
+    STREAM_WINDOW_BITS = 16,    /* 64 KiB, because many streams may be open */
     ZSTD_MOST_WINDOW_BITS = 23, /* RFC 9659 section 3 */
     CHUNK_SIZE = 16384,
 };
 
 #if defined(UVH_WITH_COMPRESSION)
 
-/* For the allocator of a context and the hint of its size, which have been in every release for
- * years. */
+/* For a context's allocator and the size hint, which every release of recent years has. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <brotli/encode.h>
 #include <zlib.h>
@@ -31,15 +29,15 @@ enum {
 struct uvh_compressor {
     const uvhttp_allocator_t *allocator;
     unsigned char coding; /* enum uvh_coding */
-    unsigned char mode;   /* enum uvh_compress_mode of a call that was not done, else PROCESS */
-    bool ended;           /* FINISH is done, or it has failed */
-    size_t left;          /* input that such a call was not given back */
+    unsigned char mode;   /* enum uvh_compress_mode of an unfinished call, else PROCESS */
+    bool ended;           /* FINISH is done, or the stream failed */
+    size_t left;          /* input that the unfinished call left over */
     union {
         z_stream gzip;
         struct {
             BrotliEncoderState *state;
-            struct uvh_list blocks; /* all that the library has, the state among them */
-            /* it is at work, and left by `way_out` when there is no memory */
+            struct uvh_list blocks; /* all memory of the library, including its state */
+            /* in a library call, which is left through `way_out` if out of memory */
             bool runs;
             jmp_buf way_out;
         } brotli;
@@ -47,7 +45,7 @@ struct uvh_compressor {
     } as;
 };
 
-/* What one call has, and takes from. */
+/* Input and output of one call. */
 struct step {
     const unsigned char *in;
     size_t in_size;
@@ -100,7 +98,7 @@ static int gzip_run(struct uvh_compressor *compressor, struct step *step,
     z_stream *stream = &compressor->as.gzip;
     int result;
     do {
-        /* Its numbers have 32 bits. */
+        /* zlib's sizes have 32 bits. */
         uInt in = step->in_size > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)step->in_size;
         uInt out = step->out_size > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)step->out_size;
         bool last = in == step->in_size;
@@ -116,7 +114,7 @@ static int gzip_run(struct uvh_compressor *compressor, struct step *step,
     } while (result == Z_OK && stream->avail_in == 0 && step->in_size > 0 && step->out_size > 0);
     if (result == Z_STREAM_ERROR)
         return UVHTTP_EINVAL;
-    /* Z_BUF_ERROR only says that there was nothing to do. */
+    /* Z_BUF_ERROR only means that no progress was possible. */
     if (mode == UVH_COMPRESS_FINISH)
         *done = result == Z_STREAM_END;
     else
@@ -131,9 +129,9 @@ static void gzip_end(struct uvh_compressor *compressor)
 
 /* ---- brotli ---- */
 
-/* Built as it usually is, the library ends the process when it is given no memory. So it is left by
- * a jump instead, for which all that it has is remembered: it can neither go on nor be asked to
- * give anything back then. */
+/* A usual build of brotli exits the process if its allocator returns NULL. So the allocator leaves
+ * the call by longjmp instead. All blocks are listed, because brotli can neither continue nor free
+ * them after that. */
 struct brotli_block {
     struct uvh_list link;
     max_align_t data[];
@@ -202,8 +200,7 @@ static int brotli_run(struct uvh_compressor *compressor, struct step *step,
     bool went = BrotliEncoderCompressStream(state, operations[mode], &step->in_size, &step->in,
                                             &step->out_size, &step->out, NULL);
     compressor->as.brotli.runs = false;
-    /* It fails for nothing else: uvh_compressor_run has seen to it that it is used as it wants to
-     * be. */
+    /* There is no other failure: uvh_compressor_run checks the call sequence. */
     if (!went)
         return UVHTTP_ENOMEM;
     if (mode == UVH_COMPRESS_FINISH)
@@ -235,7 +232,7 @@ static int zstd_begin(struct uvh_compressor *compressor, int level, uint64_t siz
     if (context == NULL)
         return UVHTTP_ENOMEM;
     compressor->as.zstd = context;
-    /* All tables have the size that suits so many bytes. */
+    /* All tables have the size that fits that many bytes. */
     if (size_hint == UVH_COMPRESS_SIZE_UNKNOWN)
         size_hint = UINT64_C(1) << STREAM_WINDOW_BITS;
     ZSTD_compressionParameters usual = ZSTD_getCParams(level, size_hint == 0 ? 1 : size_hint, 0);
@@ -274,7 +271,7 @@ static void zstd_end(struct uvh_compressor *compressor)
     ZSTD_freeCCtx(compressor->as.zstd);
 }
 
-/* ---- all ---- */
+/* ---- all libraries ---- */
 
 static const struct library {
     int level;

@@ -1,8 +1,8 @@
-/* DEFLATE, message by message: see deflate.h.
+/* DEFLATE per message: see deflate.h.
  *
- * What zlib needs depends on its version and on who has built it, so it is asked once for each
- * size: one is made and what it takes is added up. Each of ours then is a single piece of memory
- * that zlib's pieces are cut from, so nothing can run out of memory later. */
+ * zlib's memory use depends on its version and build. So it is measured once for each size: a
+ * stream is created and its allocations are added up. Each of our objects is then one allocation
+ * that zlib's allocations are cut from, so no later call can run out of memory. */
 #include "platform/deflate.h"
 
 #include <limits.h>
@@ -19,17 +19,17 @@
 #include <zlib.h>
 
 enum {
-    BITS_LEAST = 9, /* zlib makes no raw DEFLATE with 8 */
+    BITS_LEAST = 9, /* zlib supports no raw DEFLATE with 8 */
     BITS_MOST = 15,
     MEMORY_MOST = 9,
     CHUNK_SIZE = 4096,
     MARK_SIZE = 4, /* 00 00 ff ff */
-    /* More than a mark with what stands before it in its byte: with less room zlib would write it
-     * again in the next call. */
+    /* More than the mark (00 00 ff ff) with the bits before it: with less output space zlib would
+     * write the mark again in the next call. */
     MARK_ROOM = 64,
 };
 
-/* Where zlib's memory is cut from. */
+/* The memory for zlib's allocations. */
 struct room {
     size_t size;
     size_t used;
@@ -45,10 +45,10 @@ struct uvh_deflater {
 struct uvh_inflater {
     const uvhttp_allocator_t *allocator;
     z_stream stream;
-    unsigned char mark_taken; /* bytes of the mark behind the message */
+    unsigned char mark_taken; /* bytes of the mark after the message */
     bool
-        /* nothing has come since a message began, or since a block that says it is the last (RFC
-         * 7692 section 7.2.3.4) */
+        /* no input since a message began, or since a block with the final bit (RFC 7692 section
+         * 7.2.3.4) */
         between;
     struct room room;
 };
@@ -70,7 +70,7 @@ static void *cut(void *arg, unsigned count, unsigned size)
     return memory;
 }
 
-/* It goes back with all of the room. */
+/* Freed with the whole memory. */
 static void keep(void *arg, void *memory)
 {
     (void)arg;
@@ -149,7 +149,7 @@ void uvh_deflater_reset(struct uvh_deflater *deflater)
     deflateReset(&deflater->stream);
 }
 
-/* The mark ends what the blocks before have left of a byte. */
+/* The mark completes the last, partial byte of the blocks before. */
 static int end_message(z_stream *stream, struct uvh_bytes *out)
 {
     unsigned char mark[MARK_ROOM];
@@ -165,7 +165,7 @@ static int end_message(z_stream *stream, struct uvh_bytes *out)
 int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t size,
                          struct uvh_bytes *out)
 {
-    /* zlib says nothing when nothing has come since the last mark. */
+    /* zlib outputs nothing if there was no input since the last mark. */
     if (size == 0)
         return uvh_bytes_append(out, "\0", 1);
     z_stream *stream = &deflater->stream;
@@ -173,13 +173,13 @@ int uvh_deflater_message(struct uvh_deflater *deflater, const void *data, size_t
     bool more;
     do {
         unsigned char chunk[CHUNK_SIZE];
-        uInt in = size > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)size; /* its numbers have 32 bits */
+        uInt in = size > UINT_MAX / 2 ? UINT_MAX / 2 : (uInt)size; /* zlib's sizes have 32 bits */
         stream->next_in = (z_const Bytef *)(uintptr_t)at;
         stream->avail_in = in;
         stream->next_out = chunk;
         stream->avail_out = sizeof(chunk);
-        /* Ends the last block, and the mark comes apart from it: if it were asked for here and the
-         * chunk were full, it would be there twice. */
+        /* Ends the last block; the mark is written separately. With Z_SYNC_FLUSH here and a full
+         * chunk, zlib would write the mark twice. */
         int result = deflate(stream, in == size ? Z_BLOCK : Z_NO_FLUSH);
         if (result != Z_OK && result != Z_BUF_ERROR)
             return -1;
@@ -206,7 +206,7 @@ size_t uvh_inflater_memory(int window_bits)
     size_t size = atomic_load_explicit(place, memory_order_relaxed);
     if (size != 0)
         return size;
-    /* The window is made behind the first byte. */
+    /* zlib allocates the window after the first byte. */
     static const unsigned char one_byte[] = {0x00, 0x01, 0x00, 0xfe, 0xff, 'x'};
     unsigned char out[2];
     size = sizeof(struct uvh_inflater);
@@ -259,25 +259,25 @@ void uvh_inflater_reset(struct uvh_inflater *inflater)
     inflater->between = true;
 }
 
-/* What one call has, and takes from. */
+/* Input and output of one call. */
 struct step {
     const unsigned char *in;
     size_t in_size;
     unsigned char *out;
     size_t out_size;
-    bool all_out;      /* nothing more can be written without further input */
-    bool at_block_end; /* what was written ends with a block, and that with a byte */
+    bool all_out;      /* no more output without further input */
+    bool at_block_end; /* the output ends with a block, on a byte boundary */
 };
 
-/* True between two blocks, at the beginning of a byte: a message cannot end elsewhere. Only known
- * behind a call in which something has happened. */
+/* True between two blocks on a byte boundary; a message cannot end elsewhere. Only valid after a
+ * call that made progress. */
 static bool block_begins(const z_stream *stream)
 {
     enum { BITS_LEFT = 63, BLOCK_BEGINS = 128 };
     return (stream->data_type & (BITS_LEFT | BLOCK_BEGINS)) == BLOCK_BEGINS;
 }
 
-/* Goes on as far as input and room allow. 0, or UVHTTP_EINVAL. */
+/* Inflates as far as input and output space allow. Returns 0, or UVHTTP_EINVAL. */
 static int expand(struct uvh_inflater *inflater, struct step *step)
 {
     z_stream *stream = &inflater->stream;
@@ -305,8 +305,8 @@ static int expand(struct uvh_inflater *inflater, struct step *step)
         if (progress)
             step->at_block_end = block_begins(stream);
         if (result == Z_STREAM_END) {
-            /* The last block it is not: further ones begin with the next byte, and may refer to
-             * what was before. */
+            /* Not really the last block: further blocks begin with the next byte and may refer to
+             * earlier data. */
             inflateResetKeep(stream);
             inflater->between = progress = true;
         }
@@ -315,9 +315,9 @@ static int expand(struct uvh_inflater *inflater, struct step *step)
     return 0;
 }
 
-/* Behind the bytes of a message, all of which are taken: the mark that its sender has left out. A
- * message without any bytes, or that ends with a block that says it is the last, is complete as it
- * is; both should have one byte more, and not everybody knows. */
+/* After all bytes of a message are consumed: adds the mark that the sender has removed. An empty
+ * message, or one that ends with a final block, is complete without it. RFC 7692 requires one more
+ * byte for both, which some senders omit. */
 static int expand_mark(struct uvh_inflater *inflater, struct step *step, bool *done)
 {
     static const unsigned char mark[MARK_SIZE] = {0x00, 0x00, 0xff, 0xff};
@@ -337,7 +337,7 @@ static int expand_mark(struct uvh_inflater *inflater, struct step *step, bool *d
         inflater->between = *done = true;
         return 0;
     }
-    /* It ended within a block. */
+    /* The message ended within a block. */
     return step->all_out ? UVHTTP_EINVAL : 0;
 }
 

@@ -1,4 +1,4 @@
-/* A struct uvh_digest is OpenSSL's own context: there is nothing to add to it. */
+/* A struct uvh_digest is OpenSSL's own context. */
 #include "platform/digest.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct uvh_digest *uvh_digest_new(size_t size)
     return (struct uvh_digest *)(void *)context;
 }
 
-/* With a context that was begun these two cannot fail. */
+/* These two cannot fail with an initialised context. */
 void uvh_digest_add(struct uvh_digest *digest, uvhttp_slice_t bytes)
 {
     if (bytes.length > 0)

@@ -1,5 +1,5 @@
-/* epoll(7), edge-triggered: a set of sockets, each added once for everything that can be reported
- * of it. Linux only. Called by net/poller.c. */
+/* epoll(7), edge-triggered: a set of sockets, each added once for all events. Linux only. Called by
+ * net/poller.c. */
 #ifndef UVH_PLATFORM_EPOLL_H
 #define UVH_PLATFORM_EPOLL_H
 
@@ -39,11 +39,11 @@ static inline int uvh_epoll_add(int set, int socket, void *data)
 
 static inline void uvh_epoll_remove(int set, int socket)
 {
-    struct epoll_event unused = {0}; /* Linux before 2.6.9 wants one */
+    struct epoll_event unused = {0}; /* Linux before 2.6.9 requires one */
     epoll_ctl(set, EPOLL_CTL_DEL, socket, &unused);
 }
 
-/* The events there are now, without waiting: how many, or a negative errno. */
+/* The pending events, without blocking: their number, or a negative errno. */
 static inline int uvh_epoll_wait(int set, struct epoll_event *events, int most)
 {
     int count = epoll_wait(set, events, most, 0);

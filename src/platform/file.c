@@ -1,5 +1,5 @@
-/* Files below a folder, found by beneath.c: looked at, opened, read and listed, with the folders of
- * an overlay tried in order. */
+/* Files below a directory, opened by beneath.c: stat, open, read and list. The directories of an
+ * overlay are tried in order. */
 #include "platform/file.h"
 
 #include <dirent.h>
@@ -20,12 +20,12 @@ enum {
 
 bool uvh_file_is_missing(int error)
 {
-    /* The last two are what some file systems say of names they cannot hold. */
+    /* Some file systems return the last two for names they cannot store. */
     return error == -ENOENT || error == -ENOTDIR || error == -ENAMETOOLONG || error == -EINVAL ||
            error == -EILSEQ;
 }
 
-/* Whatever the first folder that has something there says counts, a refusal too. */
+/* The first directory that has the name decides, also with an error. */
 static int open_beneath(const struct uvh_file_root *root, const char *path, int flags)
 {
     for (;;) {
@@ -159,7 +159,7 @@ int uvh_file_append(const char *path, const void *data, size_t size)
     return err;
 }
 
-/* Makes the last folder of `path` in the one above it. One that is there is fine. */
+/* Creates the last directory of `path` in its parent. An existing one is OK. */
 static int make_folder(const struct uvh_file_root *root, const char *path)
 {
     char above[PATH_MAX];
@@ -237,7 +237,7 @@ int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset)
     return (int64_t)done;
 }
 
-/* The next name but "." and "..", or NULL with `*error` 0 at the end. */
+/* The next name except "." and "..", or NULL with `*error` 0 at the end. */
 static const struct dirent *next_name(DIR *folder, int *error)
 {
     for (;;) {

@@ -1,7 +1,7 @@
-/* One inotify descriptor, a thread that waits for it, and a table of folders under a lock. The
- * system names a folder by a number, and gives two paths that lead to the same folder the same one.
- * A folder that is moved, replaced or removed is dropped together with all below: what stands at
- * their paths then is another folder, which is watched once somebody asks for it. */
+/* One inotify descriptor, a thread that reads it, and a table of directories under a lock. inotify
+ * identifies a directory by a watch descriptor; two paths to the same directory get the same one. A
+ * directory that is moved, replaced or removed is dropped together with all below it: another
+ * directory may have its path, which is watched at the next lookup. */
 #include "platform/folder_watch.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ enum {
     BUCKETS = 512,
     NOT_WATCHED = -1,
     EVENTS_SIZE = 16 * 1024,
-    /* another thing has the name now */
+    /* the name refers to another file now */
     PLACE_CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO,
     SELF_CHANGES = IN_DELETE_SELF | IN_MOVE_SELF,
     WANTED = PLACE_CHANGES | SELF_CHANGES | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR,
@@ -38,7 +38,7 @@ struct uvh_watched_folder {
     struct uvh_watched_folder *next_by_path;
     struct uvh_watched_folder *next_by_number; /* while watched */
     const struct uvh_file_root *root;
-    int number; /* of the system, or NOT_WATCHED */
+    int number; /* inotify's watch descriptor, or NOT_WATCHED */
     size_t length;
     char path[]; /* without a slash at either end; NUL-terminated */
 };
@@ -47,14 +47,14 @@ struct uvh_folder_watch {
     const uvhttp_allocator_t *allocator;
     _Atomic uint64_t *changed;
     size_t most;
-    int events; /* of inotify */
-    int wake;   /* readable: the thread is to end */
-    /* has an exception when something was mounted or unmounted; -1: there is no /proc */
+    int events; /* inotify descriptor */
+    int wake;   /* readable: the thread must end */
+    /* POLLPRI after a mount or unmount; -1: there is no /proc */
     int mounts;
     pthread_t thread;
     atomic_size_t watched;
 
-    struct uvh_lock lock; /* for what follows */
+    struct uvh_lock lock; /* protects the following members */
     size_t count;
     struct uvh_watched_folder *by_path[BUCKETS];
     struct uvh_watched_folder *by_number[BUCKETS];
@@ -109,7 +109,7 @@ static void tell(struct uvh_watched_folder *folder)
     atomic_fetch_add_explicit(&folder->changes, 1, memory_order_release);
 }
 
-/* No more events of it are wanted; those on their way find nobody. */
+/* Stops watching; events still queued for it are ignored. */
 static void drop(struct uvh_folder_watch *watch, struct uvh_watched_folder *folder)
 {
     if (folder->number == NOT_WATCHED)
@@ -123,7 +123,7 @@ static void drop(struct uvh_folder_watch *watch, struct uvh_watched_folder *fold
     atomic_fetch_sub_explicit(&watch->watched, 1, memory_order_relaxed);
     for (const struct uvh_watched_folder *other = *number_bucket(watch, number); other != NULL;
          other = other->next_by_number) {
-        if (other->number == number) /* reached by another path, too */
+        if (other->number == number) /* also reached by another path */
             return;
     }
     inotify_rm_watch(watch->events, number);
@@ -137,7 +137,7 @@ static bool lies_in(const struct uvh_watched_folder *folder, const struct uvh_wa
     return top->length == 0 || folder->length == top->length || folder->path[top->length] == '/';
 }
 
-/* A folder and all below it have changed; `moved`: they are no longer where they were. */
+/* A directory and all below it have changed; `moved`: their paths refer to other files now. */
 static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_folder *top,
                        bool moved)
 {
@@ -153,7 +153,7 @@ static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_
     }
 }
 
-/* Any may have changed or be another folder now: events were lost, or the mounts have changed. */
+/* Any directory may have changed or been replaced: events were lost, or the mounts have changed. */
 static void tell_all(struct uvh_folder_watch *watch)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
@@ -167,7 +167,7 @@ static void tell_all(struct uvh_folder_watch *watch)
 
 /* ---- events ---- */
 
-/* Something that is or was a folder, maybe a watched one, or a link to one. */
+/* Something that is or was a directory, perhaps a watched one, or a link to one. */
 static void tell_child(struct uvh_folder_watch *watch, const struct uvh_watched_folder *folder,
                        const char *name, bool moved)
 {
@@ -212,8 +212,8 @@ static void handle(struct uvh_folder_watch *watch, const struct inotify_event *e
             continue;
         }
         handle_for(watch, folder, event);
-        /* Handling may have dropped any of them, and then the chain is another one; those told
-         * already are not told again by what is left. */
+        /* Handling may have dropped directories and changed the chain; those already notified are
+         * not notified again. */
         if (folder->number == NOT_WATCHED)
             folder = *number_bucket(watch, event->wd);
         else
@@ -237,7 +237,7 @@ static void read_events(struct uvh_folder_watch *watch)
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
 }
 
-/* The system tells nothing of a mount to those who watch what lies below it. */
+/* inotify does not report a mount to watches of directories below it. */
 static void handle_mounts(struct uvh_folder_watch *watch)
 {
     uvh_lock_acquire(&watch->lock);
@@ -252,7 +252,7 @@ static void *run(void *arg)
     struct pollfd descriptors[] = {
         {.fd = watch->events, .events = POLLIN},
         {.fd = watch->wake, .events = POLLIN},
-        {.fd = watch->mounts, .events = POLLPRI}, /* poll passes by one below 0 */
+        {.fd = watch->mounts, .events = POLLPRI}, /* poll ignores negative descriptors */
     };
     for (;;) {
         if (poll(descriptors, UVH_COUNT_OF(descriptors), -1) < 0)
@@ -263,13 +263,13 @@ static void *run(void *arg)
             read_events(watch);
         if ((descriptors[2].revents & POLLPRI) != 0)
             handle_mounts(watch);
-        /* it tells of no changes here, and would have us spin */
+        /* poll fails for this descriptor; keeping it would busy-loop */
         else if (descriptors[2].revents != 0)
             descriptors[2].fd = -1;
     }
 }
 
-/* The thread takes no signals: they are for the program's own threads. */
+/* The thread blocks all signals: they are for the program's own threads. */
 static int start_thread(struct uvh_folder_watch *watch)
 {
     sigset_t all;
@@ -283,7 +283,8 @@ static int start_thread(struct uvh_folder_watch *watch)
 
 /* ---- adding ---- */
 
-/* Puts the system's watch on a folder of the table or on a new one. 0 or a negative errno. */
+/* Adds an inotify watch for a directory of the table or a new one. Returns 0 or a negative
+ * errno. */
 static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
                  uvhttp_slice_t path, struct uvh_watched_folder **folder)
 {
@@ -298,8 +299,8 @@ static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *roo
     int err = uvh_file_open_folder(root, name, false, &descriptor);
     if (err != 0)
         return err;
-    /* By its descriptor, so that it is the folder which was found beneath the root, whatever has
-     * become of the path. */
+    /* By descriptor, so that it is the directory found beneath the root, even if the path has
+     * changed. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
     if (*folder == NULL)
         *folder = new_folder(watch, root, path);
@@ -326,7 +327,7 @@ static struct uvh_watched_folder *add(struct uvh_folder_watch *watch,
         if (folder == NULL || folder->number == NOT_WATCHED) {
             int err = begin(watch, root, above, &folder);
             if (err == -ENOENT || err == -ENOTDIR)
-                return nearest; /* where it would appear */
+                return nearest; /* the directory in which it would appear */
             if (err != 0)
                 return NULL;
         }
@@ -361,7 +362,7 @@ size_t uvh_folder_watch_count(const struct uvh_folder_watch *watch)
     return atomic_load_explicit((atomic_size_t *)(uintptr_t)&watch->watched, memory_order_relaxed);
 }
 
-/* ---- beginning and end ---- */
+/* ---- open and close ---- */
 
 static void release(struct uvh_folder_watch *watch)
 {

@@ -1,5 +1,5 @@
-/* Two buffers: one is being filled under a lock that is held for one copy, the other is being
- * written without any lock, and they change places when the second one is done. */
+/* Double buffering: callers fill one buffer under a lock held for one copy, the thread writes the
+ * other without a lock, and then they are swapped. */
 #include "platform/line_writer.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 #include "platform/thread.h"
 
 enum {
-    /* between tries when the target takes nothing; also how soon the end is noticed then */
+    /* between retries while the target is not writable; also the delay until close is noticed */
     RETRY_MS = 250,
     MOST_PER_WRITE = 1 << 20,
-    FILE_MODE = 0640, /* who asked for what is nobody else's business */
+    FILE_MODE = 0640, /* a log of requests is private */
 };
 
 struct uvh_line_writer {
@@ -30,26 +30,26 @@ struct uvh_line_writer {
     pthread_cond_t wake;
     pthread_t thread;
 
-    /* Under the lock. */
+    /* Protected by the lock. */
     char *filling;
     size_t filled;
     uint64_t filled_lines;
     uint64_t missing; /* dropped since the last notice */
     struct uvh_line_writer_counts counts;
     bool urgent;   /* do not wait for flush_ms */
-    bool reopen;   /* asked for and not done yet */
-    bool stopping; /* write what there is, then end */
+    bool reopen;   /* requested and not done yet */
+    bool stopping; /* write the queued lines, then end */
 
-    /* The thread's own. */
+    /* Used by the thread only. */
     char *writing;
-    size_t size; /* of what is in `writing` */
+    size_t size; /* bytes in `writing` */
     size_t done;
     uint64_t lines;
     int descriptor;
-    bool regular; /* writing to it does not wait for a reader */
-    bool failing; /* and it has been reported */
+    bool regular; /* a regular file: writes do not wait for a reader */
+    bool failing; /* the error has been reported */
 
-    /* Fixed. */
+    /* Constant. */
     size_t capacity;
     uint64_t flush_ms;
     uvh_line_writer_notice_cb notice;
@@ -78,8 +78,8 @@ report(struct uvh_line_writer *writer, uvhttp_log_level_t level, const char *for
 
 /* ---- the target ---- */
 
-/* A FIFO is opened for both directions: that needs no reader, and a reader that goes away is no
- * error. */
+/* A FIFO is opened for reading and writing: open then needs no reader, and a reader that closes it
+ * causes no error. */
 static int open_target(const char *path, int *descriptor, bool *regular)
 {
     struct stat facts;
@@ -103,9 +103,9 @@ static int open_target(const char *path, int *descriptor, bool *regular)
     return 0;
 }
 
-/* What is to be written now: lines to a regular file as they are; to anything else little enough
- * that a target that is ready takes it without making us wait, since standard output may not be set
- * to non-blocking (others may share it). */
+/* The size of the next write: for a regular file all lines; for other targets at most what a
+ * writable target accepts without blocking. Standard output may not be set to non-blocking, because
+ * other processes may share it. */
 static size_t portion(const struct uvh_line_writer *writer)
 {
     size_t size = writer->size - writer->done;
@@ -113,7 +113,7 @@ static size_t portion(const struct uvh_line_writer *writer)
     return size < most ? size : most;
 }
 
-/* Bytes written, or a negative errno; -EAGAIN when the target did not become ready for RETRY_MS. */
+/* Bytes written, or a negative errno; -EAGAIN if the target was not writable for RETRY_MS. */
 static ssize_t write_some(struct uvh_line_writer *writer)
 {
     struct pollfd target = {.fd = writer->descriptor, .events = POLLOUT};
@@ -125,8 +125,8 @@ static ssize_t write_some(struct uvh_line_writer *writer)
 
 /* ---- the thread ---- */
 
-/* Waits on `wake`, with the lock held, for so long at most, or until reopening or the end is asked
- * for; `or_urgent`: or until lines should not wait any longer. */
+/* Waits on `wake`, with the lock held, for at most `ms`, or until reopen or close is requested;
+ * `or_urgent`: or until lines should be written at once. */
 static void wait_for(struct uvh_line_writer *writer, uint64_t ms, bool or_urgent)
 {
     struct timespec end;
@@ -173,7 +173,7 @@ static void reopen_if_asked(struct uvh_line_writer *writer)
                uvhttp_strerror(err));
         return;
     }
-    /* A pipe, standard output, or a file that nobody has moved: the line goes on where it was. */
+    /* A pipe, standard output, or a file that was not renamed: the line continues. */
     if (!is_same_file(writer->descriptor, descriptor))
         begin_line_again(writer);
     close(writer->descriptor);
@@ -189,8 +189,8 @@ static bool is_stopping(struct uvh_line_writer *writer)
     return stopping;
 }
 
-/* The target took nothing: says so once and waits a little. False when the writer is being closed
- * and has waited long enough. */
+/* A write failed: reports it once and waits. False if the writer is being closed and the patience
+ * is exhausted. */
 static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_left)
 {
     if (err != -EAGAIN && !writer->failing) {
@@ -209,8 +209,8 @@ static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_l
     return true;
 }
 
-/* Writes the whole buffer, however long that takes. False when it gave up because the writer is
- * being closed. */
+/* Writes the whole buffer, however long that takes. False if it gave up because the writer is being
+ * closed. */
 static bool write_all(struct uvh_line_writer *writer)
 {
     const unsigned tries = UVH_LINE_WRITER_PATIENCE_MS / RETRY_MS;
@@ -233,7 +233,7 @@ static bool write_all(struct uvh_line_writer *writer)
     return true;
 }
 
-/* With the lock held: takes what was filled, with the notice of what is missing behind it. */
+/* With the lock held: swaps the buffers and appends the notice of dropped lines. */
 static void change_places(struct uvh_line_writer *writer)
 {
     char *filled = writer->filling;
@@ -242,7 +242,7 @@ static void change_places(struct uvh_line_writer *writer)
     writer->size = writer->filled;
     writer->lines = writer->filled_lines;
     writer->done = 0;
-    if (writer->missing > 0) /* there is room for it behind `capacity` */
+    if (writer->missing > 0) /* its space is reserved after `capacity` */
         writer->size +=
             writer->notice(writer->missing, writer->writing + writer->size, writer->notice_arg);
     writer->filled = 0;
@@ -251,8 +251,8 @@ static void change_places(struct uvh_line_writer *writer)
     writer->urgent = false;
 }
 
-/* The writer is being closed and its target takes nothing: what waits is lost, a line that was cut
- * off included. */
+/* The writer is being closed and its target is not writable: queued lines are lost, including a
+ * partly written one. */
 static void give_up(struct uvh_line_writer *writer)
 {
     uint64_t complete = 0;
@@ -285,18 +285,18 @@ static void *run(void *arg)
             give_up(writer);
             return NULL;
         }
-        reopen_if_asked(writer); /* behind the lines of before */
+        reopen_if_asked(writer); /* after the earlier lines */
     }
     return NULL;
 }
 
-/* ---- from outside ---- */
+/* ---- called from other threads ---- */
 
 void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_t length)
 {
     pthread_mutex_lock(&writer->lock);
-    /* After a drop the room that is left stays unused until the notice is written: lines keep their
-     * order around it. */
+    /* After a drop no line is added until the notice is written, to keep the order of lines around
+     * it. */
     if (writer->missing > 0 || length > writer->capacity - writer->filled) {
         if (writer->missing++ == 0) {
             writer->urgent = true;
@@ -359,7 +359,7 @@ void uvh_line_writer_close(struct uvh_line_writer *writer)
     release(writer);
 }
 
-/* The thread takes no signals, so SIGPIPE becomes an error to report. */
+/* The thread blocks all signals, so SIGPIPE becomes an error to report. */
 static int start_thread(struct uvh_line_writer *writer)
 {
     pthread_condattr_t attributes;

@@ -1,6 +1,6 @@
-/* A lock for what several threads change, held for a few dozen instructions.
+/* A mutex for data shared by several threads, held for a few dozen instructions.
  *
- * Always true: between uvh_lock_acquire and uvh_lock_release at most one thread runs. Called by
+ * Always true: at most one thread runs between uvh_lock_acquire and uvh_lock_release. Used by
  * modules whose handlers run on several loops. */
 #ifndef UVH_PLATFORM_LOCK_H
 #define UVH_PLATFORM_LOCK_H
@@ -11,7 +11,7 @@ struct uvh_lock {
     pthread_mutex_t mutex;
 };
 
-/* Takes no memory and cannot fail on Linux. */
+/* Allocates nothing and cannot fail on Linux. */
 static inline void uvh_lock_init(struct uvh_lock *lock)
 {
     pthread_mutex_init(&lock->mutex, NULL);

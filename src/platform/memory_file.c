@@ -17,7 +17,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* sendfile passes all pages on at once. */
+/* True if sendfile passes all pages to the socket in one go. */
 static bool passes_pages_on(void)
 {
     struct utsname system;

@@ -20,14 +20,14 @@ int uvh_password_available(void)
 bool uvh_password_is_hash(const char *hash)
 {
     int kind = crypt_checksalt(hash);
-    /* SHA-256 with many rounds is called old there, and is not weak. */
+    /* libxcrypt reports SHA-256 with many rounds as legacy, but it is not weak. */
     return kind == CRYPT_SALT_OK ||
            (kind == CRYPT_SALT_METHOD_LEGACY && strncmp(hash, "$5$", 3) == 0);
 }
 
 int uvh_password_verify(const uvhttp_allocator_t *allocator, const char *hash, const char *password)
 {
-    /* 32 KiB, which is much for a thread's stack. */
+    /* 32 KiB, too much for a thread's stack. */
     struct crypt_data *data = uvh_alloc_zero(allocator, sizeof(*data));
     if (data == NULL)
         return UVHTTP_ENOMEM;

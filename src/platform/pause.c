@@ -1,4 +1,4 @@
-/* See the header. The clock is the monotonic one, so a change of the date wakes no one. */
+/* See the header. Uses the monotonic clock, so clock changes have no effect. */
 #include "platform/pause.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* How a thread of ours waits: for a time, or until it is told to end.
+/* An interruptible sleep: a thread waits for a time, or until it must end.
  *
  * Called by tls/watch.c. */
 #ifndef UVH_PLATFORM_PAUSE_H
@@ -16,10 +16,10 @@ struct uvh_pause {
 void uvh_pause_init(struct uvh_pause *pause);
 void uvh_pause_destroy(struct uvh_pause *pause);
 
-/* Waits. True when the thread is to end. */
+/* Sleeps. True if the thread must end. */
 bool uvh_pause_wait(struct uvh_pause *pause, unsigned milliseconds);
 
-/* Any thread: whoever waits returns at once, now and later. */
+/* Any thread. Ends the current wait and all later ones at once. */
 void uvh_pause_end(struct uvh_pause *pause);
 
 #endif

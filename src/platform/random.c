@@ -1,4 +1,4 @@
-/* getrandom blocks only before the system has gathered its first entropy, early at boot. */
+/* getrandom blocks only until the kernel's entropy pool is initialised, early at boot. */
 #include "platform/random.h"
 
 #include <errno.h>

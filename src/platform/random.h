@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-/* A number nobody outside the process can foresee: seeds of hash tables. -errno when the system has
- * none to give. */
+/* An unpredictable number: seeds of hash tables. Returns 0 or a negative errno. */
 int uvh_random_number(uint64_t *number);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the program has set for a signal stays. */
+/* The program's own signal handlers are kept. */
 #include "platform/signals.h"
 
 #include <signal.h>

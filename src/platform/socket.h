@@ -1,8 +1,8 @@
-/* Stream sockets: the few calls uvhttp makes itself, because libuv has no sendfile beside a stream
- * and because a readiness watcher costs less memory than a libuv stream (docs/design/poller.md).
+/* Stream sockets: the calls that uvhttp makes itself, because libuv streams have no sendfile and a
+ * poll handle needs less memory than a libuv stream (docs/design/poller.md).
  *
- * Always true: sockets are non-blocking and close on exec; a call interrupted by a signal is
- * repeated; nothing here raises SIGPIPE but sendfile (see platform/signals.h). Results are 0 or a
+ * Always true: sockets are non-blocking and close-on-exec; calls interrupted by a signal are
+ * repeated; only sendfile can raise SIGPIPE (see platform/signals.h). Functions return 0 or a
  * count, or a negative errno, which is libuv's code. */
 #ifndef UVH_PLATFORM_SOCKET_H
 #define UVH_PLATFORM_SOCKET_H
@@ -14,63 +14,62 @@
 
 #include <uvhttp/types.h>
 
-enum { UVH_SOCKET_ADDRESS_TEXT = 64 }; /* bytes that hold any address as text */
+enum { UVH_SOCKET_ADDRESS_TEXT = 64 }; /* bytes that fit any address as text */
 
-/* A stream socket of that family (AF_INET, ...) as stated above. */
+/* A new stream socket of that family (AF_INET, ...). */
 int uvh_socket_new(int family);
 
-/* Makes a socket that came from elsewhere non-blocking and closes it on exec; sets what every TCP
- * socket of ours has. */
+/* Makes a foreign socket non-blocking and close-on-exec, and sets the TCP options of all our
+ * sockets. */
 int uvh_socket_make_ours(int socket);
 int uvh_socket_set_tcp(int socket);
 
-/* Who else may listen on the same address and port. The system shares connections out among sockets
- * that do, by a hash of the client's address and port. */
+/* SO_REUSEPORT: which other sockets may listen on the same address and port. The kernel distributes
+ * connections among them by a hash of the client's address and port. */
 enum uvh_socket_sharing {
-    UVH_SOCKET_ALONE, /* nobody */
-    /* nobody so far, or it fails with -EADDRINUSE; later those of this user who SHARE */
+    UVH_SOCKET_ALONE, /* none */
+    /* none yet, else -EADDRINUSE; later those of this user with SHARE */
     UVH_SOCKET_SHARE_FIRST,
-    /* others of this user who do. -ENOTSUP where the system cannot share out */
+    /* others of this user with SHARE. -ENOTSUP if the system cannot distribute connections */
     UVH_SOCKET_SHARE,
 };
 
-/* A numeric IPv4 or IPv6 address as connecting and listening read it. */
+/* True for a numeric IPv4 or IPv6 address that connect and listen accept. */
 bool uvh_socket_is_numeric(const char *address);
 
-/* A listening socket on a numeric IPv4 or IPv6 address; port 0 takes a free one. TCP_NODELAY is set
- * and inherited. */
+/* A listening socket on a numeric IPv4 or IPv6 address; port 0 selects a free one. Connections
+ * inherit TCP_NODELAY. */
 int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 
-/* Bytes sent that the peer has not acknowledged; 0 where that cannot be known. */
+/* Bytes sent and not yet acknowledged; 0 where the system cannot tell. */
 size_t uvh_socket_unsent(int socket);
 
-/* The port a socket is bound to; 0 when it has none. */
+/* The port a socket is bound to, or 0. */
 int uvh_socket_port(int socket);
 
-/* The next connection; -EAGAIN when none waits. */
+/* Accepts the next connection; -EAGAIN if the queue is empty. */
 int uvh_socket_accept(int listener);
 
-/* Bytes received (0 = the peer has ended its side), -EAGAIN when none are there. */
+/* Bytes received (0: end of stream), -EAGAIN if none are available. */
 ssize_t uvh_socket_receive(int socket, void *data, size_t size);
 
-/* Bytes sent from up to UVH_SOCKET_MAX_AREAS areas in this order with one system call; `more` says
- * that more follows at once. */
+/* Sends up to UVH_SOCKET_MAX_AREAS areas in order with one system call and returns the bytes sent.
+ * `more`: more data follows at once (MSG_MORE). */
 enum { UVH_SOCKET_MAX_AREAS = 17 };
 ssize_t uvh_socket_send(int socket, const uvhttp_slice_t *areas, size_t count, bool more);
 
-/* Bytes sent from `descriptor` at `offset`; 0 means the file ends there. */
+/* Bytes sent from `descriptor` at `offset`; 0 means end of file. */
 ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size);
 
-/* Ends the sending side; the receiving side stays open. */
+/* Shuts down the sending side; the receiving side stays open. */
 void uvh_socket_end_sending(int socket);
 
-/* Closing will reset the connection, so that the peer cannot take it for a regular end. */
+/* Close will reset the connection (RST), so that the peer does not see a regular end. */
 void uvh_socket_reset_when_closed(int socket);
 
 void uvh_socket_close(int socket);
 
-/* The peer's address without port, "unix:" for a unix socket, or "" when it is not known any
- * more. */
+/* The peer's address without port, "unix:" for a unix socket, or "" if it is no longer known. */
 void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
 #endif

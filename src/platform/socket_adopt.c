@@ -1,4 +1,4 @@
-/* Asks the system what a descriptor is before it is relied on. */
+/* Checks the type and state of a descriptor before it is used. */
 #include "platform/socket_adopt.h"
 
 #include <errno.h>
@@ -49,7 +49,8 @@ int uvh_socket_adopt_connection(int socket)
     return adopt(socket, false);
 }
 
-/* The number that is the whole value of a variable; 0 when there is none from 1 to `most`. */
+/* The number that is the whole value of an environment variable; 0 if it is not from 1 to
+ * `most`. */
 static long number_of(const char *name, long most)
 {
     const char *text = getenv(name);

@@ -1,4 +1,4 @@
-/* See the header: connect(2) on a socket that does not block. */
+/* See the header: connect(2) on a non-blocking socket. */
 #include "platform/socket_connect.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ int uvh_socket_connect(const struct sockaddr *address)
     if (made < 0)
         return made;
     int err = uvh_socket_set_tcp(made);
-    /* Interrupted by a signal it goes on all the same. */
+    /* After EINTR the connect continues asynchronously. */
     if (err == 0 && connect(made, address, length) != 0 && errno != EINPROGRESS && errno != EINTR)
         err = -errno;
     if (err == 0)

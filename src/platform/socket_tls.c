@@ -1,4 +1,5 @@
-/* See the header. Elsewhere than on Linux no keys are taken, so nothing else is called. */
+/* See the header. On systems other than Linux no keys are copied, so no other function is
+ * called. */
 #include "platform/socket_tls.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Older C libraries have headers without these. */
+/* Headers of older C libraries lack these. */
 #if !defined(TCP_ULP)
 #define TCP_ULP 31
 #endif
@@ -45,7 +46,7 @@ bool uvh_socket_tls_copy_keys(struct uvh_socket_tls_keys *keys, const void *info
     return true;
 }
 
-/* Adds to a big-endian number of 64 bits. */
+/* Adds to a big-endian 64-bit number. */
 static void add(unsigned char number[8], uint64_t count)
 {
     uint64_t value = 0;
@@ -80,21 +81,21 @@ void uvh_socket_tls_skip_records(struct uvh_socket_tls_keys *keys, uint64_t coun
 int uvh_socket_tls_start(int socket, const struct uvh_socket_tls_keys *keys)
 {
     if (setsockopt(socket, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) != 0) {
-        /* EPERM: a filter of system calls. */
+        /* EPERM: a seccomp filter. */
         bool never = errno == ENOENT || errno == ENOPROTOOPT || errno == EPERM;
         return never ? -ENOSYS : -errno;
     }
-    /* Without keys the module passes everything on as it is. */
+    /* Without keys the kernel module passes data through unchanged. */
     if (setsockopt(socket, SOL_TLS, TLS_TX, keys->info, (socklen_t)keys->size) == 0)
         return 0;
-    /* The kernel is older than this version or cipher, or has no AES-GCM. */
+    /* The kernel does not support this version or cipher, or has no AES-GCM. */
     bool never = errno == EINVAL || errno == ENOENT || errno == EOPNOTSUPP;
     return never ? -ENOSYS : -errno;
 }
 
-/* The kernel takes a record although a part of an earlier one has not found space in TCP's queue,
- * and a shutdown would cut that off. Sending when a third of the queue is free puts both there.
- * poll also arranges that the socket is reported when there is space. */
+/* The kernel accepts a record while a part of an earlier one does not fit into TCP's send queue,
+ * and a shutdown would cut that part off. With a third of the queue free both fit. poll also
+ * requests an event for when there is space. */
 static bool has_space(int socket)
 {
     struct pollfd asked = {.fd = socket, .events = POLLOUT};

@@ -1,5 +1,5 @@
 /* Kernel TLS (Linux, module `tls`): after a handshake in user space the kernel encrypts what is
- * sent on a TCP socket, so send and sendfile take plaintext. Receiving stays as it is.
+ * sent on a TCP socket, so send and sendfile take plaintext. Receiving is unchanged.
  *
  * Called by tls/session.c and conn/tls_io.c. */
 #ifndef UVH_PLATFORM_SOCKET_TLS_H
@@ -15,23 +15,23 @@ struct uvh_socket_tls_keys {
     size_t size;
 };
 
-/* Copies the struct that OpenSSL passes to a BIO. False for ciphers other than AES-GCM
- * and on systems other than Linux. */
+/* Copies the struct that OpenSSL passes to a BIO. False for ciphers other than AES-GCM and on
+ * systems other than Linux. */
 bool uvh_socket_tls_copy_keys(struct uvh_socket_tls_keys *keys, const void *info);
 
-/* `count` records were encrypted with the keys since: the next one has another nonce. */
+/* Advances the nonce by `count` records that were encrypted with these keys in user space. */
 void uvh_socket_tls_skip_records(struct uvh_socket_tls_keys *keys, uint64_t count);
 
-/* Everything that is sent from now on is encrypted by the kernel.
+/* The kernel encrypts everything sent from now on.
  * Returns 0, or with nothing changed
- *   -ENOSYS: the kernel cannot do it, for no connection;
- *   another negative errno: it cannot be done for this one. */
+ *   -ENOSYS: the kernel supports it for no connection;
+ *   another negative errno: not possible for this connection. */
 int uvh_socket_tls_start(int socket, const struct uvh_socket_tls_keys *keys);
 
-/* Sends an alert (two bytes: level and description) as a record of its own. After it the socket may
- * be shut down: whatever was sent before is in TCP's queue.
+/* Sends an alert (two bytes: level and description) as its own record. After it the socket may be
+ * shut down: all earlier data is in TCP's queue.
  * Returns 0, or
- *   -EAGAIN: there is too little space in the socket; it becomes writable,
+ *   -EAGAIN: too little space in the send queue; an event follows when it is writable,
  *   another negative errno. */
 int uvh_socket_tls_send_alert(int socket, const void *alert);
 

@@ -1,5 +1,5 @@
-/* renameat2 gives a name only if it is free, where file system and kernel know how; elsewhere a
- * link does. */
+/* renameat2 with RENAME_NOREPLACE where file system and kernel support it; otherwise link(2) and
+ * unlink(2). */
 #include "platform/store.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ int uvh_store_begin(struct uvh_store *store, unsigned mode, char name[UVH_STORE_
     return -errno;
 }
 
-/* Takes `count` bytes away from the front of the areas. */
+/* Removes `count` bytes from the start of the areas. */
 static void advance(struct iovec **areas, int *left, size_t count)
 {
     while (*left > 0 && count >= (*areas)->iov_len) {
@@ -91,20 +91,20 @@ int uvh_store_end(struct uvh_store *store, unsigned mode, bool sync)
     if (err == 0 && sync && fsync(descriptor) != 0)
         err = -errno;
     store->descriptor = -1;
-    /* Some file systems tell only now that there was no room. After EINTR the descriptor is closed
-     * all the same. */
+    /* Some file systems report a full disk only at close. After EINTR the descriptor is closed,
+     * too. */
     if (close(descriptor) != 0 && err == 0 && errno != EINTR)
         err = -errno;
     return err;
 }
 
-/* Renames to a name that must be free. */
+/* Renames to a name that must not exist. */
 static int rename_to_free(int folder, const char *name, int to_folder, const char *to)
 {
 #if defined(RENAME_NOREPLACE)
     if (renameat2(folder, name, to_folder, to, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EINVAL && errno != ENOSYS) /* unknown to the file system, or to the kernel */
+    if (errno != EINVAL && errno != ENOSYS) /* not supported by the file system or the kernel */
         return -errno;
 #endif
     if (linkat(folder, name, to_folder, to, 0) != 0)
@@ -127,8 +127,7 @@ int uvh_store_publish(struct uvh_store *store, const char *name, const char *to,
 {
     int err = rename_to_free(store->folder, name, store->folder, to);
     *created = err == 0;
-    /* Where there are neither renameat2 nor links, a plain rename does unless something is to be
-     * kept. */
+    /* Without renameat2 and links a plain rename is used, unless existing files must be kept. */
     if (err != 0 && !keep)
         err = renameat(store->folder, name, store->folder, to) != 0 ? -errno : 0;
     return err == 0 && sync ? sync_folder(store->folder) : err;

@@ -1,4 +1,4 @@
-/* See the header: pthread_create(3) with all signals blocked meanwhile, which a thread inherits. */
+/* See the header: pthread_create(3) with all signals blocked, which the new thread inherits. */
 #include "platform/thread.h"
 
 #include <signal.h>

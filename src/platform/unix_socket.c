@@ -1,5 +1,5 @@
-/* Unix sockets. A file outlives its socket when a process is killed, so one that is in the way is
- * tried: if nobody accepts, it is a left-over. */
+/* Unix sockets. A socket file remains when its process is killed, so an existing one is tested: if
+ * connect is refused, the file is stale. */
 #include "platform/unix_socket.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int make_address(const char *path, struct sockaddr_un *address, socklen_t
     if (abstract)
         return -EINVAL;
 #endif
-    if (size <= (abstract ? 1 : 0)) /* the system would choose a name */
+    if (size <= (abstract ? 1 : 0)) /* the kernel would choose a name */
         return -EINVAL;
     memcpy(address->sun_path, path, size);
     if (abstract)
@@ -44,13 +44,13 @@ static int make_address(const char *path, struct sockaddr_un *address, socklen_t
     return 0;
 }
 
-/* Of the name itself, not of what a link of that name leads to. */
+/* Stats the name itself; links are not followed. */
 static int look(const char *path, struct stat *status)
 {
     return lstat(path, status) == 0 ? 0 : -errno;
 }
 
-/* 0 when nobody accepts connections there. */
+/* Returns 0 if no process accepts connections there. */
 static int try_to_connect(const struct sockaddr_un *address, socklen_t length)
 {
     int client = uvh_socket_new(AF_UNIX);
@@ -61,7 +61,7 @@ static int try_to_connect(const struct sockaddr_un *address, socklen_t length)
     return err == ECONNREFUSED ? 0 : -EADDRINUSE;
 }
 
-/* Makes room for the name. */
+/* Removes a stale socket file. */
 static int remove_left_over(const char *path, const struct sockaddr_un *address, socklen_t length)
 {
     struct stat before, after;
@@ -76,20 +76,20 @@ static int remove_left_over(const char *path, const struct sockaddr_un *address,
         err = look(path, &after);
     if (err != 0)
         return err == -ENOENT ? 0 : err;
-    /* Somebody else may have removed it meanwhile, and put his own there. */
+    /* Another process may have replaced the file meanwhile. */
     if (before.st_dev != after.st_dev || before.st_ino != after.st_ino)
         return -EADDRINUSE;
     return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* Binds without a moment in which the file has more permissions than it is to have. */
+/* Binds so that the file never has more permissions than requested. */
 static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen_t length,
                           unsigned mode)
 {
     const char *path = address->sun_path;
     bool is_file = path[0] != '\0';
     if (is_file && mode != 0)
-        fchmod(socket, mode & 0777); /* on Linux the file takes this, less the umask */
+        fchmod(socket, mode & 0777); /* on Linux the file gets this mode less the umask */
     if (bind(socket, (const struct sockaddr *)address, length) != 0)
         return -errno;
     if (!is_file || mode == 0 || chmod(path, mode & 0777) == 0)
@@ -108,9 +108,10 @@ static void remove_own(const char *path, const struct uvh_unix_socket_file *file
         unlink(path);
 }
 
-/* Those that start or end in the same folder take turns, or one would take what another has bound,
- * and does not listen on yet, for a left-over. Closing what is returned ends the turn. A folder
- * that cannot be read (-1), or that somebody keeps locked, is no reason not to start. */
+/* Serialises processes that start or end in the same directory; otherwise one could remove a
+ * socket file as stale that another has bound but does not listen on yet. Closing the returned
+ * descriptor releases the lock. If the directory cannot be opened (-1) or stays locked, the
+ * start continues. */
 static int take_turn(const char *path)
 {
     char folder[UVH_UNIX_SOCKET_PATH_MAX + 1] = ".";
@@ -124,7 +125,7 @@ static int take_turn(const char *path)
     for (int i = 0; turn >= 0 && i < TURN_TRIES && flock(turn, LOCK_EX | LOCK_NB) != 0; i++) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             break;
-        /* Nothing tells that a lock is free, and waiting in flock might be for ever. */
+        /* There is no event for a free lock, and flock might block forever. */
         poll(NULL, 0, TURN_PAUSE_MS);
     }
     return turn;

@@ -1,5 +1,4 @@
-/* PEM text to OpenSSL's objects. What is not of use later (the text, pass phrases) is
- * overwritten. */
+/* Converts PEM text to OpenSSL's objects. Text and pass phrases are overwritten after use. */
 #include "tls/certificate.h"
 
 #include <stdio.h>
@@ -18,7 +17,7 @@
 
 /* PEM text: borrowed from the configuration, or read from a file. */
 struct pem {
-    const char *path; /* for messages */
+    const char *path; /* for error messages */
     const char *text;
     size_t size;
     char *owned;
@@ -98,7 +97,7 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
 
 struct passphrase {
     const uvhttp_tls_certificate_t *from;
-    const char *text; /* of `passphrase_file`; NULL: none */
+    const char *text; /* content of `passphrase_file`, or NULL */
 };
 
 static int give_passphrase(char *buffer, int size, int writing, void *arg)
@@ -167,11 +166,11 @@ static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certific
 
 /* ---- OCSP ---- */
 
-/* What a response says of a certificate. */
+/* The relevant fields of an OCSP response. */
 struct ocsp_facts {
-    bool good;     /* it is a successful response */
-    bool fits;     /* ... and has the certificate's number */
-    int64_t until; /* when it is to be replaced */
+    bool good;     /* a successful response */
+    bool fits;     /* ... for the serial number of the certificate */
+    int64_t until; /* nextUpdate */
 };
 
 static struct ocsp_facts read_ocsp(const unsigned char *data, size_t size, X509 *leaf)
@@ -200,8 +199,8 @@ static struct ocsp_facts read_ocsp(const unsigned char *data, size_t size, X509 
     return facts;
 }
 
-/* A response for another certificate is not sent. It is no error either: after a renewal the new
- * certificate comes before its response. */
+/* A response for another certificate is not sent. It is not an error: after a renewal the new
+ * certificate is installed before its response. */
 static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
                      const char *path, struct uvh_tls_message message)
 {
@@ -228,7 +227,7 @@ static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- loading ---- */
 
 static int check_options(const uvhttp_tls_certificate_t *from, size_t index,
                          struct uvh_tls_message message)

@@ -1,4 +1,5 @@
-/* See the header. Certificates, versions and lists are read by what a server has for them. */
+/* See the header. Certificates, versions and lists are read by the same functions as for a
+ * server. */
 #include "tls/client.h"
 
 #include <string.h>
@@ -21,9 +22,9 @@
 
 enum { ALPN_MOST = 255 };
 
-/* ---- who is trusted ---- */
+/* ---- trusted certificates ---- */
 
-/* Adds the certificates of PEM text; how many. */
+/* Adds the certificates of PEM text; returns their number. */
 static int add_certificates(X509_STORE *store, BIO *bio)
 {
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, uvh_tls_no_passphrase, NULL);
@@ -59,7 +60,7 @@ static int load_authorities(const struct uvhttp_tls_client *client, const char *
     ERR_clear_error();
     if (count == 0)
         return uvh_tls_refuse(message, "ca_file '%s' holds no certificate in PEM form", path);
-    /* What is listed is trusted, whether it is an authority or the server's own certificate. */
+    /* Every listed certificate is trusted, an authority's or the server's own. */
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     return 0;
 }
@@ -75,7 +76,7 @@ static int set_trust(const struct uvhttp_tls_client *client,
     return uvh_tls_refuse_by_openssl(message, "the system's authorities cannot be read");
 }
 
-/* ---- what is sent ---- */
+/* ---- client certificate ---- */
 
 static int set_certificate(const struct uvhttp_tls_client *client,
                            const uvhttp_tls_client_config_t *config, struct uvh_tls_message message)
@@ -115,41 +116,42 @@ static int set_alpn(const struct uvhttp_tls_client *client, const char *protocol
                                                                                  : UVHTTP_ENOMEM;
 }
 
-/* ---- what is expected ---- */
+/* ---- verification of the host ---- */
 
 enum { HOST_FLAGS = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT };
 
-/* A host as certificates have it. */
+/* A host name or address as it appears in certificates. */
 struct expected {
     bool is_address;
     size_t length;
     char text[UVH_TLS_NAME_MAX + 1];
 };
 
-/* As connecting reads it: OpenSSL takes 0177.0.0.1 for 177.0.0.1, where the system has
+/* The system's parser, as for connecting: OpenSSL reads 0177.0.0.1 as 177.0.0.1, the system as
  * 127.0.0.1. */
 static bool is_address(const char *text)
 {
     return uvh_socket_is_numeric(text);
 }
 
-/* False for what cannot be a host: OpenSSL takes an empty name for none to be checked, and one that
- * begins with a dot for every name below it. */
+/* False for an invalid host: OpenSSL does not check an empty name, and accepts every name below one
+ * that begins with a dot. */
 static bool read_host(struct expected *expected, const char *host)
 {
-    size_t length = strcspn(host, "%"); /* a zone (fe80::1%eth0) is not in certificates */
+    size_t length = strcspn(host, "%"); /* a zone (fe80::1%eth0) does not appear in certificates */
     if (length == 0 || length > UVH_TLS_NAME_MAX || host[0] == '.')
         return false;
     memcpy(expected->text, host, length);
     expected->text[length] = '\0';
     expected->is_address = is_address(expected->text);
     if (!expected->is_address && length > 1 && expected->text[length - 1] == '.')
-        expected->text[--length] = '\0'; /* nor is the dot, neither in SNI (RFC 6066 section 3) */
+        /* certificates and SNI have no final dot (RFC 6066 section 3) */
+        expected->text[--length] = '\0';
     expected->length = length;
     return true;
 }
 
-/* ---- the configuration ---- */
+/* ---- configuration ---- */
 
 static int set_server_name(struct uvhttp_tls_client *client, const char *name,
                            struct uvh_tls_message message)
@@ -168,7 +170,7 @@ static int set_server_name(struct uvhttp_tls_client *client, const char *name,
     return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-/* ---- the check ---- */
+/* ---- verification ---- */
 
 bool uvh_tls_client_expect(SSL *ssl, const char *host)
 {
@@ -197,7 +199,7 @@ bool uvh_tls_client_accepts(const SSL *ssl, const char *host)
     return X509_check_host(certificate, expected.text, expected.length, HOST_FLAGS, NULL) == 1;
 }
 
-/* ---- the life of a client ---- */
+/* ---- create, ref, unref ---- */
 
 static void release(struct uvhttp_tls_client *client)
 {

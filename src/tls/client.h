@@ -1,6 +1,6 @@
-/* uvhttp_tls_client_t: one SSL_CTX for all threads, which only take references to it.
+/* uvhttp_tls_client_t: one SSL_CTX for all threads, which only ref and unref it.
  *
- * Always true: never changed after it was made. Called by session.c and conn/stream_connect.c. */
+ * Always true: immutable after creation. Called by session.c and conn/stream_connect.c. */
 #ifndef UVH_TLS_CLIENT_H
 #define UVH_TLS_CLIENT_H
 
@@ -21,26 +21,26 @@ struct uvhttp_tls_client {
     char *server_name;                /* NULL: the host */
 };
 
-/* One more owner, for uvhttp_tls_client_free. */
+/* Adds a reference; uvhttp_tls_client_free drops it. */
 static inline void uvh_tls_client_ref(struct uvhttp_tls_client *client)
 {
     atomic_fetch_add_explicit(&client->refs, 1, memory_order_relaxed);
 }
 
-/* What the server of `host` has to have a certificate for. */
+/* The name that the certificate of `host` must have. */
 static inline const char *uvh_tls_client_name(const struct uvhttp_tls_client *client,
                                               const char *host)
 {
     return client->server_name == NULL ? host : client->server_name;
 }
 
-/* Before a handshake: it sends the name, and demands a certificate for it. False when memory ran
- * out, or the host cannot be one. */
+/* Call before the handshake: sets SNI and the name to verify. False if out of memory, or if the
+ * host is invalid. */
 bool uvh_tls_client_expect(struct ssl_st *ssl, const char *host);
 
-/* After a handshake that has succeeded: the server has a certificate that is for the host. OpenSSL
- * 3.0 checks no host when memory runs out while it prepares that, and no certificate with ciphers
- * that have none. */
+/* Call after a successful handshake: true if the server has a certificate for the host. Needed
+ * because OpenSSL 3.0 skips the host check if it ran out of memory while preparing it, and checks
+ * no certificate with anonymous ciphers. */
 bool uvh_tls_client_accepts(const struct ssl_st *ssl, const char *host);
 
 #endif

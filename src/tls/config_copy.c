@@ -1,4 +1,4 @@
-/* The block is filled twice: once without memory, which gives its size. */
+/* The block is filled in two passes: the first, without memory, computes its size. */
 #include "tls/config_copy.h"
 
 #include <string.h>
@@ -11,11 +11,11 @@
 enum { ALIGNMENT = 16 };
 
 struct copy {
-    size_t size; /* of the whole block */
+    size_t size; /* of the whole block, bytes */
     uvhttp_tls_config_t config;
 };
 
-/* `base` NULL: only counts. */
+/* `base` NULL: only computes the size. */
 struct writer {
     char *base;
     size_t used;

@@ -1,16 +1,16 @@
-/* A copy of a configuration with everything it points to, in one block of memory.
+/* A deep copy of a configuration in one block of memory.
  *
- * Always true: the copy is never changed. Called by tls.c and generation.c. */
+ * Always true: the copy is immutable. Called by tls.c and generation.c. */
 #ifndef UVH_TLS_CONFIG_COPY_H
 #define UVH_TLS_CONFIG_COPY_H
 
 #include <uvhttp/tls.h>
 
-/* NULL when memory ran out. `allocator` is the one of the copy, too. */
+/* NULL if out of memory. The copy has `allocator` as its allocator, too. */
 uvhttp_tls_config_t *uvh_tls_config_copy(const uvhttp_tls_config_t *config,
                                          const uvhttp_allocator_t *allocator);
 
-/* Overwrites the block first, since keys may be in it. NULL is fine. */
+/* Overwrites the block before freeing it, because it may hold keys. NULL is allowed. */
 void uvh_tls_config_free(uvhttp_tls_config_t *copy);
 
 /* Calls `each` for every file that a load reads. */

@@ -1,4 +1,4 @@
-/* The callbacks that OpenSSL asks during a handshake. */
+/* OpenSSL's callbacks during a handshake. */
 #include "tls/context.h"
 
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "tls/session.h"
 #include "tls/settings.h"
 
-enum { EARLY_DATA_PAUSE = 20 /* seconds without early data after a start, with keys of files */ };
+enum { EARLY_DATA_PAUSE = 20 /* seconds after a start, if ticket keys are from files */ };
 
 static struct uvh_tls_context *context_of(SSL *ssl)
 {
     return uvh_tls_session_of(ssl)->context;
 }
 
-/* ---- the server's name ---- */
+/* ---- SNI ---- */
 
 /* The name in a server_name extension (RFC 6066 section 3). */
 static size_t server_name(SSL *ssl, const unsigned char **name)
@@ -49,9 +49,10 @@ static bool use_certificates(SSL *ssl, const struct uvh_tls_generation *generati
     return true;
 }
 
-/* A session is resumed only where its handshake would have demanded the same: the same certificates
- * for the name, the same authentication by the same authorities. And only for the same name (RFC
- * 6066 section 3), whose hash stands by itself, since the client chooses it. */
+/* A session is resumed only if a full handshake would have the same requirements: the same
+ * certificates for the name, and the same client authentication with the same authorities. And only
+ * for the same name (RFC 6066 section 3). The hash of the name is separate, because the client
+ * chooses it. */
 static bool bind_session(SSL *ssl, const struct uvh_tls_generation *generation,
                          const struct uvh_tls_host *host, const unsigned char *name, size_t length)
 {
@@ -97,7 +98,7 @@ static int on_client_hello(SSL *ssl, int *alert, void *arg)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* Makes OpenSSL keep the name with the session: it tells that one when a session of TLS 1.2 is
+/* Makes OpenSSL store the name in the session: it reports that name when a TLS 1.2 session is
  * resumed. */
 static int on_server_name(SSL *ssl, int *alert, void *arg)
 {
@@ -107,7 +108,7 @@ static int on_server_name(SSL *ssl, int *alert, void *arg)
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* ---- the protocol ---- */
+/* ---- ALPN ---- */
 
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length,
                    const unsigned char *in, unsigned int in_length, void *arg)
@@ -188,8 +189,8 @@ static bool start_hmac(EVP_MAC_CTX *hmac, struct uvh_tls_ticket_key *key)
     return EVP_MAC_CTX_set_params(hmac, params) == 1;
 }
 
-/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it: 1: done, 2: done, and the client is to get a
- * new ticket, 0: unknown key, -1: failure. */
+/* See SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1: done, 2: done, and the client gets a new ticket,
+ * 0: unknown key, -1: failure. */
 static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                          EVP_MAC_CTX *hmac, int encrypting)
 {
@@ -213,10 +214,10 @@ static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     return !good ? -1 : newest ? 1 : 2;
 }
 
-/* What a ticket holds of ours. */
+/* Our data in a ticket. */
 struct ticket_data {
-    int64_t begun; /* seconds since 1970 of the handshake in which the client was verified */
-    uint64_t id;   /* random, of this ticket alone */
+    int64_t begun; /* time of the handshake that verified the client, seconds since 1970 */
+    uint64_t id;   /* random, unique for this ticket */
 };
 
 static bool read_ticket_data(SSL_SESSION *session, struct ticket_data *ticket)
@@ -229,7 +230,7 @@ static bool read_ticket_data(SSL_SESSION *session, struct ticket_data *ticket)
     return true;
 }
 
-/* A session that is resumed gets a new ticket (TLS 1.3), which does not begin its lifetime anew. */
+/* A resumed session gets a new ticket (TLS 1.3), which does not restart its lifetime. */
 static int on_new_ticket(SSL *ssl, void *arg)
 {
     SSL_SESSION *session = SSL_get_session(ssl);
@@ -250,14 +251,14 @@ static bool is_fresh(SSL_SESSION *session, const struct ticket_data *ticket, int
     return client == NULL || now <= uvh_tls_time(X509_get0_notAfter(client));
 }
 
-/* Clients of TLS 1.2 use a ticket again and again. */
+/* TLS 1.2 clients reuse a ticket. */
 static bool is_one_time(SSL *ssl)
 {
     return context_of(ssl)->generation->one_time_tickets && SSL_version(ssl) >= TLS1_3_VERSION;
 }
 
-/* Tickets that can be used once: the first use. A handshake asks twice for one ticket when the
- * server wants another key share (RFC 8446 section 4.1.4). */
+/* True at the first use of a one-time ticket. A handshake calls this twice for one ticket after a
+ * HelloRetryRequest (RFC 8446 section 4.1.4). */
 static bool claim_ticket(SSL *ssl, const struct ticket_data *ticket, int64_t now)
 {
     struct uvh_tls_session *session = uvh_tls_session_of(ssl);
@@ -291,16 +292,16 @@ static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigne
 
 /* ---- early data ---- */
 
-/* Others who have the keys of tickets, and this process before it was started again, may have
- * accepted the same early data. OpenSSL takes none that is more than ten seconds late. */
+/* Other servers with the same ticket keys, and this one before a restart, may have accepted the
+ * same early data. OpenSSL rejects early data that is more than ten seconds late. */
 static bool is_started_lately(const struct uvh_tls_context *context)
 {
     return context->generation->ticket_files.count > 0 &&
            uvh_clock_unix_ms() / 1000 < context->used_tickets->since + EARLY_DATA_PAUSE;
 }
 
-/* Only after a ticket that can be used once and promises no more than is allowed now, and not where
- * a certificate of the client would have to be waited for. */
+/* Accepted only with a one-time ticket that promises no more than is allowed now, and not if a
+ * client certificate would be required. */
 static int on_early_data(SSL *ssl, void *arg)
 {
     const struct uvh_tls_session *session = uvh_tls_session_of(ssl);
@@ -315,17 +316,17 @@ static int on_early_data(SSL *ssl, void *arg)
 static void set_early_data(struct uvh_tls_context *context)
 {
     uint32_t most = (uint32_t)context->generation->config->early_data;
-    /* So much of what is not accepted is skipped: earlier tickets may have promised it. */
+    /* Rejected early data of this size is skipped: earlier tickets may have promised it. */
     SSL_CTX_set_recv_max_early_data(context->ctx, UVH_TLS_EARLY_DATA_MAX);
     if (most == 0)
         return;
-    /* OpenSSL's protection is a cache of sessions, instead of tickets. */
+    /* OpenSSL's replay protection is a session cache instead of tickets. */
     SSL_CTX_set_options(context->ctx, SSL_OP_NO_ANTI_REPLAY);
     SSL_CTX_set_max_early_data(context->ctx, most);
     SSL_CTX_set_allow_early_data_cb(context->ctx, on_early_data, context);
 }
 
-/* ---- the key log ---- */
+/* ---- key log ---- */
 
 static void on_key_log(const SSL *ssl, const char *line)
 {
@@ -336,12 +337,12 @@ static void on_key_log(const SSL *ssl, const char *line)
         return;
     memcpy(text, line, length);
     text[length] = '\n';
-    /* A file for debugging: nothing is to be done about one that cannot be written. */
+    /* A debugging aid: write errors are ignored. */
     uvh_file_append(path, text, length + 1);
     OPENSSL_cleanse(text, length);
 }
 
-/* ---- the life of a context ---- */
+/* ---- create and free ---- */
 
 static bool set_authorities(const struct uvh_tls_context *context)
 {
@@ -398,7 +399,7 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
         .generation = generation, .tickets = tickets, .used_tickets = used_tickets, .refs = 1};
     context->ctx = SSL_CTX_new(TLS_server_method());
     context->bio_method = uvh_tls_session_bio_method();
-    /* All of it was tried when the generation was loaded, so only memory can be missing. */
+    /* All settings were checked when the generation was loaded, so only out of memory can fail. */
     bool good = context->ctx != NULL && context->bio_method != NULL &&
                 uvh_tls_settings_apply(context->ctx, generation->config,
                                        (struct uvh_tls_message){NULL, 0}) == 0 &&

@@ -1,9 +1,8 @@
-/* An SSL_CTX of one worker and one generation, with the decisions of a handshake: certificate by
- * name, client authentication, protocol, tickets.
+/* An SSL_CTX for one worker and one generation, with the decisions of a handshake: certificate by
+ * name, client authentication, ALPN, tickets.
  *
- * Always true: used on the worker's thread only, since OpenSSL 3.0 takes locks in contexts that
- * threads share; the memory lives until its last session is gone. Called by contexts.c and
- * session.c. */
+ * Always true: used on the worker's thread only, because OpenSSL 3.0 takes locks in contexts shared
+ * by threads. The context is freed with its last session. Called by contexts.c and session.c. */
 #ifndef UVH_TLS_CONTEXT_H
 #define UVH_TLS_CONTEXT_H
 
@@ -19,11 +18,11 @@ struct uvh_tls_context {
     struct uvh_tls_used_tickets *used_tickets;
     BIO_METHOD *bio_method; /* of its sessions */
     size_t refs;
-    atomic_bool kernel_refuses; /* kernel TLS was tried, and the kernel does not have it */
+    atomic_bool kernel_refuses; /* kernel TLS was tried, and the kernel does not support it */
 };
 
-/* With one reference; NULL when memory ran out. Takes over the caller's reference of the generation
- * in either case. */
+/* Returns a context with one reference; NULL if out of memory. Takes over the caller's reference of
+ * the generation in either case. */
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
                                             struct uvh_tls_tickets *tickets,
                                             struct uvh_tls_used_tickets *used_tickets);

@@ -1,7 +1,6 @@
-/* A uvhttp_tls_t as the workers of one server use it: a context for each, made when it is first
- * needed.
+/* A uvhttp_tls_t with one context for each worker of a server, created at first use.
  *
- * Always true: a worker touches its own slot only, on its thread. Called by server/. */
+ * Always true: a worker accesses its own slot only, on its thread. Called by server/. */
 #ifndef UVH_TLS_CONTEXTS_H
 #define UVH_TLS_CONTEXTS_H
 
@@ -13,7 +12,7 @@ struct uvh_tls_context;
 struct uvh_tls_session;
 
 struct uvh_tls_slot {
-    struct uvh_tls_context *context; /* NULL: none was needed yet */
+    struct uvh_tls_context *context; /* NULL: not created yet */
     uint64_t number;                 /* of its generation */
 };
 
@@ -25,14 +24,14 @@ struct uvh_tls_contexts {
     struct uvh_tls_slot slots[];
 };
 
-/* NULL when memory ran out. */
+/* NULL if out of memory. */
 struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
                                               const uvhttp_allocator_t *allocator);
 
-/* All workers have ended. */
+/* Call after all workers have ended. */
 void uvh_tls_contexts_free(struct uvh_tls_contexts *contexts);
 
-/* The server's end of a new connection, by the newest generation; NULL when memory ran out. */
+/* A server session for a new connection, with the newest generation; NULL if out of memory. */
 struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *contexts, size_t worker,
                                                 struct uvh_buffer_pool *pool);
 

@@ -1,5 +1,5 @@
-/* See the header. The first error of the queue is the cause, the following ones are its
- * callers'. */
+/* See the header. The first error in the queue is the cause; later ones are added by its
+ * callers. */
 #include "tls/failure.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ int uvh_tls_failure_is_memory(void)
     return 0;
 }
 
-/* OpenSSL's own words where they say it; ours where they speak of its functions. */
+/* OpenSSL's text if it describes the cause; our own where it names internal functions. */
 static const char *reason_of(unsigned long error)
 {
     int library = ERR_GET_LIB(error), reason = ERR_GET_REASON(error);
@@ -82,7 +82,7 @@ const char *uvh_tls_failure_reason(void)
     return error == 0 ? "unknown error" : reason_of(error);
 }
 
-/* The first error, unless the queue holds that memory ran out. */
+/* The first error, unless the queue contains an out-of-memory error. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 0)))
 #endif

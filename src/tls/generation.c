@@ -1,4 +1,4 @@
-/* A load, step by step; the first that fails ends it. */
+/* A load in steps; the first error ends it. */
 #include "tls/generation.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ static int type_of(const struct uvh_tls_generation *generation, uint32_t index)
     return EVP_PKEY_get_base_id(generation->certificates[index].key);
 }
 
-/* The first one of a type of key serves the name. */
+/* For each key type, the first certificate serves the name. */
 static void add_to_host(struct adding *adding, struct uvh_tls_host *host)
 {
     const struct uvh_tls_generation *generation = adding->generation;
@@ -110,8 +110,8 @@ static int add_names(struct uvh_tls_generation *generation, uint32_t index,
     return err;
 }
 
-/* Clients that name no server get the first certificate, and those of its first name with keys of
- * other types. */
+/* Clients without SNI get the first certificate, and certificates of its first name with other key
+ * types. */
 static int set_default_host(const char *name, size_t length, void *arg)
 {
     struct uvh_tls_generation *generation = arg;
@@ -159,7 +159,8 @@ static int load_certificates(struct uvh_tls_generation *generation, struct uvh_t
     return err;
 }
 
-/* What OpenSSL would refuse in a handshake (a weak key, a weak signature) is refused now. */
+/* Certificates that OpenSSL would reject in a handshake (a weak key or signature) are rejected at
+ * load. */
 static int try_certificates(const struct uvh_tls_generation *generation,
                             struct uvh_tls_message message)
 {
@@ -178,7 +179,7 @@ static int try_certificates(const struct uvh_tls_generation *generation,
     return err;
 }
 
-/* ---- authorities of clients ---- */
+/* ---- client authorities ---- */
 
 static bool asks_clients(const struct uvh_tls_generation *generation)
 {
@@ -188,7 +189,7 @@ static bool asks_clients(const struct uvh_tls_generation *generation)
     return wants;
 }
 
-/* Adds the certificates, or the revocation lists, of PEM text; how many. */
+/* Adds the certificates, or the revocation lists, of PEM text; returns their number. */
 static int add_authorities(struct uvh_tls_generation *generation, BIO *bio)
 {
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, uvh_tls_no_passphrase, NULL);
@@ -207,7 +208,7 @@ static int add_authorities(struct uvh_tls_generation *generation, BIO *bio)
     return count;
 }
 
-/* Keeps the list for its dates, too. */
+/* Also keeps the list for its nextUpdate. */
 static bool add_list(struct uvh_tls_generation *generation, X509_CRL *list)
 {
     const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
@@ -271,7 +272,7 @@ static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tl
 {
     const uvhttp_tls_config_t *config = generation->config;
     bool asks = asks_clients(generation);
-    /* somebody thinks that clients have to show a certificate */
+    /* probably client certificates were meant to be required */
     if (!asks && config->client_ca_file != NULL)
         return uvh_tls_refuse(message, "client_ca_file is set, and client_auth is off");
     if (asks && config->client_ca_file == NULL)
@@ -292,7 +293,7 @@ static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tl
                     "revocation list", message);
 }
 
-/* ---- the whole ---- */
+/* ---- load ---- */
 
 static int load(struct uvh_tls_generation *generation, struct uvh_tls_message message)
 {

@@ -1,8 +1,7 @@
-/* Everything that one load of a configuration has given: certificates, names, authorities, ticket
- * keys.
+/* The result of one load of a configuration: certificates, names, authorities, ticket keys.
  *
- * Always true: never changed after its load, so all workers read it without a lock; the memory
- * lives until the last context of it is gone. Called by tls.c and context.c. */
+ * Always true: immutable after the load, so all workers read it without a lock. Freed with the last
+ * context that uses it. Called by tls.c and context.c. */
 #ifndef UVH_TLS_GENERATION_H
 #define UVH_TLS_GENERATION_H
 
@@ -24,22 +23,22 @@ struct uvh_tls_generation {
     size_t count;
     struct uvh_tls_hosts hosts;
     struct uvh_tls_host default_host;
-    X509_STORE *authorities; /* of client certificates; NULL: none */
+    X509_STORE *authorities; /* for client certificates, or NULL */
     STACK_OF(X509_NAME) * authority_names;
-    STACK_OF(X509_CRL) * lists; /* revocation lists of `authorities`; NULL: none */
-    /* when the first of them does, seconds since 1970; INT64_MAX: none does */
+    STACK_OF(X509_CRL) * lists; /* revocation lists of `authorities`, or NULL */
+    /* the earliest nextUpdate, seconds since 1970; INT64_MAX: none is set */
     int64_t lists_expire;
-    unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* differs when the authorities or lists do */
+    unsigned char authorities_id[UVH_TLS_ID_SIZE]; /* identifies the set of authorities and lists */
     struct uvh_tls_ticket_files ticket_files;
     int64_t session_lifetime; /* seconds */
     bool one_time_tickets;
     size_t max_used_tickets; /* of one-time tickets */
-    int64_t expires;         /* of the first certificate that does, seconds since 1970 */
+    int64_t expires;         /* the earliest notAfter, seconds since 1970 */
     uint64_t files_state;    /* of the files before the load (watch.h) */
-    bool auth_differs;       /* some host demands another client_auth than the default one */
+    bool auth_differs;       /* a host has another client_auth than the default one */
 };
 
-/* Loads and tries everything. The configuration is copied.
+/* Loads and checks everything. Copies the configuration.
  * Returns 0 and a generation with one reference, or
  *   UVHTTP_ENOMEM,
  *   UVHTTP_ECONFIG with a message. */

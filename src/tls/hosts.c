@@ -1,5 +1,4 @@
-/* The table is never more than half full. Names are stored in lower case, without a dot at the
- * end. */
+/* The table is at most half full. Names are stored in lower case without a final dot. */
 #include "tls/hosts.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ struct uvh_tls_host_entry {
     struct uvh_tls_host host;
 };
 
-/* Returns the length; 0 for what is no name. */
+/* Returns the length; 0 for an invalid name. */
 static size_t normalize(const char *name, size_t length, char text[UVH_TLS_NAME_MAX])
 {
     if (length > 0 && name[length - 1] == '.')
@@ -27,7 +26,7 @@ static size_t normalize(const char *name, size_t length, char text[UVH_TLS_NAME_
     return length;
 }
 
-/* Names come from certificates of our own, so the hash needs no seed. */
+/* Names come from our own certificates, so the hash needs no seed. */
 static struct uvh_tls_host_entry *find_slot(const struct uvh_tls_hosts *hosts, const char *name,
                                             size_t length)
 {
@@ -83,7 +82,7 @@ static const struct uvh_tls_host *find(const struct uvh_tls_hosts *hosts, const 
     return entry->name == NULL ? NULL : &entry->host;
 }
 
-/* A wildcard stands for one label (RFC 6125 section 6.4.3). */
+/* A wildcard matches one label (RFC 6125 section 6.4.3). */
 const struct uvh_tls_host *uvh_tls_hosts_find(const struct uvh_tls_hosts *hosts, const char *name,
                                               size_t length)
 {

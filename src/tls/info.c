@@ -1,4 +1,4 @@
-/* The client's texts are written by OpenSSL to a BIO in memory, each followed by a NUL. */
+/* OpenSSL writes the client's texts to a memory BIO, each followed by a NUL. */
 #include "tls/info.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool put_fingerprint(BIO *texts, const X509 *client)
     return end_text(texts);
 }
 
-/* With a backslash before what would look like the end of the name. */
+/* Escapes characters that would look like the end of the name with a backslash. */
 static bool put_escaped(BIO *texts, const char *text, size_t length)
 {
     bool good = true;
@@ -67,7 +67,7 @@ static bool put_names(BIO *texts, const X509 *client)
     return good && end_text(texts);
 }
 
-/* All texts, each with its end, in the order of `fill`. */
+/* All texts, each NUL-terminated, in the order of `fill`. */
 static bool write_texts(BIO *texts, SSL *ssl, X509 *client)
 {
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);

@@ -1,7 +1,7 @@
-/* What a handshake has agreed on, as uvhttp_request_tls gives it: one block, counted, since an
- * exchange may outlive its connection.
+/* The negotiated parameters of a handshake, as uvhttp_request_tls returns them: one
+ * reference-counted block, because an exchange may outlive its connection.
  *
- * Referred to and dropped on the worker's thread; read by any. */
+ * Ref and unref on the worker's thread; any thread may read. */
 #ifndef UVH_TLS_INFO_H
 #define UVH_TLS_INFO_H
 
@@ -15,7 +15,7 @@ struct uvh_tls_info {
     size_t refs;
 };
 
-/* With one reference; NULL when memory ran out. */
+/* Returns it with one reference; NULL if out of memory. */
 struct uvh_tls_info *uvh_tls_info_new(struct ssl_st *ssl, const uvhttp_allocator_t *allocator);
 
 static inline struct uvh_tls_info *uvh_tls_info_ref(struct uvh_tls_info *info)

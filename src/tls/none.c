@@ -1,5 +1,5 @@
-/* A build without OpenSSL: no uvhttp_tls_t and no uvhttp_tls_client_t can be made, so no other
- * function here is called with one. */
+/* A build without OpenSSL: no uvhttp_tls_t or uvhttp_tls_client_t can be created, so the other
+ * functions are never called with one. */
 #include <errno.h>
 
 #include <uvhttp/error.h>

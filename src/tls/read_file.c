@@ -68,7 +68,7 @@ int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* The end of the text is an error of OpenSSL's: no start line. */
+/* At the end of the text OpenSSL reports the error "no start line". */
 bool uvh_tls_is_end_of_text(void)
 {
     unsigned long error = ERR_peek_last_error();
@@ -78,9 +78,9 @@ bool uvh_tls_is_end_of_text(void)
     return end;
 }
 
-/* ---- what is there instead ---- */
+/* ---- detection of other formats ---- */
 
-/* DER begins with a sequence; its first element tells what it is. */
+/* DER begins with a SEQUENCE; its first element shows the type. */
 enum der { DER_NONE, DER_CERTIFICATE, DER_KEY, DER_PKCS12 };
 
 static enum der look_at_der(const char *text, size_t size)
@@ -114,7 +114,7 @@ const char *uvh_tls_no_certificate(const char *text, size_t size)
         return "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem";
     if (strstr(text, "-----BEGIN CERTIFICATE") != NULL ||
         strstr(text, "-----BEGIN TRUSTED CERT") != NULL)
-        return NULL; /* one that is broken */
+        return NULL; /* a damaged one */
     if (form == DER_KEY || strstr(text, "PRIVATE KEY-----") != NULL)
         return "it holds a private key: are certificate and key swapped?";
     return NULL;

@@ -1,4 +1,4 @@
-/* A whole file in memory: a certificate, a key, a list.
+/* Reads a whole file: a certificate, a key, a list.
  *
  * Called by certificate.c, tickets.c and generation.c, never on the loop of a running server. */
 #ifndef UVH_TLS_READ_FILE_H
@@ -10,25 +10,26 @@
 
 #include "tls/failure.h"
 
-/* Reads `path` into NUL-terminated memory of the allocator. `field` is for the message.
+/* Reads `path` into NUL-terminated memory of the allocator. `field` is for the error message.
  * Returns 0, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message: it cannot be read, or is larger than 16 MiB. */
+ *   UVHTTP_ECONFIG with a message: the file is not readable, or larger than 16 MiB. */
 int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator,
                       char **data, size_t *size, struct uvh_tls_message message);
 
-/* Overwrites and frees it. */
+/* Overwrites and frees the content. */
 void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size);
 
-/* For OpenSSL's readers of what is never encrypted: without it they ask on the terminal. */
+/* A pass phrase callback for content that is never encrypted: without it OpenSSL prompts on the
+ * terminal. */
 int uvh_tls_no_passphrase(char *buffer, int size, int writing, void *arg);
 
-/* After such a reader gave nothing: the text was at its end, and not broken. Empties the error
- * queue when so. */
+/* Call after such a reader returned nothing: true if the text was at its end, false if it is
+ * malformed. Clears the error queue if true. */
 bool uvh_tls_is_end_of_text(void);
 
-/* What else a text is in which no certificate, or no private key, was found: a reason for a
- * message. `own_file`: it is to be the key alone. NULL: nothing that is known. */
+/* Why a text has no certificate or no private key: a reason for the error message. `own_file`: the
+ * file must contain the key only. NULL: unknown. */
 const char *uvh_tls_no_certificate(const char *text, size_t size);
 const char *uvh_tls_no_key(const char *text, size_t size, bool own_file);
 

@@ -1,5 +1,5 @@
-/* OpenSSL says "certificate verify failed" of every certificate, and "sslv3 alert handshake
- * failure" of a peer that speaks TLS 1.3. */
+/* OpenSSL reports "certificate verify failed" for every certificate, and "sslv3 alert handshake
+ * failure" for a TLS 1.3 peer. */
 #include "tls/reason.h"
 
 #include <openssl/err.h>
@@ -33,7 +33,7 @@ static const char *certificate_reason(long result)
     }
 }
 
-/* NULL: OpenSSL's words will do. */
+/* NULL: use OpenSSL's text. */
 static const char *handshake_reason(int reason)
 {
     switch (reason) {

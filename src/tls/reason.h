@@ -1,4 +1,4 @@
-/* Why a session has failed, in words for the log and for the user of a stream.
+/* Why a session failed, as text for the log and for the user of a stream.
  *
  * Called by session.c. */
 #ifndef UVH_TLS_REASON_H
@@ -6,7 +6,7 @@
 
 struct ssl_st;
 
-/* Of the last call, which has failed; empties the thread's queue of errors. Static. */
+/* The reason of the last call, which failed; clears the thread's error queue. Static text. */
 const char *uvh_tls_reason(const struct ssl_st *ssl);
 
 #endif

@@ -1,4 +1,4 @@
-/* An SSL object between two BIOs of our own, which copy to and from memory. */
+/* An SSL object between two custom memory BIOs. */
 #include "tls/session.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 
 enum {
     LARGE_RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
-    /* A record is of use when it is complete, so the first ones fit into a packet each. */
+    /* A record can be decrypted only when complete, so the first ones fit into one packet each. */
     SMALL_RECORD = 1370,
-    SMALL_RECORDS = 16 * 1024, /* bytes of them */
+    SMALL_RECORDS = 16 * 1024, /* bytes sent in small records */
     IDLE_MS = 1000,
-    /* bytes; OpenSSL refuses each renegotiation with one, however many are asked for */
+    /* bytes; OpenSSL rejects each renegotiation with an alert, without a limit */
     ALERTS_MOST = 4096,
     HANDSHAKE_HEAD = 4, /* bytes: type and length (RFC 8446 section 4) */
-    /* What OpenSSL 3 asks a BIO for with SSL_OP_ENABLE_KTLS: its bio.h has the number in a comment
+    /* The BIO control of OpenSSL 3 for SSL_OP_ENABLE_KTLS; bio.h has the number in a comment
      * only. */
     BIO_SET_KTLS = 72,
 };
@@ -45,7 +45,7 @@ static int bio_read(BIO *bio, char *data, int size)
     return (int)count;
 }
 
-/* Space for `size` bytes at the end of the output. */
+/* Reserves `size` bytes at the end of the output. */
 static bool reserve(struct uvh_tls_session *session, size_t size)
 {
     struct uvh_buffer *output = session->output;
@@ -65,7 +65,7 @@ static bool reserve(struct uvh_tls_session *session, size_t size)
     return true;
 }
 
-/* The pool of buffers is the loop's. */
+/* The buffer pool belongs to the loop's thread. */
 static bool put_on_thread(struct uvh_tls_session *session, const void *data, size_t size)
 {
     char *longer = uvh_realloc(session->pool->allocator, session->made, session->made_size + size);
@@ -92,14 +92,14 @@ static int bio_write(BIO *bio, const char *data, int size)
 {
     const struct uvh_tls_session *session = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    /* The kernel has used the nonces of these records: they must not leave. on_message has the
+    /* The kernel has used the nonces of these records, so they must not be sent. on_message handles
      * alerts. */
     if (session->offloaded)
         return size;
     return size > 0 && put(BIO_get_data(bio), data, (size_t)size) ? size : -1;
 }
 
-/* ---- the kernel ---- */
+/* ---- kernel TLS ---- */
 
 static void drop_keys(struct uvh_tls_session *session)
 {
@@ -126,7 +126,7 @@ static void on_message(int sent, int version, int type, const void *data, size_t
     if (!session->offloaded) {
         session->records += sent && type == SSL3_RT_HEADER;
     } else if (sent && type == SSL3_RT_ALERT) {
-        put(session, data, size); /* without memory the connection ends without it */
+        put(session, data, size); /* if out of memory the connection ends without the alert */
     } else if (!sent && type == SSL3_RT_HANDSHAKE && is_key_update(data, size) &&
                session->why == NULL) {
         session->why = "the client asks for a KeyUpdate, which kernel TLS cannot do";
@@ -135,8 +135,8 @@ static void on_message(int sent, int version, int type, const void *data, size_t
     }
 }
 
-/* OpenSSL offers the keys in the middle of the handshake. It is told that they are not taken, so it
- * finishes the handshake, tickets included, as without kernel TLS; the records are counted. */
+/* OpenSSL offers the keys during the handshake. The BIO declines them, so that OpenSSL finishes the
+ * handshake, including tickets, as without kernel TLS; the records are counted. */
 static void keep_keys(struct uvh_tls_session *session, const void *info)
 {
     struct uvh_socket_tls_keys keys;
@@ -191,7 +191,7 @@ BIO_METHOD *uvh_tls_session_bio_method(void)
     return method;
 }
 
-/* ---- the life of a session ---- */
+/* ---- create and free ---- */
 
 struct uvh_tls_session *uvh_tls_session_of(const SSL *ssl)
 {
@@ -277,7 +277,7 @@ void uvh_tls_session_free(struct uvh_tls_session *session)
 
 /* ---- results ---- */
 
-/* What a call of OpenSSL that gave no bytes means. */
+/* Maps the result of an OpenSSL call that returned no bytes. */
 static int outcome(struct uvh_tls_session *session, int result)
 {
     int error = SSL_get_error(session->ssl, result);
@@ -297,7 +297,7 @@ static bool has_failed(const struct uvh_tls_session *session)
     return session->why != NULL;
 }
 
-/* Input that came whole is not needed after the last of it was read. */
+/* Releases a kept input buffer after its last byte was read. */
 static void drop_kept(struct uvh_tls_session *session)
 {
     if (session->kept == NULL || session->input.length > 0)
@@ -306,7 +306,7 @@ static void drop_kept(struct uvh_tls_session *session)
     session->kept = NULL;
 }
 
-/* ---- the handshake ---- */
+/* ---- handshake ---- */
 
 static int ended(struct uvh_tls_session *session)
 {
@@ -314,7 +314,7 @@ static int ended(struct uvh_tls_session *session)
     return -EPROTO;
 }
 
-/* The facts are known: plaintext is read and written from now on. */
+/* The handshake parameters are known: plaintext is read and written from now on. */
 static int note_facts(struct uvh_tls_session *session)
 {
     if (session->info == NULL)
@@ -326,8 +326,8 @@ static int note_facts(struct uvh_tls_session *session)
     return -EPROTO;
 }
 
-/* Reads early data while there can be some.
- * Returns the bytes; 0: there is no more of it, and the handshake goes on; or as a read. */
+/* Reads early data while the client may send some.
+ * Returns the bytes; 0: end of early data, and the handshake continues; or as a read. */
 static ssize_t read_early(struct uvh_tls_session *session, void *data, size_t size)
 {
     size_t count = 0;
@@ -346,7 +346,8 @@ static ssize_t read_early(struct uvh_tls_session *session, void *data, size_t si
     return err == 0 ? -EAGAIN : err; /* close_received */
 }
 
-/* Goes on until early data is over. Returns 0; 1: there is some (`first`); or as a handshake. */
+/* Continues until the end of early data. Returns 0; 1: there is some (`first`); or as a
+ * handshake. */
 static int take_early(struct uvh_tls_session *session)
 {
     char waste[1024];
@@ -391,8 +392,8 @@ static int go_on(struct uvh_tls_session *session)
     return err == -EAGAIN && session->close_received ? ended(session) : err;
 }
 
-/* After a hello that has to be repeated (HelloRetryRequest, RFC 8446 section 4.1.4) the expensive
- * step is to come: there is no Finished of ours yet. */
+/* After a ClientHello that must be repeated (HelloRetryRequest, RFC 8446 section 4.1.4) the
+ * expensive step is still to come: our Finished has not been sent. */
 static void note_hello(struct uvh_tls_session *session)
 {
     char byte;
@@ -430,7 +431,7 @@ int uvh_tls_session_worked(struct uvh_tls_session *session)
 
 /* ---- reading ---- */
 
-/* Plaintext before the handshake is over; 0 when it is over now. */
+/* Plaintext before the end of the handshake; 0 if it has ended now. */
 static ssize_t read_before_end(struct uvh_tls_session *session, char *data, size_t size)
 {
     ssize_t count = 0;
@@ -467,8 +468,7 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
         session->alerts = 0;
     if (session->why == NULL && session->alerts > ALERTS_MOST)
         session->why = "the peer asks for new keys again and again";
-    /* What follows a request for new keys may be answered with new keys only (RFC 8446 section
-     * 4.6.3). */
+    /* After a KeyUpdate request only our own KeyUpdate may be sent (RFC 8446 section 4.6.3). */
     if (result == 1 && !session->rekeyed)
         return (ssize_t)count;
     return has_failed(session) ? -EPROTO : err;
@@ -490,7 +490,7 @@ static bool write_record(struct uvh_tls_session *session, const void *data, size
                      : SSL_write_ex(session->ssl, data, size, &written);
     if (result == 1)
         return true;
-    if (outcome(session, result) == -EAGAIN) /* cannot be without renegotiation */
+    if (outcome(session, result) == -EAGAIN) /* impossible without renegotiation */
         session->why = "a write waits for the peer";
     return false;
 }
@@ -500,14 +500,14 @@ static size_t record_size(const struct uvh_tls_session *session)
     return session->burst < SMALL_RECORDS ? SMALL_RECORD : LARGE_RECORD;
 }
 
-/* Areas that are smaller than a record share one. */
+/* Areas smaller than a record are copied into one record. */
 struct gathering {
     const uvhttp_slice_t *area;
-    size_t offset; /* in it */
+    size_t offset; /* in the current area */
     char bytes[LARGE_RECORD];
 };
 
-/* The next `size` bytes of the areas, in one piece. */
+/* The next `size` bytes of the areas, contiguous. */
 static const char *gather(struct gathering *from, size_t size)
 {
     while (from->offset == from->area->length) {
@@ -537,7 +537,7 @@ static const char *gather(struct gathering *from, size_t size)
 int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
                           uint64_t now)
 {
-    struct gathering from; /* not cleared: it is large */
+    struct gathering from; /* not cleared, because it is large */
     if (has_failed(session) || session->close_sent)
         return -EPROTO;
     from.area = areas;
@@ -589,7 +589,7 @@ bool uvh_tls_session_keep_input(struct uvh_tls_session *session)
 {
     uvhttp_slice_t *input = &session->input;
     if (input->length == 0 || session->kept != NULL)
-        return true; /* nothing is left, or it is in memory of our own */
+        return true; /* nothing is left, or it is in our own memory */
     session->kept = uvh_buffer_take_fitting(session->pool, input->length);
     if (session->kept == NULL)
         return false;

@@ -1,16 +1,15 @@
-/* One end of a TLS connection, the server's or the client's, without a socket: ciphertext in,
- * plaintext out, and the reverse.
+/* A TLS session, server or client, without a socket: it turns ciphertext into plaintext and back.
  *
- * With `ktls` the kernel can take over the sending direction after a server's handshake. From then
- * on the session only decrypts, and `output` holds alerts of two bytes each as plaintext.
+ * With `ktls` the kernel can take over the sending direction after a server's handshake. Then the
+ * session only decrypts, and `output` holds alerts of two bytes each as plaintext.
  *
- * Ciphertext comes from `input`, which the caller sets before a call and looks at after it; what
- * OpenSSL makes goes to the end of `output`, which the caller sends. OpenSSL never waits for space,
- * so nothing has to be tried again with the same bytes.
+ * Ciphertext comes from `input`, which the caller sets before a call; after it, `input` is the
+ * unused rest. OpenSSL's output is appended to `output`, which the caller sends. OpenSSL never
+ * waits for space, so no call must be repeated with the same bytes.
  *
- * Always true: the error queue of the thread is empty before each call of OpenSSL and after each
- * call of this file. Used on the worker's thread only, but for uvh_tls_session_work. Called by
- * conn/tls_io.c and server/. */
+ * Always true: the thread's error queue is empty before each OpenSSL call and after each call of
+ * this file. Used on the worker's thread only, except uvh_tls_session_work. Called by conn/tls_io.c
+ * and server/. */
 #ifndef UVH_TLS_SESSION_H
 #define UVH_TLS_SESSION_H
 
@@ -31,126 +30,127 @@ struct uvh_tls_info;
 struct uvhttp_tls_client;
 struct uvh_socket_tls_keys;
 
-/* Early data (RFC 8446 section 2.3), of a server's end that takes any. */
+/* State of early data (RFC 8446 section 2.3), for a server session that accepts it. */
 enum uvh_tls_early {
-    UVH_TLS_EARLY_NONE = 0, /* there is none, or the handshake is over */
+    UVH_TLS_EARLY_NONE = 0, /* not used, or the handshake is complete */
     UVH_TLS_EARLY_POSSIBLE, /* the handshake has begun */
-    UVH_TLS_EARLY_OPEN,     /* plaintext has come: reads and writes work, the handshake goes on */
-    UVH_TLS_EARLY_ENDED,    /* the same, and what comes next is the end of the handshake */
+    /* early data received: reads and writes work, the handshake continues */
+    UVH_TLS_EARLY_OPEN,
+    UVH_TLS_EARLY_ENDED, /* the same, and the next data is the end of the handshake */
 };
 
 struct uvh_tls_session {
     struct ssl_st *ssl;
-    struct uvh_tls_context *context;  /* of the server's end; NULL: this is the client's */
-    struct uvhttp_tls_client *client; /* of the client's end, with a reference */
+    struct uvh_tls_context *context;  /* for a server session; NULL: client session */
+    struct uvhttp_tls_client *client; /* for a client session, with a reference */
     struct uvh_buffer_pool *pool;
-    struct uvh_tls_info *info; /* NULL before plaintext is read and written */
-    uvhttp_slice_t input;      /* ciphertext that is not used yet */
-    struct uvh_buffer *kept;   /* holds `input` between events; NULL: nothing does */
-    struct uvh_buffer *output; /* ciphertext to be sent: [sent, used) of it; NULL: none */
+    struct uvh_tls_info *info; /* NULL until plaintext can be read and written */
+    uvhttp_slice_t input;      /* unused ciphertext */
+    struct uvh_buffer *kept;   /* holds `input` between events, or NULL */
+    struct uvh_buffer *output; /* ciphertext to be sent: bytes [sent, used); or NULL */
     size_t sent;
     uint64_t burst; /* bytes of plaintext since the connection was idle */
-    uint64_t last;  /* loop time of the last write */
-    /* bytes that reads have put into `output` since there was plaintext */
+    uint64_t last;  /* loop time of the last write, ms */
+    /* bytes that reads have added to `output` since the last plaintext */
     size_t alerts;
-    size_t fruitless; /* bytes received since there was plaintext, or ever */
-    const char *why;  /* it has failed: the reason, static */
-    /* whose certificates it has; NULL before the client's hello */
+    size_t fruitless; /* bytes received since the last plaintext, or at all */
+    const char *why;  /* reason of the failure, static; or NULL */
+    /* the host whose certificates are used; NULL before the ClientHello */
     const struct uvh_tls_host *host;
-    struct uvh_socket_tls_keys *keys; /* of the sending direction, for the kernel; NULL: none */
-    uint64_t records;                 /* encrypted since OpenSSL gave `keys` */
+    struct uvh_socket_tls_keys *keys; /* of the sending direction, for kernel TLS; or NULL */
+    uint64_t records;                 /* encrypted since OpenSSL provided `keys` */
     uint64_t ticket_id;               /* of the one-time ticket that it has claimed */
-    /* ciphertext for `output` that a thread has made; NULL: none */
+    /* ciphertext for `output` produced on another thread; or NULL */
     char *made;
-    size_t made_size; /* bytes of it */
-    int result;       /* of the step on a thread */
-    /* uvh_tls_session_work is called, or will be, on another thread */
+    size_t made_size; /* its bytes */
+    int result;       /* of the step on another thread */
+    /* uvh_tls_session_work is queued or running on another thread */
     bool working;
-    bool has_slot;       /* of conn/handshakes.h */
-    bool begun;          /* bytes were received, or this is the client's end */
-    bool close_received; /* close_notify: the peer has ended its side */
+    bool has_slot;       /* see conn/handshakes.h */
+    bool begun;          /* bytes were received, or it is a client session */
+    bool close_received; /* close_notify was received */
     bool close_sent;
     bool offloaded;      /* the kernel encrypts what is sent */
-    bool rekeyed;        /* it has failed because the peer asked for a KeyUpdate */
-    bool past_hello;     /* the server's flight is made: not by a hello that is to be repeated */
+    bool rekeyed;        /* failed because the peer requested a KeyUpdate */
+    bool past_hello;     /* the server's flight was produced, not a HelloRetryRequest */
     bool has_ticket;     /* `ticket_id` is set */
     unsigned char early; /* enum uvh_tls_early */
-    bool has_first;      /* `first` is to be read */
-    char first;          /* byte of the early data */
-    char server_name[];  /* of the client's end: what the certificate has to be for */
+    bool has_first;      /* `first` is not read yet */
+    char first;          /* first byte of the early data */
+    char server_name[];  /* of a client session: the name the certificate must have */
 };
 
-/* The server's end. NULL when memory ran out. */
+/* A server session. NULL if out of memory. */
 struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context,
                                             struct uvh_buffer_pool *pool);
 
-/* The client's end of a connection to `host`, a name or a numeric address, not empty. It begins the
- * handshake: the first call needs no input. NULL when memory ran out. */
+/* A client session for `host`, a name or a numeric address, not empty. It starts the handshake: the
+ * first call needs no input. NULL if out of memory. */
 struct uvh_tls_session *uvh_tls_session_connect(struct uvhttp_tls_client *client, const char *host,
                                                 struct uvh_buffer_pool *pool);
 
 void uvh_tls_session_free(struct uvh_tls_session *session);
 
-/* Goes on with the handshake. Where early data has come before, what is left of it is discarded.
- * Returns 0 when it is over, or when early data has come; or
+/* Continues the handshake. Early data that was not read is discarded.
+ * Returns 0 when it is complete, or when early data has arrived; or
  *   -EAGAIN: more ciphertext is needed,
- *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
+ *   -EPROTO: it failed (`why`); `output` may hold an alert. */
 int uvh_tls_session_handshake(struct uvh_tls_session *session);
 
-/* The same in two halves, for a handshake that is not to hold up the loop. Any thread, without the
- * loop touching the session meanwhile but for `working`, which it sets before and which the second
- * half clears. */
+/* The same in two steps, so that a handshake does not block the loop. Any thread. Meanwhile the
+ * loop accesses only `working`, which it sets before and which the second step clears. */
 void uvh_tls_session_work(struct uvh_tls_session *session);
 /* On the loop: results as above. */
 int uvh_tls_session_worked(struct uvh_tls_session *session);
 
-/* The connection is open by early data, and its handshake is not over: anybody may have recorded
- * and sent again what the client says. Reads go on with the handshake. */
+/* True while the connection uses early data and its handshake is not complete: the data may be a
+ * replay. Reads continue the handshake. */
 static inline bool uvh_tls_session_is_early(const struct uvh_tls_session *session)
 {
     return session->early >= UVH_TLS_EARLY_OPEN;
 }
 
-/* Plaintext.
- * Returns the bytes, 0 after the peer has ended its side, or
+/* Reads plaintext.
+ * Returns the bytes, 0 after close_notify, or
  *   -EAGAIN: more ciphertext is needed,
- *   -EPROTO: it has failed (`why`); an alert may be in `output`. */
+ *   -EPROTO: it failed (`why`); `output` may hold an alert. */
 ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t size);
 
-/* After the handshake: keys for the kernel, for the record after those in `output`. NULL: the
- * session goes on encrypting. */
+/* Call after the handshake: keys for the kernel, for the record after those in `output`. NULL: the
+ * session continues to encrypt. */
 const struct uvh_socket_tls_keys *uvh_tls_session_keys(struct uvh_tls_session *session);
 
-/* What came of giving the keys to the kernel: 0, or an error of uvh_socket_tls_start or -EAGAIN,
- * after which the session goes on encrypting. */
+/* The result of passing the keys to the kernel: 0, or an error of uvh_socket_tls_start or -EAGAIN,
+ * after which the session continues to encrypt. */
 void uvh_tls_session_offload(struct uvh_tls_session *session, int result);
 
-/* Not when the kernel encrypts. Encrypts the first `size` bytes of the areas. `now`: loop time in
- * milliseconds, for the size of records.
+/* Encrypts the first `size` bytes of the areas. Not allowed while the kernel encrypts. `now`: loop
+ * time in milliseconds, which selects the record size.
  * Returns 0, or
- *   -EPROTO: it has failed. */
+ *   -EPROTO: it failed. */
 int uvh_tls_session_write(struct uvh_tls_session *session, const uvhttp_slice_t *areas, size_t size,
                           uint64_t now);
 
-/* Puts close_notify into `output`, once. */
+/* Appends close_notify to `output`, once. */
 void uvh_tls_session_close(struct uvh_tls_session *session);
 
-/* Plaintext, or ciphertext that may give some, is at hand without more from the socket. */
+/* True if plaintext, or ciphertext that may contain some, is available without reading the
+ * socket. */
 bool uvh_tls_session_has_input(const struct uvh_tls_session *session);
 
-/* The same, or the next read tells of the end or of a failure. */
+/* The same, or the next read reports the end or a failure. */
 static inline bool uvh_tls_session_has_more(const struct uvh_tls_session *session)
 {
     return session->close_received || session->why != NULL || uvh_tls_session_has_input(session);
 }
 
-/* The client's hello was processed. */
+/* The ClientHello was processed. */
 static inline bool uvh_tls_session_has_hello(const struct uvh_tls_session *session)
 {
     return session->past_hello;
 }
 
-/* After the handshake: it was resumed. */
+/* Call after the handshake: true if the session was resumed. */
 bool uvh_tls_session_is_resumed(const struct uvh_tls_session *session);
 
 static inline size_t uvh_tls_session_pending(const struct uvh_tls_session *session)
@@ -158,15 +158,15 @@ static inline size_t uvh_tls_session_pending(const struct uvh_tls_session *sessi
     return session->output == NULL ? 0 : session->output->used - session->sent;
 }
 
-/* The first `count` bytes of `output` have left. */
+/* Removes the first `count` bytes of `output`, which were sent. */
 void uvh_tls_session_consume(struct uvh_tls_session *session, size_t count);
 
-/* Keeps what is left of `input`, which is the caller's memory, for the next event. False when
- * memory ran out. */
+/* Copies the rest of `input`, which is the caller's memory, for the next event. False if out of
+ * memory. */
 bool uvh_tls_session_keep_input(struct uvh_tls_session *session);
 
-/* A host that the handshake of this connection was not for demands more of its clients than that
- * one. */
+/* True if `host` requires stricter client authentication than the host this connection's handshake
+ * was for. */
 bool uvh_tls_session_is_misdirected(const struct uvh_tls_session *session, uvhttp_slice_t host);
 
 /* For context.c. */

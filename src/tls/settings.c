@@ -1,5 +1,6 @@
-/* The lists are those of Mozilla's guidelines 5.7 without finite-field Diffie-Hellman, which no
- * client needs that knows these versions. The client's order of ciphers decides, as there. */
+/* The lists are those of Mozilla's guidelines 5.7 without finite-field Diffie-Hellman: every client
+ * with these TLS versions supports elliptic curves. As in the guidelines, the client's order of
+ * ciphers decides. */
 #include "tls/settings.h"
 
 #include <string.h>
@@ -54,14 +55,14 @@ static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
     return 0;
 }
 
-/* OpenSSL gives each failure only a reason without the value. */
+/* OpenSSL's reason does not contain the value. */
 static int refuse_list(struct uvh_tls_message message, const char *field, const char *value)
 {
     return uvh_tls_refuse_by_openssl(message, "%s is \"%s\"", field, value);
 }
 
-/* OpenSSL leaves a name that it does not know out of a list without a word, so each is tried alone.
- * What excludes or orders ciphers (!aNULL, -SHA, +RSA, @STRENGTH) may match none. */
+/* OpenSSL silently drops unknown names from a list, so each name is tried alone. Items that exclude
+ * or order ciphers (!aNULL, -SHA, +RSA, @STRENGTH) may match none. */
 static int check_names(const char *field, const char *list,
                        int (*set)(SSL_CTX *ctx, const char *list), struct uvh_tls_message message)
 {
@@ -107,7 +108,7 @@ static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
         (err = check_names("cipher_suites", suites, SSL_CTX_set_ciphersuites, message)) != 0)
         return err;
     if (SSL_CTX_set1_groups_list(ctx, groups) != 1) {
-        ERR_clear_error(); /* it says "passed invalid argument" */
+        ERR_clear_error(); /* OpenSSL's reason is only "passed invalid argument" */
         return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them",
                               groups);
     }

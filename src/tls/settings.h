@@ -1,6 +1,6 @@
-/* Versions, ciphers, curves and modes of a configuration on an SSL_CTX.
+/* Applies versions, ciphers, curves and modes of a configuration to an SSL_CTX.
  *
- * Called by generation.c, to try them, and by context.c. */
+ * Called by generation.c, to check them, and by context.c. */
 #ifndef UVH_TLS_SETTINGS_H
 #define UVH_TLS_SETTINGS_H
 

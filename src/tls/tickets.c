@@ -24,7 +24,7 @@ void uvh_tls_tickets_release(struct uvh_tls_tickets *tickets)
     uvh_lock_destroy(&tickets->lock);
 }
 
-/* A clock that was set back makes no key last longer. */
+/* A clock that is set back does not extend a key's lifetime. */
 static bool is_due(const struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime)
 {
     return tickets->count == 0 || now >= tickets->next || now < tickets->next - lifetime;
@@ -35,7 +35,7 @@ static bool rotate(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetim
     struct uvh_tls_ticket_key key;
     if (RAND_bytes((unsigned char *)&key, sizeof(key)) != 1)
         return false;
-    /* After a pause of two lifetimes no ticket of the last key is good any more. */
+    /* After two lifetimes without use no ticket of the last key is valid. */
     bool recent = tickets->count > 0 && now < tickets->next + lifetime;
     tickets->keys[1] = tickets->keys[0];
     tickets->keys[0] = key;

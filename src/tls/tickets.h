@@ -1,9 +1,7 @@
-/* Keys of session tickets (RFC 5077 section 4): random ones that change with time, or those of
- * files.
+/* Keys of session tickets (RFC 5077 section 4): random ones that rotate, or those of files.
  *
- * Always true: a ticket is accepted for at most twice the lifetime of a session, since a key is
- * forgotten when two newer ones have taken its place. Shared by all workers. Called by
- * context.c. */
+ * Always true: a ticket is accepted for at most twice the session lifetime, because a key is
+ * deleted after two rotations. Shared by all workers. Called by context.c. */
 #ifndef UVH_TLS_TICKETS_H
 #define UVH_TLS_TICKETS_H
 
@@ -16,7 +14,7 @@
 #include "tls/failure.h"
 
 enum {
-    UVH_TLS_TICKET_KEYS_MAX = 16, /* of files */
+    UVH_TLS_TICKET_KEYS_MAX = 16, /* from files */
     UVH_TLS_TICKET_NAME_SIZE = 16,
 };
 
@@ -26,35 +24,34 @@ struct uvh_tls_ticket_key {
     unsigned char aes[32];
 };
 
-/* Random keys: the first one encrypts, the second one is the one before. */
+/* Random keys: the first one encrypts, the second one is its predecessor. */
 struct uvh_tls_tickets {
     struct uvh_lock lock;
     struct uvh_tls_ticket_key keys[2];
     unsigned count;
-    int64_t next; /* seconds since 1970 of the next change */
+    int64_t next; /* time of the next rotation, seconds since 1970 */
 };
 
-/* Keys of files, which do not change. */
+/* Keys from files; they do not rotate. */
 struct uvh_tls_ticket_files {
     struct uvh_tls_ticket_key keys[UVH_TLS_TICKET_KEYS_MAX];
-    unsigned count; /* 0: there are no files */
+    unsigned count; /* 0: no files */
 };
 
 void uvh_tls_tickets_init(struct uvh_tls_tickets *tickets);
 void uvh_tls_tickets_release(struct uvh_tls_tickets *tickets);
 
-/* The key to encrypt with at `now`, a new one when the last one is older than `lifetime` seconds.
- * Any thread. False when the system has no random bytes. */
+/* The key to encrypt with at `now`; rotates if the current one is older than `lifetime` seconds.
+ * Any thread. False if the system has no random bytes. */
 bool uvh_tls_tickets_current(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
                              struct uvh_tls_ticket_key *key);
 
-/* The key of that name; `*newest`: it is the one to encrypt with. Any thread. False: there is
- * none. */
+/* Finds a key by name; `*newest`: it is the one to encrypt with. Any thread. False: not found. */
 bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t lifetime,
                           const unsigned char name[UVH_TLS_TICKET_NAME_SIZE],
                           struct uvh_tls_ticket_key *key, bool *newest);
 
-/* Loads the files of a configuration.
+/* Loads the ticket key files of a configuration.
  * Returns 0, or
  *   UVHTTP_ENOMEM,
  *   UVHTTP_ECONFIG with a message. */

@@ -1,5 +1,5 @@
-/* See the header. Loads read files, so they have a lock of their own: one that began earlier never
- * replaces what a later one has loaded. */
+/* See the header. Loads read files, so they have their own lock: an earlier load never replaces the
+ * result of a later one. */
 #include "tls/tls.h"
 
 #include <uvhttp/error.h>
@@ -28,7 +28,7 @@ static void publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next)
         uvh_tls_generation_unref(before);
 }
 
-/* Loads a configuration; the register of used tickets has space for it then. */
+/* Loads a configuration and reserves space in the register of used tickets. */
 static int load(struct uvhttp_tls *tls, struct uvh_tls_generation **next,
                 const uvhttp_tls_config_t *config, struct uvh_tls_message message)
 {
@@ -54,7 +54,7 @@ static void release(struct uvhttp_tls *tls)
     uvh_free(tls->allocator, tls);
 }
 
-/* A message that was not written is empty, not what was there before. */
+/* Empty unless a message is written. */
 static struct uvh_tls_message message_in(char *text, size_t size)
 {
     if (text != NULL && size > 0)

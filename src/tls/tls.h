@@ -1,7 +1,7 @@
 /* uvhttp_tls_t: the current generation, and how the next one is published.
  *
- * Always true: `number` changes after `current` does, so who sees a new number finds a generation
- * at least as new. Any thread. Called by contexts.c, watch.c and server/. */
+ * Always true: `number` changes after `current`, so a thread that reads a new number gets a
+ * generation at least as new. Any thread. Called by contexts.c, watch.c and server/. */
 #ifndef UVH_TLS_TLS_H
 #define UVH_TLS_TLS_H
 
@@ -16,9 +16,9 @@
 struct uvhttp_tls {
     const uvhttp_allocator_t *allocator;
     atomic_size_t refs;
-    /* held while files are read, so that loads do not overtake each other */
+    /* held while files are read, so that loads complete in order */
     struct uvh_lock loading;
-    struct uvh_lock lock; /* of `current` */
+    struct uvh_lock lock; /* protects `current` */
     struct uvh_tls_generation *current;
     _Atomic uint64_t number;
     struct uvh_tls_tickets tickets;
@@ -26,7 +26,7 @@ struct uvhttp_tls {
     struct uvh_tls_watch watch;
 };
 
-/* One more owner, for uvhttp_tls_free. */
+/* Adds a reference; uvhttp_tls_free drops it. */
 static inline void uvh_tls_ref(struct uvhttp_tls *tls)
 {
     atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
@@ -35,7 +35,8 @@ static inline void uvh_tls_ref(struct uvhttp_tls *tls)
 /* The current generation, with a reference for the caller. */
 struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls);
 
-/* Loads a configuration (NULL: the current one, with its files as they are now), and serves by it.
+/* Loads a configuration (NULL: the current one, with the current content of its files) and
+ * publishes it.
  * Returns 0, or with nothing changed
  *   the errors of uvh_tls_generation_load. */
 int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config,

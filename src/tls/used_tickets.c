@@ -1,5 +1,5 @@
-/* A ring of tickets by time of use, with chains by id through it. The oldest ticket of a chain is
- * its last one, since new ones go to the front. */
+/* A ring of tickets by time of use, with hash chains by id. New tickets are linked at the front of
+ * their chain, so the oldest one is the last. */
 #include "tls/used_tickets.h"
 
 #include <string.h>
@@ -8,12 +8,12 @@
 
 #define NONE UINT32_MAX
 
-enum { DROPS_MOST = 64 }; /* for each claim, since all workers wait */
+enum { DROPS_MOST = 64 }; /* per claim, because all workers wait meanwhile */
 
 struct uvh_tls_used_ticket {
     uint64_t id;
     int64_t begun;
-    uint32_t next; /* slot of an older one of the chain */
+    uint32_t next; /* slot of the next older one in the chain */
 };
 
 void uvh_tls_used_tickets_init(struct uvh_tls_used_tickets *used,
@@ -33,7 +33,7 @@ void uvh_tls_used_tickets_release(struct uvh_tls_used_tickets *used)
     uvh_lock_destroy(&used->lock);
 }
 
-/* Ids are random numbers of the server's own, so they need no hash. */
+/* Ids are the server's own random numbers, so they need no hash. */
 static uint32_t *bucket_of(const struct uvh_tls_used_tickets *used, uint64_t id)
 {
     return &used->buckets[id & (used->capacity - 1)];
@@ -129,7 +129,7 @@ bool uvh_tls_used_tickets_claim(struct uvh_tls_used_tickets *used, uint64_t id, 
     bool good = begun > used->forgotten && !full && !contains(used, id);
     if (good)
         append(used, id, begun);
-    /* it is not noted, so it must not be accepted later */
+    /* it is not registered, so it must not be accepted later */
     else if (full && begun > used->forgotten)
         used->forgotten = begun;
     uvh_lock_release(&used->lock);

@@ -1,6 +1,6 @@
-/* Certificate and key are two files, which no one can replace at once. So a load that fails is told
- * only when the files are still the same at the next look. It may have failed for want of memory or
- * descriptors, so it is tried again, more and more seldom. */
+/* Certificate and key are two files, which cannot be replaced atomically. So a failed load is
+ * reported only if the files are unchanged at the next check. It may also have failed for lack of
+ * memory or descriptors, so it is retried with growing intervals. */
 #include "tls/watch.h"
 
 #include <stdarg.h>
@@ -18,8 +18,8 @@
 
 enum {
     LOOK_MS = 500,
-    LOOKS_MOST = 120,   /* between loads of files that could not be loaded */
-    DATES_MS = 60000,   /* between looks at the dates when no files are watched */
+    LOOKS_MOST = 120,   /* between retries of a failed load */
+    DATES_MS = 60000,   /* between checks of the dates when no files are watched */
     DAY = 86400,        /* seconds */
     WARNED_BEFORE = 14, /* days */
     MESSAGE_SIZE = 512,
@@ -107,7 +107,7 @@ static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_gene
         load(watch, state);
 }
 
-/* ---- dates ---- */
+/* ---- expiry ---- */
 
 static void tell_of_certificates(const struct uvh_tls_watch *watch,
                                  const struct uvh_tls_generation *current, int64_t now)
@@ -126,7 +126,7 @@ static void tell_of_certificates(const struct uvh_tls_watch *watch,
     }
 }
 
-/* The name of an authority (RFC 2253), cut when it is long; "" when memory ran out. */
+/* The name of an authority (RFC 2253), truncated if long; "" if out of memory. */
 static void write_name(const X509_NAME *name, char text[NAME_SIZE])
 {
     BIO *bio = BIO_new(BIO_s_mem());

@@ -1,4 +1,4 @@
-/* The thread of a uvhttp_tls_t that looks at its files and at the dates of its certificates.
+/* The thread of a uvhttp_tls_t that checks its files and the expiry of its certificates.
  *
  * Called by tls.c. */
 #ifndef UVH_TLS_WATCH_H
@@ -16,18 +16,18 @@ struct uvhttp_tls;
 
 struct uvh_tls_watch {
     bool running;
-    bool files; /* they are looked at */
+    bool files; /* the files are watched */
     struct uvhttp_tls *tls;
     uvhttp_log_cb log;
     void *log_arg;
     pthread_t thread;
     struct uvh_pause pause;
-    /* the state of the files that could not be loaded, and was told; 0: none */
+    /* state of the files whose failed load was reported; 0: none */
     uint64_t failed;
-    uint64_t changed;       /* the state that could not be loaded at the last look; 0: none */
-    unsigned between;       /* looks from one load of the failed state to the next ... */
+    uint64_t changed;       /* state of the files that failed to load at the last check; 0: none */
+    unsigned between;       /* checks from one retry of the failed state to the next ... */
     unsigned left;          /* ... and how many of them are left */
-    uint64_t warned_number; /* the generation whose dates were looked at last ... */
+    uint64_t warned_number; /* the generation whose dates were checked last ... */
     int64_t warned_at;      /* ... and when, seconds since 1970 */
 };
 
@@ -37,11 +37,11 @@ struct uvh_tls_watch {
 int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
                         const uvhttp_tls_config_t *config);
 
-/* Waits for the thread's end. Harmless when there is none. */
+/* Joins the thread. Does nothing without one. */
 void uvh_tls_watch_stop(struct uvh_tls_watch *watch);
 
-/* The state of the files of a configuration: differs when one was changed, replaced or removed.
- * Never 0. */
+/* A hash of the state of a configuration's files: differs after one was changed, replaced or
+ * removed. Never 0. */
 uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config);
 
 #endif

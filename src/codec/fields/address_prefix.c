@@ -1,4 +1,4 @@
-/* Prefixes are compared in the IPv6 form of both kinds, so one loop is enough. */
+/* Both address families are compared in IPv6 form, so one loop is enough. */
 #include "codec/fields/address_prefix.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { V6_BITS = 128, V4_FIRST_BIT = 96 };
 
-/* True when the first `count` bits are the same. */
+/* True if the first `count` bits are equal. */
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned count)
 {
     unsigned whole = count / 8, rest = count % 8;
@@ -45,7 +45,7 @@ bool uvh_address_prefix_parse(uvhttp_slice_t text, struct uvh_address_prefix *pr
     uvhttp_slice_t address = {text.base, slash == NULL ? text.length : (size_t)(slash - text.base)};
     if (!uvh_ip_address_parse(address, &prefix->address))
         return false;
-    /* What is written with a colon has an IPv6 length: "::ffff:0:0/96" is every IPv4 address. */
+    /* An address with a colon has an IPv6 prefix length: "::ffff:0:0/96" is every IPv4 address. */
     unsigned offset = memchr(address.base, ':', address.length) == NULL ? V4_FIRST_BIT : 0;
     unsigned length = V6_BITS - offset;
     if (slash != NULL && !parse_length(slash + 1, end, V6_BITS - offset, &length))

@@ -1,6 +1,6 @@
-/* host[:port], see authority.h. The host is a registered name (which IPv4 addresses are too, as far
- * as syntax goes) or an IP literal in brackets (RFC 3986 section 3.2.2); zone identifiers are not
- * taken. */
+/* host[:port], see authority.h. The host is a registered name (whose syntax includes IPv4
+ * addresses) or an IP literal in brackets (RFC 3986 section 3.2.2). Zone identifiers are
+ * rejected. */
 #include "codec/fields/authority.h"
 
 #include "codec/fields/ip_address.h"
@@ -40,7 +40,7 @@ static bool is_ip_future(const char *p, const char *end)
     return p == end;
 }
 
-/* The end of the host at `p`, brackets included; NULL when it is malformed or empty. */
+/* The end of the host at `p`, brackets included; NULL if it is malformed or empty. */
 static const char *host_end(const char *p, const char *end)
 {
     if (*p != '[') {
@@ -66,7 +66,7 @@ bool uvh_authority_is_port(const char *p, const char *end)
     unsigned value = 0;
     bool digits = true;
     for (; p < end; p++) {
-        unsigned digit = (unsigned)(unsigned char)*p - '0'; /* large for what stands before it */
+        unsigned digit = (unsigned)(unsigned char)*p - '0'; /* large for smaller bytes */
         digits &= digit <= 9;
         value = value * 10 + digit;
     }

@@ -17,10 +17,10 @@ static const struct {
     [UVH_CODING_ZSTD] = {{"zstd", 4}, ".zst"},
 };
 
-/* What the server likes best, first. */
+/* The server's order of preference. */
 static const unsigned char preference[] = {UVH_CODING_BROTLI, UVH_CODING_ZSTD, UVH_CODING_GZIP};
 
-/* Values that browsers and clients send with nearly every request, and what they name. */
+/* Values that browsers and clients send with nearly every request, and their codings. */
 static const struct {
     uvhttp_slice_t value;
     unsigned accepted;
@@ -58,7 +58,7 @@ void uvh_coding_wishes_init(struct uvh_coding_wishes *wishes)
     *wishes = (struct uvh_coding_wishes){.quality = {-1, -1, -1, -1}, .others = -1};
 }
 
-/* Of an element that stands there twice the first one counts. */
+/* If an element occurs twice the first one counts. */
 static void wish(int *quality, int value)
 {
     if (*quality < 0)
@@ -88,7 +88,7 @@ static int quality_of(const struct uvh_coding_wishes *wishes, enum uvh_coding co
         return wishes->others;
     if (coding != UVH_CODING_IDENTITY)
         return 0;
-    /* It need not be named, and is the last choice then. */
+    /* Identity need not be listed, and is the last choice then. */
     return wishes->any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
 }
 

@@ -1,4 +1,4 @@
-/* See compressible.h. The default is a list like everybody's. */
+/* See compressible.h. The default is an ordinary list, too. */
 #include "codec/fields/compressible.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "codec/fields/field.h"
 #include "codec/fields/parameter.h"
 
-/* Besides text and what a suffix tells (RFC 6839): formats of text without one, and binary ones
- * that are not packed. Fonts as ".woff" and ".woff2" are. */
+/* Besides text and structured syntax suffixes (RFC 6839): text formats without a suffix, and binary
+ * formats that are not compressed. Fonts in ".woff" and ".woff2" are compressed. */
 static const char usual[] =
     "text/* +json +json-seq +xml +text +yaml application/ecmascript application/graphql "
     "application/graphql-response application/javascript application/json application/json-seq "

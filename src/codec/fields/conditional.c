@@ -1,4 +1,4 @@
-/* Conditional requests, see conditional.h: entity tags (RFC 9110 section 8.8.3), the conditions
+/* Conditional requests, see conditional.h: entity tags (RFC 9110 section 8.8.3), the preconditions
  * (section 13.1) and their order (section 13.2.2). */
 #include "codec/fields/conditional.h"
 
@@ -7,8 +7,8 @@
 #include "codec/fields/http_date.h"
 #include "codec/text/chars.h"
 
-/* The length of the entity tag at the front of `text`, 0 when there is none; `*prefix` is that of
- * "W/". */
+/* The length of the entity tag at the start of `text`, 0 if there is none; `*prefix` is the length
+ * of "W/". */
 static size_t etag_length(uvhttp_slice_t text, size_t *prefix)
 {
     const char *p = text.base;
@@ -63,7 +63,7 @@ static uvhttp_slice_t skip(uvhttp_slice_t text, size_t count)
     return (uvhttp_slice_t){text.base + count, text.length - count};
 }
 
-/* Without white space and empty elements in front (RFC 9110 section 5.6.1.2). */
+/* Skips white space and empty elements (RFC 9110 section 5.6.1.2). */
 static uvhttp_slice_t skip_separators(uvhttp_slice_t text)
 {
     size_t count = 0;
@@ -100,7 +100,8 @@ bool uvh_conditional_etag_list_matches(uvhttp_slice_t list, uvhttp_slice_t etag,
     return false;
 }
 
-/* If-Match and If-None-Match: does the entity match? "*" asks only whether there is one. */
+/* If-Match and If-None-Match: true if the entity tag matches. "*" matches any existing
+ * representation. */
 static bool tag_matches(uvhttp_slice_t list, const struct uvh_conditional_entity *entity,
                         bool strong)
 {
@@ -109,8 +110,8 @@ static bool tag_matches(uvhttp_slice_t list, const struct uvh_conditional_entity
     return is_asterisk(list) || uvh_conditional_etag_list_matches(list, entity->etag, strong);
 }
 
-/* The modification time is at most the date of the field. Sets `*known` to false when there is
- * nothing to compare, and the field is to be ignored (RFC 9110 sections 13.1.3 and 13.1.4). */
+/* True if the modification time is not after the field's date. `*known` is false if there is
+ * nothing to compare; then the field is ignored (RFC 9110 sections 13.1.3 and 13.1.4). */
 static bool modified_by(uvhttp_slice_t field, const struct uvh_conditional_entity *entity,
                         bool *known)
 {
@@ -119,7 +120,7 @@ static bool modified_by(uvhttp_slice_t field, const struct uvh_conditional_entit
     return *known && entity->modified <= date;
 }
 
-/* Steps 1 and 2: the client wants to act on a version it knows. */
+/* Steps 1 and 2: If-Match and If-Unmodified-Since. */
 static bool precondition_holds(const struct uvh_conditional_fields *fields,
                                const struct uvh_conditional_entity *entity)
 {

@@ -1,6 +1,6 @@
-/* Walks the pairs of a Cookie field (RFC 6265 section 5.4) without decoding anything: what a
- * cookie's value means is known to those who set it. As lenient as browsers are when they send, so
- * that one odd cookie does not hide the others. Called by users of the parser alone. */
+/* Iterates over the pairs of a Cookie field (RFC 6265 section 5.4) without decoding values, whose
+ * meaning only the application knows. As lenient as browsers, so that one unusual cookie does not
+ * hide the others. Called by users of the parser library. */
 #include <uvhttp/cookie.h>
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "codec/text/chars.h"
 
-/* [start, end) without the white space around it. */
+/* [start, end) without surrounding white space. */
 static uvhttp_slice_t trimmed(const char *start, const char *end)
 {
     while (start < end && uvh_chars_is(*start, UVH_CHAR_SPACE))

@@ -15,7 +15,7 @@ static const struct {
     [UVH_DIGEST_SHA_512] = {"sha-512", 64},
 };
 
-/* "=:" in front of base64 and ":" behind it. */
+/* "=:" before the base64 text and ":" after it. */
 static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_kind kind,
                        uvhttp_slice_t text)
 {
@@ -27,7 +27,7 @@ static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_kind kind
     if (end == NULL)
         return false;
     coded.length = (size_t)(end - coded.base);
-    /* Parameters are allowed behind it and mean nothing here. */
+    /* Parameters may follow and are ignored. */
     const char *rest = end + 1;
     if (rest != text.base + text.length && *rest != ';')
         return false;

@@ -1,4 +1,4 @@
-/* Digests of a body as fields say them: Content-Digest and Repr-Digest (RFC 9530).
+/* Digests of a body in fields: Content-Digest and Repr-Digest (RFC 9530).
  *
  * Called by files/static_upload.c. */
 #ifndef UVH_CODEC_FIELDS_DIGEST_FIELD_H
@@ -19,8 +19,8 @@ struct uvh_digest_field {
 /* The length of a digest, in bytes. */
 size_t uvh_digest_field_size(enum uvh_digest_kind kind);
 
-/* Adds what the value of one field says; those of other algorithms are ignored. False when a digest
- * is malformed, or another one of its kind is there already. */
+/* Adds the digests of one field value; those of other algorithms are ignored. False if a digest is
+ * malformed, or differs from an earlier one of its kind. */
 bool uvh_digest_field_read(struct uvh_digest_field *field, uvhttp_slice_t value);
 
 #endif

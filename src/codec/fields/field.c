@@ -1,4 +1,4 @@
-/* Field names by number and the rules for names and values, see field.h. The lookup stands in
+/* Field names by number and the rules for names and values, see field.h. The lookup is in
  * field_table.h, so that the head parser can inline it. */
 #include "codec/fields/field.h"
 
@@ -18,7 +18,7 @@ static const uvhttp_slice_t names[UVHTTP_FIELD_COUNT] = {UVHTTP_FIELD_MAP(FIELD_
     _Static_assert(sizeof(name) - 1 <= UVH_FIELD_NAME_MAX, name " is too long");
 UVHTTP_FIELD_MAP(FIELD_FITS)
 
-/* CR LF and the name at the end of `copy`, as a lookup wants them. */
+/* CR LF and the name at the end of `copy`, as the lookup requires. */
 enum { COPY_SIZE = 2 + UVH_FIELD_NAME_MAX };
 static const char *copy_name(char copy[COPY_SIZE], uvhttp_slice_t name)
 {
@@ -31,7 +31,7 @@ static const char *copy_name(char copy[COPY_SIZE], uvhttp_slice_t name)
     return end;
 }
 
-/* Early among what runs before main: others may parse there already. */
+/* With high priority among constructors, because others may already parse. */
 __attribute__((constructor(101))) static void fill_table(void)
 {
     char copy[COPY_SIZE];
@@ -90,7 +90,7 @@ bool uvh_field_name_equal(uvhttp_slice_t a, uvhttp_slice_t b)
     return true;
 }
 
-/* `word` equals `lower`, in which letters are lower case and everything else is below 0x40. */
+/* `word` equals `lower`, in which letters are lower case and all other bytes are below 0x40. */
 static bool same_word(uint64_t word, uint64_t lower)
 {
     return (word | ((lower & uvh_swar_all(0x40)) >> 1)) == lower;
@@ -137,8 +137,8 @@ bool uvh_field_value_valid(uvhttp_slice_t value)
     return true;
 }
 
-/* Known names that mean something only before the content: framing and connection (RFC 9112),
- * routing, credentials, what selects or conditions the answer, and the format of the content. */
+/* Known names that must precede the content: framing and connection (RFC 9112), routing,
+ * credentials, selection and preconditions, and the format of the content. */
 static bool known_forbidden_in_trailer(uvhttp_field_id_t id)
 {
     switch (id) {

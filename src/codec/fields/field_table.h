@@ -1,10 +1,9 @@
 /* The table of known field names and the perfect hash into it.
  *
- * Included by field.c, which holds the table and fills it before main from UVHTTP_FIELD_MAP, and by
- * parser.h, which looks up every field line. The hash takes the last four bytes of the name, or of
- * CR LF and the name if that is shorter, and its length; the factor was found by search and sends
- * every name to a slot of its own. The unit test fails for a name that shares a slot, and searches
- * for a factor that helps. */
+ * field.c defines the table and fills it before main from UVHTTP_FIELD_MAP; parser.h looks up every
+ * field line. The hash input is the length and the last four bytes of the name, or of CR LF and the
+ * name if that is shorter. The multiplier was found by search and gives every name its own slot.
+ * The unit test fails on a collision, and searches for another multiplier. */
 #ifndef UVH_CODEC_FIELDS_FIELD_TABLE_H
 #define UVH_CODEC_FIELDS_FIELD_TABLE_H
 
@@ -19,26 +18,26 @@ enum {
     UVH_FIELD_SLOT_BITS = 6,
     UVH_FIELD_NAME_MAX = 24,
     UVH_FIELD_NAME_FRONT =
-        16 /* so many bytes in front of a name's end are read, whether they belong to it or not */
+        16 /* so many bytes before a name's end are read, even if it is shorter */
 };
 
 #define UVH_FIELD_FACTOR 0xeed01c59u
 
-/* A name: its last 16 bytes and, if these are not all of it, its first eight. A mask has 0xdf for a
- * letter, whose case does not matter, 0xff for another byte of the name, and 0 in front of the
- * name. 64 bytes, so that a row's address is a shift away and lies in one cache line. */
+/* A name: its last 16 bytes and, if it is longer, its first eight. A mask byte is 0xdf for a letter
+ * (case-insensitive), 0xff for another byte of the name, and 0 before the name. 64 bytes, so that a
+ * row's address is a shift and a row is one cache line. */
 struct uvh_field_row {
     _Alignas(64) char text[16];
     char mask[16];
     uint64_t front;
     uint64_t front_mask;
-    uvhttp_field_t field; /* what all records of the name have in common */
+    uvhttp_field_t field; /* common members of all fields with the name */
 };
 _Static_assert(sizeof(struct uvh_field_row) == 64, "a row is 64 bytes");
 
 extern UVH_INTERNAL struct uvh_field_row uvh_field_rows[1 << UVH_FIELD_SLOT_BITS];
 
-/* The slot of a name that ends at `end`. Four bytes in front of that are readable. */
+/* The slot of a name that ends at `end`. Four bytes before `end` are readable. */
 static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint32_t factor)
 {
     uint32_t last;
@@ -52,9 +51,8 @@ static inline unsigned uvh_field_table_slot(const char *end, size_t length, uint
 /* Compares 16 bytes, see uvh_swar_equal. */
 typedef bool (*uvh_equal_fn)(const char *p, const char text[16], const char mask[16]);
 
-/* The row of the name of `length` bytes that ends at `end`; NULL when there is none.
- * UVH_FIELD_NAME_FRONT bytes in front of `end` are readable, and CR LF stands in front of the
- * name. */
+/* The row of the name of `length` bytes that ends at `end`, or NULL. UVH_FIELD_NAME_FRONT bytes
+ * before `end` are readable, and CR LF precedes the name. */
 static UVH_ALWAYS_INLINE const struct uvh_field_row *
 uvh_field_table_find(const char *end, size_t length, uvh_equal_fn equal)
 {
@@ -69,7 +67,7 @@ uvh_field_table_find(const char *end, size_t length, uvh_equal_fn equal)
     return row;
 }
 
-/* The same, of a name that may stand anywhere. */
+/* The same for a name in any memory. */
 const struct uvh_field_row *uvh_field_row_of(uvhttp_slice_t name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lists are walked from their end, see forwarded.h. */
+/* Lists are parsed from their end, see forwarded.h. */
 #include "codec/fields/forwarded.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "codec/fields/parameter.h"
 #include "codec/text/chars.h"
 
-/* The member a parameter belongs to; NULL for one that says nothing here ("by", extensions). */
+/* The member for a parameter; NULL for an ignored one ("by", extensions). */
 static uvhttp_slice_t *member_of(struct uvh_forwarded_hop *hop, uvhttp_slice_t name)
 {
     static const uvhttp_slice_t node = {"for", 3}, proto = {"proto", 5}, host = {"host", 4};
@@ -48,7 +48,7 @@ bool uvh_forwarded_node(uvhttp_slice_t node, struct uvh_ip_address *address)
     return uvh_ip_address_parse(host, address);
 }
 
-/* The opening quote that belongs to the closing one at `close`; `start` when there is none. */
+/* The opening quote for the closing one at `close`; `start` if there is none. */
 static const char *opening_quote(const char *start, const char *close)
 {
     const char *p = close;
@@ -57,14 +57,14 @@ static const char *opening_quote(const char *start, const char *close)
         const char *before = p;
         while (*p == '"' && before > start && before[-1] == '\\')
             before--;
-        if (*p == '"' && (p - before) % 2 == 0) /* not one that is part of the text */
+        if (*p == '"' && (p - before) % 2 == 0) /* not an escaped one */
             return p;
         p = before;
     }
     return start;
 }
 
-/* Where the last element begins. */
+/* The start of the last element. */
 static const char *element_start(const char *start, const char *end, bool quotes)
 {
     const char *p = end;
@@ -87,7 +87,7 @@ bool uvh_forwarded_last(uvhttp_slice_t *rest, bool quotes, uvhttp_slice_t *eleme
     }
     const char *start = element_start(rest->base, end, quotes);
     rest->length = (size_t)(start - rest->base);
-    while (uvh_chars_is(*start, UVH_CHAR_SPACE)) /* stops: the last byte is none */
+    while (uvh_chars_is(*start, UVH_CHAR_SPACE)) /* terminates: the last byte is none */
         start++;
     *element = (uvhttp_slice_t){start, (size_t)(end - start)};
     return true;
@@ -101,7 +101,7 @@ bool uvh_forwarded_read(struct uvh_forwarded *forwarded, uvhttp_slice_t value)
         forwarded->hops++;
         forwarded->hop = (struct uvh_forwarded_hop){.node = element};
         if (forwarded->standard && !uvh_forwarded_element(element, &forwarded->hop))
-            /* who writes such things has said nothing */
+            /* a malformed element is ignored */
             memset(&forwarded->hop, 0, sizeof(forwarded->hop));
         if (!uvh_forwarded_node(forwarded->hop.node, &address))
             return false;

@@ -1,5 +1,5 @@
-/* Every place where the hash could begin is tried, since those of Vite may hold the characters that
- * stand before them. */
+/* Every possible start of the hash is tried, because hashes of Vite may contain the separator
+ * characters. */
 #include "codec/fields/hashed_name.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 
 enum { LEAST = 8, MOST_HEX = 64, MOST_MIXED = 32, WORD = 5 };
 
-/* What a possible hash is made of. */
+/* Character counts of a possible hash. */
 struct census {
-    size_t digits, lower, upper, joints; /* joints: '-' and '_' */
+    size_t digits, lower, upper, joints; /* separators: '-' and '_' */
     size_t hex_lower, hex_upper, base32; /* of these kinds, digits included */
 };
 
@@ -29,7 +29,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* False when there is a character that no hash has. */
+/* False if there is a character that no hash has. */
 static bool count(uvhttp_slice_t text, struct census *census)
 {
     *census = (struct census){.digits = 0};
@@ -46,7 +46,7 @@ static bool count(uvhttp_slice_t text, struct census *census)
     return census->digits + census->lower + census->upper + census->joints == text.length;
 }
 
-/* Letters, and behind them nothing but digits, as people number things. */
+/* Letters followed by digits only, as in numbered files. */
 static bool is_numbered_word(uvhttp_slice_t text, const struct census *census)
 {
     size_t letters = text.length - census->digits;
@@ -57,7 +57,7 @@ static bool is_numbered_word(uvhttp_slice_t text, const struct census *census)
     return census->joints == 0;
 }
 
-/* Some letters in a row are lower case, but for the first, which may be a capital. */
+/* True if several consecutive letters are lower case, where the first may be a capital. */
 static bool holds_word(uvhttp_slice_t text)
 {
     size_t length = 0;
@@ -87,7 +87,7 @@ static bool is_hash(uvhttp_slice_t text)
            (census.joints == 0 || text.length == LEAST) && !holds_word(text);
 }
 
-/* The position of the last dot, or of the end when there is none. */
+/* The position of the last dot, or the end if there is none. */
 static size_t last_dot(uvhttp_slice_t name)
 {
     for (size_t i = name.length; i > 0; i--) {
@@ -108,7 +108,7 @@ static bool is_one_of(uvhttp_slice_t extension, const char *const *names, size_t
 
 bool uvh_hashed_name(uvhttp_slice_t path)
 {
-    /* What is made of a file and keeps its name. */
+    /* Suffixes of derived files, which keep the name. */
     static const char *const behind[] = {"map", "br", "gz", "zst"};
     uvhttp_slice_t name = path;
     for (size_t i = path.length; i > 0; i--) {

@@ -1,22 +1,22 @@
-/* Names of files that hold a hash of their content, as bundlers write them: "index-BfK3x_9Q.js",
- * "main.3f2a9c01.css", "app.0b1c2d3e4f5a6b7c.js.map". What is under such a name never changes.
+/* File names with a content hash, as bundlers generate them: "index-BfK3x_9Q.js",
+ * "main.3f2a9c01.css", "app.0b1c2d3e4f5a6b7c.js.map". The content under such a name never changes.
  *
- * A guess, made so that it is rather wrong about a hash than about a name: one that is taken for a
- * name costs a question to the server, a name that is taken for a hash is never asked for again.
- * Called by static_rules.c. */
+ * This is a heuristic that prefers false negatives: a missed hash costs a revalidation, while a
+ * name that is wrongly taken for a hash is never revalidated. Called by static_rules.c. */
 #ifndef UVH_CODEC_FIELDS_HASHED_NAME_H
 #define UVH_CODEC_FIELDS_HASHED_NAME_H
 
 #include <uvhttp/types.h>
 
-/* The name, which may stand behind folders, has between a '-', '_' or '.' and an extension what
- * looks like a hash: 8 to 64 characters with a digit, which are
+/* True if the file name, which may follow directories, has between a '-', '_' or '.' and an
+ * extension a possible hash: 8 to 64 characters with a digit, which are
  *   - hexadecimal digits of one case, one a letter (webpack, Parcel, Next.js), or
  *   - letters of both cases and digits, up to 32, of which exactly 8 may have '-' and '_' among
- *     them (Vite, Rollup), or
- *   - exactly 8 capitals and digits from 2 to 7 (esbuild, Angular);
- * but not a word with a number behind it ("Version2", "DSC00012"), nor any with a word of five
- * letters in it ("Draft-v2"), nor digits alone (dates). */
+ *     them
+ *     (Vite, Rollup), or
+ *   - exactly 8 capitals and digits from 2 to 7 (esbuild, Angular); but not a word followed by a
+ *     number ("Version2", "DSC00012"), nor any with a word of five letters in it ("Draft-v2"), nor
+ *     digits alone (dates). */
 bool uvh_hashed_name(uvhttp_slice_t path);
 
 #endif

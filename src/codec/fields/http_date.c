@@ -1,5 +1,5 @@
-/* Dates of HTTP, see http_date.h. Days are counted in the proleptic Gregorian calendar by years
- * that begin in March, so that the leap day comes last and needs no case of its own. */
+/* Dates of HTTP, see http_date.h. Days are counted in the proleptic Gregorian calendar, in years
+ * that begin in March: the leap day is then the last day of a year and needs no special case. */
 #include "codec/fields/http_date.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static void put_two(char *out, int number)
     out[1] = (char)('0' + number % 10);
 }
 
-/* Puts hours, minutes and seconds, with ':' between. */
+/* Writes hours, minutes and seconds with ':' between them. */
 static void put_time(char *out, const struct civil *civil)
 {
     put_two(out, civil->hour);
@@ -117,8 +117,7 @@ void uvh_http_date_format_iso(int64_t unix_seconds, char out[UVH_HTTP_DATE_ISO_S
     out[19] = 'Z';
 }
 
-/* The functions below take one part of a date from the front of `rest` and say whether it was
- * there. */
+/* The functions below parse one part of a date at the start of `rest`; false if it is not there. */
 
 static bool take_text(uvhttp_slice_t *rest, const char *text)
 {
@@ -159,7 +158,7 @@ static bool take_time(uvhttp_slice_t *rest, struct civil *civil)
            take_digits(rest, 2, &civil->second);
 }
 
-/* "Sun, " is taken already: "06 Nov 1994 08:49:37 GMT" */
+/* After "Sun, ": "06 Nov 1994 08:49:37 GMT" */
 static bool take_fixdate(uvhttp_slice_t *rest, struct civil *civil)
 {
     return take_digits(rest, 2, &civil->day) && take_text(rest, " ") &&
@@ -168,7 +167,7 @@ static bool take_fixdate(uvhttp_slice_t *rest, struct civil *civil)
            take_text(rest, " GMT");
 }
 
-/* "Sunday, " is taken already: "06-Nov-94 08:49:37 GMT" */
+/* After "Sunday, ": "06-Nov-94 08:49:37 GMT" */
 static bool take_rfc850(uvhttp_slice_t *rest, struct civil *civil)
 {
     if (!take_digits(rest, 2, &civil->day) || !take_text(rest, "-") ||
@@ -179,7 +178,7 @@ static bool take_rfc850(uvhttp_slice_t *rest, struct civil *civil)
     return take_time(rest, civil) && take_text(rest, " GMT");
 }
 
-/* "Sun " is taken already: "Nov  6 08:49:37 1994" */
+/* After "Sun ": "Nov  6 08:49:37 1994" */
 static bool take_asctime(uvhttp_slice_t *rest, struct civil *civil)
 {
     if (!take_month(rest, &civil->month) || !take_text(rest, " "))

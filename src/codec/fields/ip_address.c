@@ -1,5 +1,5 @@
-/* Readers and a writer of addresses. inet_pton is not used because it takes terminated text, which
- * slices are not, and is not C11. */
+/* Parses and formats addresses. inet_pton is not used: it needs NUL-terminated text, and is not
+ * C11. */
 #include "codec/fields/ip_address.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum { GROUPS = 8, V4_OFFSET = 12 };
 
 static const uint8_t v4_prefix[V4_OFFSET] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/* Four decimal numbers up to 255 without leading zeros, up to `end` exactly. */
+/* Four decimal numbers up to 255 without leading zeros, exactly up to `end`. */
 static bool parse_v4(const char *p, const char *end, uint8_t *bytes)
 {
     for (int part = 0; part < 4; part++) {
@@ -32,7 +32,7 @@ static unsigned hex_value(char c)
     return c <= '9' ? (unsigned)(c - '0') : ((unsigned)c & 7) + 9;
 }
 
-/* Groups of up to four hexadecimal digits; one "::" stands for any number of zero groups; the last
+/* Groups of up to four hexadecimal digits; one "::" represents any number of zero groups; the last
  * two groups may be an IPv4 address. */
 bool uvh_ip_address_parse_v6(uvhttp_slice_t text, struct uvh_ip_address *address)
 {
@@ -40,7 +40,7 @@ bool uvh_ip_address_parse_v6(uvhttp_slice_t text, struct uvh_ip_address *address
     const char *end = p + text.length;
     uint8_t bytes[sizeof(address->bytes)];
     size_t used = 0;       /* bytes */
-    size_t gap = SIZE_MAX; /* where "::" stands */
+    size_t gap = SIZE_MAX; /* position of "::" */
     if (text.length >= 2 && p[0] == ':' && p[1] == ':') {
         gap = 0;
         p += 2;
@@ -71,7 +71,7 @@ bool uvh_ip_address_parse_v6(uvhttp_slice_t text, struct uvh_ip_address *address
             p++;
         }
     }
-    /* "::" stands for at least one group. */
+    /* "::" represents at least one group. */
     if (gap == SIZE_MAX ? used != sizeof(bytes) : used == sizeof(bytes))
         return false;
     size_t before = gap == SIZE_MAX ? used : gap;
@@ -118,8 +118,8 @@ static unsigned group_at(const struct uvh_ip_address *address, unsigned index)
     return (unsigned)address->bytes[2 * index] << 8 | address->bytes[2 * index + 1];
 }
 
-/* The first of the longest runs of at least two zero groups; its length is 0 when there is none
- * (RFC 5952 section 4.2). */
+/* The first of the longest runs of at least two zero groups; its length is 0 if there is none (RFC
+ * 5952 section 4.2). */
 static unsigned longest_zeros(const struct uvh_ip_address *address, unsigned *length)
 {
     unsigned best = 0;

@@ -1,5 +1,5 @@
-/* The table is made from a public one by tools/make_mime_table.py, which also says why some types
- * are others than there. Looking one up takes about ten comparisons of strings. */
+/* tools/make_mime_table.py generates the table from a public one and documents the differences. A
+ * lookup takes about ten string comparisons. */
 #include "codec/fields/mime.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@ enum { EXTENSION_SIZE = 16 };
 
 #include "codec/fields/mime_table.inc"
 
-/* The extension in lower case, NUL-terminated; false when there is none or none that could be
- * known. */
+/* The extension in lower case, NUL-terminated; false if there is none or it cannot be in the
+ * table. */
 static bool extension_of(uvhttp_slice_t name, char extension[EXTENSION_SIZE])
 {
     size_t dot = name.length;

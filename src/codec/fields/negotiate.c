@@ -1,7 +1,7 @@
-/* Content negotiation, see uvhttp/negotiate.h. Each offer is judged by itself: the elements of the
- * field are walked, the nearest one that holds the offer gives its quality. Nothing is stored, so
- * the work is bounded by the field's length times what is offered. Called by users, and by whoever
- * has coded variants of a file. */
+/* Content negotiation, see uvhttp/negotiate.h. Each offer is evaluated separately: the most
+ * specific matching element of the field gives its quality. Nothing is stored, so the cost is
+ * bounded by the field's length times the number of offers. Called by users, and for compressed
+ * variants of files. */
 #include <uvhttp/negotiate.h>
 
 #include <string.h>
@@ -22,14 +22,14 @@ static bool equals(uvhttp_slice_t a, uvhttp_slice_t b)
     return uvh_field_name_equal(a, b);
 }
 
-/* Judges one offer: how near `element` is to it, 0 when it does not hold it, -1 when it is
+/* Matches one offer: how specific `element` is for it, 0 if it does not match, -1 if it is
  * malformed. */
 typedef int (*nearness_cb)(const struct uvh_weighted *element, uvhttp_slice_t offer);
 
 struct verdict {
     int quality;
-    int nearness; /* 0: no element holds the offer */
-    bool any;     /* there is an element that is well-formed */
+    int nearness; /* 0: no element matches */
+    bool any;     /* there is a well-formed element */
 };
 
 static struct verdict judge(uvhttp_slice_t field, uvhttp_slice_t offer, nearness_cb nearness_of)
@@ -47,7 +47,7 @@ static struct verdict judge(uvhttp_slice_t field, uvhttp_slice_t offer, nearness
     return verdict;
 }
 
-/* The byte that a quoted or plain value begins with, taken off; false at its end. */
+/* Takes the first byte of a quoted or plain value; false at its end. */
 static bool next_byte(uvhttp_slice_t *value, bool quoted, char *byte)
 {
     if (value->length == 0)
@@ -93,7 +93,7 @@ static bool has_all_parameters(uvhttp_slice_t offered, uvhttp_slice_t wanted)
     return true;
 }
 
-/* type "/" subtype, both tokens, of which "*" is one. */
+/* type "/" subtype, both tokens, including "*". */
 static bool split_type(uvhttp_slice_t text, uvhttp_slice_t *type, uvhttp_slice_t *subtype)
 {
     const char *slash = text.length > 0 ? memchr(text.base, '/', text.length) : NULL;
@@ -106,7 +106,7 @@ static bool split_type(uvhttp_slice_t text, uvhttp_slice_t *type, uvhttp_slice_t
 
 static int type_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
 {
-    enum { KIND = 1 << 20 }; /* the kind of range counts first, then its parameters */
+    enum { KIND = 1 << 20 }; /* the kind of range has priority over the number of its parameters */
     uvhttp_slice_t wanted[2];
     uvhttp_slice_t offered[2];
     uvhttp_slice_t front = uvh_parameter_front(&offer);
@@ -165,7 +165,7 @@ static bool begins_with(uvhttp_slice_t tag, uvhttp_slice_t front)
 
 static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
 {
-    /* Far above what a field can measure; a length that does not fit is none that is offered. */
+    /* Far above any length in a field. A longer range cannot match an offer. */
     enum { PREFIX = 1 << 20, EXACT = 1 << 21 };
     uvhttp_slice_t range = element->range;
     if (!is_language_range(range) || element->parameter_count > 0)

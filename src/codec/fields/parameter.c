@@ -1,5 +1,5 @@
-/* Parameters (RFC 9110 section 5.6.6), see parameter.h. Strict: no white space around '=', no value
- * without quotes that is no token, nothing behind a closing quote. */
+/* Parameters (RFC 9110 section 5.6.6), see parameter.h. Strict: no white space around '=', an
+ * unquoted value must be a token, nothing may follow a closing quote. */
 #include "codec/fields/parameter.h"
 
 #include <string.h>
@@ -20,8 +20,7 @@ static const char *skip_token(const char *p, const char *end)
     return p;
 }
 
-/* The closing quote of the quoted string whose first byte is at `p` (RFC 9110 section 5.6.4); NULL
- * when there is none. */
+/* The closing quote of the quoted string that begins at `p` (RFC 9110 section 5.6.4), or NULL. */
 static const char *closing_quote(const char *p, const char *end)
 {
     while (p < end && *p != '"') {
@@ -37,7 +36,7 @@ static const char *closing_quote(const char *p, const char *end)
     return p < end ? p : NULL;
 }
 
-/* The value at `p`: what is behind it, or NULL. */
+/* Parses the value at `p`. Returns its end, or NULL. */
 static const char *take_value(const char *p, const char *end, struct uvh_parameter *parameter)
 {
     parameter->quoted = p < end && *p == '"';

@@ -1,4 +1,4 @@
-/* Parameters behind a value (RFC 9110 section 5.6.6): ";name=value", as in Content-Type,
+/* Parameters after a value (RFC 9110 section 5.6.6): ";name=value", as in Content-Type,
  * Content-Disposition and Accept.
  *
  * Called by the multipart parser, by content negotiation and for Forwarded. */
@@ -9,23 +9,22 @@
 
 struct uvh_parameter {
     uvhttp_slice_t name;
-    uvhttp_slice_t value; /* of a quoted string: without its quotes, and with its backslashes */
+    uvhttp_slice_t value; /* of a quoted string: without its quotes, but with its backslashes */
     bool quoted;
 };
 
-/* The text up to the first ';', without white space at its end; `*rest`, which was the whole,
+/* The text up to the first ';', without trailing white space; `*rest`, which was the whole, then
  * begins at the ';' or is empty. */
 uvhttp_slice_t uvh_parameter_front(uvhttp_slice_t *rest);
 
-/* Walks the parameters: `*rest` begins at a ';' (or is empty) and shrinks. Empty ones are skipped,
- * as the grammar has them.
+/* Iterates over parameters: `*rest` begins at a ';' (or is empty) and becomes the remainder. Empty
+ * ones are skipped, as the grammar allows.
  *   1: a parameter
  *   0: the end
- *  -1: malformed; the rest is not to be looked at */
+ *  -1: malformed; the rest must be ignored */
 int uvh_parameter_next(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
 
-/* The same for a list that begins with a parameter instead of a value: the one at its beginning, 1
- * or -1. */
+/* The first parameter of a list that begins with a parameter instead of a value: 1 or -1. */
 int uvh_parameter_first(uvhttp_slice_t *rest, struct uvh_parameter *parameter);
 
 #endif

@@ -1,5 +1,5 @@
-/* Range and If-Range, see range.h. A Range field that is not understood is ignored, as RFC 9110
- * section 14.2 lets a server do with any. */
+/* Range and If-Range, see range.h. An invalid or unsupported Range field is ignored, as RFC 9110
+ * section 14.2 allows. */
 #include "codec/fields/range.h"
 
 #include <string.h>
@@ -14,11 +14,11 @@ struct spec {
     bool has_first;
     bool has_last;
     uint64_t first;
-    uint64_t last; /* the suffix length when has_first is false */
+    uint64_t last; /* the suffix length if has_first is false */
 };
 
-/* Decimal digits at the front of `rest`; a number beyond 64 bits counts as the largest, which is
- * beyond any size too. */
+/* Decimal digits at the start of `rest`. A number above 64 bits becomes the largest one, which is
+ * also beyond any size. */
 static bool take_number(uvhttp_slice_t *rest, uint64_t *number)
 {
     size_t i = 0;
@@ -39,7 +39,7 @@ static uvhttp_slice_t without_zeros(const char *digits, const char *end)
     return (uvhttp_slice_t){digits, (size_t)(end - digits)};
 }
 
-/* Of two numbers that are perhaps too large for 64 bits, as they are written. */
+/* Compares two numbers as text, because they may exceed 64 bits. */
 static bool at_most(uvhttp_slice_t a, uvhttp_slice_t b)
 {
     return a.length < b.length || (a.length == b.length && memcmp(a.base, b.base, a.length) <= 0);
@@ -69,7 +69,7 @@ static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, struct 
         if (spec->last == 0)
             return UVH_RANGE_UNSATISFIABLE;
         if (size == 0)
-            /* satisfiable, but 206 cannot express the last bytes of nothing */
+            /* satisfiable, but 206 cannot express the last bytes of an empty file */
             return UVH_RANGE_NONE;
         range->first = spec->last < size ? size - spec->last : 0;
         range->last = size - 1;
@@ -82,7 +82,7 @@ static enum uvh_range_kind apply(const struct spec *spec, uint64_t size, struct 
     return UVH_RANGE_SATISFIABLE;
 }
 
-/* They overlap, or what lies between them is not worth a part. */
+/* True if ranges overlap, or the gap between them is too small for separate parts. */
 static bool belong_together(const struct uvh_range *a, const struct uvh_range *b)
 {
     const struct uvh_range *before = a->first <= b->first ? a : b;
@@ -90,9 +90,9 @@ static bool belong_together(const struct uvh_range *a, const struct uvh_range *b
     return after->first <= before->last || after->first - before->last - 1 < UVH_RANGE_GAP;
 }
 
-/* Takes in the range, with those it belongs together with in the place of the first of them. Once
- * round is enough: what it grows by is an item, and as far from all others as they are from each
- * other. */
+/* Adds a range and merges it with those it overlaps or nearly touches, at the position of the first
+ * of them. One pass is enough: merging adds an existing item, which keeps its distance from all
+ * others. */
 static void add(struct uvh_range_set *set, struct uvh_range range)
 {
     size_t place = set->count;

@@ -1,7 +1,7 @@
 /* Writes the value of a Set-Cookie field (RFC 6265 section 4.1.1; SameSite, Partitioned, prefixes
  * and sizes: draft-ietf-httpbis-rfc6265bis sections 4.1 and 5.6, and
- * draft-cutler-httpbis-partitioned-cookies), see uvhttp/cookie.h. What a browser would drop is
- * refused here, where somebody can see it. Called by users of either library. */
+ * draft-cutler-httpbis-partitioned-cookies), see uvhttp/cookie.h. Cookies that a browser would
+ * silently drop are errors. Called by users of either library. */
 #include <uvhttp/cookie.h>
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "codec/fields/http_date.h"
 #include "codec/text/chars.h"
 
-/* Sizes that browsers take (rfc6265bis section 5.6), of a host name (RFC 1035 section 2.3.4), and
- * of the last second that a date can say. */
+/* Limits of browsers (rfc6265bis section 5.6), of a host name (RFC 1035 section 2.3.4), and the
+ * last second that a date can express. */
 enum { LARGEST_COOKIE = 4096, LARGEST_ATTRIBUTE = 1024, LARGEST_DOMAIN = 253, LARGEST_LABEL = 63 };
 #define LAST_SECOND INT64_C(253402300799)
 
@@ -45,8 +45,8 @@ static bool is_letter_or_digit(char c)
     return (lower >= 'a' && lower <= 'z') || uvh_chars_is(c, UVH_CHAR_DIGIT);
 }
 
-/* Labels of letters, digits and '-', which stands at neither end (RFC 1034 section 3.5, RFC 1123
- * section 2.1). */
+/* Labels of letters, digits and '-', neither first nor last (RFC 1034 section 3.5, RFC 1123 section
+ * 2.1). */
 static bool is_domain(const char *text)
 {
     size_t length = 0;
@@ -76,11 +76,11 @@ static bool is_path(const char *text)
         if (*text < ' ' || *text > '~' || *text == ';')
             return false;
     }
-    /* A browser takes white space at the end off. */
+    /* Browsers remove white space at the end. */
     return text[-1] != ' ';
 }
 
-/* Browsers compare prefixes without regard to case. `prefix` is in lower case. */
+/* Browsers compare prefixes case-insensitively. `prefix` is in lower case. */
 static bool has_prefix(const char *name, const char *prefix)
 {
     for (; *prefix != '\0'; name++, prefix++) {
@@ -116,7 +116,7 @@ static uvhttp_cookie_error_t check(const uvhttp_cookie_t *cookie, const char *va
     return UVHTTP_COOKIE_OK;
 }
 
-/* `base` NULL: only measures. */
+/* `base` NULL: only computes the length. */
 struct output {
     char *base;
     size_t length;

@@ -6,7 +6,7 @@
 
 #define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
-/* Thousandths of a qvalue (RFC 9110 section 12.4.2); -1 when it is none. */
+/* Thousandths of a qvalue (RFC 9110 section 12.4.2); -1 if it is invalid. */
 static int parse_quality(uvhttp_slice_t text)
 {
     if (text.length == 0 || text.length > 5 || (text.base[0] != '0' && text.base[0] != '1'))

@@ -13,13 +13,13 @@ static char *append(char *out, const char *text)
     return out + length;
 }
 
-/* What every client reads in the same way inside quotes. */
+/* Characters that every client reads the same way inside quotes. */
 static bool is_plain(char c)
 {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '%';
 }
 
-/* attr-char of RFC 8187 section 3.2.1: a token's characters but '*', the apostrophe and '%'. */
+/* attr-char of RFC 8187 section 3.2.1: token characters except '*', the apostrophe and '%'. */
 static bool is_attribute_character(char c)
 {
     return uvh_chars_is(c, UVH_CHAR_TOKEN) && c != '*' && c != '\'' && c != '%';
@@ -41,7 +41,7 @@ static char *append_encoded(char *out, uvhttp_slice_t name)
     return out;
 }
 
-/* Each character that is not plain becomes one '_', whatever it is made of. */
+/* Replaces each character that is not plain, of any length in bytes, by one '_'. */
 static char *append_plain(char *out, uvhttp_slice_t name, bool *changed)
 {
     for (size_t i = 0; i < name.length;) {

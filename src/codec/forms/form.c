@@ -1,6 +1,6 @@
-/* Walks a form and decodes it (application/x-www-form-urlencoded, URL standard section 5.1), in
- * memory of the caller or where the form lies. Pairs are split before they are decoded, so that an
- * encoded '&' or '=' stays data. Called by users of the parser alone. */
+/* Iterates over a form and decodes it (application/x-www-form-urlencoded, URL standard section
+ * 5.1), into the caller's memory or in place. Pairs are split before they are decoded, so that an
+ * encoded '&' or '=' remains data. Called by users of the parser library. */
 #include <uvhttp/parser.h>
 
 int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
@@ -16,8 +16,8 @@ int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
         return 0;
     if (scratch == NULL)
         return -1;
-    /* In place the name is written over itself, and the value behind it: never past where it is
-     * read. */
+    /* In place the decoded name overwrites the encoded one and the value follows: writing never
+     * passes the read position. */
     ptrdiff_t name_length = uvhttp_percent_decode(raw_name, scratch, true);
     if (name_length < 0)
         return -1;

@@ -1,10 +1,9 @@
-/* Finds the parts of a multipart/form-data body that arrives in pieces, see uvhttp/multipart.h.
+/* Finds the parts of a multipart/form-data body that arrives in chunks, see uvhttp/multipart.h.
  *
- * A boundary holds no CR (RFC 2046 section 5.1.1), so a delimiter, which begins with CR, cannot
- * begin within another one: bytes that turned out not to be a delimiter are data without being
- * looked at again. If they came in an earlier piece, they are taken from the delimiter, which they
- * are equal to. So nothing is stored but header sections. What the texts in those mean is decided
- * in multipart_head.c. */
+ * A boundary contains no CR (RFC 2046 section 5.1.1), so a delimiter, which begins with CR, cannot
+ * begin within another one: bytes that turn out not to be a delimiter are data and need no second
+ * scan. If they were in an earlier chunk, they are taken from the delimiter, which they are equal
+ * to. So only header sections are stored. multipart_head.c interprets those. */
 #include <uvhttp/multipart.h>
 
 #include <string.h>
@@ -14,24 +13,24 @@
 
 enum { DEFAULT_PARTS = 1000, DEFAULT_OUTSIDE = 1024 };
 
-/* Where the next byte stands. */
+/* The position of the next byte. */
 enum state {
     FAILED,
-    BEFORE,     /* in front of the first delimiter */
-    DATA,       /* in a part's data, or in the delimiter behind it */
-    BOUNDARY,   /* right behind a boundary */
-    FIRST_DASH, /* behind "-" there */
-    SPACE,      /* behind white space there */
-    LINE_END,   /* behind its line's CR */
-    NEXT_PART,  /* behind its line; nothing has been said of the part that ended */
-    NEXT_HEAD,  /* the same, and it has */
+    BEFORE,     /* before the first delimiter */
+    DATA,       /* in a part's data, or in the delimiter after it */
+    BOUNDARY,   /* right after a boundary */
+    FIRST_DASH, /* after "-" there */
+    SPACE,      /* after white space there */
+    LINE_END,   /* after its line's CR */
+    NEXT_PART,  /* after its line; the end of the part is not reported yet */
+    NEXT_HEAD,  /* the same, and it is reported */
     HEAD,       /* in a header section */
-    /* behind the closing delimiter; nothing has been said of the part that ended */
+    /* after the closing delimiter; the end of the part is not reported yet */
     CLOSED,
-    CLOSED_PART,     /* the same, and it has */
-    CLOSED_SAID,     /* the same, and END too */
-    CLOSED_LINE_END, /* behind the CR of its line */
-    BEHIND           /* behind its line */
+    CLOSED_PART,     /* the same, and it is reported */
+    CLOSED_SAID,     /* the same, and END is reported, too */
+    CLOSED_LINE_END, /* after the CR of its line */
+    BEHIND           /* after its line */
 };
 
 static uvhttp_multipart_event_t fail(uvhttp_multipart_t *parser, uvhttp_multipart_error_t error,
@@ -62,8 +61,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Goes on with a delimiter that an earlier piece ended in. True when it is complete; else either
- * the input is used up, or it was none, and `*before` are its bytes. */
+/* Continues a delimiter that began in an earlier chunk. True if it is complete; else either the
+ * input is used up, or it was none, and `*before` are its bytes. */
 static bool finish_delimiter(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
                              uvhttp_slice_t *before)
 {
@@ -81,8 +80,8 @@ static bool finish_delimiter(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
     return same == left;
 }
 
-/* Looks for a delimiter: true when one is complete, and used up. `*before` are bytes that do not
- * belong to it. When false is returned and `*before` is empty, the input is used up. */
+/* Searches a delimiter: true if one is complete, and consumed. `*before` are bytes before it. If
+ * false is returned and `*before` is empty, the input is used up. */
 static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_slice_t *before)
 {
     *before = (uvhttp_slice_t){NULL, 0};
@@ -98,7 +97,7 @@ static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_sli
     const char *end = start + input->length;
     const char *p = start;
     const char *cr;
-    /* Looked at first, so that a body of nothing but CR costs no call for each. */
+    /* Checked first, so that a body of CRs only needs no memchr call for each. */
     while (p < end && (cr = *p == '\r' ? p : memchr(p, '\r', (size_t)(end - p))) != NULL) {
         size_t left = (size_t)(end - cr);
         size_t same = common_length(cr, parser->delimiter, smaller(left, parser->delimiter_length));
@@ -115,7 +114,7 @@ static bool search(uvhttp_multipart_t *parser, uvhttp_slice_t *input, uvhttp_sli
     return false;
 }
 
-/* BEFORE and DATA. MORE also stands for: the state has changed, or what was found is skipped. */
+/* BEFORE and DATA. MORE may also mean: the state has changed, or data was skipped. */
 static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_slice_t *input,
                                           uvhttp_slice_t *data)
 {
@@ -130,7 +129,7 @@ static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_sli
     uint64_t room = most - parser->size;
     parser->size += before.length;
     if (before.length > room) {
-        /* What is still allowed comes out, so that it does not matter how the input was cut. */
+        /* Data up to the limit is returned, so that the result does not depend on the chunks. */
         before.length = (size_t)room;
         fail(parser,
              skipped ? UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE
@@ -143,7 +142,7 @@ static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_sli
     return UVHTTP_MULTIPART_DATA;
 }
 
-/* A byte behind a boundary, up to the end of its line. */
+/* A byte after a boundary, up to the end of its line. */
 static void step_boundary(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
 {
     uint64_t offset = parser->offset;
@@ -185,7 +184,7 @@ static void begin_head(uvhttp_multipart_t *parser)
     parser->field_count = 0;
 }
 
-/* A line of a header section, or what there is of it. MORE also stands for: there may be more
+/* A line of a header section, or its available part. MORE may also mean: there may be more
  * lines. */
 static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
 {
@@ -210,8 +209,8 @@ static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_sli
         error = uvh_multipart_head_end(parser, &at);
     if (error != UVHTTP_MULTIPART_ERROR_NONE)
         return fail(parser, error, parser->offset - parser->head_length + at);
-    /* The empty line's end can be the beginning of a delimiter: a part without data (RFC 2046
-     * section 5.1.1, body-part). */
+    /* The empty line's end can be the start of a delimiter: a part without data (RFC 2046 section
+     * 5.1.1, body-part). */
     parser->state = DATA;
     parser->matched = parser->owed = 2;
     parser->size = 0;
@@ -230,8 +229,7 @@ static void step_behind(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
     use_up(parser, input, input->length);
 }
 
-/* States that are left without a byte: what has happened is said, if anything has. MORE stands for
- * nothing. */
+/* States that consume no byte: reports a pending event. MORE means none. */
 static uvhttp_multipart_event_t step_event(uvhttp_multipart_t *parser)
 {
     bool was_open = parser->part_open;
@@ -320,7 +318,7 @@ bool uvhttp_multipart_init(uvhttp_multipart_t *parser, uvhttp_slice_t boundary,
     parser->offset = 0;
     parser->size = 0;
     parser->state = BEFORE;
-    /* A delimiter at the very beginning needs no line end in front. */
+    /* A delimiter at the very beginning needs no preceding line end. */
     parser->matched = parser->owed = 2;
     parser->delimiter_length = (uint8_t)(4 + boundary.length);
     memcpy(parser->delimiter, "\r\n--", 4);

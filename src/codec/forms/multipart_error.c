@@ -1,4 +1,4 @@
-/* Why a form is refused, as text and numbers: the three columns of UVHTTP_MULTIPART_ERROR_MAP. */
+/* Errors of forms as text and numbers: the three columns of UVHTTP_MULTIPART_ERROR_MAP. */
 #include <uvhttp/multipart.h>
 
 struct error_row {

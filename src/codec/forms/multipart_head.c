@@ -1,11 +1,11 @@
 /* The header section of a part (RFC 7578 section 4, RFC 2046 section 5.1) and the boundary of a
  * Content-Type, see multipart_head.h.
  *
- * Names come escaped in two ways: browsers, and curl unless told otherwise, write %22, %0D and %0A
- * for what would end the quoted string or the line (WHATWG HTML, "multipart/form-data encoding
- * algorithm"), and nothing else, not even for '%' itself; others put a backslash in front of quotes
- * and backslashes (RFC 9110 section 5.6.4). Both are undone, and everything else stays: a backslash
- * in front of another byte is part of a path that an old browser sent. */
+ * Names are escaped in two ways. Browsers, and curl by default, write %22, %0D and %0A for bytes
+ * that would end the quoted string or the line (WHATWG HTML, "multipart/form-data encoding
+ * algorithm"), and escape nothing else, not even '%'. Others put a backslash before quotes and
+ * backslashes (RFC 9110 section 5.6.4). Both are decoded, and everything else is kept: a backslash
+ * before another byte is part of a path from an old browser. */
 #include "codec/forms/multipart_head.h"
 
 #include <string.h>
@@ -71,8 +71,8 @@ uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, boo
     *empty = p == end;
     if (*empty)
         return UVHTTP_MULTIPART_ERROR_NONE;
-    /* No line of a part begins like a delimiter (RFC 2046 section 5.1.1), or it would be one to
-     * other readers. */
+    /* No line of a part may begin like a delimiter (RFC 2046 section 5.1.1), because other parsers
+     * would see one. */
     size_t dashed = parser->delimiter_length - 2u;
     if (end - p >= dashed && memcmp(parser->head + p, parser->delimiter + 2, dashed) == 0)
         return UVHTTP_MULTIPART_ERROR_FIELD;
@@ -100,8 +100,7 @@ uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, boo
     return UVHTTP_MULTIPART_ERROR_NONE;
 }
 
-/* The byte that stands escaped at the front of `text`, and the length of the escape; 0 when there
- * is none. */
+/* Decodes the escape at the start of `text` and returns its length; 0 if there is none. */
 static size_t escape(uvhttp_slice_t text, char *byte)
 {
     if (text.length >= 2 && text.base[0] == '\\' && (text.base[1] == '"' || text.base[1] == '\\')) {
@@ -119,9 +118,8 @@ static size_t escape(uvhttp_slice_t text, char *byte)
     return 3;
 }
 
-/* The value as the client meant it, written to `*room` when it is not what came. What is written is
- * shorter than that, and all parameters together are shorter than the section, for which `*room` is
- * large enough. */
+/* The decoded value, written to `*room` if it differs. It is shorter than the encoded one, and all
+ * parameters together are shorter than the section, for which `*room` is large enough. */
 static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **room)
 {
     uvhttp_slice_t rest = parameter->value;
@@ -165,7 +163,7 @@ static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvh
     return part->name.base != NULL ? UVHTTP_MULTIPART_ERROR_NONE : UVHTTP_MULTIPART_ERROR_NAME;
 }
 
-/* Codings that change nothing (RFC 2045 section 6.2); others would have to be undone, and no client
+/* Encodings without effect (RFC 2045 section 6.2); others would have to be decoded, and no client
  * sends them (RFC 7578 section 4.7). */
 static bool is_identity_coding(uvhttp_slice_t value)
 {

@@ -1,6 +1,6 @@
-/* What is said in front of a part's data, and the boundary: the texts of multipart/form-data.
+/* The header section of a part, and the boundary, of multipart/form-data.
  *
- * Called by multipart.c, which finds where they begin and end. */
+ * Called by multipart.c, which finds their start and end. */
 #ifndef UVH_CODEC_FORMS_MULTIPART_HEAD_H
 #define UVH_CODEC_FORMS_MULTIPART_HEAD_H
 
@@ -9,13 +9,13 @@
 /* 1 to 70 of the characters of RFC 2046 section 5.1.1, the last one no space. */
 bool uvh_multipart_head_is_boundary(uvhttp_slice_t boundary);
 
-/* Judges the line that begins at parser->line_start of parser->head and whose LF was its last byte,
- * and stores its field. An error has its offset in parser->head in `*at`. `*empty`: it is the line
- * that ends the section; line_start is that of the next one otherwise. */
+/* Parses the line that begins at parser->line_start of parser->head and ends with the last byte,
+ * LF, and stores its field. `*at` receives the offset of an error in parser->head. `*empty`: the
+ * line ends the section; otherwise line_start becomes that of the next one. */
 uvhttp_multipart_error_t uvh_multipart_head_line(uvhttp_multipart_t *parser, bool *empty,
                                                  size_t *at);
 
-/* The section is complete: fills parser->part from its fields. An error the same way. */
+/* Ends the section: fills parser->part from its fields. Reports errors the same way. */
 uvhttp_multipart_error_t uvh_multipart_head_end(uvhttp_multipart_t *parser, size_t *at);
 
 #endif

@@ -1,11 +1,11 @@
-/* Walks name=value pairs of a query or form (the application/x-www-form-urlencoded format of the
- * URL standard), without decoding anything: an encoded '&' or '=' stays data. Called by
- * http/request.c, form.c and users of the parser alone. */
+/* Iterates over the name=value pairs of a query or form (application/x-www-form-urlencoded, URL
+ * standard) without decoding: an encoded '&' or '=' remains data. Called by http/request.c, form.c
+ * and users of the parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
 
-/* Up to the next `separator`, or all of it. */
+/* The text up to the next `separator`, or all of it. */
 static uvhttp_slice_t until(uvhttp_slice_t text, char separator)
 {
     const char *at = memchr(text.base, separator, text.length);
