@@ -7,6 +7,7 @@ import pathlib
 import resource
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -31,6 +32,20 @@ def built(name):
     path = pathlib.Path(build).resolve() / "dist" / "bin" / name
     assert path.exists(), f"{path} was not built"
     return str(path)
+
+
+# Sockets that keep a port for a program.
+KEPT_PORTS = []
+
+
+def free_port():
+    """A port for a program that is told its number. It stays bound here, so that no other process is given it; SO_REUSEADDR lets
+    the program listen on it all the same."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    KEPT_PORTS.append(kept)
+    return kept.getsockname()[1]
 
 
 def eventually(condition, what):
