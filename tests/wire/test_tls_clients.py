@@ -17,6 +17,7 @@ import tls
 from installed import installed, node_with_websocket
 from wire_server import WireServer
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/bench"))
 
