@@ -30,8 +30,8 @@ KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan", "tsan")
 # What `./dev test` alone runs, with the release build.
 QUICK_KINDS = C_KINDS + ("wire",)
-# How many processes run the tests in Python, for each processor. Wire tests wait most of the time.
-PROCESSES = {"wire": 2, "wire-tls": 2, "bench": 1, "checks": 1, "install": 1}
+# How many tests run at the same time, for each processor: more of those that wait most of the time.
+PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
@@ -233,7 +233,7 @@ def run_ctest(kind, preset):
     listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen], capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
         return Counts(), []
-    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(os.cpu_count() or 1), "--output-junit", results,
+    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(PROCESSES[kind] * (os.cpu_count() or 1)), "--output-junit", results,
          "--output-on-failure", "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"], log, {})
     return count_ctest(kind, results), [log]
 
