@@ -55,9 +55,14 @@ endfunction()
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 if(UVHTTP_HAVE_CXX)
-    # The same examples in C++ land in a folder of their own, dist/bin/cpp.
-    file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/*.cpp examples/cpp/*.cpp)
+    file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/*.cpp)
     list(APPEND example_sources ${cpp_example_sources})
+    if(NOT UVHTTP_SANITIZER)
+        # The same examples in C++, in a directory of their own, dist/bin/cpp. Their tests run with the release build only, and the
+        # tests of uvhttp.hpp with all.
+        file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/cpp/*.cpp)
+        list(APPEND example_sources ${cpp_example_sources})
+    endif()
 endif()
 uvhttp_without_websocket(example_sources)
 foreach(source ${example_sources})

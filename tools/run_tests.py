@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Runs the tests of the built presets and counts them: tools/run_tests.py [--preset NAME]... [KIND]...
+"""Runs the tests of the built presets and counts them: tools/run_tests.py [--all] [--preset NAME]... [KIND]...
 
-Called by `./dev test`, which builds first. The tests in C (cmocka, through ctest) and the wire tests (pytest against the built
-programs) run once with the release and once with the asan build; the tests of the benchmark, of the checks and of the installation
-run once. What concerns several threads runs once more with the tsan build. Single tests are counted, not programs. A kind
-of which nothing ran has failed: a test that is not found must not look like one that passes. Logs: build/logs. The last
-line is `N passed, N failed`, with `, N skipped` if there are any.
+Called by `./dev test`, which builds first. Without `--all` it runs the tests in C (cmocka, through ctest) and the wire tests (pytest
+against the built programs) with the release build. `--all` is what continuous integration runs: the same with the asan build and, as
+far as several threads are concerned, with the tsan build; the wire tests over TLS; the tests of the benchmarks, of the checks and of the
+installation. Tests in Python run in several processes, those marked `alone` after the others and one at a time. Single tests are counted,
+not programs. A kind of which nothing ran has failed: a test that is not found must not look like one that passes. Logs: build/logs. At
+the end stands how long each kind took; the last line is `N passed, N failed`, with `, N skipped` if there are any.
 """
 
 import argparse
@@ -26,7 +27,11 @@ OPTIONAL_KINDS = ("vectors", "budget")
 PYTEST_KINDS = ("wire", "wire-tls", "bench", "checks", "install")
 PRESET_KINDS = C_KINDS + ("wire", "wire-tls")
 KINDS = C_KINDS + PYTEST_KINDS
-PRESETS = ("release", "asan")
+PRESETS = ("release", "asan", "tsan")
+# What `./dev test` alone runs, with the release build.
+QUICK_KINDS = C_KINDS + ("wire",)
+# How many tests run at the same time, for each processor: more of those that wait most of the time.
+PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
@@ -39,6 +44,10 @@ TLS_TESTS = ["asking", "blocking", "event_streams", "http1_bodies", "http1_metho
              "http1_refusals", "http1_responses", "routing", "sending", "streams", "websocket", "websocket_frames"]
 # Which kinds run with which build.
 PRESET_ONLY = {"tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]}
+# Tests with this marker run with the release build only.
+RELEASE_ONLY = "release_only"
+# The exit code of pytest when no test has the marker that is asked for.
+NOTHING_CHOSEN = 5
 # Ends a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
@@ -154,7 +163,8 @@ def count_pytest(kind, results, code):
     # A test whose clean-up fails stands in the results twice.
     outcome = {}
     for case in cases:
-        name = f"{case.get('classname')}.{case.get('name')}"
+        # pytest-xdist adds the group of a test to its name.
+        name = re.sub(r"@\w+$", "", f"{case.get('classname')}.{case.get('name')}")
         if case.find("failure") is not None or case.find("error") is not None:
             outcome[name] = "failed"
         elif case.find("skipped") is not None:
@@ -173,34 +183,59 @@ def count_pytest(kind, results, code):
     return counts
 
 
-def run_kind(kind, preset):
+def pytest_files(kind, preset):
+    folder = f"tests/{kind.removesuffix('-tls')}"
+    if kind == "wire-tls":
+        return [f"{folder}/test_{name}.py" for name in TLS_TESTS]
+    if preset == "tsan":
+        return [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]]
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).glob("test_*.py"))
+
+
+def pytest_passes(kind, preset, files):
+    """[(suffix of the log's name, options, files)]: what runs in several processes, and then what must run alone."""
+    chosen = f" and not {RELEASE_ONLY}" if preset in ("asan", "tsan") else ""
+    count = PROCESSES[kind] * (os.cpu_count() or 1)
+    alone = [file for file in files if "pytest.mark.alone" in (ROOT / file).read_text()]
+    passes = [("", ["-n", str(count), "--dist", "loadgroup", "-m", f"not alone{chosen}"], files)]
+    if alone:
+        passes.append(("-alone", ["-p", "no:xdist", "-m", f"alone{chosen}"], alone))
+    return passes
+
+
+def run_pytest(kind, preset):
     name = f"{kind}-{preset}" if preset else kind
+    environment = {"UVHTTP_BUILD_DIR": str(ROOT / "build" / (preset or "release")), "PYTHONDONTWRITEBYTECODE": "1",
+                   "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if kind == "wire-tls":
+        environment["UVHTTP_WIRE_TLS"] = "1"
+    counts, logs = Counts(), []
+    files = pytest_files(kind, preset)
+    for suffix, options, chosen in pytest_passes(kind, preset, files) if files else []:
+        log, results = LOGS / f"{name}{suffix}.log", LOGS / f"{name}{suffix}.xml"
+        results.unlink(missing_ok=True)
+        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *options, *chosen],
+                   log, environment)
+        if suffix and code == NOTHING_CHOSEN:
+            continue
+        part = count_pytest(f"{kind}{suffix}", results, code)
+        counts.add(part)
+        if part.failures:
+            logs.append(log)
+    return counts, logs
+
+
+def run_ctest(kind, preset):
+    name, build = f"{kind}-{preset}", ROOT / "build" / preset
     log, results = LOGS / f"{name}.log", LOGS / f"{name}.xml"
     results.unlink(missing_ok=True)
-    build = ROOT / "build" / (preset or "release")
-    if kind in PYTEST_KINDS:
-        folder = f"tests/{kind.removesuffix('-tls')}"
-        if not any((ROOT / folder).glob("test_*.py")):
-            return Counts(), log
-        environment = {"UVHTTP_BUILD_DIR": str(build), "PYTHONDONTWRITEBYTECODE": "1",
-                       "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
-                       "UBSAN_OPTIONS": "print_stacktrace=1"}
-        files = [folder]
-        if kind == "wire-tls":
-            environment["UVHTTP_WIRE_TLS"] = "1"
-            files = [f"{folder}/test_{name}.py" for name in TLS_TESTS]
-        elif preset == "tsan":
-            files = [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]]
-        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *files],
-                   log, environment)
-        return count_pytest(kind, results, code), log
     chosen = ["-R", f"/test_({'|'.join(TSAN_TESTS[kind])})$"] if preset == "tsan" else []
     listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen], capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
-        return Counts(), log
-    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(os.cpu_count() or 1), "--output-junit", results,
+        return Counts(), []
+    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(PROCESSES[kind] * (os.cpu_count() or 1)), "--output-junit", results,
          "--output-on-failure", "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"], log, {})
-    return count_ctest(kind, results), log
+    return count_ctest(kind, results), [log]
 
 
 def unknown_tests(tests):
@@ -211,46 +246,84 @@ def unknown_tests(tests):
                   or (path.suffix == ".py") != (path.parts[0] in PYTEST_KINDS))
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev test", description="Runs the tests.")
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
-    parser.add_argument("--preset", action="append", choices=(*PRESETS, "tsan"),
-                        help="only with this build (default: all three)")
+def steps_of(kinds, presets, everything):
+    """[(kind, preset)] in the order in which they run; the preset is None for what runs once and needs the release build."""
+    if not kinds:
+        kinds = KINDS if everything else PRESET_KINDS if presets else QUICK_KINDS
+    steps = []
+    for preset in presets or PRESETS:
+        for kind in [kind for kind in PRESET_KINDS if kind in kinds and kind in PRESET_ONLY.get(preset, PRESET_KINDS)]:
+            if everything or presets or preset == ("asan" if kind == "wire-tls" else "release"):
+                steps.append((kind, preset))
+    return steps + [(kind, None) for kind in KINDS if kind in kinds and kind not in PRESET_KINDS]
+
+
+def builds_of(steps):
+    """The presets that have to be built."""
+    return list(dict.fromkeys(preset or "release" for _, preset in steps))
+
+
+def run_step(kind, preset):
+    """Runs one kind and prints how it went. Returns its title, its counts and how many seconds it took."""
+    title = f"{kind} ({preset})" if preset else kind
+    start = time.monotonic()
+    print(f"{title:<18} ...", end="\n" if not sys.stdout.isatty() else "\r", flush=True)
+    counts, logs = run_pytest(kind, preset) if kind in PYTEST_KINDS else run_ctest(kind, preset)
+    if counts.total() == 0:
+        counts.fail(f"{title}: no test was found")
+    seconds = time.monotonic() - start
+    erase = "\r\x1b[K" if sys.stdout.isatty() else ""
+    print(f"{erase}{title:<18} {counts.line()}   {seconds:.1f} s", flush=True)
+    for name in counts.failures:
+        print(f"    FAILED {name}")
+    for log in logs:
+        if counts.failures and log.exists():
+            print(f"    see {log.relative_to(ROOT)}", flush=True)
+    return title, counts, seconds
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(prog="./dev test", description="Runs the tests: without arguments those in C and the wire tests, with "
+                                     "the release build.")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
+    parser.add_argument("--all", action="store_true", help="what continuous integration runs: all kinds, and the builds asan and tsan, too")
+    parser.add_argument("--preset", action="append", choices=PRESETS, help="only with this build (default: release)")
+    parser.add_argument("--builds", action="store_true", help="only print which presets have to be built for this")
+    parser.add_argument("--built", action="append", default=[], metavar="PRESET=SECONDS", help="how long a build took, for the list of times")
     parser.add_argument("--tsan-targets", action="store_true", help="only print what has to be built for the preset tsan")
-    options = parser.parse_args()
-    if options.tsan_targets:
-        print("wire_server workers_server tls_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
-        return
+    options = parser.parse_args(arguments)
     for kind in options.kinds:
         if kind not in KINDS:
             parser.error(f"there is no kind '{kind}'; there are {', '.join(KINDS)}")
-    kinds = options.kinds or KINDS
+    return options
+
+
+def main():
+    options = parse_arguments(sys.argv[1:])
+    if options.tsan_targets:
+        print("wire_server workers_server tls_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
+        return 0
+    steps = steps_of(options.kinds, options.preset, options.all)
+    if options.builds:
+        print(*builds_of(steps))
+        return 0
 
     LOGS.mkdir(parents=True, exist_ok=True)
-    steps = [(kind, preset) for preset in options.preset or (*PRESETS, "tsan")
-             for kind in kinds if kind in PRESET_KINDS and kind in PRESET_ONLY.get(preset, PRESET_KINDS)]
-    steps += [(kind, None) for kind in kinds if kind not in PRESET_KINDS]
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):
         print(f"FAILED tests/{path}: nothing runs it, because it lies in no folder of a kind of tests")
         total.fail(path)
+    times = [(f"build ({preset})", float(seconds)) for preset, seconds in (built.split("=") for built in options.built)]
     for kind, preset in steps:
         if kind in OPTIONAL_KINDS and kind not in options.kinds and not any((ROOT / "tests" / kind).glob("test_*")):
             continue
-        title = f"{kind} ({preset})" if preset else kind
-        start = time.monotonic()
-        print(f"{title:<18} ...", end="\n" if not sys.stdout.isatty() else "\r", flush=True)
-        counts, log = run_kind(kind, preset)
-        if counts.total() == 0:
-            counts.fail(f"{title}: no test was found")
-        erase = "\r\x1b[K" if sys.stdout.isatty() else ""
-        print(f"{erase}{title:<18} {counts.line()}   {time.monotonic() - start:.1f} s", flush=True)
-        for name in counts.failures:
-            print(f"    FAILED {name}")
-        if counts.failures and log.exists():
-            print(f"    see {log.relative_to(ROOT)}", flush=True)
+        title, counts, seconds = run_step(kind, preset)
+        times.append((title, seconds))
         total.add(counts)
 
+    print()
+    for title, seconds in [*times, ("in all", sum(seconds for _, seconds in times))]:
+        print(f"{title:<18} {seconds:6.0f} s")
     (ROOT / "build" / "tests.count").write_text(total.line() + "\n")
     print(total.line(), flush=True)
     return 1 if total.failed else 0

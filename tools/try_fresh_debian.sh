@@ -3,8 +3,8 @@
 #
 # Makes a minimal Debian tree (base system, git, ca-certificates) in FOLDER (default: a new one below /tmp), copies the checkout
 # without its build folders into it, and runs there, by chroot, `./dev serve` on the tree's documentation, fetching files from
-# it, and `./dev test`. Needs root, debootstrap and curl. A tree that FOLDER holds already is used as it is, which shows
-# the second run. The last line is that of `./dev test`.
+# it, and `./dev test --all`. Needs root, debootstrap and curl. A tree that FOLDER holds already is used as it is, which shows
+# the second run. The last line is that of `./dev test --all`.
 set -eu
 
 mirror=${1:-http://deb.debian.org/debian}
@@ -83,5 +83,5 @@ serve() {
 serve "first time"
 serve "second time"
 
-echo "== ./dev test"
-(inside sh -c "cd /uvhttp && ./dev test")
+echo "== ./dev test --all"
+(inside sh -c "cd /uvhttp && ./dev test --all")

@@ -122,6 +122,87 @@ def test_a_test_that_nobody_runs_is_found(tmp_path):
                                                  "wire/test_b.c", "wire/test_g.cpp"]
 
 
+def test_group_is_not_part_of_the_name(tmp_path):
+    path = results(tmp_path, """<testsuites><testsuite><testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
+        </testsuite></testsuites>""")
+    assert run_tests.count_pytest("wire", path, 1).failures == ["a.one[x@y]"]
+
+
+def test_default_is_release_alone():
+    steps = run_tests.steps_of([], None, False)
+    assert steps == [(kind, "release") for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire")]
+    assert run_tests.builds_of(steps) == ["release"]
+
+
+def test_all_covers_every_kind_and_build():
+    steps = run_tests.steps_of([], None, True)
+    assert {kind for kind, _ in steps} == set(run_tests.KINDS)
+    for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire"):
+        assert (kind, "release") in steps and (kind, "asan") in steps
+    assert [kind for kind, preset in steps if preset == "tsan"] == ["unit", "faults", "wire"]
+    assert [step for step in steps if step[0] in ("wire-tls", "bench", "checks", "install")] == [
+        ("wire-tls", "asan"), ("bench", None), ("checks", None), ("install", None)]
+    assert run_tests.builds_of(steps) == ["release", "asan", "tsan"]
+
+
+@pytest.mark.parametrize("words, steps, builds", [
+    (["unit"], [("unit", "release")], ["release"]),
+    (["unit", "--all"], [("unit", "release"), ("unit", "asan"), ("unit", "tsan")], ["release", "asan", "tsan"]),
+    (["wire-tls"], [("wire-tls", "asan")], ["asan"]),
+    (["wire-tls", "wire"], [("wire", "release"), ("wire-tls", "asan")], ["release", "asan"]),
+    (["checks"], [("checks", None)], ["release"]),
+    (["--preset=tsan"], [("unit", "tsan"), ("faults", "tsan"), ("wire", "tsan")], ["tsan"]),
+    (["wire", "--preset", "asan"], [("wire", "asan")], ["asan"]),
+])
+def test_arguments_choose_kinds_and_builds(words, steps, builds):
+    options = run_tests.parse_arguments(words)
+    chosen = run_tests.steps_of(options.kinds, options.preset, options.all)
+    assert (chosen, run_tests.builds_of(chosen)) == (steps, builds)
+
+
+def test_unknown_kind_is_refused_before_the_build():
+    done = subprocess.run([ROOT / "dev", "test", "unti"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and "there is no kind 'unti'" in done.stderr and done.stdout == ""
+
+
+MARKED = """import os
+import pytest
+
+@pytest.mark.alone
+def test_alone(): assert ("PYTEST_XDIST_WORKER" not in os.environ)
+
+def test_beside(): assert ("PYTEST_XDIST_WORKER" in os.environ)
+
+@pytest.mark.release_only
+def test_once(): pass
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder whose tests are run in place of ours."""
+    (tmp_path / "tests/wire").mkdir(parents=True)
+    (tmp_path / "tests/wire/test_marked.py").write_text(MARKED)
+    (tmp_path / "tests/wire/test_plain.py").write_text("def test_plain(): pass\n")
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "LOGS", tmp_path)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("preset, passed", [("release", 3), ("asan", 2)])
+def test_marked_tests_run_alone_or_once(place, preset, passed):
+    counts, logs = run_tests.run_pytest("wire", preset)
+    assert (counts.passed, counts.failures, logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
+
+
+def test_failure_in_any_pass_is_counted(place):
+    (place / "tests/wire/test_marked.py").write_text(MARKED.replace("assert", "assert not"))
+    counts, logs = run_tests.run_pytest("wire", "release")
+    assert counts.line() == "2 passed, 2 failed"
+    assert [log.name for log in logs] == ["wire-release.log", "wire-release-alone.log"]
+
+
 def test_the_line_is_as_promised():
     assert run_tests.Counts(3, 0).line() == "3 passed, 0 failed"
     assert run_tests.Counts(3, 1, 2).line() == "3 passed, 1 failed, 2 skipped"

@@ -27,6 +27,7 @@ README_RUNS = {"cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)", "c++ 
 README_DOES_NOT_RUN = {
     "./dev serve": "it is what tests/checks/test_configure.py and the wire tests of the program do",
     "./dev test": "it is what runs this",
+    "./dev test --all": "it is what runs this",
     "cmake --preset release": "it is how the build came about that is installed here",
     "cmake --build --preset release": "the same",
     "cmake --install build/release --prefix /usr/local": "the fixture does it, with another prefix",

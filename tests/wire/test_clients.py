@@ -6,8 +6,10 @@ import pathlib
 import subprocess
 
 import raw
+import pytest
 from installed import installed
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 
 

@@ -19,7 +19,7 @@ import ws_raw
 from installed import node_with_websocket
 from program import Program, clean_environment
 from topics_server import Member
-from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually
+from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.c*"))}
@@ -27,7 +27,7 @@ TWINS = {path.stem: path for path in sorted((ROOT / "examples" / "cpp").glob("*.
 SITE = ROOT / "examples" / "site"
 
 
-@pytest.fixture(params=["c", "cpp"])
+@pytest.fixture(params=["c", pytest.param("cpp", marks=pytest.mark.release_only)])
 def program_of(request):
     """The program of an example, in one language and in the other."""
 
@@ -88,6 +88,7 @@ def test_twins_say_the_same_and_cpp_is_shorter(name):
 # hello
 
 
+@pytest.mark.xdist_group("port_8080")
 def test_hello(program_of, tmp_path):
     """hello has its port in its text, so it can only be tried while that port is free."""
     with socket.socket() as probe:
@@ -405,9 +406,9 @@ def test_blocking(start, tmp_path):
     primes, report = [curl(line, program.port, tmp_path).stdout for line in curl_lines("blocking")]
     assert primes == "148933 primes below 2000000\n"
     assert report == "line 1\nline 2\nline 3\n"
-    done = subprocess.run(["curl", "-sS", "--max-time", "600", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=1000000"],
+    done = subprocess.run(["curl", "-sS", "--max-time", "600", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=20000"],
                           capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
-    assert done.stdout == "".join(f"line {i}\n" for i in range(1, 1_000_001))
+    assert done.stdout == "".join(f"line {i}\n" for i in range(1, 20_001))
 
 
 # topics
@@ -887,12 +888,6 @@ def test_careful_site_keeps_others_out(start, program_of):
 
 
 # embed_in_loop, unix_socket, behind_proxy
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_embed_in_loop(start, tmp_path):

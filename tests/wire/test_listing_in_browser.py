@@ -13,6 +13,7 @@ import pytest
 from static_server import place, serve, write  # noqa: F401 (fixtures)
 from program import Program
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/bench"))
 

@@ -18,6 +18,7 @@ import raw
 from program import clean_environment
 from wire_server import SAFETY_TIMEOUT, built
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 TRICKY = b"\r\n--\r\n----\r\n------------------------\r\n-" + raw.pattern(70_000) + b"\r\n--"
 

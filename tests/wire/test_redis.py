@@ -11,13 +11,7 @@ import pytest
 
 import raw
 from topics_server import TopicsServer, eventually
-from wire_server import SAFETY_TIMEOUT, built
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+from wire_server import SAFETY_TIMEOUT, built, free_port
 
 
 class Broker:

@@ -1129,7 +1129,7 @@ def test_close_notify_is_answered_by_one(server, version):
 
 
 @pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x00\x05hello", bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000), b"\x80\x2e\x01\x00\x02",
-                                     os.urandom(3000)])
+                                     os.urandom(3000)], ids=["bad-hello", "zeros", "long-record", "ssl-2", "random"])
 def test_garbage_ends_the_connection(server, garbage):
     before = server.stats()["failures"]
     with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:

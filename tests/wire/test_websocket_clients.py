@@ -14,6 +14,7 @@ import pytest
 import raw
 from installed import installed, node_with_websocket
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 FETCHED = ROOT / "build/clients"

@@ -11,6 +11,7 @@ import pytest
 from program import Program
 from wire_server import eventually
 
+pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/bench"))
 

@@ -1,15 +1,16 @@
 """Starts wire_server, the program that the raw-socket tests talk to, and asks it about itself."""
 
-import itertools
 import json
 import os
 import pathlib
 import resource
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
+import zlib
 
 import raw
 import tls as tls_tools
@@ -20,8 +21,11 @@ SAFETY_TIMEOUT = 20.0
 PATIENT = {"header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120}
 
 
-# With UVHTTP_WIRE_TLS set every server speaks TLS, one version after the other.
-VERSIONS = itertools.cycle(("1.3", "1.2"))
+def version_of_test():
+    """With UVHTTP_WIRE_TLS set every server speaks TLS. Which version depends on the name of the test that starts it, so that it
+    is the same in whichever process and order the tests run."""
+    name = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("@")[0]
+    return ("1.3", "1.2")[zlib.crc32(name.encode(errors="replace")) % 2]
 
 
 def built(name):
@@ -31,6 +35,20 @@ def built(name):
     path = pathlib.Path(build).resolve() / "dist" / "bin" / name
     assert path.exists(), f"{path} was not built"
     return str(path)
+
+
+# Sockets that keep a port for a program.
+KEPT_PORTS = []
+
+
+def free_port():
+    """A port for a program that is told its number. It stays bound here, so that no other process is given it; SO_REUSEADDR lets
+    the program listen on it all the same."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    KEPT_PORTS.append(kept)
+    return kept.getsockname()[1]
 
 
 def eventually(condition, what):
@@ -56,7 +74,7 @@ class WireServer:
     def __init__(self, wrapper=(), descriptors=None, environment=None, tls=None, **limits):
         """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a certificate."""
         if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
-            tls = next(VERSIONS)
+            tls = version_of_test()
         flags = [f"--{name.replace('tls_version', 'tls-version')}={value}" for name, value in {**PATIENT, **limits}.items()]
         self.tls = None
         if tls:

@@ -19,10 +19,19 @@ START_SECONDS = 20
 STOP_SECONDS = 20
 
 
+# Sockets that keep a port for a server.
+KEPT_PORTS = []
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a server that is told its number. It stays bound here, so that no other process is given it; SO_REUSEADDR lets
+    the server listen on it all the same."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    KEPT_PORTS.append(kept)
+    return kept.getsockname()[1]
+
 
 
 def tail(path, size=2000):
