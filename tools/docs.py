@@ -115,12 +115,14 @@ class Site:
     def write(self, folder):
         """Only what has changed, so that Sphinx builds only those pages again."""
         wanted = {folder / f"{name}.md": text for name, text in self.pages.items()}
-        for path in set(folder.rglob("*.md")) - wanted.keys():
+        before = set(folder.rglob("*.md"))
+        for path in before - wanted.keys():
             path.unlink()
         for path, text in wanted.items():
             if not path.exists() or path.read_text() != text:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
+        return before == wanted.keys()
 
 
 def install():
@@ -141,7 +143,10 @@ def build(root, output):
     """Builds output/html. What is wrong, one line each; an empty list when nothing is."""
     python = install()
     wrong = reference.build(root, output / "reference")
-    Site(root).write(output / "source")
+    if not Site(root).write(output / "source"):
+        # The navigation is on every page.
+        shutil.rmtree(output / "doctrees", ignore_errors=True)
+        shutil.rmtree(output / "html", ignore_errors=True)
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
     environment = {**os.environ, "UVHTTP_DOCS_ROOT": str(root), "UVHTTP_DOCS_VERSION": version[1] if version else "",
                    "UVHTTP_DOCS_XML": str(output / "reference/xml")}

@@ -37,7 +37,7 @@ ENABLE_PREPROCESSING = YES
 MACRO_EXPANSION = YES
 EXPAND_ONLY_PREDEF = YES
 PREDEFINED = UVHTTP_EXPORT= __attribute__(x)= __cplusplus=202002L
-EXCLUDE_SYMBOLS = *_MAP detail
+EXCLUDE_SYMBOLS = *_MAP
 HAVE_DOT = NO
 """
 # Fields and constants without a comment say by their names what they are; parameters are explained in sentences.
@@ -57,6 +57,24 @@ def copy_headers(root, copy):
         target.write_text(DEDUCTION_GUIDE.sub("", apidoc.Header(path.read_text(), names).text))
 
 
+def keep_public(xml):
+    """Leaves only what programs use: no private members, and of the namespace detail only the bases of public classes."""
+    texts = {path: path.read_text() for path in xml.glob("*uvhttp*.xml")} | {path: path.read_text() for path in xml.glob("*_8hpp.xml")}
+    public = "".join(text for path, text in texts.items() if "_1_1detail" not in path.name)
+    bases = dict(re.findall(r'<basecompoundref refid="(\w+_1_1detail_1_1\w+)"[^>]*>([\w:]+)', public))
+
+    def inner(match):
+        return match[0] if "_1_1detail" not in match[1] or match[1] in bases else ""
+
+    for path, text in texts.items():
+        text = re.sub(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', "", text, flags=re.S)
+        text = re.sub(r'<inner(?:class|namespace) refid="(\w+)".*', inner, text)
+        if path.name == "namespaceuvhttp.xml":
+            added = "".join(f'<innerclass refid="{refid}" prot="public">{name}</innerclass>\n' for refid, name in bases.items())
+            text = text.replace("<innerclass", f"{added}<innerclass", 1)
+        path.write_text(text)
+
+
 def build(root, output):
     """Writes output/xml. Returns what is wrong, one line each; an empty list when nothing is."""
     copy = output / "include"
@@ -65,6 +83,7 @@ def build(root, output):
     copy_headers(root, copy)
     settings = SETTINGS.format(output=output, copy=copy)
     done = subprocess.run(["doxygen", "-"], input=settings, capture_output=True, text=True)
+    keep_public(output / "xml")
     warnings = (output / "warnings").read_text() if (output / "warnings").exists() else done.stderr
     lines = dict.fromkeys(line.replace(f"{copy}/", "include/") for line in warnings.splitlines())
     wrong = [line for line in lines if line.strip() and not NO_MATTER.search(line)]
