@@ -112,17 +112,18 @@ class Site:
         for caption, names in groups.items():
             self.pages["index"] += toctree(names, ":hidden:", f":caption: {caption}") if names else ""
 
-    def write(self, folder):
-        """Only what has changed, so that Sphinx builds only those pages again."""
-        wanted = {folder / f"{name}.md": text for name, text in self.pages.items()}
-        before = set(folder.rglob("*.md"))
-        for path in before - wanted.keys():
-            path.unlink()
-        for path, text in wanted.items():
+    def write(self, output):
+        """Writes what has changed, so that Sphinx builds only those pages again; all of them when the navigation or a setting has changed."""
+        state = "\n".join(sorted(self.pages)) + (csource.ROOT / "docs/sphinx/conf.py").read_text()
+        if not (output / "state").exists() or (output / "state").read_text() != state:
+            for name in ("source", "doctrees", "html"):
+                shutil.rmtree(output / name, ignore_errors=True)
+            (output / "state").write_text(state)
+        for name, text in self.pages.items():
+            path = output / f"source/{name}.md"
             if not path.exists() or path.read_text() != text:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-        return before == wanted.keys()
 
 
 def install():
@@ -143,10 +144,7 @@ def build(root, output):
     """Builds output/html. What is wrong, one line each; an empty list when nothing is."""
     python = install()
     wrong = reference.build(root, output / "reference")
-    if not Site(root).write(output / "source"):
-        # The navigation is on every page.
-        shutil.rmtree(output / "doctrees", ignore_errors=True)
-        shutil.rmtree(output / "html", ignore_errors=True)
+    Site(root).write(output)
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
     environment = {**os.environ, "UVHTTP_DOCS_ROOT": str(root), "UVHTTP_DOCS_VERSION": version[1] if version else "",
                    "UVHTTP_DOCS_XML": str(output / "reference/xml")}

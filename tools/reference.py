@@ -61,7 +61,7 @@ def keep_public(xml):
     """Leaves only what programs use: no private members, and of the namespace detail only the bases of public classes."""
     texts = {path: path.read_text() for path in xml.glob("*uvhttp*.xml")} | {path: path.read_text() for path in xml.glob("*_8hpp.xml")}
     public = "".join(text for path, text in texts.items() if "_1_1detail" not in path.name)
-    bases = dict(re.findall(r'<basecompoundref refid="(\w+_1_1detail_1_1\w+)"[^>]*>([\w:]+)', public))
+    bases = set(re.findall(r'<basecompoundref refid="(\w+_1_1detail_1_1\w+)"', public))
 
     def inner(match):
         return match[0] if "_1_1detail" not in match[1] or match[1] in bases else ""
@@ -69,9 +69,6 @@ def keep_public(xml):
     for path, text in texts.items():
         text = re.sub(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', "", text, flags=re.S)
         text = re.sub(r'<inner(?:class|namespace) refid="(\w+)".*', inner, text)
-        if path.name == "namespaceuvhttp.xml":
-            added = "".join(f'<innerclass refid="{refid}" prot="public">{name}</innerclass>\n' for refid, name in bases.items())
-            text = text.replace("<innerclass", f"{added}<innerclass", 1)
         path.write_text(text)
 
 
