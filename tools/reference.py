@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Has Doxygen read the public headers, as XML: tools/reference.py [--output DIRECTORY].
 
-Called by tools/docs.py, which makes pages of the XML, and by tools/check_reference.py. Headers go through tools/apidoc.py, because
-their comments are plain ones. What Doxygen warns of is an error: an undocumented function or type, a name that does not exist.
+Called by tools/docs.py, which makes pages of the XML, and by tools/check_reference.py. Headers go
+through tools/apidoc.py, because their comments are plain ones. What Doxygen warns of is an error:
+an undocumented function or type, a name that does not exist.
 """
 
 import pathlib
@@ -40,9 +41,13 @@ PREDEFINED = UVHTTP_EXPORT= __attribute__(x)= __cplusplus=202002L
 EXCLUDE_SYMBOLS = *_MAP
 HAVE_DOT = NO
 """
-# Fields and constants without a comment say by their names what they are; parameters are explained in sentences.
-NO_MATTER = re.compile(r"Member \w+ *(\[[^\]]*\])? *\((variable|enumvalue|macro definition|enumeration)\)|"
-                       r"parameters? of member|Member \w+\)\(|return type of member|the following parameters?|\.hpp:|^ +parameter ")
+# Fields and constants without a comment say by their names what they are; parameters are explained
+# in sentences.
+NO_MATTER = re.compile(
+    r"Member \w+ *(\[[^\]]*\])? *\((variable|enumvalue|macro definition|enumeration)\)|"
+    r"parameters? of member|Member \w+\)\(|return type of member|the following parameters?|"
+    r"\.hpp:|^ +parameter ")
+NOT_PUBLIC = re.compile(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', re.S)
 # Doxygen takes these for functions of the name of the class.
 DEDUCTION_GUIDE = re.compile(r"^template <[^;{]*?\) -> [^;{]*;$", re.M)
 
@@ -50,7 +55,8 @@ DEDUCTION_GUIDE = re.compile(r"^template <[^;{]*?\) -> [^;{]*;$", re.M)
 def copy_headers(root, copy):
     """What Doxygen reads: the headers with comments that it understands."""
     # A link to what has no comment would lead nowhere.
-    names = {name for name, (declaration, _) in apidoc.declared(root).items() if declaration.documented}
+    declared = apidoc.declared(root).items()
+    names = {name for name, (declaration, _) in declared if declaration.documented}
     for path in (root / "include").rglob("*.h*"):
         target = copy / path.relative_to(root / "include")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -58,8 +64,12 @@ def copy_headers(root, copy):
 
 
 def keep_public(xml):
-    """Leaves only what programs use: no private members, and of the namespace detail only the bases of public classes."""
-    texts = {path: path.read_text() for path in xml.glob("*uvhttp*.xml")} | {path: path.read_text() for path in xml.glob("*_8hpp.xml")}
+    """Leaves only what programs use.
+
+    No private members, and of the namespace detail only the bases of public classes.
+    """
+    paths = {*xml.glob("*uvhttp*.xml"), *xml.glob("*_8hpp.xml")}
+    texts = {path: path.read_text() for path in paths}
     public = "".join(text for path, text in texts.items() if "_1_1detail" not in path.name)
     bases = set(re.findall(r'<basecompoundref refid="(\w+_1_1detail_1_1\w+)"', public))
 
@@ -67,7 +77,7 @@ def keep_public(xml):
         return match[0] if "_1_1detail" not in match[1] or match[1] in bases else ""
 
     for path, text in texts.items():
-        text = re.sub(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', "", text, flags=re.S)
+        text = NOT_PUBLIC.sub("", text)
         text = re.sub(r'<inner(?:class|namespace) refid="(\w+)".*', inner, text)
         path.write_text(text)
 
@@ -84,7 +94,9 @@ def build(root, output):
     warnings = (output / "warnings").read_text() if (output / "warnings").exists() else done.stderr
     lines = dict.fromkeys(line.replace(f"{copy}/", "include/") for line in warnings.splitlines())
     wrong = [line for line in lines if line.strip() and not NO_MATTER.search(line)]
-    return wrong + ([f"doxygen ended with {done.returncode}: {done.stderr}"] if done.returncode else [])
+    if done.returncode:
+        wrong.append(f"doxygen ended with {done.returncode}: {done.stderr}")
+    return wrong
 
 
 def main():

@@ -1,4 +1,7 @@
-"""The settings of Sphinx for the site that `./dev docs` builds. tools/docs.py prepares the pages and sets these variables."""
+"""The settings of Sphinx for the site that `./dev docs` builds.
+
+tools/docs.py prepares the pages and sets the variables of the environment.
+"""
 
 import os
 import pathlib
@@ -24,6 +27,7 @@ html_theme = "furo"
 html_title = f"uvhttp {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # The anchors of headings are those that code hosts make.
@@ -37,7 +41,7 @@ breathe_show_include = False
 
 
 def resolve_links(app, document):
-    """Links that lead to no page as they are written: to README.md, a header, a source or a directory."""
+    """Links that lead to no page as they are: to README.md, a header, a source or a directory."""
     for node in list(document.findall(addnodes.pending_xref)):
         if node["reftype"] != "myst" or node["refdomain"] == "doc":
             continue
@@ -53,14 +57,19 @@ def resolve_links(app, document):
 
 
 def flatten(app, document):
-    """Takes what is in the namespace out of it, and fields and constants out of the table of contents of the page."""
+    """Takes what is in the namespace out of it.
+
+    Fields, constants and what has no name are not in the table of contents of the page.
+    """
     for node in list(document.findall(addnodes.desc)):
         names = [name.astext() for name in node[0].findall(addnodes.desc_name)]
         if node["objtype"] == "type" and names == ["uvhttp"]:
             ids = [one for part in node[0].findall(nodes.Element) for one in part["ids"]]
             node.replace_self([nodes.target("", "", ids=ids), *node[-1].children])
-        elif node["objtype"] in ("member", "var", "enumerator") or names[:1] and names[0].startswith("@"):
-            for signature in node.findall(addnodes.desc_signature):
+        for signature in node.findall(addnodes.desc_signature):
+            if signature.parent["objtype"] in ("member", "var", "enumerator") or signature.get(
+                "_toc_name", ""
+            ).startswith("@"):
                 signature["_toc_name"] = ""
 
 
