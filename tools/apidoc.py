@@ -188,19 +188,22 @@ def escaped(line, names):
 
 
 def doc(text, names, command="", behind=False):
-    """A comment for Doxygen: what is indented stays as it is, and the rest is text, in which names are links."""
+    """A comment for Doxygen: what is indented by four is code, by two stays as it is, and the rest is text, in which names are links."""
     out = ["/**<" if behind else "/** " + command]
-    block = False
+    block = None  # the command that ends it
     for i, line in enumerate(text):
         heading = re.fullmatch(r"---- (.*) ----", line)
         indented = line.startswith("  ") or (block and line == "" and i + 1 < len(text) and text[i + 1].startswith("  "))
+        code = line.startswith("    ") or line == ""
+        if block and (not indented or (block == "@endcode" and not code)):
+            out.append(block)
+            block = None
         if indented and not block:
-            out += ["", "@verbatim"]
-        elif block and not indented:
-            out += ["@endverbatim"]
-        block = indented
-        out.append(line if indented else f"@par {escaped(heading[1], names)}" if heading else escaped(line, names))
-    return out + (["@endverbatim"] if block else []) + ["*/"]
+            out += ["", "@code{.c}" if code else "@verbatim"]
+            block = "@endcode" if code else "@endverbatim"
+        out.append(line[4 if block == "@endcode" else 2:] if indented else
+                   f"@par {escaped(heading[1], names)}" if heading else escaped(line, names))
+    return out + ([block] if block else []) + ["*/"]
 
 
 def headers(root):

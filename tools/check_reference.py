@@ -2,8 +2,8 @@
 """Checks that everything public is documented, exported, used by a test or an example, and in the reference that Doxygen makes.
 
 For each function, callback and type of include/uvhttp: a comment in the header; for functions, a use in tests, examples, docs or app, and a symbol of
-libuvhttp.so; for types, a use there or in a function or type that is public. Then the reference is built (tools/reference.py), when Doxygen is installed:
-it must find nothing wrong, and its index must lead to each name. docs/errors.md must have a row for each error code.
+libuvhttp.so; for types, a use there or in a function or type that is public. Then Doxygen reads the headers (tools/reference.py), when it is installed:
+it must find nothing wrong, and have each name in its index. docs/errors.md must have a row for each error code.
 """
 
 import pathlib
@@ -62,29 +62,12 @@ def check_declarations(root, declared, library):
             yield f"{where} is used by no test and no example, and by nothing else that is public"
 
 
-def reachable(output):
-    """The names in the reference's index that lead to a place that exists."""
-    found = set()
-    pages = {}
-    tags = xml.etree.ElementTree.parse(output / "uvhttp.tag").getroot()
-    for member in tags.iter("member"):
-        page, anchor = member.findtext("anchorfile"), member.findtext("anchor")
-        if page not in pages:
-            html = output / "html" / page
-            pages[page] = html.read_text() if html.exists() else ""
-        if f'id="{anchor}"' in pages[page]:
-            found.add(member.findtext("name"))
-    for compound in tags.iter("compound"):
-        if (output / "html" / compound.findtext("filename", "")).is_file():
-            found.add(compound.findtext("name"))
-    return found
-
-
-def check_built(root, declared):
+def check_read(root, declared):
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder).resolve() / "reference"
         yield from reference.build(root, output)
-        found = reachable(output) if (output / "uvhttp.tag").exists() else set()
+        index = output / "xml/index.xml"
+        found = {name.text for name in xml.etree.ElementTree.parse(index).iter("name")} if index.exists() else set()
         for name, (declaration, path) in sorted(declared.items()):
             if name not in found and declaration.documented:
                 yield f"{path}:{declaration.line}: {name} is not in the reference"
@@ -111,9 +94,9 @@ def check(root, libraries):
     declared = apidoc.declared(root)
     violations = [*check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root)]
     if shutil.which("doxygen"):
-        violations += check_built(root, declared)
+        violations += check_read(root, declared)
     else:
-        print("Doxygen is not installed, so the reference was not built: tools/setup.sh docs", file=sys.stderr)
+        print("Doxygen is not installed, so it has not read the headers: tools/setup.sh docs", file=sys.stderr)
     return violations
 
 

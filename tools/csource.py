@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 C_FOLDERS = ("include", "src", "app", "examples", "bench", "tests", "docs")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -48,8 +49,7 @@ def without_comments(text, strings=True):
 
 def root_argument(description):
     parser = argparse.ArgumentParser(description=description)
-    default = pathlib.Path(__file__).resolve().parent.parent
-    parser.add_argument("--root", type=pathlib.Path, default=default, help="the project's folder")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the project's folder")
     return parser
 
 

@@ -11,7 +11,7 @@ serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libss
     libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev python3 python3-pytest python3-pytest-xdist
     python3-httpx python3-aiohttp python3-websockets python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk chromium prometheus
-    doxygen libcjson-dev brotli zstd libhiredis-dev redis-server"
+    doxygen mandoc python3-venv libcjson-dev brotli zstd libhiredis-dev redis-server"
 bench_alone="$serve libcmocka-dev python3"
 # A newer Node than the distribution's brings its own npm, which that of the distribution would be in conflict with.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
@@ -40,7 +40,7 @@ if ! command -v cargo >/dev/null; then
     peer_actix="$peer_actix cargo"
 fi
 tidy="$test clang-tidy"
-docs="doxygen python3"
+docs="doxygen mandoc python3 python3-venv"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 ktls="$bench_alone python3-pytest curl openssl strace qemu-system-x86 busybox-static cpio"
 

@@ -68,7 +68,7 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
 def test_documents_need_no_compiler(tmp_path):
     result = System(tmp_path, ["python3"]).setup("docs")
     assert result.returncode == 1
-    assert "    apt-get install --no-install-recommends doxygen\n" in result.stderr
+    assert "    apt-get install --no-install-recommends doxygen mandoc python3-venv\n" in result.stderr
 
 
 def test_a_cargo_from_elsewhere_will_do(tmp_path):

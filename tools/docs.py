@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+"""Builds the documentation as a site: tools/docs.py [--output DIRECTORY]. Called by `./dev docs`.
+
+Sphinx builds it with the settings in docs/sphinx. It reads the pages of docs, and those that this
+file writes: one for each header (from its comments, by Doxygen and Breathe), for each example, and
+for the manual page. A warning of any of these programs is an error.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import csource
+import reference
+
+LINK = re.compile(r"\]\(([^)\s#:]+)[^)\s]*\)")
+SENTENCE = re.compile(r"/\* (.*?)[.:;](?: \*/|\n| [A-Z])", re.S)
+LANGUAGES = {
+    ".c": "c",
+    ".h": "c",
+    ".cpp": "cpp",
+    ".py": "python",
+    ".mjs": "js",
+    ".js": "js",
+    ".html": "html",
+    ".yaml": "yaml",
+}
+# The navigation: patterns of pages, in order. Tasks are the pages of docs that no other group has,
+# in the order of docs/README.md.
+NAVIGATION = {
+    "Start": ["index", "docs/tutorial/README"],
+    "Tasks": ["docs/README"],
+    "Reference": [
+        "include/c",
+        "include/cpp",
+        "docs/configuration",
+        "docs/limits",
+        "docs/errors",
+        "docs/man/*",
+    ],
+    "Examples": ["examples/index"],
+    "Design": [
+        "docs/architecture",
+        "docs/design/*",
+        "docs/pitfalls",
+        "docs/performance",
+        "docs/conformance/*",
+        "CONTRIBUTING",
+        "SECURITY",
+        "CHANGELOG",
+    ],
+}
+TITLES = {"index": "About uvhttp", "docs/README": "Find a page", "examples/index": "C and C++"}
+
+
+def toctree(names, *options):
+    entries = [
+        (
+            f"{TITLES[name]} <{'self' if name == 'index' else f'/{name}'}>"
+            if name in TITLES
+            else f"/{name}"
+        )
+        for name in names
+    ]
+    return "\n".join(["", "```{toctree}", *options, "", *entries, "```", ""])
+
+
+class Site:
+    """The pages that Sphinx reads: {path without .md: text}."""
+
+    def __init__(self, root):
+        self.root = root
+        markdown = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+        self.pages = {self.name(path).removesuffix(".md"): path.read_text() for path in markdown}
+        self.pages["index"] = self.pages.pop("README")
+        self.add_sources()
+        self.add_headers()
+        self.add_manual_pages()
+        self.add_navigation()
+
+    def name(self, path):
+        return path.relative_to(self.root).as_posix()
+
+    def add_sources(self):
+        """A page for each file of the examples, and for each other file that a link leads to."""
+        examples = [
+            self.name(path)
+            for path in (self.root / "examples").rglob("*")
+            if path.suffix in LANGUAGES
+        ]
+        linked = [
+            os.path.normpath(pathlib.PurePath(name).parent / target)
+            for name, text in self.pages.items()
+            for target in LINK.findall(text)
+        ]
+        for name in {*examples, *linked}:
+            path = self.root / name
+            if path.is_file() and path.suffix not in (".md", ".h", ".hpp", ".1"):
+                language = LANGUAGES.get(path.suffix, "text")
+                self.pages[name] = (
+                    f"---\norphan: true\n---\n# {path.name}\n\n"
+                    f"````````{language}\n{path.read_text()}````````\n"
+                )
+        self.pages["examples/index"] = self.index_of_examples(
+            sorted(examples, key=lambda name: (name.endswith(".cpp"), name))
+        )
+
+    def about(self, name):
+        """The first sentence of a source, for a cell of a table."""
+        sentence = SENTENCE.match((self.root / name).read_text())
+        return re.sub(r"\s+(\* )?", " ", sentence[1]).replace("|", "\\|") if sentence else ""
+
+    def index_of_examples(self, names):
+        rows, others = {}, []
+        for name in names:
+            stem, _, ending = name.removeprefix("examples/").removeprefix("cpp/").partition(".")
+            if "/" not in stem and ending in ("c", "cpp"):
+                rows.setdefault(stem, [self.about(name)]).append(
+                    f"[{'C' if ending == 'c' else 'C++'}](/{name})"
+                )
+            else:
+                others.append(f"- [{name.removeprefix('examples/')}](/{name})")
+        table = [
+            f"| **{stem}**<br>{' '.join(links)} | {about} |"
+            for stem, (about, *links) in sorted(rows.items())
+        ]
+        return "\n".join(
+            [
+                "# Examples",
+                "",
+                "| program | what it shows |",
+                "|---|---|",
+                *table,
+                "",
+                "## Other files",
+                "",
+                *others,
+                "",
+            ]
+        )
+
+    def add_headers(self):
+        for page, title, ending in (("c", "The API in C", ".h"), ("cpp", "The API in C++", ".hpp")):
+            names = sorted(self.name(path) for path in (self.root / "include").rglob(f"*{ending}"))
+            table = [
+                f"| [{name.removeprefix('include/')}](/{name}) | {self.about(name)} |"
+                for name in names
+            ]
+            self.pages[f"include/{page}"] = "\n".join(
+                [
+                    f"# {title}",
+                    "",
+                    "| header | what it has |",
+                    "|---|---|",
+                    *table,
+                    toctree(names, ":hidden:"),
+                ]
+            )
+            for name in names:
+                header = pathlib.PurePath(name).name
+                self.pages[name] = (
+                    f"# {header}\n\n```{{highlight}} text\n```\n\n"
+                    f"```{{doxygenfile}} {header}\n```\n"
+                )
+
+    def add_manual_pages(self):
+        for path in (self.root / "docs/man").glob("*.1"):
+            text = subprocess.run(
+                ["mandoc", "-T", "markdown", path], check=True, capture_output=True, text=True
+            ).stdout
+            _, _, text = text.partition("\n")
+            self.pages[self.name(path)] = (
+                f"# Manual page of the program: {path.stem}(1)\n"
+                + re.sub(r"^#", "##", text, flags=re.M)
+            )
+
+    def add_navigation(self):
+        steps = sorted(name for name in self.pages if re.fullmatch(r"docs/tutorial/\d[^.]*", name))
+        if steps:
+            self.pages["docs/tutorial/README"] += toctree(steps, ":hidden:")
+        groups = {caption: [] for caption in NAVIGATION}
+        for caption, patterns in NAVIGATION.items():
+            for pattern in patterns:
+                found = [
+                    name
+                    for name in sorted(self.pages)
+                    if re.fullmatch(pattern.replace("*", "[^/]+"), name)
+                ]
+                groups[caption] += [name for name in found if name not in groups[caption]]
+        in_order = re.findall(r"\]\(([\w-]+)\.md", self.pages.get("docs/README", ""))
+        tasks = dict.fromkeys([*(f"docs/{name}" for name in in_order), *sorted(self.pages)])
+        grouped = [name for names in groups.values() for name in names]
+        groups["Tasks"] += [
+            name
+            for name in tasks
+            if re.fullmatch(r"docs/[^/]+", name) and name in self.pages and name not in grouped
+        ]
+        for caption, names in groups.items():
+            self.pages["index"] += (
+                toctree(names, ":hidden:", f":caption: {caption}") if names else ""
+            )
+
+    def write(self, output):
+        """Writes what has changed, so that Sphinx builds only those pages again.
+
+        It builds all of them when the navigation or a setting has changed.
+        """
+        state = "\n".join(sorted(self.pages)) + (csource.ROOT / "docs/sphinx/conf.py").read_text()
+        if not (output / "state").exists() or (output / "state").read_text() != state:
+            for name in ("source", "doctrees", "html"):
+                shutil.rmtree(output / name, ignore_errors=True)
+            (output / "state").write_text(state)
+        for name, text in self.pages.items():
+            path = output / f"source/{name}.md"
+            if not path.exists() or path.read_text() != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+
+
+def install():
+    """The Python of a virtual environment with the pinned versions of Sphinx and its extensions."""
+    pinned = csource.ROOT / "docs/sphinx/requirements.txt"
+    folder = csource.ROOT / "build/docs/venv"
+    python, done = folder / "bin/python", folder / "installed"
+    if not done.exists() or done.read_text() != pinned.read_text():
+        print("Installing Sphinx from PyPI", file=sys.stderr, flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run(
+            [
+                python,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--disable-pip-version-check",
+                "--no-deps",
+                "-r",
+                pinned,
+            ],
+            check=True,
+        )
+        done.write_text(pinned.read_text())
+    return python
+
+
+def build(root, output):
+    """Builds output/html. What is wrong, one line each; an empty list when nothing is."""
+    python = install()
+    wrong = reference.build(root, output / "reference")
+    Site(root).write(output)
+    version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
+    environment = {
+        **os.environ,
+        "UVHTTP_DOCS_ROOT": str(root),
+        "UVHTTP_DOCS_VERSION": version[1] if version else "",
+        "UVHTTP_DOCS_XML": str(output / "reference/xml"),
+    }
+    command = [
+        python,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-j",
+        "auto",
+        "-b",
+        "html",
+        "-c",
+        csource.ROOT / "docs/sphinx",
+        "-d",
+        output / "doctrees",
+        output / "source",
+        output / "html",
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    return wrong + (
+        done.stderr.replace(f"{output}/source/", "").splitlines() if done.returncode else []
+    )
+
+
+def main():
+    arguments = csource.root_argument("Builds the documentation as a site.")
+    arguments.add_argument("--output", type=pathlib.Path, help="default: build/docs")
+    arguments.add_argument(
+        "--install", action="store_true", help="only install Sphinx into build/docs/venv"
+    )
+    options = arguments.parse_args()
+    if options.install:
+        install()
+        return 0
+    root = options.root.resolve()
+    output = (options.output or root / "build/docs").resolve()
+    wrong = build(root, output)
+    if not wrong:
+        print(f"The site is in {output / 'html/index.html'}")
+    return csource.report(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
