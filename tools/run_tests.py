@@ -288,9 +288,10 @@ def parse_arguments(arguments):
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
     parser.add_argument("--all", action="store_true", help="what continuous integration runs: all kinds, and the builds asan and tsan, too")
     parser.add_argument("--preset", action="append", choices=PRESETS, help="only with this build (default: release)")
-    parser.add_argument("--builds", action="store_true", help="only print which presets have to be built for this")
-    parser.add_argument("--built", action="append", default=[], metavar="PRESET=SECONDS", help="how long a build took, for the list of times")
-    parser.add_argument("--tsan-targets", action="store_true", help="only print what has to be built for the preset tsan")
+    # For ./dev: which presets have to be built, what for the preset tsan, and how long a build took (PRESET=SECONDS).
+    parser.add_argument("--builds", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--tsan-targets", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--built", action="append", default=[], help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     for kind in options.kinds:
         if kind not in KINDS:

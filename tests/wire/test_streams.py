@@ -263,7 +263,7 @@ def test_a_stream_goes_to_another_server(server, start, host):
 
 @pytest.mark.plain
 def test_much_comes_from_another_server_to_a_client_that_reads_later(server, start):
-    other, size = start(), 5_000_000
+    other, size = start(), 12_000_000  # more than the send buffers of the system grow to
     refused = server.stats()["refused_pieces"]
     with server.connect(receive_buffer=16384) as connection:
         through(connection, "127.0.0.1", other.port)

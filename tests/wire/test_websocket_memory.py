@@ -45,6 +45,15 @@ def open_many(server, count, target, *more, receive_buffer=None):
     return connections
 
 
+def next_message(connection):
+    """Without the pings that come when a busy machine keeps a connection waiting."""
+    while True:
+        opcode, payload = connection.message()
+        if opcode != ws_raw.PING:
+            return opcode, payload
+        connection.send(ws_raw.frame(ws_raw.PONG, payload))
+
+
 def heap(server):
     stats = server.stats()
     return stats["heap_live"] + stats["libuv_live"]
@@ -61,7 +70,7 @@ def test_an_idle_connection_costs_little_memory(count, capsys):
         for connection in connections:
             connection.send(ws_raw.text("hello"))
         for connection in connections:
-            assert connection.message() == (ws_raw.TEXT, b"hello")
+            assert next_message(connection) == (ws_raw.TEXT, b"hello")
         each = (heap(server) - before) / count
         with capsys.disabled():
             print(f"\n{count} idle WebSocket connections: {each:.0f} B each")
@@ -165,7 +174,7 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
                     client.send(noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30)
                 for i, client in enumerate(clients):
                     expected = noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30
-                    assert client.connection.message() == (ws_raw.TEXT, expected)
+                    assert next_message(client.connection) == (ws_raw.TEXT, expected)
         elif traffic == "messages in part":
             push(connections, [ws_raw.frame(ws_raw.TEXT, client.packed(noise(i, 60000)), fin=False, rsv=4) for i, client in enumerate(clients)])
         else:

@@ -341,12 +341,13 @@ def test_whoever_is_connected_when_it_stops_is_answered(start):
     server = start(3)
     connections = [raw.Connection(server.port) for _ in range(60)]
     for connection in connections:
-        connection.send(raw.request(target="/timer?ms=50"))
+        connection.send(raw.request(target="/timer?ms=500"))
     eventually(lambda: server.stats()["all"]["requests"] >= 60, "all requests are there")
     server.signal()
     for connection in connections:
         answer = connection.response()
-        assert answer.body == b"waited" and answer.says_close()
+        # On a busy machine one may be sent before the worker has seen the signal.
+        assert answer.body == b"waited" and (answer.says_close() or connection.rest() == b"")
         connection.close()
     assert server.wait() == 0, server.said()
 
