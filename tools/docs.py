@@ -44,7 +44,6 @@ NAVIGATION = {
     "Examples": ["examples/index"],
     "Design": [
         "docs/architecture",
-        "docs/design/*",
         "docs/pitfalls",
         "docs/performance",
         "docs/conformance/*",
@@ -53,6 +52,12 @@ NAVIGATION = {
         "CHANGELOG",
     ],
 }
+# Pages that are in the navigation below another one.
+CHILDREN = {
+    "docs/tutorial/README": r"docs/tutorial/\d[^.]*",
+    "docs/architecture": r"docs/design/[^.]+",
+}
+IMAGES = (".png", ".svg", ".jpg", ".webp")
 TITLES = {"index": "About uvhttp", "docs/README": "Find a page", "examples/index": "C and C++"}
 
 
@@ -98,7 +103,7 @@ class Site:
         ]
         for name in {*examples, *linked}:
             path = self.root / name
-            if path.is_file() and path.suffix not in (".md", ".h", ".hpp", ".1"):
+            if path.is_file() and path.suffix not in (".md", ".h", ".hpp", ".1", *IMAGES):
                 language = LANGUAGES.get(path.suffix, "text")
                 self.pages[name] = (
                     f"---\norphan: true\n---\n# {path.name}\n\n"
@@ -178,9 +183,10 @@ class Site:
             )
 
     def add_navigation(self):
-        steps = sorted(name for name in self.pages if re.fullmatch(r"docs/tutorial/\d[^.]*", name))
-        if steps:
-            self.pages["docs/tutorial/README"] += toctree(steps, ":hidden:")
+        for parent, pattern in CHILDREN.items():
+            names = sorted(name for name in self.pages if re.fullmatch(pattern, name))
+            if names:
+                self.pages[parent] += toctree(names, ":hidden:")
         groups = {caption: [] for caption in NAVIGATION}
         for caption, patterns in NAVIGATION.items():
             for pattern in patterns:
@@ -218,6 +224,11 @@ class Site:
             if not path.exists() or path.read_text() != text:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
+        for path in (self.root / "docs").rglob("*"):
+            if path.suffix in IMAGES:
+                copy = output / "source" / self.name(path)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, copy)
 
 
 def install():
@@ -278,9 +289,11 @@ def build(root, output):
         output / "html",
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    return wrong + (
-        done.stderr.replace(f"{output}/source/", "").splitlines() if done.returncode else []
-    )
+    if done.returncode:
+        # Pages that do not change are not warned of again: the next build is a whole one.
+        (output / "state").unlink()
+        wrong += done.stderr.replace(f"{output}/source/", "").splitlines()
+    return wrong
 
 
 def main():

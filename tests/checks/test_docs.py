@@ -44,7 +44,9 @@ FILES = {
     "docs/task.md": "# A task\n\n## A part\n\nSee [the program](../examples/use.c), "
     "[tools](../tools), [here](#a-part).\n",
     "docs/errors.md": "# Errors\n\nNone.\n",
+    "docs/architecture.md": "# Architecture\n\n![A drawing](images/one.svg)\n",
     "docs/design/one.md": "# One decision\n\nText.\n",
+    "docs/images/one.svg": '<svg xmlns="http://www.w3.org/2000/svg"></svg>\n',
     "docs/man/uvhttp.1": ".Dd $Mdocdate$\n.Dt UVHTTP 1\n.Os\n.Sh NAME\n.Nm uvhttp\n"
     ".Nd serve files\n.Sh OPTIONS\n.Fl -help\n",
     "examples/use.c": "/* Uses a thing. And more. */\nint used;\n",
@@ -181,6 +183,7 @@ def test_small_project(project):
         assert f"{name}.html" in index, name
     assert 'href="cpp/use.cpp.html"' in (folder / "examples/index.html").read_text()
     assert "Uses a thing" in (folder / "examples/index.html").read_text()
+    assert (folder / "_images/one.svg").is_file()
     assert "--help" in (folder / "docs/man/uvhttp.1.html").read_text()
     header = (folder / "include/uvhttp/thing.h.html").read_text()
     assert "Frees a thing." in header and 'id="c.uvhttp_thing_free"' in header
@@ -209,8 +212,10 @@ def test_warnings_are_errors(project, name, before, after, said):
     text = (project / name).read_text()
     assert before in text
     write(project, name, text.replace(before, after))
-    wrong = docs.build(project, project / "build/docs")
-    assert any(said in line for line in wrong), wrong
+    # A second time, too, although nothing has changed.
+    for _ in range(2):
+        wrong = docs.build(project, project / "build/docs")
+        assert any(said in line for line in wrong), wrong
 
 
 def test_links_lead_somewhere_and_nothing_is_loaded(site):
