@@ -9,7 +9,7 @@
  * All run in one process, in turn within each round, and get the same bytes: a complete message in one call. An operation of this parser is
  * uvhttp_head_init, the head with its known fields, and the framing. What each parser makes of a message is compared
  * with a slow reading of it first; a wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
- * Called by tools/bench_parser.py. */
+ * Called by tools/benchlib/run_parser.py. */
 #include "instruction_count.h"
 #include "measuring.h"
 #include "parser_peers.h"

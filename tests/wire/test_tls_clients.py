@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import ssl
 import subprocess
-import sys
 import urllib.request
 
 import pytest
@@ -18,9 +17,8 @@ from installed import installed, node_with_websocket
 from wire_server import WireServer
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/bench"))
 
-import browser  # noqa: E402
+import browser
 
 
 @pytest.fixture(scope="module")
