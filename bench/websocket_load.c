@@ -22,16 +22,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "latency.h"
 #include "websocket_frames.h"
 #include "websocket_key.h"
 
 #define GROUP        100 /* connections opened at once; less than any listen queue */
 #define ALARM        600
 #define WAIT_SECONDS 10 /* for a handshake */
-#define NS           1000000000ull
 
 enum mode { ECHO, BROADCAST, IDLE };
 
@@ -78,40 +77,11 @@ static unsigned char input[1 << 18];
 static char last_fault[160];
 static uint64_t end_at; /* nothing is sent from then on */
 
-/* Latencies: 32 steps for each power of two of nanoseconds, so within 3 %. */
-static uint64_t histogram[64 * 32], latency_max;
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
-}
-
 static void fail(size_t index, const char *what)
 {
     fprintf(stderr, "websocket_load: connection %zu: %s%s%s\n", index + 1, what, errno ? ": " : "",
             errno ? strerror(errno) : "");
     exit(1);
-}
-
-static void record(uint64_t latency)
-{
-    unsigned exponent = latency < 32 ? 0 : 63u - (unsigned)__builtin_clzll(latency) - 5;
-    histogram[exponent == 0 ? latency : (exponent + 1) * 32 + ((latency >> exponent) & 31)]++;
-    if (latency > latency_max)
-        latency_max = latency;
-}
-
-static double percentile_us(double part)
-{
-    uint64_t wanted = (uint64_t)((double)result.messages * part), seen = 0;
-    for (size_t i = 0; i < 64 * 32; i++) {
-        seen += histogram[i];
-        if (seen > wanted)
-            return (i < 64 ? (double)i : (double)((32 + i % 32) << (i / 32 - 1))) / 1000;
-    }
-    return (double)latency_max / 1000;
 }
 
 /* The connection is given up, with the reason. */
@@ -184,7 +154,7 @@ static void complete(struct client *client)
         give_up(client, &result.missing, "a message came too late");
         return;
     }
-    record(now - client->sent_at);
+    record_latency(now - client->sent_at);
     result.messages++;
     client->waiting = false;
     waiting--;
@@ -553,8 +523,9 @@ static void run(double seconds)
         (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
         (unsigned long long)errors, (unsigned long long)result.wrong, (unsigned long long)result.missing,
         (unsigned long long)result.closed, (unsigned long long)result.protocol,
-        (unsigned long long)result.uncompressed, last_fault, percentile_us(0.5), percentile_us(0.9),
-        percentile_us(0.99), (double)latency_max / 1000);
+        (unsigned long long)result.uncompressed, last_fault, percentile_us(result.messages, 0.5),
+        percentile_us(result.messages, 0.9), percentile_us(result.messages, 0.99),
+        (double)latency_max / 1000);
     fflush(stdout);
 }
 
