@@ -1,19 +1,23 @@
-/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one thread and epoll. Every byte that comes back is
- * compared with what must come back.
+/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one
+ * thread and epoll. Every byte that comes back is compared with what must come back.
  *
- *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES] [--seconds S] [--text] [--deflate]
- *                    [--patience MS] [--commands]
+ *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES]
+ *                    [--deflate] [--patience MS]
  *
  * echo       each connection sends a message, waits until it has come back, and sends the next.
- * broadcast  N subscribers and one more, which sends a message when all of them have got the one before. Messages are counted where they arrive.
+ * broadcast  N subscribers and one more, which sends a message when all of them have got the one
+ *            before. Messages are counted where they arrive.
  * idle       each connection has one message echoed, and does nothing any more.
- * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no answer that is not compressed.
+ * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no response
+ *            that is not compressed.
  *
- * Prints one line of JSON for a run: messages, bytes received, faults and percentiles of the latency. With --commands it prints a line when all connections are
- * open and have been answered once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with its input, and in any case
- * after ten minutes without a command.
+ * Prints a line when all connections are open and have had one response, and then takes lines:
+ * `run SECONDS` (prints messages, bytes received, faults and percentiles of the latency as JSON), and
+ * `open` (how many connections still are). It ends with its input, and in any case after ten minutes
+ * without a line.
  *
- * A message that is not answered for --patience (default 5,000 ms) is missing; when the time is up, that long is waited for those under way. */
+ * A message without a response for --patience (default 5,000 ms) is missing; when the time is up,
+ * that long is waited for those under way. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -58,10 +62,9 @@ static struct {
     int port;
     enum mode mode;
     size_t connections, size;
-    double seconds;
-    bool text, deflate, commands;
+    bool deflate;
     uint64_t patience;
-} options = {.connections = 50, .size = 20, .seconds = 3, .patience = 5 * NS};
+} options = {.connections = 50, .size = 20, .patience = 5 * NS};
 
 /* Of one run. A fault of a connection ends it. */
 static struct {
@@ -307,7 +310,7 @@ static bool begin_frame(struct client *client)
     }
     if (is_new) {
         client->message_compressed = (first & COMPRESSED) != 0;
-        if (client->matched > 0 || client->opcode != (options.text ? TEXT : BINARY)) {
+        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY)) {
             give_up(client, &result.wrong, "a message of another kind came back");
             return false;
         }
@@ -560,8 +563,8 @@ static void take_commands(void)
 static void usage(void)
 {
     fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size "
-          "BYTES] [--seconds S]\n"
-          "                      [--text] [--deflate] [--patience MS] [--commands]\n",
+          "BYTES]\n"
+          "                      [--deflate] [--patience MS]\n",
           stderr);
     exit(2);
 }
@@ -582,8 +585,6 @@ static void take_option(const char *name, const char *value)
         options.connections = (size_t)number;
     } else if (strcmp(name, "--size") == 0) {
         options.size = (size_t)number;
-    } else if (strcmp(name, "--seconds") == 0) {
-        options.seconds = number;
     } else if (strcmp(name, "--patience") == 0) {
         options.patience = (uint64_t)(number * 1e6);
     } else {
@@ -598,7 +599,7 @@ static void make_samples(void)
         sample_count += FORGOTTEN / options.size;
     samples = need(calloc(sample_count, sizeof(*samples)));
     for (unsigned i = 0; i < sample_count; i++)
-        make_sample(&samples[i], i, options.size, options.text, options.deflate);
+        make_sample(&samples[i], i, options.size, options.deflate);
 }
 
 int main(int argc, char **argv)
@@ -609,12 +610,8 @@ int main(int argc, char **argv)
     options.port = (int)strtol(argv[2], NULL, 10);
     options.path = argv[3];
     for (int i = 4; i < argc; i++) {
-        if (strcmp(argv[i], "--text") == 0)
-            options.text = true;
-        else if (strcmp(argv[i], "--deflate") == 0)
-            options.deflate = options.text = true;
-        else if (strcmp(argv[i], "--commands") == 0)
-            options.commands = true;
+        if (strcmp(argv[i], "--deflate") == 0)
+            options.deflate = true;
         else
             take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL), i++;
     }
@@ -627,9 +624,6 @@ int main(int argc, char **argv)
     alarm(ALARM);
     make_samples();
     open_all();
-    if (options.commands)
-        take_commands();
-    else
-        run(options.mode == IDLE ? 0 : options.seconds);
+    take_commands();
     return 0;
 }

@@ -24,7 +24,7 @@ class Load:
         self.patience_ms, self.received = patience_ms, b""
         command = [servers.program(bin_folder, "websocket_load"), "127.0.0.1", port, path,
                    "--mode", work.mode, "--size", work.size, "--connections", connections,
-                   "--patience", patience_ms, "--commands",
+                   "--patience", patience_ms,
                    *(["--deflate"] if work.kind == "deflate" else [])]
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
