@@ -318,6 +318,9 @@ class Go(Built):
         self.program = self.folder(place) / "server"
         self.version = build_go("go", self.program)
 
+    def command(self, place, work, port):
+        return [self.program, place.site]
+
 
 class Actix(Built):
     """actix.rs/docs: release build; with mimalloc, as uvhttp has it."""
