@@ -3,16 +3,15 @@
  * the same system calls can be cheaper. The benchmarks give their figures as multiples of it. Not a
  * server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --memfd BYTES | --mix FOLDER]
- *           [--memory BYTES] [--gzip] [--post BYTES] [--close] [PORT]
+ *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --mix FOLDER] [--gzip]
+ *           [--post BYTES] [--close] [PORT]
  *
  * --body (default 13), --text and --read answer from memory, all requests of one read with one
- * write; --file by the header and sendfile, --memfd the same from memory that is made a file, and
- * sealed.
- * --mix: the files 0000.txt, 0001.txt and so on of a folder, the first number in a request says
- * which one; up to --memory (default 8192) bytes from memory, longer ones by sendfile. One request
- * is answered for each read. --gzip: the answer is told to be gzip. --post: that many bytes follow
- * each head and are thrown away. --close: a connection ends after its answer. */
+ * write; --file by the header and sendfile. --mix: the files 0000.txt, 0001.txt and so on of a
+ * folder, the first number in a request says which one; up to 8 KB from memory, longer ones by
+ * sendfile. One request is answered for each read. --gzip: the answer is told to be gzip. --post:
+ * that many bytes follow each head and are thrown away. --close: a connection ends after its
+ * answer. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -36,6 +34,7 @@
 #define COPIES     64   /* answers that leave in one write */
 
 #define ANSWERS_MAX 4096
+#define MIX_MEMORY  8192 /* larger files of the mix by sendfile */
 
 struct answer {
     char *bytes; /* head and body `copies` times, or the head alone */
@@ -210,20 +209,6 @@ static void add_text(const char *text, size_t size)
     repeat(answer);
 }
 
-/* By sendfile: what add_text would send. */
-static void add_memfd(const char *text, size_t size)
-{
-    size_t length = strlen(text);
-    int file = memfd_create("floor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    FILE *stream = file < 0 ? NULL : fdopen(dup(file), "w");
-    for (size_t i = 0; stream != NULL && i < size; i++)
-        putc(text[i % length], stream);
-    if (stream == NULL || fclose(stream) != 0 ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
-        fail("a file in memory");
-    add_answer(file, size, 1);
-}
-
 /* A file: from memory up to `memory_max` bytes, else by sendfile. */
 static void add_file(const char *path, size_t memory_max, size_t copies)
 {
@@ -242,14 +227,14 @@ static void add_file(const char *path, size_t memory_max, size_t copies)
     repeat(answer);
 }
 
-static void add_mix(const char *folder, size_t memory_max)
+static void add_mix(const char *folder)
 {
     char path[4096];
     while (answer_count < ANSWERS_MAX) {
         snprintf(path, sizeof(path), "%s/%04zu.txt", folder, answer_count);
         if (answer_count > 0 && access(path, F_OK) != 0)
             return;
-        add_file(path, memory_max, 1);
+        add_file(path, MIX_MEMORY, 1);
     }
 }
 
@@ -280,22 +265,16 @@ static unsigned long read_options(int argc, char **argv)
                                             {"text", required_argument, NULL, 't'},
                                             {"file", required_argument, NULL, 'f'},
                                             {"read", required_argument, NULL, 'r'},
-                                            {"memfd", required_argument, NULL, 'd'},
                                             {"mix", required_argument, NULL, 'x'},
-                                            {"memory", required_argument, NULL, 'm'},
                                             {"post", required_argument, NULL, 'p'},
                                             {"gzip", no_argument, NULL, 'z'},
                                             {"close", no_argument, NULL, 'c'},
                                             {NULL, 0, NULL, 0}};
     const char *text = "Hello, world\n", *what = "13";
-    size_t memory_max = 8192;
     int kind = 'b', option;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
-        case 'm':
-            memory_max = number(optarg);
-            break;
         case 'p':
             post_size = number(optarg);
             break;
@@ -309,8 +288,7 @@ static unsigned long read_options(int argc, char **argv)
             fprintf(stderr,
                     "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | "
                     "--read PATH | "
-                    "--memfd BYTES | --mix FOLDER] [--memory BYTES] [--gzip] [--post BYTES] "
-                    "[--close] [PORT]\n",
+                    "--mix FOLDER] [--gzip] [--post BYTES] [--close] [PORT]\n",
                     argv[optind - 1]);
             exit(2);
         default:
@@ -322,10 +300,8 @@ static unsigned long read_options(int argc, char **argv)
         add_text(text, number(what));
     else if (kind == 't')
         add_text(what, strlen(what));
-    else if (kind == 'd')
-        add_memfd(text, number(what));
     else if (kind == 'x')
-        add_mix(what, memory_max);
+        add_mix(what);
     else
         add_file(what, kind == 'r' ? SIZE_MAX : 0, COPIES);
     return optind < argc ? number(argv[optind]) : 18080;

@@ -6,13 +6,12 @@
  *     --peers LABEL=FILE   a shared library of other parsers (bench/parser_peers.h), shown with
  *     that label; several are allowed
  *     --instructions       also counts the instructions of each
- *     --once NAME N        no clock: only parses with one parser so many times (for profilers)
  *
  * All run in one process, in turn within each round, and get the same bytes: a complete message in
  * one call. An operation of this parser is uvhttp_head_init, the head with its known fields, and
  * the framing. What each parser makes of a message is compared with a slow reading of it first; a
  * wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
- * Called by tools/bench_parser.py. */
+ * Called by tools/benchlib/run_parser.py. */
 #include "instruction_count.h"
 #include "measuring.h"
 #include "parser_peers.h"
@@ -410,27 +409,8 @@ static void print_json(bool instructions)
     printf("]}\n");
 }
 
-/* For profilers: one parser over all messages, without a clock. */
-static bool run_once(const char *name, uint64_t iterations)
-{
-    for (size_t which = 0; which < parser_count; which++) {
-        if (strcmp(parsers[which].name, name) != 0)
-            continue;
-        for (size_t i = 0; i < message_count; i++) {
-            if (!verify(which, messages[i]))
-                return false;
-            if (run_parser(&parsers[which], messages[i], iterations) !=
-                iterations * messages[i]->sum[which])
-                return fail("a parser fails when it is repeated", name);
-        }
-        return true;
-    }
-    return fail("there is no such parser here", name);
-}
-
 struct options {
-    uint64_t rounds, milliseconds, once_iterations;
-    const char *once;
+    uint64_t rounds, milliseconds;
     bool instructions;
 };
 
@@ -440,7 +420,7 @@ static int read_options(int argc, char **argv, struct options *options)
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         const char *name = argv[i];
-        int values = strcmp(name, "--instructions") == 0 ? 0 : strcmp(name, "--once") == 0 ? 2 : 1;
+        int values = strcmp(name, "--instructions") == 0 ? 0 : 1;
         bool right = i + values < argc;
         if (!right) {
             fail("the option has no value", name);
@@ -448,8 +428,6 @@ static int read_options(int argc, char **argv, struct options *options)
         }
         if (values == 0)
             options->instructions = true;
-        else if (values == 2)
-            right = read_number(argv[i + 2], 1, UINT32_MAX, &options->once_iterations);
         else if (strcmp(name, "--rounds") == 0)
             right = read_number(argv[i + 1], 1, MOST_ROUNDS, &options->rounds);
         else if (strcmp(name, "--milliseconds") == 0)
@@ -462,8 +440,6 @@ static int read_options(int argc, char **argv, struct options *options)
             fail("there is no such option, or not with that value", name);
             return -1;
         }
-        if (values == 2)
-            options->once = argv[i + 1];
         i += values;
     }
     return i;
@@ -477,7 +453,7 @@ int main(int argc, char **argv)
     if (i < 0 || i == argc || argc - i > MOST_MESSAGES) {
         fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peers LABEL=FILE]... "
               "[--instructions] "
-              "[--once NAME N] FILE...\n",
+              "FILE...\n",
               stderr);
         return 2;
     }
@@ -490,8 +466,6 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    if (options.once != NULL)
-        return run_once(options.once, options.once_iterations) ? 0 : 1;
     for (size_t which = 0; which < parser_count; which++)
         for (size_t m = 0; m < message_count; m++)
             if (!verify(which, messages[m]))

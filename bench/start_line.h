@@ -107,13 +107,12 @@ static inline uvhttp_server_t *new_server_of(int workers)
     return server;
 }
 
-/* What each worker has done, when there are several: `./dev bench workers` reads it. */
+/* What each worker has done: `./dev bench workers` reads it. */
 static inline void print_workers(uvhttp_server_t *server)
 {
     uvhttp_stats_t stats;
     size_t count = uvhttp_server_worker_count(server);
-    for (size_t i = 0; count > 1 && i < count && uvhttp_server_worker_stats(server, i, &stats) == 0;
-         i++)
+    for (size_t i = 0; i < count && uvhttp_server_worker_stats(server, i, &stats) == 0; i++)
         printf("worker %zu: %llu connections, %llu requests\n", i,
                (unsigned long long)stats.total_connections,
                (unsigned long long)stats.total_requests);

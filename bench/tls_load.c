@@ -20,15 +20,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#define NS           1000000000ull
+#include "latency.h"
+
 #define WAIT_SECONDS 2 /* for a connection under way; one that is later is a timeout */
-#define SLOTS        (64 * 32)
 
 struct place {
     int fd;
@@ -53,37 +52,10 @@ static struct {
         full, resumed;
 } result;
 
-static uint64_t histogram[SLOTS], latency_max, end_at;
+static uint64_t end_at;
 static SSL_CTX *context;
 static int epoll = -1;
 static char request[1024];
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
-}
-
-/* 32 steps for each power of two of nanoseconds, so within 3 %. */
-static void count_latency(uint64_t ns)
-{
-    unsigned power = ns < 32 ? 0 : (unsigned)(63 - __builtin_clzll(ns)) - 5;
-    histogram[power * 32 + (ns >> power)]++;
-    if (ns > latency_max)
-        latency_max = ns;
-}
-
-static double percentile_us(double percent)
-{
-    uint64_t wanted = (uint64_t)((double)result.requests * percent / 100), seen = 0;
-    for (size_t i = 0; i < SLOTS; i++) {
-        seen += histogram[i];
-        if (seen > wanted) /* a value of 32 to 63 shifted by the power before */
-            return i < 64 ? (double)i / 1e3 : (double)((32 + i % 32) << (i / 32 - 1)) / 1e3;
-    }
-    return (double)latency_max / 1e3;
-}
 
 static int keep_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -138,7 +110,7 @@ static void count_response(struct place *place)
     result.bytes += place->received;
     result.status_errors += memcmp(place->status, "HTTP/1.1 200", sizeof(place->status)) != 0;
     *(SSL_session_reused(place->ssl) ? &result.resumed : &result.full) += 1;
-    count_latency(now_ns() - place->started);
+    record_latency(now_ns() - place->started);
 }
 
 /* Reads what is there; true when the response has ended or failed. */
@@ -231,8 +203,9 @@ static void print_result(uint64_t duration)
            (unsigned long long)(duration / 1000), (unsigned long long)result.connect_errors,
            (unsigned long long)result.read_errors, (unsigned long long)result.write_errors,
            (unsigned long long)result.status_errors, (unsigned long long)result.timeouts,
-           (unsigned long long)result.full, (unsigned long long)result.resumed, percentile_us(50),
-           percentile_us(90), percentile_us(99), (double)latency_max / 1e3);
+           (unsigned long long)result.full, (unsigned long long)result.resumed,
+           percentile_us(result.requests, 0.5), percentile_us(result.requests, 0.9),
+           percentile_us(result.requests, 0.99), (double)latency_max / 1e3);
 }
 
 static bool read_options(int argc, char **argv)

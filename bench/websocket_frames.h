@@ -106,18 +106,17 @@ static inline size_t deflate_message(const unsigned char *bytes, size_t size, un
 }
 #endif
 
-/* Message `number`: bytes of any kind, or text; with `deflated` it is compressed. */
-static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool text,
-                               bool deflated)
+/* Message `number`: bytes of any kind, or compressed text. */
+static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool deflated)
 {
     uint32_t state = 2654435761u * (number + 1);
     size_t room = size + size / 8 + 256, length = size;
     unsigned char *packed = sample->payload = need(malloc(size > 0 ? size : 1));
     sample->frame = need(malloc(room + 14));
     sample->size = size;
-    if (text)
+    if (deflated)
         fill_text(sample->payload, size, &state);
-    for (size_t i = 0; !text && i < size; i++)
+    for (size_t i = 0; !deflated && i < size; i++)
         sample->payload[i] = (unsigned char)(draw(&state) >> 11);
 #ifdef UVH_BENCH_ZLIB
     if (deflated) {
@@ -125,7 +124,7 @@ static inline void make_sample(struct sample *sample, unsigned number, size_t si
         length = deflate_message(sample->payload, size, packed, room);
     }
 #endif
-    unsigned first = FIN | (text ? TEXT : BINARY) | (deflated ? COMPRESSED : 0);
+    unsigned first = FIN | (deflated ? TEXT | COMPRESSED : BINARY);
     sample->frame_size = write_frame(sample->frame, first, packed, length, draw(&state) | 1);
     if (packed != sample->payload)
         free(packed);

@@ -2,20 +2,21 @@
  * thread and epoll. Every byte that comes back is compared with what must come back.
  *
  *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES]
- *                    [--seconds S] [--text] [--deflate] [--patience MS] [--commands]
+ *                    [--deflate] [--patience MS]
  *
  * echo       each connection sends a message, waits until it has come back, and sends the next.
- *            broadcast  N subscribers and one more, which sends a message when all of them have got
- *            the one before. Messages are counted where they arrive. idle       each connection has
- *            one message echoed, and does nothing any more. --deflate  offers permessage-deflate as
- *            browsers do, sends compressed text, and takes no answer that is not compressed.
+ * broadcast  N subscribers and one more, which sends a message when all of them have got the one
+ *            before. Messages are counted where they arrive.
+ * idle       each connection has one message echoed, and does nothing any more.
+ * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no response
+ *            that is not compressed.
  *
- * Prints one line of JSON for a run: messages, bytes received, faults and percentiles of the
- * latency. With --commands it prints a line when all connections are open and have been answered
- * once, and then takes lines: `run SECONDS`, `open` (how many connections still are). It ends with
- * its input, and in any case after ten minutes without a command.
+ * Prints a line when all connections are open and have had one response, and then takes lines: `run
+ * SECONDS` (prints messages, bytes received, faults and percentiles of the latency as JSON), and
+ * `open` (how many connections still are). It ends with its input, and in any case after ten
+ * minutes without a line.
  *
- * A message that is not answered for --patience (default 5,000 ms) is missing; when the time is up,
+ * A message without a response for --patience (default 5,000 ms) is missing; when the time is up,
  * that long is waited for those under way. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,16 +26,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "latency.h"
 #include "websocket_frames.h"
 #include "websocket_key.h"
 
 #define GROUP        100 /* connections opened at once; less than any listen queue */
 #define ALARM        600
 #define WAIT_SECONDS 10 /* for a handshake */
-#define NS           1000000000ull
 
 enum mode { ECHO, BROADCAST, IDLE };
 
@@ -62,10 +62,9 @@ static struct {
     int port;
     enum mode mode;
     size_t connections, size;
-    double seconds;
-    bool text, deflate, commands;
+    bool deflate;
     uint64_t patience;
-} options = {.connections = 50, .size = 20, .seconds = 3, .patience = 5 * NS};
+} options = {.connections = 50, .size = 20, .patience = 5 * NS};
 
 /* Of one run. A fault of a connection ends it. */
 static struct {
@@ -81,40 +80,11 @@ static unsigned char input[1 << 18];
 static char last_fault[160];
 static uint64_t end_at; /* nothing is sent from then on */
 
-/* Latencies: 32 steps for each power of two of nanoseconds, so within 3 %. */
-static uint64_t histogram[64 * 32], latency_max;
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
-}
-
 static void fail(size_t index, const char *what)
 {
     fprintf(stderr, "websocket_load: connection %zu: %s%s%s\n", index + 1, what, errno ? ": " : "",
             errno ? strerror(errno) : "");
     exit(1);
-}
-
-static void record(uint64_t latency)
-{
-    unsigned exponent = latency < 32 ? 0 : 63u - (unsigned)__builtin_clzll(latency) - 5;
-    histogram[exponent == 0 ? latency : (exponent + 1) * 32 + ((latency >> exponent) & 31)]++;
-    if (latency > latency_max)
-        latency_max = latency;
-}
-
-static double percentile_us(double part)
-{
-    uint64_t wanted = (uint64_t)((double)result.messages * part), seen = 0;
-    for (size_t i = 0; i < 64 * 32; i++) {
-        seen += histogram[i];
-        if (seen > wanted)
-            return (i < 64 ? (double)i : (double)((32 + i % 32) << (i / 32 - 1))) / 1000;
-    }
-    return (double)latency_max / 1000;
 }
 
 /* The connection is given up, with the reason. */
@@ -187,7 +157,7 @@ static void complete(struct client *client)
         give_up(client, &result.missing, "a message came too late");
         return;
     }
-    record(now - client->sent_at);
+    record_latency(now - client->sent_at);
     result.messages++;
     client->waiting = false;
     waiting--;
@@ -341,7 +311,7 @@ static bool begin_frame(struct client *client)
     }
     if (is_new) {
         client->message_compressed = (first & COMPRESSED) != 0;
-        if (client->matched > 0 || client->opcode != (options.text ? TEXT : BINARY)) {
+        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY)) {
             give_up(client, &result.wrong, "a message of another kind came back");
             return false;
         }
@@ -566,7 +536,8 @@ static void run(double seconds)
            (unsigned long long)errors, (unsigned long long)result.wrong,
            (unsigned long long)result.missing, (unsigned long long)result.closed,
            (unsigned long long)result.protocol, (unsigned long long)result.uncompressed, last_fault,
-           percentile_us(0.5), percentile_us(0.9), percentile_us(0.99), (double)latency_max / 1000);
+           percentile_us(result.messages, 0.5), percentile_us(result.messages, 0.9),
+           percentile_us(result.messages, 0.99), (double)latency_max / 1000);
     fflush(stdout);
 }
 
@@ -602,8 +573,8 @@ static void usage(void)
 {
     fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] "
           "[--size "
-          "BYTES] [--seconds S]\n"
-          "                      [--text] [--deflate] [--patience MS] [--commands]\n",
+          "BYTES]\n"
+          "                      [--deflate] [--patience MS]\n",
           stderr);
     exit(2);
 }
@@ -624,8 +595,6 @@ static void take_option(const char *name, const char *value)
         options.connections = (size_t)number;
     } else if (strcmp(name, "--size") == 0) {
         options.size = (size_t)number;
-    } else if (strcmp(name, "--seconds") == 0) {
-        options.seconds = number;
     } else if (strcmp(name, "--patience") == 0) {
         options.patience = (uint64_t)(number * 1e6);
     } else {
@@ -640,7 +609,7 @@ static void make_samples(void)
         sample_count += FORGOTTEN / options.size;
     samples = need(calloc(sample_count, sizeof(*samples)));
     for (unsigned i = 0; i < sample_count; i++)
-        make_sample(&samples[i], i, options.size, options.text, options.deflate);
+        make_sample(&samples[i], i, options.size, options.deflate);
 }
 
 int main(int argc, char **argv)
@@ -651,12 +620,8 @@ int main(int argc, char **argv)
     options.port = (int)strtol(argv[2], NULL, 10);
     options.path = argv[3];
     for (int i = 4; i < argc; i++) {
-        if (strcmp(argv[i], "--text") == 0)
-            options.text = true;
-        else if (strcmp(argv[i], "--deflate") == 0)
-            options.deflate = options.text = true;
-        else if (strcmp(argv[i], "--commands") == 0)
-            options.commands = true;
+        if (strcmp(argv[i], "--deflate") == 0)
+            options.deflate = true;
         else
             take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL), i++;
     }
@@ -669,9 +634,6 @@ int main(int argc, char **argv)
     alarm(ALARM);
     make_samples();
     open_all();
-    if (options.commands)
-        take_commands();
-    else
-        run(options.mode == IDLE ? 0 : options.seconds);
+    take_commands();
     return 0;
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-http, bench-ws, bench-parser, bench-alone, conformance, conformance-tls, tidy, docs, arm64, ktls
+# Installs the Debian packages that one of serve, test, bench, bench-alone, conformance,
+# conformance-tls, tidy, docs, arm64, ktls
 # needs, or one of the servers that are compared with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by
 # tools/benchlib/contender.py.
 #
@@ -17,28 +18,18 @@ bench_alone="$serve libcmocka-dev python3"
 if ! command -v npm >/dev/null; then test="$test npm"; fi
 conformance="$bench_alone python3-venv debian-archive-keyring"
 conformance_tls="$bench_alone sslscan nmap testssl.sh openssl python3-venv"
-bench="$bench_alone nginx-light wrk"
-bench_http="$bench_alone wrk openssl"
-bench_ws="$bench_alone strace"
-bench_parser="$bench_alone libhttp-parser-dev"
+bench="$bench_alone nginx-light wrk openssl"
 # Servers that `./dev bench http` and `./dev bench ws` compare with, each by itself, so that one that cannot be had is no reason to miss the others.
 peer_nginx="nginx-light"
 peer_h2o="h2o"
-peer_lighttpd="lighttpd"
 peer_apache="apache2-bin"
 peer_caddy="caddy"
 peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
-peer_evhttp="gcc libc6-dev pkg-config libevent-dev"
-peer_granian="python3 python3-venv"
 peer_libwebsockets="gcc libc6-dev pkg-config libmimalloc-dev libwebsockets-dev"
 # Some have a newer one than the distribution's, from elsewhere.
-peer_go= peer_node= peer_actix="gcc libc6-dev"
+peer_go= peer_actix="gcc libc6-dev"
 if ! command -v go >/dev/null; then peer_go=golang-go; fi
-if ! command -v node >/dev/null; then peer_node=nodejs; fi
-if ! command -v cargo >/dev/null; then
-    bench_parser="$bench_parser cargo"
-    peer_actix="$peer_actix cargo"
-fi
+if ! command -v cargo >/dev/null; then peer_actix="$peer_actix cargo"; fi
 tidy="$test clang-tidy"
 docs="doxygen mandoc python3 python3-venv"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
@@ -48,9 +39,6 @@ case ${1:-} in
 serve) wanted=$serve ;;
 test) wanted=$test ;;
 bench) wanted=$bench ;;
-bench-http) wanted=$bench_http ;;
-bench-ws) wanted=$bench_ws ;;
-bench-parser) wanted=$bench_parser ;;
 bench-alone) wanted=$bench_alone ;;
 conformance) wanted=$conformance ;;
 conformance-tls) wanted=$conformance_tls ;;
@@ -60,18 +48,14 @@ arm64) wanted=$arm64 ;;
 ktls) wanted=$ktls ;;
 peer-nginx) wanted=$peer_nginx ;;
 peer-h2o) wanted=$peer_h2o ;;
-peer-lighttpd) wanted=$peer_lighttpd ;;
 peer-apache) wanted=$peer_apache ;;
 peer-caddy) wanted=$peer_caddy ;;
 peer-libmicrohttpd) wanted=$peer_libmicrohttpd ;;
-peer-evhttp) wanted=$peer_evhttp ;;
-peer-go | peer-gorilla | peer-coder) wanted=$peer_go ;;
-peer-node | peer-ws) wanted=$peer_node ;;
-peer-actix | peer-tokio-tungstenite | peer-fastwebsockets) wanted=$peer_actix ;;
-peer-granian | peer-websockets) wanted=$peer_granian ;;
+peer-go) wanted=$peer_go ;;
+peer-actix) wanted=$peer_actix ;;
 peer-libwebsockets) wanted=$peer_libwebsockets ;;
 *)
-    echo "usage: tools/setup.sh serve|test|bench|bench-http|bench-ws|bench-parser|bench-alone|conformance|conformance-tls|peer-NAME|tidy|docs|arm64|ktls" >&2
+    echo "usage: tools/setup.sh serve|test|bench|bench-alone|conformance|conformance-tls|peer-NAME|tidy|docs|arm64|ktls" >&2
     exit 2
     ;;
 esac
@@ -116,7 +100,7 @@ services=
 for package in $missing; do
     case $package in
     nginx-light) services="$services nginx.service" ;;
-    h2o | lighttpd | caddy | prometheus | redis-server) services="$services $package.service" ;;
+    h2o | caddy | prometheus | redis-server) services="$services $package.service" ;;
     esac
 done
 if [ -n "$services" ] && [ ! -e $policy ]; then

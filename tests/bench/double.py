@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 """Stands in for the programs a benchmark starts, and misbehaves as told. The tests copy it under their names.
 
-uvhttp, benchmark_rps, benchmark_unified, floor: servers that answer rightly, or as the environment variable DOUBLE says:
+uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment variable DOUBLE says:
     status          every answer is a 500
     truncate        every body loses its second half, and Content-Length says so
     content         right length, wrong bytes
     cut             Content-Length promises more than is sent, and the connection is closed
     debug           is a debug build
     debug-program   benchmark_rps alone is a debug build
-    debug-unified   benchmark_unified alone is one
     late-status     right at first, a 500 now and then under load
     late-truncate   right at first, shorter bodies under load
     late-close      right at first, closes connections without an answer under load
@@ -16,7 +15,7 @@ uvhttp, benchmark_rps, benchmark_unified, floor: servers that answer rightly, or
     tls-1.2         speaks no newer version of TLS
 With --tls or --tls-cert they speak TLS.
 tls_load: as wrk, with a connection for each request; its handshakes are full or resumed as they should be, unless DOUBLE is other-handshakes.
-wrk: asks a few hundred times on one connection after the other and prints a result in the form of bench/report.lua. Understands what
+wrk: asks some times on one connection after the other and prints a result in the form of bench/report.lua. Understands what
 post.lua and mix.lua are given.
 """
 
@@ -32,8 +31,8 @@ import time
 
 MODE = os.environ.get("DOUBLE", "")
 NAME = pathlib.Path(sys.argv[0]).name
-LOAD_REQUESTS = 300
-LOAD_BYTES = 20_000_000  # enough is enough
+LOAD_REQUESTS = 120
+LOAD_BYTES = 10_000_000  # enough is enough
 PATIENCE = 40  # requests a "late" server answers rightly; more than the verification before a run asks
 # Until wrk says that an answer has timed out: a busy machine may hold up a server that is right for as long as it likes.
 WAIT_SECONDS = 0.2 if MODE == "late-stall" else 60
@@ -210,7 +209,7 @@ def load(url):
 
 
 def main():
-    debug = MODE in ("debug", {"benchmark_rps": "debug-program", "benchmark_unified": "debug-unified"}.get(NAME))
+    debug = MODE in ("debug", "debug-program" if NAME == "benchmark_rps" else None)
     build = f"0.0.0 gcc 0.0.0 {'Debug' if debug else 'Release'}"
     if NAME == "wrk":
         if "-v" in sys.argv:

@@ -6,7 +6,6 @@ security_headers.h, under which a style within the page would not work.
 import os
 import pathlib
 import re
-import sys
 
 import pytest
 
@@ -15,9 +14,8 @@ from program import Program
 
 pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/bench"))
 
-import browser  # noqa: E402
+import browser
 
 # The defaults of src/middleware/security_headers.c, which test_guards.py looks at.
 POLICY = re.search(r'content_security_policy; */|"(default-src [^"]*)" \(CSP', (ROOT / "include/uvhttp/security_headers.h").read_text())[1]

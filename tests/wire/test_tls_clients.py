@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import ssl
 import subprocess
-import sys
 import urllib.request
 
 import pytest
@@ -19,9 +18,8 @@ from wire_server import WireServer
 
 pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 CLIENTS = pathlib.Path(__file__).parent / "clients"
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/bench"))
 
-import browser  # noqa: E402
+import browser
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import pytest
 import raw
@@ -26,9 +25,8 @@ SAMPLES = [b"", b"a", "größer 😀".encode(), *(raw.pattern(size) for size in 
 # Ends what hangs.
 HANG_SECONDS = 300
 
-sys.path.append(str(ROOT / "tests/bench"))
 
-import browser  # noqa: E402
+import browser
 
 
 def fetch(*command, environment=None, **how):

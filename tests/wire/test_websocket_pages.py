@@ -4,7 +4,6 @@ loaded from elsewhere, nothing beside the page, in both colour schemes, on a wid
 
 import os
 import pathlib
-import sys
 
 import pytest
 
@@ -13,9 +12,8 @@ from wire_server import eventually
 
 pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/bench"))
 
-import browser  # noqa: E402
+import browser
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 LOG = "[...document.querySelectorAll('#log li')].map(item => item.className + ' ' + item.textContent)"

@@ -1,65 +1,111 @@
-"""A contender: one of the servers that `./dev bench http` can measure, how it is got, and how it is started for speed.
+"""A contender: one of the servers that is measured, how it is got, and how it is started.
 
-Its families are family_own, family_debian and family_built; roster lists them all. One that cannot be got says why (Refused), and is
-listed with that.
+One that cannot be got says why (`reason`), and is listed with that.
 """
 
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
+import types
 
-from . import Refused, tls
+from . import Refused, servers, tls
+from .command import ROOT, say
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "bench/peers"
 SBIN = "/usr/sbin:/usr/local/sbin"
+# From this version on cargo asks its registry for single crates; before, it copies the whole index.
+SPARSE_SINCE = (1, 68)
 
 
-class Place:
-    """Where everything is: programs of ours, the served files (`site`), a folder for what servers write, one to build the others in, and
-    the cores and number of workers that each server gets."""
-
-    def __init__(self, bin_folder, site, folder, build_folder, cores, workers):
-        self.bin_folder, self.site, self.folder, self.build_folder = bin_folder, site, folder, build_folder
-        self.cores, self.workers = cores, workers
+def place(options, folder, cores):
+    """Where everything is: programs of ours, served files, a folder for logs, one for builds."""
+    return types.SimpleNamespace(
+        bin_folder=options.bin_folder, site=folder / "site", folder=folder, cores=cores,
+        build_folder=(options.build_dir / "peers").resolve())
 
 
 class Contender:
-    """`kinds`: the kinds of works it can do; `lacking`: why not, for those it cannot, where there is more to say than that. `packages`:
-    what tools/setup.sh knows it by. `own`: one of ours, without which there is nothing to compare. `tls`: whether it is measured over HTTPS."""
+    """`kinds`: the kinds of works it can do. `packages`: its name for tools/setup.sh. `own`: one
+    of ours, without which there is nothing to compare. `paths` and `files`: see Server."""
 
     name = title = configuration = ""
-    packages, own, several_workers, tls = None, False, True, False
-    kinds, lacking = frozenset(), {}
+    packages, own, tls = None, False, False
+    kinds, paths, files = frozenset(), {}, None
 
     def __init__(self):
-        self.version, self.reason = None, None
+        self.version, self.reason, self.program = None, None, None
 
     def prepare(self, place):
-        """Installs or builds it and sets `version`."""
+        """Installs or builds it, and sets `version` and `program`."""
         raise NotImplementedError
+
+    def command(self, place, work, port):
+        """The command line; `port` is None for a server that says where it listens."""
+        raise NotImplementedError
+
+    def environment(self, place):
+        return {}
+
+    def port(self, work):
+        return None
 
     def start(self, place, work):
-        """A running Server."""
-        raise NotImplementedError
-
-    @staticmethod
-    def with_tls(running, place, work):
-        """The Server, which is talked to as the work wants it."""
+        port = self.port(work)
+        running = servers.Server(self.name, self.command(place, work, port), place.cores,
+                                 place.folder, port, self.environment(place))
+        running.paths, running.files = self.paths, self.files
+        try:
+            self.check_started(running)
+        except Refused:
+            running.stop()
+            raise
         if work.tls:
             running.tls = tls.context(tls.certificate(place.folder))
         return running
 
-    def workers(self, place):
-        return place.workers if self.several_workers else 1
+    def check_started(self, running):
+        pass
 
     def lacks(self, work):
         """Why it cannot do a work, or None."""
         if work.tls and not self.tls:
             return f"{self.title} is not measured over HTTPS"
-        return None if work.kind in self.kinds else self.lacking.get(work.kind, f"not supported by {self.title}")
+        return None if work.kind in self.kinds else f"{self.title} has no '{work.kind}'"
+
+    def folder(self, place, name=None):
+        folder = place.build_folder / (name or self.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def choose(all_contenders, names):
+    """New contenders of these names, in the order of the list; "all" is all of them."""
+    return [one() for one in all_contenders if "all" in names or one.name in names]
+
+
+def add_peers_option(parser, all_contenders, usual):
+    names = [one.name for one in all_contenders]
+    parser.add_argument("--peers", nargs="+", metavar="NAME", choices=["all", *names],
+                        default=usual, help=f"all, or of these: {', '.join(names)} "
+                                            f"(default: {' '.join(usual)})")
+
+
+def prepare(contenders, place):
+    """Gets each of them ready, or sets its `reason`. Refused for one of ours."""
+    for contender in contenders:
+        say(f"Preparing {contender.title}")
+        try:
+            if contender.packages:
+                install(contender.packages)
+            contender.prepare(place)
+        except Refused as error:
+            if contender.own:
+                raise
+            contender.reason = str(error)
+            say(f"{contender.title} is not available: {contender.reason}")
 
 
 def one_line(text, size=400):
@@ -69,10 +115,7 @@ def one_line(text, size=400):
 
 def install(packages):
     """Has the distribution's packages installed; Refused when that is impossible."""
-    done = subprocess.run(["sh", str(ROOT / "tools/setup.sh"), packages], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          cwd=ROOT)
-    if done.returncode != 0:
-        raise Refused(one_line(done.stderr or done.stdout))
+    build(["sh", ROOT / "tools/setup.sh", packages], cwd=ROOT)
 
 
 def find(program):
@@ -82,27 +125,29 @@ def find(program):
     return path
 
 
-def ask(command, pattern, **more):
+def ask(command, pattern):
     """What `pattern` finds in the output of a command."""
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **more)
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     found = re.search(pattern, done.stdout + done.stderr)
     return found[1] if found else "version unknown"
 
 
 def build(command, **more):
-    """Runs a compiler."""
+    """Runs a compiler or an installer."""
     try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, **more)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, **more)
     except OSError as error:
         raise Refused(f"{command[0]} does not run: {error}") from error
     if done.returncode != 0:
-        raise Refused(f"{pathlib.Path(str(command[0])).name} failed: {one_line(done.stderr or done.stdout)}")
+        name = pathlib.Path(str(command[0])).name
+        raise Refused(f"{name} failed: {one_line(done.stderr or done.stdout)}")
     return done.stdout
 
 
 def newest(program, *arguments):
-    """(path, version) of the newest of the programs of that name in the path: a toolchain from elsewhere is often newer than the
-    distribution's."""
+    """(path, version) of the newest of that name in the path: one from elsewhere is often newer
+    than the distribution's."""
     found = []
     for folder in dict.fromkeys(os.environ.get("PATH", "").split(":")):
         path = pathlib.Path(folder) / program
@@ -113,3 +158,38 @@ def newest(program, *arguments):
     if not found:
         raise Refused(f"{program} is missing")
     return max(found)[1:]
+
+
+def build_c(source, library, output, *more):
+    """Builds a C program with a library of pkg-config's; returns the library's version."""
+    version = build([find("pkg-config"), "--modversion", library]).strip().rstrip("-")
+    flags = shlex.split(build([find("pkg-config"), "--cflags", "--libs", library]))
+    build([find("cc"), "-O2", "-D_GNU_SOURCE", "-o", output, SOURCES / "c" / source, *more, *flags])
+    return version
+
+
+def build_go(folder, output, package="."):
+    """Returns the version of Go."""
+    compiler, version = newest("go", "version")
+    build([compiler, "build", "-buildvcs=false", "-o", output, package], cwd=SOURCES / folder,
+          env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"})
+    return version
+
+
+def build_rust(folder, target, *arguments, **flags):
+    """Builds a crate without the caller's flags; returns what did it."""
+    cargo, version = newest("cargo", "--version")
+    old = tuple(int(part) for part in version.split(".")[:2]) < SPARSE_SINCE
+    sparse = (["-Z", "sparse-registry"], {"RUSTC_BOOTSTRAP": "1"}) if old else ([], {})
+    clean = {key: value for key, value in os.environ.items()
+             if not re.match(r"(HOST_|TARGET_)?(CFLAGS|CC)\b|RUSTFLAGS", key)}
+    build([cargo, *sparse[0], "build", "--release", "--locked", *arguments,
+           "--manifest-path", SOURCES / folder / "Cargo.toml"],
+          env={**clean, **sparse[1], **flags, "CARGO_TARGET_DIR": str(target),
+               "RUSTC": str(pathlib.Path(cargo).with_name("rustc"))})
+    return f"rustc {version}"
+
+
+def crate_version(folder, crate):
+    lock = (SOURCES / folder / "Cargo.lock").read_text()
+    return re.search(rf'name = "{crate}"\nversion = "(.*)"', lock)[1]

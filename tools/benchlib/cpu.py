@@ -1,12 +1,14 @@
 """CPU time of a server: all threads of its process and of the processes it started.
 
-The total is the scheduler's own count in nanoseconds (/proc/PID/task/*/schedstat). User and system time come in ticks
-(/proc/PID/stat), so they only give the proportion in which the total is split. The scheduler's count loses the time of threads that have
-ended, the ticks do not: where they say clearly more, as for a server with a thread for each connection, they are the total.
+The total is the scheduler's own count in nanoseconds (/proc/PID/task/*/schedstat). User and system
+time come in ticks (/proc/PID/stat), so they only give the proportion in which the total is split.
+The scheduler's count loses the time of threads that have ended, the ticks do not: where they say
+clearly more, as for a server with a thread for each connection, they are the total.
 """
 
 import os
 import pathlib
+import re
 
 from . import Refused
 
@@ -26,14 +28,18 @@ class CpuTime:
         return CpuTime(self.total_ns - earlier.total_ns, self.user_ticks - earlier.user_ticks,
                        self.system_ticks - earlier.system_ticks)
 
+    def __add__(self, other):
+        return CpuTime(self.total_ns + other.total_ns, self.user_ticks + other.user_ticks,
+                       self.system_ticks + other.system_ticks)
+
     def per_request(self, requests):
-        """Microseconds per request: (total, user, system)."""
+        """Microseconds per request: {"cpu_us", "user_us", "system_us"}."""
         ticks = self.user_ticks + self.system_ticks
         by_ticks = ticks * TICK_NS
-        lost = by_ticks - self.total_ns
-        total = (by_ticks if lost > LOST_PART * by_ticks + LOST_TICKS * TICK_NS else self.total_ns) / 1000 / requests
+        lost = by_ticks - self.total_ns > LOST_PART * by_ticks + LOST_TICKS * TICK_NS
+        total = (by_ticks if lost else self.total_ns) / 1000 / requests
         user = total * self.user_ticks / ticks if ticks else 0.0
-        return total, user, total - user
+        return {"cpu_us": total, "user_us": user, "system_us": total - user}
 
 
 def process_tree(pid):
@@ -56,49 +62,39 @@ def read_process(pid):
             total += int((task / "schedstat").read_text().split()[0])
         except OSError:
             pass
-    # The name of the program, in parentheses, may hold anything; the numbers come behind it.
+    # The name of the program, in parentheses, may hold anything; the numbers follow.
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return CpuTime(total, int(fields[11]), int(fields[12]))
 
 
 def read(pid):
     """The CPU time of a server so far."""
-    sum_ = CpuTime(0, 0, 0)
     try:
-        for one in process_tree(pid):
-            time = read_process(one)
-            sum_ = CpuTime(sum_.total_ns + time.total_ns, sum_.user_ticks + time.user_ticks,
-                           sum_.system_ticks + time.system_ticks)
+        return sum((read_process(one) for one in process_tree(pid)), CpuTime(0, 0, 0))
     except OSError as error:
         raise Refused(f"the CPU time of process {pid} cannot be read: {error}") from error
-    return sum_
 
 
-def resident_kb(pid):
-    """Memory of a server's processes: what they share counts once."""
+def sum_smaps(pid, pattern):
+    """The sum of the lines of smaps_rollup that match, over all processes of a server."""
     total = 0
     for one in process_tree(pid):
         try:
             text = pathlib.Path(f"/proc/{one}/smaps_rollup").read_text()
         except OSError as error:
             raise Refused(f"the memory of process {one} cannot be read: {error}") from error
-        total += sum(int(line.split()[1]) for line in text.split("\n") if line.startswith("Pss:"))
+        total += sum(int(size) for size in re.findall(pattern, text, re.M))
     return total
 
 
+def resident_kb(pid):
+    """Memory of a server's processes: what they share counts once."""
+    return sum_smaps(pid, r"^Pss:\s+(\d+) kB")
+
+
 def choose_cores():
-    """(core of the server, core of the load)."""
+    """(cores of the server, cores of the load): one each."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise Refused("measuring needs two CPU cores: one for the server, one for the load")
-    return cores[0], cores[1]
-
-
-def share_cores(workers):
-    """(cores of the server, core of the load, whether the load has its core to itself). As many cores for the server as it has workers;
-    where none is left for the load, it shares the server's last one."""
-    choose_cores()
-    cores = sorted(os.sched_getaffinity(0))
-    if workers > len(cores):
-        raise Refused(f"{workers} workers need as many CPU cores, but there are {len(cores)}")
-    return cores[:workers], cores[min(workers, len(cores) - 1)], workers < len(cores)
+    return {cores[0]}, {cores[1]}

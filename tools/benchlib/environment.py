@@ -4,19 +4,16 @@ import datetime
 import os
 import pathlib
 import platform
+import re
 import subprocess
 
-from . import servers, wrk
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from .command import ROOT
 
 
-def cpu_model():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().split("\n"):
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model"):
-            return value.strip()
-    return platform.machine()
+def found(path, pattern, otherwise):
+    file = pathlib.Path(path)
+    match = re.search(pattern, file.read_text(), re.M) if file.exists() else None
+    return match[1].strip() if match else otherwise
 
 
 def git(*words):
@@ -25,51 +22,28 @@ def git(*words):
 
 
 def commit():
-    name = git("rev-parse", "HEAD")
-    if not name:
-        return "unknown"
-    return name + (" with changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return (git("rev-parse", "HEAD") or "unknown") + (" with changes" if changed else "")
 
 
-def system_name():
-    for line in pathlib.Path("/etc/os-release").read_text().split("\n"):
-        if line.startswith("PRETTY_NAME="):
-            return line.partition("=")[2].strip('"')
-    return platform.system()
-
-
-def run_block(command):
+def describe(options, build, **more):
+    """`build` is what uvhttp says of itself; `more` what is special for a command."""
+    now = datetime.datetime.now(datetime.timezone.utc)
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
-        "command": command,
-    }
-
-
-def congestion_control():
-    """How the system's TCP sends, for sockets that choose nothing. bbr paces by timers of the sender, and what those cost differs from run to run."""
-    file = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
-    return file.read_text().strip() if file.exists() else "unknown"
-
-
-def machine_block():
-    return {
+        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": commit(), "command": options.command,
+        "uvhttp": build, **more,
         "kernel": platform.release(),
-        "system": system_name(),
-        "tcp": congestion_control(),
-        "cpu": cpu_model(),
+        "system": found("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)', platform.system()),
+        "tcp": found("/proc/sys/net/ipv4/tcp_congestion_control", r"(.*)", "unknown"),
+        "cpu": found("/proc/cpuinfo", r"^(?:model name|Model)\s*:(.*)", platform.machine()),
         "cores": os.cpu_count(),
-        # Of the last minute before the first run: well above 0 means that others used the machine, too.
+        # Of the last minute before the first run: well above 0 means that the machine was in use.
         "load_before": round(os.getloadavg()[0], 2),
     }
 
 
-def describe(build, names, command):
-    """`build` is what uvhttp says of itself; `names` are the servers measured."""
-    return {
-        **run_block(command),
-        "uvhttp": build,
-        "nginx": servers.nginx_version() if "nginx" in names else None,
-        "wrk": wrk.version(),
-        **machine_block(),
-    }
+def show(block):
+    """The block as lines of text."""
+    for key, value in block.items():
+        for name, line in value.items() if isinstance(value, dict) else [("", value)]:
+            print(f"{key}{name and ' ' + name}: {line}")

@@ -1,6 +1,5 @@
-"""Sets of routes for `./dev bench router`: patterns, and the paths that are looked up in them, the same in every run.
-
-No set has a literal and a parameter side by side, which some of the routers that are compared with refuse.
+"""Sets of routes for `./dev bench router`: patterns, and the paths that are looked up in them, the
+same in every run. No set has a literal and a parameter side by side, which some routers refuse.
 """
 
 import random
@@ -45,7 +44,8 @@ def words(count, chance):
     """Names of five to twelve letters, all different."""
     found = {}
     while len(found) < count:
-        name = "".join(chance.choice("bcdfghklmnprstvz") + chance.choice("aeiou") for _ in range(chance.randint(2, 6)))
+        name = "".join(chance.choice("bcdfghklmnprstvz") + chance.choice("aeiou")
+                       for _ in range(chance.randint(2, 6)))
         found[name + ("" if name not in found else chance.choice("xyz"))] = None
     return list(found)[:count]
 
@@ -54,10 +54,12 @@ def patterns(shape, count, chance):
     if shape == "mixed":
         names = words(count // len(API) + 1, chance)
         return [template.replace("{}", name) for name in names for template in MIXTURE][:count]
-    form = {"static": "/{}/{}/list", "one parameter": "/{}/{}/:id", "two parameters": "/{}/:owner/{}/:id", "wildcard": "/{}/{}/*path"}[shape]
+    form = {"static": "/{}/{}/list", "one parameter": "/{}/{}/:id",
+            "two parameters": "/{}/:owner/{}/:id", "wildcard": "/{}/{}/*path"}[shape]
     outer = words(max(1, round(count ** 0.5)), chance)
     inner = words(count // len(outer) + 1, chance)
-    return [form.replace("{}", one, 1).replace("{}", other, 1) for one in outer for other in inner][:count]
+    return [form.replace("{}", one, 1).replace("{}", other, 1)
+            for one in outer for other in inner][:count]
 
 
 def fill(pattern, chance):
@@ -65,7 +67,9 @@ def fill(pattern, chance):
     segments, count = [], 0
     for segment in pattern.split("/"):
         if segment.startswith(":"):
-            segment = str(chance.randint(1, 10**chance.randint(1, 9))) if chance.random() < 0.5 else chance.choice(VALUES)
+            number = chance.random() < 0.5
+            segment = (str(chance.randint(1, 10**chance.randint(1, 9))) if number
+                       else chance.choice(VALUES))
             count += 1
         elif segment.startswith("*"):
             segment = "/".join(chance.choice(VALUES) for _ in range(chance.randint(1, 3)))

@@ -1,13 +1,9 @@
-"""Start and stop of the servers under test, each pinned to one core.
-
-A server has `name`, `version`, `port`, `pid` (of its first process), `path(work)` for what to ask it, and `stop()`.
-"""
+"""Start and stop of the servers under test, pinned to their cores."""
 
 import os
 import pathlib
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -34,30 +30,24 @@ def free_port():
 
 
 
-def tail(path, size=2000):
-    return path.read_text(errors="replace")[-size:].strip()
-
-
 class Server:
     """A process of ours. Ended by `stop`, whatever happened to it.
 
-    `paths` says where it answers what kind of work, `files` the prefix of file names; without both everything is "/".
+    `paths`: where it responds to what kind of work; `files`: the prefix of file names; without
+    both everything is "/". `tls`: the ssl.SSLContext of its clients, for HTTPS.
     """
 
-    paths, files = {}, None
-    tls = None  # the ssl.SSLContext of its clients, of a server that speaks HTTPS
+    paths, files, tls = {}, None, None
 
-    def __init__(self, name, version, command, core, folder, port=None, environment=None):
-        """`core` is one or several. `folder` takes its output. Without `port` the server prints "listening on URL" and the port is read from
-        that."""
-        self.name, self.version, self.port, self.folder = name, version, port, pathlib.Path(folder)
-        self.log = self.folder / f"{name}.log"
-        self.output = ""
-        cores = {core} if isinstance(core, int) else set(core)
+    def __init__(self, name, command, cores, folder, port=None, environment=None):
+        """Without `port` the server prints "listening on URL", and the port is read from that."""
+        self.name, self.port, self.folder = name, port, pathlib.Path(folder)
+        self.log, self.output = self.folder / f"{name}.log", ""
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if port is None else log, stderr=log, env={**os.environ, **(environment or {})},
+                stdout=subprocess.PIPE if port is None else log, stderr=log,
+                env={**os.environ, **(environment or {})},
                 preexec_fn=lambda: os.sched_setaffinity(0, cores))
         self.pid = self.process.pid
         try:
@@ -70,17 +60,19 @@ class Server:
             raise
 
     def failed_start(self, what):
-        return Refused(f"{self.name} {what}: {tail(self.log) or 'it printed nothing'}")
+        said = self.log.read_text(errors="replace")[-2000:].strip()
+        return Refused(f"{self.name} {what}: {said or 'it printed nothing'}")
 
     def read_port(self):
         deadline = time.monotonic() + START_SECONDS
         descriptor = self.process.stdout.fileno()
         while True:
             ready, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
-            piece = os.read(descriptor, 4096) if ready else b""
-            if not piece:
-                raise self.failed_start("did not say where it listens" if not ready else "ended at its start")
-            self.output += piece.decode(errors="replace")
+            part = os.read(descriptor, 4096) if ready else b""
+            if not part:
+                what = "ended at its start" if ready else "did not say where it listens"
+                raise self.failed_start(what)
+            self.output += part.decode(errors="replace")
             found = re.search(r"listening on https?://127\.0\.0\.1:(\d+)/\n", self.output)
             if found:
                 self.port = int(found.group(1))
@@ -110,6 +102,7 @@ class Server:
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}{self.path(work)}"
 
     def stop(self):
+        """What it still printed."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -117,16 +110,10 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        if self.process.stdout:
-            self.process.stdout.close()
-
-
-class FileServer(Server):
-    files = "/"
-
-
-class Nginx(Server):
-    paths, files = {"memory": "/memory", "json": "/json"}, "/"
+        if not self.process.stdout or self.process.stdout.closed:
+            return ""
+        with self.process.stdout as stream:
+            return stream.read().decode(errors="replace")
 
 
 def program(bin_folder, name):
@@ -138,111 +125,14 @@ def program(bin_folder, name):
 
 def require_release(name, text):
     if not re.search(r"\bRelease\b", text):
-        raise Refused(f"{name} is not a Release build, so its figures would mean nothing; it says: {text.strip()}")
+        raise Refused(f"{name} is not a Release build, so its figures would mean nothing; "
+                      f"it says: {text.strip()}")
 
 
 def uvhttp_build(bin_folder):
     """What `uvhttp --version` says of the build, which must be Release."""
     path = program(bin_folder, "uvhttp")
     text = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
-    build = next((line[len("build: "):] for line in text.split("\n") if line.startswith("build: ")), "")
-    require_release("uvhttp", build or text or "nothing")
-    return build
-
-
-def start_floor(bin_folder, work, site, core, folder):
-    command = [program(bin_folder, "floor")]
-    command += ["--file", site / work.file_name] if work.floor_file else ["--body", work.size]
-    return Server("floor", "sendfile" if work.floor_file else "memory", command + ["0"], core, folder)
-
-
-def start_uvhttp(bin_folder, work, site, core, folder):
-    build = uvhttp_build(bin_folder)
-    if not work.memory:
-        port = free_port()
-        command = [program(bin_folder, "uvhttp"), "serve", site, "-q", "--listen", "127.0.0.1", "--port", port]
-        return FileServer("uvhttp", build, command, core, folder, port)
-    server = Server("uvhttp", build, [program(bin_folder, "benchmark_rps"), "0"], core, folder)
-    try:
-        require_release("benchmark_rps", server.output.split("\n")[0])
-    except Refused:
-        server.stop()
-        raise
-    return server
-
-
-NGINX_CONFIG = """\
-daemon off;
-worker_processes {workers};
-pid {folder}/nginx.pid;
-error_log {folder}/nginx-error.log warn;
-{user}
-events {{
-    worker_connections 8192;
-}}
-http {{
-    access_log off;
-    sendfile on;
-    tcp_nopush on;
-    open_file_cache max=4096 inactive=10m;
-    open_file_cache_valid 1m;
-    keepalive_requests 1000000000;
-    keepalive_timeout 75s;
-    types {{ text/plain txt; }}
-    default_type application/octet-stream;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    server {{
-        listen 127.0.0.1:{port} backlog=4096{reuseport}{tls};
-        location = /memory {{
-            default_type text/plain;
-            return 200 "Hello, world\\n";
-        }}
-        location = /json {{
-            default_type application/json;
-            return 200 '{{"message":"Hello, world"}}';
-        }}
-        location /encoded/ {{
-            gzip_static on;
-            root "{site}";
-        }}
-        location / {{
-            root "{site}";
-        }}
-    }}
-}}
-"""
-
-
-def find_nginx():
-    path = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
-    if path is None:
-        raise Refused("nginx is missing; install it with: apt-get install nginx-light")
-    return path
-
-
-def nginx_version():
-    text = subprocess.run([find_nginx(), "-v"], capture_output=True, text=True).stderr
-    return text.partition("/")[2].strip() or "unknown"
-
-
-def start_nginx(bin_folder, work, site, core, folder, workers=1, name="nginx", certificate=None):
-    port = free_port()
-    folder = folder / name
-    folder.mkdir(exist_ok=True)
-    config = folder / "nginx.conf"
-    # TLS 1.3 is not among its defaults; tickets for sessions are.
-    tls = (f" ssl;\n        ssl_certificate {certificate};\n        ssl_certificate_key {certificate};\n"
-           "        ssl_protocols TLSv1.2 TLSv1.3") if certificate else ""
-    # Started by root it would change to a user that may not read our folder.
-    user = "user root;" if os.geteuid() == 0 else ""
-    config.write_text(NGINX_CONFIG.format(folder=folder, port=port, site=site, user=user, workers=workers, tls=tls,
-                                          reuseport=" reuseport" if workers > 1 else ""))
-    command = [find_nginx(), "-p", folder, "-c", config, "-e", folder / "nginx-error.log"]
-    return Nginx(name, nginx_version(), command, core, folder, port)
-
-
-STARTERS = {"floor": start_floor, "uvhttp": start_uvhttp, "nginx": start_nginx}
+    found = re.search(r"^build: (.*)$", text, re.M)
+    require_release("uvhttp", found[1] if found else text or "nothing")
+    return found[1]

@@ -1,7 +1,8 @@
-"""HTTPS in `./dev bench http`: one certificate for all servers, how answers are checked over TLS, and the load of handshakes
+"""HTTPS: one certificate for all servers, connections, and the load of handshakes
 (bench/tls_load.c).
 
-All are measured with TLS 1.3 and the same cipher suite, the one that OpenSSL's clients prefer; a server that chooses another is refused.
+All are measured with TLS 1.3 and the cipher suite that OpenSSL's clients prefer; a server that
+chooses another is refused.
 """
 
 import json
@@ -21,9 +22,11 @@ def certificate(folder):
     path = folder / "tls.pem"
     if not path.exists():
         parts = folder / "tls-key.pem", folder / "tls-certificate.pem"
-        done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-                               "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", parts[0], "-out", parts[1]],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+             "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1", "-addext",
+             "subjectAltName=IP:127.0.0.1", "-keyout", parts[0], "-out", parts[1]],
+            capture_output=True, text=True)
         if done.returncode != 0:
             raise Refused(f"openssl makes no certificate: {done.stderr.strip()}")
         path.write_text("".join(part.read_text() for part in parts))
@@ -54,21 +57,23 @@ def connect(server, timeout):
     return connection
 
 
-def run(bin_folder, server, work, seconds, connections, core):
+def run(bin_folder, server, work, seconds, connections, cores):
     """One load of handshakes: as wrk's result, with the counts of full and of resumed ones."""
-    command = [servers.program(bin_folder, "tls_load"), server.port, server.path(work), "--connections", connections, "--seconds", seconds,
-               *(["--resume"] if work.resume else [])]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    command = [servers.program(bin_folder, "tls_load"), server.port, server.path(work),
+               "--connections", connections, "--seconds", seconds,
+               *(["--resume"] if work.handshake == "resumed" else [])]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
     if done.returncode != 0 or not done.stdout.startswith("{"):
         raise Refused(f"tls_load gave no result: {(done.stderr or done.stdout).strip()}")
     return json.loads(done.stdout)
 
 
 def fault(result, work, connections):
-    """Whether handshakes were those that the work is about: of resumed ones the first on each connection is full."""
-    if not work.resume and result["resumed"]:
+    """Whether handshakes were the right ones: of resumed ones the first of a connection is full."""
+    if work.handshake == "full" and result["resumed"]:
         return f"{result['resumed']} of {result['requests']} handshakes were resumed"
-    if work.resume and result["full"] > connections:
+    if work.handshake == "resumed" and result["full"] > connections:
         return f"{result['full']} of {result['requests']} handshakes were full ones"
     return None

@@ -1,7 +1,7 @@
-"""Is the answer right? Asked before and after every measurement, because a server is quickest with wrong answers."""
+"""Is the response right? Checked before and after every run, because a server is quickest with
+wrong responses."""
 
 import gzip
-import hashlib
 import zlib
 
 from . import Refused, tls
@@ -9,106 +9,100 @@ from . import Refused, tls
 TIMEOUT_SECONDS = 10
 
 
-def receive_head(connection):
-    """(status line and fields as lines, what came of the body)"""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        piece = connection.recv(65536)
-        if not piece:
-            raise Refused("the connection was closed before the answer's head was complete")
-        received += piece
-    head, _, body = received.partition(b"\r\n\r\n")
-    return head.split(b"\r\n"), body
+class Reader:
+    """The bytes of a connection, in order."""
+
+    def __init__(self, connection):
+        self.connection, self.received, self.taken = connection, bytearray(), 0
+
+    def more(self):
+        part = self.connection.recv(1 << 20)
+        if not part:
+            raise Refused(f"it was cut off after {self.taken + len(self.received)} bytes")
+        self.received += part
+
+    def take(self, size):
+        while len(self.received) < size:
+            self.more()
+        found = bytes(self.received[:size])
+        del self.received[:size]
+        self.taken += size
+        return found
+
+    def take_to(self, end):
+        while (at := self.received.find(end)) < 0:
+            self.more()
+        return self.take(at + len(end))[:at]
+
+
+def receive_head(reader):
+    """The status line and the fields, as lines."""
+    return reader.take_to(b"\r\n\r\n").split(b"\r\n")
 
 
 def values(lines, name):
-    return [line.partition(b":")[2].strip() for line in lines[1:] if line.lower().startswith(name + b":")]
-
-
-def receive_to(connection, body, size):
-    """The body, of which at least `size` bytes have come then."""
-    pieces, got = [body], len(body)
-    while got < size:
-        piece = connection.recv(1 << 20)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-        got += len(piece)
-    return b"".join(pieces)
-
-
-def receive_chunks(connection, received):
-    """(body, bytes it took, with chunks and trailer)"""
-    pieces, begin = [], 0
-    while True:
-        end = received.find(b"\r\n", begin)
-        if end < 0:
-            longer = receive_to(connection, received, len(received) + 1)
-            if len(longer) == len(received):
-                raise Refused(f"the chunked body was cut off after {len(received)} bytes")
-            received = longer
-            continue
-        try:
-            size = int(received[begin:end].partition(b";")[0], 16)
-        except ValueError as error:
-            raise Refused(f"a chunk begins with {received[begin:end]!r}") from error
-        begin = end + 2 + size + 2
-        received = receive_to(connection, received, begin)
-        if received[begin - 2:begin] != b"\r\n":
-            raise Refused(f"the chunked body was cut off after {len(received)} bytes, or has a trailer")
-        if size == 0:
-            return b"".join(pieces), begin, received[begin:]
-        pieces.append(received[end + 2:begin - 2])
-
-
-def receive_all(connection):
-    """One answer: (lines of its head, status, body, size of head and body). Raises Refused for one that is not complete, or whose
-    end only the end of the connection would show."""
-    lines, body = receive_head(connection)
-    status = lines[0].split(b" ")
-    if len(status) < 2 or not status[1].isdigit():
-        raise Refused(f"the answer begins with {lines[0]!r}")
-    head_size = sum(len(line) + 2 for line in lines) + 2
-    if is_chunked(lines):
-        body, length, rest = receive_chunks(connection, body)
-    else:
-        lengths = values(lines, b"content-length")
-        if len(lengths) != 1 or not lengths[0].isdigit():
-            raise Refused(f"the answer has no Content-Length (its status is {int(status[1])})")
-        length = int(lengths[0])
-        body = receive_to(connection, body, length)
-        if len(body) < length:
-            raise Refused(f"the body was cut off after {len(body)} of {length} bytes")
-        body, rest = body[:length], body[length:]
-    if rest:
-        raise Refused(f"{len(rest)} bytes follow the answer")
-    return lines, int(status[1]), body, head_size + length
+    return [line.partition(b":")[2].strip() for line in lines[1:]
+            if line.lower().startswith(name + b":")]
 
 
 def is_chunked(lines):
     return [value.lower() for value in values(lines, b"transfer-encoding")] == [b"chunked"]
 
 
-def receive_answer(connection):
+def receive_chunks(reader):
+    body = b""
+    while True:
+        line = reader.take_to(b"\r\n")
+        try:
+            size = int(line.partition(b";")[0], 16)
+        except ValueError as error:
+            raise Refused(f"a chunk begins with {line!r}") from error
+        body += reader.take(size)
+        if reader.take(2) != b"\r\n":
+            raise Refused("a chunk does not end where it should, or there is a trailer")
+        if size == 0:
+            return body
+
+
+def receive_all(connection):
+    """One response: (lines of its head, status, body, its size). Refused for one that is not
+    complete, or whose end only the end of the connection would show."""
+    reader = Reader(connection)
+    lines = receive_head(reader)
+    status = lines[0].split(b" ")
+    if len(status) < 2 or not status[1].isdigit():
+        raise Refused(f"the response begins with {lines[0]!r}")
+    if is_chunked(lines):
+        body = receive_chunks(reader)
+    else:
+        lengths = values(lines, b"content-length")
+        if len(lengths) != 1 or not lengths[0].isdigit():
+            raise Refused(f"the response has no Content-Length (its status is {int(status[1])})")
+        body = reader.take(int(lengths[0]))
+    if reader.received:
+        raise Refused(f"{len(reader.received)} bytes follow the response")
+    return lines, int(status[1]), body, reader.taken
+
+
+def receive_response(connection):
     """As receive_all, without the head."""
     return receive_all(connection)[1:]
 
 
 def decode(lines, body, encoding):
-    """The body without the content coding that it must have; without `encoding` it must have none."""
+    """The body without its content coding, which must be `encoding`."""
     found = [value.decode(errors="replace") for value in values(lines, b"content-encoding")]
     if found != ([encoding] if encoding else []):
-        raise Refused(f"the Content-Encoding is {', '.join(found) or 'none'} instead of {encoding or 'none'}")
-    if not encoding:
-        return body
+        raise Refused(f"the Content-Encoding is {', '.join(found) or 'none'} "
+                      f"instead of {encoding or 'none'}")
     try:
-        return gzip.decompress(body)
+        return gzip.decompress(body) if encoding else body
     except (OSError, EOFError, zlib.error) as error:
         raise Refused(f"the body is no gzip: {error}") from error
 
 
-def check_answer(connection, request, body, encoding):
-    """Asks once; the size of the answer, and whether it came in chunks."""
+def check_response(connection, request, body, encoding):
+    """(size of the response, whether it came in chunks)"""
     connection.sendall(request)
     lines, status, got, size = receive_all(connection)
     if status != 200:
@@ -116,7 +110,7 @@ def check_answer(connection, request, body, encoding):
     got = decode(lines, got, encoding)
     if len(got) != len(body):
         raise Refused(f"the body has {len(got)} bytes instead of {len(body)}")
-    if hashlib.sha256(got).digest() != hashlib.sha256(body).digest():
+    if got != body:
         raise Refused("the body has the right length and the wrong content")
     return size, is_chunked(lines)
 
@@ -128,35 +122,29 @@ def make_request(port, path, method="GET", fields=(), request_body=b""):
     return "\r\n".join([*lines, "", ""]).encode() + request_body
 
 
-def check_each(server, path, body, method="GET", fields=(), request_body=b"", encoding=None, close=False):
-    """Asks twice on one connection, as the load does, and returns the size of an answer in bytes, head and body, and whether it came in
-    chunks. With `close` each request has a connection of its own, which the server must close."""
-    request = make_request(server.port, path, method, fields, request_body)
-    answer = None
+def check_file(server, work, name, body):
+    """Requests it twice on one connection, as the load does. With `close` each request has a
+    connection of its own, which the server must close."""
+    path = server.path_of(name, work)
+    request = make_request(server.port, path, work.method, work.fields, work.request_body)
     try:
-        for _ in range(2 if close else 1):
+        for _ in range(2 if work.close else 1):
             with tls.connect(server, TIMEOUT_SECONDS) as connection:
-                for _ in range(1 if close else 2):
-                    answer = check_answer(connection, request, body, encoding)
-                if close and connection.recv(1):
-                    raise Refused("bytes follow the answer")
+                for _ in range(1 if work.close else 2):
+                    found = check_response(connection, request, body, work.encoding)
+                if work.close and connection.recv(1):
+                    raise Refused("bytes follow the response")
     except (OSError, Refused) as error:
-        raise Refused(f"wrong answer from {server.name} for {path}: {error}") from error
-    return answer
-
-
-def check(server, path, body):
-    """Asks twice for a body from `path` and returns the size of an answer in bytes, head and body."""
-    return check_each(server, path, body)[0]
+        raise Refused(f"wrong response from {server.name} for {path}: {error}") from error
+    return found
 
 
 def check_work(server, work):
-    """Checks what a work asks for: (the mean size of an answer, the largest size if they are not all of one size, else None). Chunks make
-    sizes differ: how many there are is chance."""
+    """(mean size of a response, largest size if they differ, else None). Chunks make sizes differ:
+    how many there are is chance."""
     mean, largest = 0, work.largest
     for name, body, part in work.samples():
-        path = server.path_of(name, work)
-        size, chunked = check_each(server, path, body, work.method, work.fields, work.request_body, work.encoding, work.close)
+        size, chunked = check_file(server, work, name, body)
         mean += size * part
         if chunked:
             largest = max(size, largest or 0)

@@ -1,7 +1,5 @@
-"""One load of bench/websocket_load.c on open connections: opened once, run several times, so that what opening costs is not measured.
-
-The generator compares every byte that comes back. It ends with its input, and by itself when nobody asks for ten minutes.
-"""
+"""One run of a WebSocket work with bench/websocket_load.c, which compares every byte that comes
+back. Connections are opened first and the same for warm-up and run: opening is not measured."""
 
 import json
 import os
@@ -9,24 +7,28 @@ import select
 import subprocess
 import time
 
-from . import Refused, servers
+from . import Refused, cpu, idle, servers, websocket_verify
 
 OPEN_SECONDS, STOP_SECONDS = 120, 10
 # How long a message may take until it counts as missing.
 PATIENCE_MS = 5000
-ERRORS = {"wrong": "wrong answers", "missing": "missing answers", "closed": "connections closed by the server", "protocol": "frames that are no protocol",
-          "uncompressed": "answers that were not compressed"}
+ERRORS = {"wrong": "wrong responses", "missing": "missing responses",
+          "closed": "connections closed by the server", "protocol": "frames that are no protocol",
+          "uncompressed": "responses that were not compressed"}
 
 
 class Load:
-    """`path` of the server at `port`; `connections` instead of those of the work. Ended by `with`."""
+    """`path` of the server at `port`. Ended by `with`."""
 
-    def __init__(self, bin_folder, port, path, work, core, connections=None, patience_ms=PATIENCE_MS):
+    def __init__(self, bin_folder, port, path, work, cores, connections, patience_ms=PATIENCE_MS):
         self.patience_ms, self.received = patience_ms, b""
-        command = [servers.program(bin_folder, "websocket_load"), "127.0.0.1", port, path, "--mode", work.mode, "--size", work.size,
-                   "--connections", connections or work.connections, "--patience", patience_ms, "--commands", *(["--deflate"] if work.deflate else [])]
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+        command = [servers.program(bin_folder, "websocket_load"), "127.0.0.1", port, path,
+                   "--mode", work.mode, "--size", work.size, "--connections", connections,
+                   "--patience", patience_ms,
+                   *(["--deflate"] if work.kind == "deflate" else [])]
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, cores))
         try:
             self.read(OPEN_SECONDS)
         except BaseException:
@@ -40,16 +42,17 @@ class Load:
         self.close()
 
     def read(self, seconds):
-        """The next line, as what its JSON says."""
+        """The next line of JSON."""
         deadline = time.monotonic() + seconds
         while b"\n" not in self.received:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
-            if not ready:
+            left = max(0, deadline - time.monotonic())
+            if not select.select([self.process.stdout], [], [], left)[0]:
                 raise Refused(f"the load generator said nothing for {seconds:.0f} s")
-            piece = os.read(self.process.stdout.fileno(), 65536)
-            if not piece:
-                raise Refused(self.process.stderr.read().decode(errors="replace").strip() or "the load generator ended")
-            self.received += piece
+            part = os.read(self.process.stdout.fileno(), 65536)
+            if not part:
+                said = self.process.stderr.read().decode(errors="replace").strip()
+                raise Refused(said or "the load generator ended")
+            self.received += part
         line, _, self.received = self.received.partition(b"\n")
         return json.loads(line)
 
@@ -62,19 +65,16 @@ class Load:
         return self.read(seconds)
 
     def run(self, seconds):
-        """A run: messages, published, received (bytes), duration_us, the ERRORS, the last fault, p50_us, p90_us, p99_us, max_us."""
+        """messages, received (bytes), duration_us, the ERRORS, the last fault, p50_us, ..."""
         return self.ask(f"run {seconds}", seconds + self.patience_ms / 1000 + 60)
 
     def count_open(self):
         return self.ask("open", 60)["open"]
 
     def close(self):
-        # Its input has ended then.
-        for stream in (self.process.stdin, self.process.stdout):
-            try:
-                stream.close()
-            except OSError:
-                pass
+        # It ends with its input.
+        self.process.stdin.close()
+        self.process.stdout.close()
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -83,9 +83,52 @@ class Load:
         self.process.stderr.close()
 
 
-def fault(result):
-    """Why a run does not count, or None."""
+def entry_of(result):
     errors = [f"{result[key]} {text}" for key, text in ERRORS.items() if result[key]]
+    fault = "no response at all" if result["messages"] == 0 else None
     if errors:
-        return ", ".join(errors) + (f" ({result['fault']})" if result["fault"] else "")
-    return "no answer at all" if result["messages"] == 0 else None
+        fault = ", ".join(errors) + (f" ({result['fault']})" if result["fault"] else "")
+    return {"counted": fault is None, "fault": fault, "messages": result["messages"],
+            "errors": {name: result[name] for name in ERRORS}}
+
+
+def measure(server, work, connections, options):
+    """{"counted", "fault", figures} of a warm-up and a run."""
+    path = server.paths[work.kind]
+    websocket_verify.check(server, path, work)
+
+    def load(count=connections):
+        return Load(options.bin_folder, server.port, path, work, options.load_cores, count,
+                    options.patience)
+
+    if work.idle:
+        return measure_idle(server, work, load, connections)
+    with load() as running:
+        if options.warm_up:
+            warmed = entry_of(running.run(options.warm_up))
+            if warmed["fault"]:
+                return warmed
+        before = cpu.read(server.pid)
+        result = running.run(options.seconds)
+        spent = cpu.read(server.pid) - before
+        entry = entry_of(result)
+        if entry["fault"]:
+            return entry
+        memory = cpu.resident_kb(server.pid)
+    websocket_verify.check(server, path, work)
+    messages = result["messages"]
+    entry.update(spent.per_request(messages), rps=messages / (result["duration_us"] / 1e6),
+                 rss_kb=memory, wire_bytes=result["received"] / messages)
+    entry.update({f"{name}_ms": result[f"{name}_us"] / 1000
+                  for name in ("p50", "p90", "p99", "max")})
+    return entry
+
+
+def measure_idle(server, work, load, connections):
+    """What the server grows by for each connection that has had one message."""
+    with load(idle.WARM_UP) as first:
+        before = idle.Memory(server.pid)
+        with load() as others:
+            after = idle.Memory(server.pid)
+            closed = connections + idle.WARM_UP - others.count_open() - first.count_open()
+            return after.grown(before, connections, closed)

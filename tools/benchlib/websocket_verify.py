@@ -1,5 +1,5 @@
-"""Does a server speak WebSocket as the works want it? Asked before and after every measurement by a client that has nothing in common with the load
-generator; during it the generator looks at every byte itself."""
+"""Does a server speak WebSocket as the works want it? Checked before and after every run by a
+client that has nothing in common with the load generator, which compares every byte itself."""
 
 import base64
 import hashlib
@@ -16,30 +16,35 @@ FIN, COMPRESSED, MASKED = 0x80, 0x40, 0x80
 
 
 class Client:
-    """A connection that is open, with or without permessage-deflate. Raises Refused for whatever a server must not do."""
+    """An open connection. Raises Refused for whatever a server must not do."""
 
     def __init__(self, port, path, deflate=False):
         self.connection = socket.create_connection(("127.0.0.1", port), verify.TIMEOUT_SECONDS)
         self.deflate, self.expander = deflate, zlib.decompressobj(-15)
         key = base64.b64encode(os.urandom(16))
-        fields = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-                  f"Sec-WebSocket-Key: {key.decode()}"] + (["Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"] if deflate else [])
+        fields = [("Upgrade", "websocket"), ("Connection", "Upgrade"),
+                  ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", key.decode())]
+        if deflate:
+            offer = "permessage-deflate; client_max_window_bits"
+            fields.append(("Sec-WebSocket-Extensions", offer))
         try:
-            self.connection.sendall("\r\n".join([*fields, "", ""]).encode())
-            lines, self.received = verify.receive_head(self.connection)
-            self.check_head(lines, key)
+            self.connection.sendall(verify.make_request(port, path, fields=fields))
+            self.reader = verify.Reader(self.connection)
+            self.check_head(verify.receive_head(self.reader), key)
         except BaseException:
             self.connection.close()
             raise
 
     def check_head(self, lines, key):
         if not lines[0].startswith(b"HTTP/1.1 101"):
-            raise Refused(f"the answer to the handshake is {lines[0].decode(errors='replace')!r}")
-        if verify.values(lines, b"sec-websocket-accept") != [base64.b64encode(hashlib.sha1(key + GUID).digest())]:
+            raise Refused(f"the response to the handshake is {lines[0].decode(errors='replace')!r}")
+        accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
+        if verify.values(lines, b"sec-websocket-accept") != [accept]:
             raise Refused("the Sec-WebSocket-Accept is wrong")
-        agreed = b"permessage-deflate" in b",".join(verify.values(lines, b"sec-websocket-extensions"))
-        if agreed != self.deflate:
-            raise Refused("the server did not agree to compression" if self.deflate else "the server agreed to compression that was not offered")
+        extensions = b",".join(verify.values(lines, b"sec-websocket-extensions"))
+        if self.deflate != (b"permessage-deflate" in extensions):
+            raise Refused("the server did not agree to compression" if self.deflate else
+                          "the server agreed to compression that was not offered")
 
     def __enter__(self):
         return self
@@ -55,54 +60,54 @@ class Client:
             payload = (packer.compress(payload) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
             first |= COMPRESSED
         size = len(payload)
-        length = bytes([MASKED | size]) if size < 126 else struct.pack("!BH", MASKED | 126, size) if size < 65536 else struct.pack("!BQ", MASKED | 127, size)
+        if size < 126:
+            length = bytes([MASKED | size])
+        elif size < 65536:
+            length = struct.pack("!BH", MASKED | 126, size)
+        else:
+            length = struct.pack("!BQ", MASKED | 127, size)
         mask = os.urandom(4)
         masked = bytes(byte ^ mask[i & 3] for i, byte in enumerate(payload))
         self.connection.sendall(bytes([first]) + length + mask + masked)
 
-    def take(self, size):
-        while len(self.received) < size:
-            piece = self.connection.recv(65536)
-            if not piece:
-                raise Refused("the connection was closed")
-            self.received += piece
-        taken, self.received = self.received[:size], self.received[size:]
-        return taken
-
     def frame(self):
-        first, length = self.take(2)
+        first, length = self.reader.take(2)
         if length & MASKED:
             raise Refused("a frame of the server is masked")
         if length >= 126:
-            length = int.from_bytes(self.take(2 if length == 126 else 8), "big")
-        return first, self.take(length)
+            length = int.from_bytes(self.reader.take(2 if length == 126 else 8), "big")
+        return first, self.reader.take(length)
 
     def receive(self):
         """(kind, payload) of the next message or pong."""
         kind, compressed, payload = None, False, b""
         while True:
-            first, piece = self.frame()
+            first, part = self.frame()
             opcode = first & 15
             if opcode == PONG:
-                return PONG, piece
+                return PONG, part
             if opcode == CLOSE:
                 raise Refused("the server sent a close frame")
             if opcode == PING:
-                self.send(PONG, piece)
+                self.send(PONG, part)
                 continue
             if kind is None:
                 kind, compressed = opcode, bool(first & COMPRESSED)
-            payload += piece
+            payload += part
             if first & FIN:
                 break
         if self.deflate and not compressed:
-            raise Refused("the answer is not compressed")
-        return kind, self.expander.decompress(payload + b"\0\0\xff\xff") if compressed else payload
+            raise Refused("the response is not compressed")
+        if compressed:
+            payload = self.expander.decompress(payload + b"\0\0\xff\xff")
+        return kind, payload
 
 
 def check_echo(client, work):
     text = (b'{"price": 12.5, "size": 100}, ' * (work.size // 30 + 1))[:work.size]
-    messages = [(TEXT, text), *([] if work.deflate else [(BINARY, os.urandom(work.size))]), (PING, b"still there?"), (TEXT, text[::-1])]
+    messages = [(TEXT, text), (PING, b"still there?"), (TEXT, text[::-1])]
+    if work.kind != "deflate":
+        messages.append((BINARY, os.urandom(work.size)))
     for kind, payload in messages:
         client.send(kind, payload)
         got = client.receive()
@@ -115,7 +120,7 @@ def check_echo(client, work):
 
 
 def check_topic(server, path, work):
-    """Two subscribers: one publishes, the other gets it once, and the one that published does not."""
+    """What one subscriber publishes, the other gets once, and the publisher does not."""
     with Client(server.port, path) as one, Client(server.port, path) as other:
         for client in (one, other):
             client.send(PING, b"subscribed?")
@@ -136,7 +141,7 @@ def check(server, path, work):
         if work.mode == "broadcast":
             check_topic(server, path, work)
             return
-        with Client(server.port, path, work.deflate) as client:
+        with Client(server.port, path, work.kind == "deflate") as client:
             check_echo(client, work)
     except (OSError, ValueError, zlib.error, Refused) as error:
-        raise Refused(f"wrong answer from {server.name} for {path}: {error}") from error
+        raise Refused(f"wrong response from {server.name} for {path}: {error}") from error

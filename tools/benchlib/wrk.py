@@ -1,17 +1,17 @@
-"""One load run by wrk, pinned to its core. The result comes from bench/report.lua as JSON, not from wrk's rounded text."""
+"""One load run by wrk. The result comes from bench/report.lua as JSON, not from wrk's text."""
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 
 from . import Refused
+from .command import ROOT
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "bench"
-ERRORS = {"connect_errors": "failed connects", "read_errors": "read errors", "write_errors": "write errors",
-          "status_errors": "answers with an error status", "timeouts": "timeouts"}
-# How far the mean of what was answered may be from that of what is asked for, when answers differ in size.
+ERRORS = {"connect_errors": "failed connects", "read_errors": "read errors",
+          "write_errors": "write errors", "status_errors": "responses with an error status",
+          "timeouts": "timeouts"}
+# How far the mean size may be from the expected one, when responses differ in size.
 MIX_SLACK = 0.02
 
 
@@ -28,20 +28,17 @@ def version():
     return words[1] if len(words) > 1 else "unknown"
 
 
-def run(url, seconds, connections, pipeline, core, script=None, arguments=(), fields=(), threads=1):
-    """Runs the load and returns wrk's result as a dict: requests, duration_us, bytes, the error counts, pNN_us.
+def run(url, seconds, connections, cores, script="report.lua", arguments=(), fields=(), threads=1):
+    """wrk's result: requests, duration_us, bytes, the ERRORS, p50_us, p90_us, p99_us, max_us.
 
-    `pipeline` is the number of requests sent at once. `script` (of bench/) and its `arguments` send something else than one GET again and
-    again; `fields` are (name, value) of every request. `core` is one or several.
+    `script` is one of bench/; `fields` are (name, value) of every request.
     """
-    if script is None:
-        script, arguments = ("pipeline.lua", [str(pipeline)]) if pipeline > 1 else ("report.lua", [])
-    command = [find(), "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s", "-s", str(SCRIPTS / script)]
+    command = [find(), "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s",
+               "-s", str(ROOT / "bench" / script)]
     for name, value in fields:
         command += ["-H", f"{name}: {value}"]
-    command += [url, "--", *arguments] if arguments else [url]
-    cores = {core} if isinstance(core, int) else set(core)
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    done = subprocess.run([*command, url, *(["--", *arguments] if arguments else [])],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
                           preexec_fn=lambda: os.sched_setaffinity(0, cores))
     for line in done.stdout.split("\n"):
         if line.startswith("REPORT "):
@@ -49,21 +46,21 @@ def run(url, seconds, connections, pipeline, core, script=None, arguments=(), fi
     raise Refused(f"wrk gave no result: {(done.stderr or done.stdout).strip()}")
 
 
-def fault(result, answer_size, connections, pipeline, largest=None):
-    """Why a run does not count, or None. `answer_size` is what one right answer has in bytes, head and body. With `largest` it is the mean
-    of answers up to that size, so that what came is only near the number of answers times it."""
+def fault(result, size, connections, pipeline, largest=None):
+    """Why a run does not count, or None. `size`: of one right response, head and body; with
+    `largest` it is the mean of responses up to that size."""
     errors = [f"{result[key]} {text}" for key, text in ERRORS.items() if result[key]]
     if errors:
         return ", ".join(errors)
     if result["requests"] == 0:
-        return "no answer at all"
-    # Beyond the counted answers there can be those that were under way when the time was up, on each connection.
-    expected = result["requests"] * answer_size
-    least, most = expected, expected + connections * pipeline * answer_size
+        return "no response at all"
+    # Beyond the counted ones there can be those that were under way when the time was up.
+    expected = result["requests"] * size
+    least, most = expected, expected + connections * pipeline * size
     if largest is not None:
         slack = MIX_SLACK * expected + connections * largest
         least, most = expected - slack, expected + slack
     if not least <= result["bytes"] <= most:
-        return (f"{result['bytes']} bytes for {result['requests']} answers, "
-                f"but a right answer has {answer_size:.0f} bytes{' on average' if largest else ''}")
+        return (f"{result['bytes']} bytes for {result['requests']} responses, but a right response "
+                f"has {size:.0f} bytes{' on average' if largest else ''}")
     return None

@@ -1,10 +1,8 @@
-//! Other parsers behind the interface of `bench/parser_peers.h`: picohttpparser, httparse and http-parser.
+//! Other parsers behind the interface of `bench/parser_peers.h`: picohttpparser and httparse.
 //!
 //! Each is called as its users call it, with a complete message at once, and leaves its fields in a table of 128 entries that
-//! is not cleared. What each leaves out that uvhttp's operation has, tools/bench_parser.py says with the figures.
+//! is not cleared. What each leaves out that uvhttp's operation has, tools/benchlib/run_parser.py says.
 
-#[cfg(feature = "http-parser")]
-mod http_parser;
 mod httparse;
 mod picohttpparser;
 
@@ -82,13 +80,6 @@ static PEERS: &[Peer] = &[
         run: picohttpparser::run,
     },
     Peer { name: "httparse\0", version: "crate httparse 1.10.1\0", answer: httparse::answer, run: httparse::run },
-    #[cfg(feature = "http-parser")]
-    Peer {
-        name: "http-parser\0",
-        version: "2.9, the distribution's library\0",
-        answer: http_parser::answer,
-        run: http_parser::run,
-    },
 ];
 
 const INTERFACE: u32 = 1;

@@ -1,0 +1,70 @@
+"""What the tests of the benchmarks share: programs that are doubles, and runs of a command."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release")).resolve()
+BIN = BUILD / "dist/bin"
+sys.path.insert(0, str(ROOT / "tools"))
+
+two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2,
+                               reason="measuring needs two CPU cores")
+real_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
+
+
+def copies(folder, source, *names):
+    """A build directory whose programs are copies of `source`."""
+    for name in names:
+        copy = folder / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pathlib.Path(__file__).with_name(source), copy)
+        copy.chmod(0o755)
+    return folder
+
+
+class Outcome:
+    """What a command left: exit code, output, and its JSON (None when it wrote none)."""
+
+    def __init__(self, done, file):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.report = json.loads(file.read_text()) if file.exists() else None
+
+    def result(self, work, peer):
+        found, = [one for one in self.report["results"]
+                  if (one["work"], one["peer"]) == (work, peer)]
+        return found
+
+
+def bench(name, build, *options, mode="", path=None, out=None):
+    file = (out or build) / "out.json"
+    command = ["/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
+               "--json", file, *options]
+    environment = {**os.environ, "DOUBLE": mode,
+                   "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          env=environment, timeout=300)
+    return Outcome(done, file)
+
+
+def run(*command, **environment):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=300,
+                          env={**os.environ, **environment})
+
+
+def is_refused(done, work, reason):
+    """There is no figure for our server, and the output says why."""
+    assert done.code == 1 and "no figures for ours" in done.err
+    result = done.result(work, "uvhttp")
+    assert result["median"] is None and result["spread"] == {}
+    for one in result["runs"]:
+        assert not one["counted"] and reason in one["fault"], one["fault"]
+        assert "cpu_us" not in one
+    assert "no figures: " in done.out and reason in done.out

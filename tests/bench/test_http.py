@@ -1,0 +1,401 @@
+"""`./dev bench` gives no figure that means nothing, and leaves no server out silently. Programs and
+load are doubles (double.py), so nothing is really measured here; some tests use the real ones."""
+
+import gzip
+import os
+import re
+import subprocess
+import types
+
+import pytest
+from support import BIN, ROOT, bench, copies, is_refused, real_wrk, two_cores
+
+from benchlib import (Refused, contender, cpu, http_peers, idle, servers, session, tls, verify,
+                      websocket_peers, works, wrk)
+
+WORKS = {work.name: work for work in works.ALL}
+TLS = ["tls-memory", "tls-100k", "tls-handshake", "tls-resumed"]
+
+
+@pytest.fixture
+def build(tmp_path):
+    programs = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_rps", "floor", "tls_load")]
+    return copies(tmp_path, "double.py", *programs, "path/wrk")
+
+
+def http(build, mode, *options, rounds=1, path=True):
+    return bench("http", build, "--seconds", 1, "--warm-up", 0, "--rounds", rounds, "--idle", 20,
+                 *options, mode=mode, path=build / "path" if path else None)
+
+
+def ours(build, mode, *chosen, **more):
+    return http(build, mode, "--peers", "uvhttp", "--works", *chosen, **more)
+
+
+# Right responses
+
+
+@two_cores
+def test_every_work_is_measured_or_said_to_be_unsupported(build):
+    chosen = set(WORKS) - {"file-1k", "file-10m", "post-100k", "encoded-10k"} - {
+        f"connections-{count}" for count in (10, 100, 500, 2000)}
+    done = http(build, "", "--peers", "floor", "uvhttp", "--works", *chosen)
+    assert done.code == 0, done.err
+    unsupported = {(one["work"], one["peer"]) for one in done.report["results"]
+                   if one["unsupported"]}
+    assert unsupported == {(name, "floor") for name in WORKS if name.startswith("tls-")}
+    for result in done.report["results"]:
+        counted = [run["counted"] for run in result["runs"]]
+        assert counted == ([] if result["unsupported"] else [True]), result
+        assert (result["median"] is None) == bool(result["unsupported"])
+    assert "not supported: floor (raw epoll) is not measured over HTTPS" in done.out
+    assert done.result("tls-idle", "uvhttp")["median"]["bytes"] > 0
+
+
+@two_cores
+def test_json_and_order_of_runs(build):
+    done = http(build, "", "--peers", "floor", "uvhttp", "--works", "memory", rounds=2)
+    assert done.code == 0, done.err
+    for key in ("date", "commit", "command", "uvhttp", "kernel", "tcp", "cpu", "cores", "wrk"):
+        assert done.report["environment"][key]
+    assert done.report["kind"] == "http" and done.report["options"]["rounds"] == 2
+    result = done.result("memory", "uvhttp")
+    for run in result["runs"]:
+        assert run["counted"] and run["fault"] is None and run["requests"] > 0
+        assert run["cpu_us"] == pytest.approx(run["user_us"] + run["system_us"])
+    for key in ("cpu_us", "rps", "p99_ms"):
+        values = [run[key] for run in result["runs"]]
+        assert result["median"][key] == pytest.approx(sum(values) / 2)
+        assert result["spread"][key] == [min(values), max(values)]
+    order = re.findall(r"^\[.*round (\d), (\w+)", done.err, re.M)
+    assert order == [(number, name) for number in "12" for name in ("floor", "uvhttp")]
+    left = subprocess.run(["pgrep", "-f", str(build)], capture_output=True, text=True).stdout
+    assert left == ""
+
+
+def test_ratios_are_taken_within_a_round():
+    def result(*values):
+        one = session.Result(WORKS["memory"], http_peers.Floor(), 50)
+        one.runs = [{"counted": value is not None, "cpu_us": value} for value in values]
+        return one
+
+    assert result(10.0, 30.0, 20.0).ratio(result(20.0, 60.0, 20.0)) == 0.5
+    assert result(10.0, None, 9.0).ratio(result(5.0, 1.0, 3.0)) == 2.5
+    assert result(None).ratio(result(1.0)) is None
+
+
+# Refusals
+
+
+@two_cores
+@pytest.mark.parametrize("mode, work", [("debug", "memory"), ("debug-program", "memory"),
+                                        ("debug-program", "tls-handshake")])
+def test_a_debug_build_is_refused(build, mode, work):
+    done = ours(build, mode, work)
+    assert done.code == 1 and done.report is None and done.out == ""
+    assert "is not a Release build" in done.err and "Debug" in done.err
+
+
+@two_cores
+@pytest.mark.parametrize("name, options", [
+    ("quick", ["--works", "memory"]), ("capacity", ["--connections", "1"]),
+    ("workers", ["--connections", "4"])])
+def test_every_command_refuses_a_debug_build(build, name, options):
+    done = bench(name, build, "--rounds", 1, *options, mode="debug", path=build / "path")
+    assert done.code == 1 and "is not a Release build" in done.err and done.out == ""
+
+
+@two_cores
+@pytest.mark.parametrize("mode, reason", [
+    ("status", "the status is 500 instead of 200"), ("truncate", "the body has"),
+    ("content", "the right length and the wrong content"), ("cut", "it was cut off after"),
+])
+def test_a_wrong_response_is_refused_and_not_repeated(build, mode, reason):
+    chosen = ["memory", "json", "file-10k", "encoded", "mix", "post-1k", "connect", "idle", *TLS]
+    if mode in ("truncate", "cut", "content"):
+        chosen.remove("encoded")  # half of a gzip is none
+    done = ours(build, mode, *chosen, rounds=2)
+    for work in chosen:
+        is_refused(done, work, reason)
+        assert len(done.result(work, "uvhttp")["runs"]) == 1
+
+
+@two_cores
+@pytest.mark.parametrize("mode, reason", [
+    ("late-status", "responses with an error status"),
+    ("late-truncate", "but a right response has"),
+    ("late-close", "read errors"),
+    ("late-stall", "timeouts"),
+])
+def test_a_run_with_errors_does_not_count(build, mode, reason):
+    chosen = ["memory"] if mode == "late-stall" else ["memory", "tls-memory", "tls-handshake"]
+    done = ours(build, mode, *chosen)
+    for work in chosen:
+        is_refused(done, work, reason)
+
+
+@two_cores
+def test_handshakes_of_the_other_kind_do_not_count(build):
+    done = ours(build, "other-handshakes", "tls-handshake", "tls-resumed")
+    is_refused(done, "tls-handshake", "handshakes were resumed")
+    is_refused(done, "tls-resumed", "handshakes were full ones")
+
+
+@two_cores
+def test_another_version_of_tls_is_refused(build):
+    is_refused(ours(build, "tls-1.2", "tls-memory"), "tls-memory", "wrong response from uvhttp")
+
+
+@two_cores
+def test_a_missing_program_is_named(build):
+    (build / "dist/bin/benchmark_rps").unlink()
+    done = ours(build, "", "memory")
+    assert done.code == 1 and "benchmark_rps is missing" in done.err
+
+
+@two_cores
+def test_a_server_that_cannot_be_installed_is_listed_with_the_reason(build):
+    for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
+        (build / "path" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (build / "path" / name).chmod(0o755)
+    done = http(build, "", "--peers", "uvhttp", "h2o", "--works", "memory")
+    assert done.code == 0, done.err
+    peer, = [peer for peer in done.report["peers"] if peer["name"] == "h2o"]
+    assert "apt-get install" in peer["reason"]
+    assert f"h2o: NOT AVAILABLE: {peer['reason']}" in done.out
+    assert done.result("memory", "uvhttp")["median"]
+
+
+def test_a_server_that_cannot_be_started_is_not_measured_and_ours_ends_the_command(tmp_path):
+    class Broken(http_peers.Uvhttp):
+        own = False
+
+        def start(self, place, work):
+            raise Refused("no port")
+
+    options = types.SimpleNamespace(rounds=2)
+    one = session.Session(options, [Broken()], [WORKS["memory"]], None, None).run().results[0]
+    assert [run["fault"] for run in one.runs] == ["it could not be started: no port"]
+    Broken.own = True
+    with pytest.raises(Refused, match="no port"):
+        session.Session(options, [Broken()], [WORKS["memory"]], None, None).run()
+
+
+@pytest.mark.parametrize("arguments", [
+    ["http", "--peers", "iis"], ["http", "--works", "magic"], ["http", "--rounds", "0"],
+    ["quick", "--seconds", "x"], ["capacity", "--connections", "0"], ["workers", "--workers", "1"],
+    ["ws", "--patience", "-1"], ["parser", "--messages", "nothing"], ["router", "--routes", "0"],
+    ["magic"], []])
+def test_wrong_arguments_are_refused(arguments):
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/bench.py", *arguments],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "usage: ./dev bench" in done.stderr
+
+
+# Responses
+
+
+class Wire:
+    """What a server sends, part by part."""
+
+    def __init__(self, *parts):
+        self.parts = list(parts)
+
+    def recv(self, size):
+        return self.parts.pop(0) if self.parts else b""
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("parts", [
+    [HEAD + b"5\r\nHello\r\n7;a=b\r\n, world\r\n0\r\n\r\n"],
+    [HEAD, b"5", b"\r\nHel", b"lo\r", b"\n7\r\n, world\r\n0\r\n", b"\r\n"],
+])
+def test_a_chunked_response_is_read(parts):
+    lines, status, body, size = verify.receive_all(Wire(*parts))
+    assert verify.is_chunked(lines) and (status, body) == (200, b"Hello, world")
+    assert size == sum(map(len, parts))
+
+
+@pytest.mark.parametrize("rest, reason", [
+    (b"5\r\nHel", "cut off"), (b"5\r\nHello\r\n", "cut off"), (b"x\r\n", "a chunk begins with"),
+    (b"5\r\nHelloooo\r\n", "does not end"), (b"0\r\n\r\nmore", "4 bytes follow"), (b"", "cut off"),
+])
+def test_a_wrong_chunked_response_is_refused(rest, reason):
+    with pytest.raises(Refused, match=reason):
+        verify.receive_all(Wire(HEAD + rest))
+
+
+def test_the_content_coding_must_be_the_requested_one():
+    lines = [b"HTTP/1.1 200 OK", b"Content-Encoding: gzip"]
+    assert verify.decode(lines, gzip.compress(b"body"), "gzip") == b"body"
+    for found, encoding, reason in ((lines, None, "gzip instead of none"),
+                                    (lines[:1], "gzip", "none instead of gzip"),
+                                    (lines, "gzip", "no gzip")):
+        with pytest.raises(Refused, match=reason):
+            verify.decode(found, b"body", encoding)
+
+
+def test_responses_of_several_sizes_may_differ_a_little():
+    result = {"requests": 1000, "bytes": 1000 * 500 + 9000, **dict.fromkeys(wrk.ERRORS, 0)}
+    assert wrk.fault(result, 500, 10, 1, largest=600) is None
+    assert "has 500 bytes on average" in wrk.fault({**result, "bytes": 470_000}, 500, 10, 1, 600)
+    assert "has 500 bytes" in wrk.fault(result, 500, 10, 1)
+
+
+# Parts
+
+
+def test_cpu_time_is_that_of_the_whole_process_tree():
+    # A thread of a child does the work and goes on waiting; both first threads only wait.
+    burn = ("import threading, time\n"
+            "def burn():\n"
+            "    while time.thread_time() < 0.3: sum(range(10000))\n"
+            "    print('done', flush=True)\n"
+            "    threading.Event().wait()\n"
+            "threading.Thread(target=burn).start()\n")
+    parent = subprocess.Popen(["sh", "-c", f'/usr/bin/python3 -c "{burn}"; true'],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        assert parent.stdout.readline() == "done\n"
+        assert len(cpu.process_tree(parent.pid)) == 2
+        spent = cpu.read(parent.pid)
+        assert spent.total_ns >= 300_000_000 and spent.user_ticks + spent.system_ticks >= 30
+    finally:
+        for pid in reversed(cpu.process_tree(parent.pid)):
+            os.kill(pid, 15)
+        parent.wait()
+
+
+def test_cpu_time_of_threads_that_have_ended_is_counted():
+    # 100 ms by the scheduler's count, 3 s by the ticks: the other threads have ended.
+    spent = cpu.CpuTime(100_000_000, 3 * 50, 3 * 50).per_request(1000)
+    assert spent["cpu_us"] == pytest.approx(3 * 100 * cpu.TICK_NS / 1e6)
+    assert spent["user_us"] == pytest.approx(spent["cpu_us"] / 2)
+    # Ticks that only round up change nothing.
+    assert cpu.CpuTime(100_000_000, 11, 1).per_request(1000)["cpu_us"] == pytest.approx(100)
+
+
+def test_every_contender_can_do_a_work_or_says_why_not():
+    for one in contender.choose(http_peers.ALL, ["all"]):
+        assert one.title and one.configuration and one.__doc__
+        for work in works.ALL:
+            able = one.tls if work.tls else work.kind in one.kinds
+            assert able or len(one.lacks(work)) > 10, (one.name, work.name)
+
+
+def test_the_set_up_knows_every_contender():
+    lines = re.findall(r"^(peer-[^)]+)\)", (ROOT / "tools/setup.sh").read_text(), re.M)
+    assert {one.packages for one in http_peers.ALL + websocket_peers.ALL
+            if one.packages} == set(lines)
+
+
+def test_the_mix_follows_zipf():
+    mix = works.Mix("a", "a")
+    assert mix.draws == works.Mix("b", "b").draws
+    counts = [mix.draws.count(rank) for rank in (0, 1, 9)]
+    whole = sum(1 / rank for rank in range(1, 2001))
+    assert counts == pytest.approx([len(mix.draws) / (n * whole) for n in (1, 2, 10)], rel=0.15)
+    assert sum(part for _, _, part in mix.samples()) == pytest.approx(1)
+
+
+def test_the_encoded_file_is_worth_encoding(tmp_path):
+    work = WORKS["encoded"]
+    work.write_files(tmp_path)
+    encoded = (tmp_path / work.encoded_name).read_bytes()
+    assert gzip.decompress(encoded) == work.body and len(work.body) == 100 * 1024
+    assert len(encoded) < len(work.body) / 2
+
+
+def test_more_connections_than_descriptors_are_refused_with_the_numbers(monkeypatch):
+    monkeypatch.setattr(idle, "raise_descriptors", lambda: 4096)
+    idle.check_descriptors(3000)
+    with pytest.raises(Refused, match="10,000 connections need about 10,300 .* 4,096 are allowed"):
+        idle.check_descriptors(10000)
+
+
+# The real programs
+
+
+@pytest.fixture
+def running(tmp_path):
+    """Starts a server of ours or the floor for a work, as they are measured."""
+    started, options = [], types.SimpleNamespace(bin_folder=BIN, build_dir=tmp_path)
+    place = contender.place(options, tmp_path, {min(os.sched_getaffinity(0))})
+    place.site.mkdir()
+
+    def start(work, kind=http_peers.Uvhttp):
+        work.write_files(place.site)
+        started.append(kind().start(place, work))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.mark.parametrize("kind", [http_peers.Floor, http_peers.Uvhttp])
+def test_ours_respond_rightly(kind, running, monkeypatch):
+    # The release is what is measured; a test runs what there is.
+    monkeypatch.setattr(servers, "require_release", lambda name, text: None)
+    for work in works.ALL:
+        if not kind().lacks(work):
+            size, _ = verify.check_work(running(work, kind), work)
+            assert size > 13
+
+
+@pytest.fixture
+def secure(running, monkeypatch):
+    monkeypatch.setattr(servers, "require_release", lambda name, text: None)
+    return running(WORKS["tls-memory"])
+
+
+def test_another_certificate_and_another_version_are_refused(secure, tmp_path):
+    trusted = secure.tls
+    (tmp_path / "other").mkdir()
+    secure.tls = tls.context(tls.certificate(tmp_path / "other"))
+    with pytest.raises(Refused, match="CERTIFICATE_VERIFY_FAILED"):
+        verify.check_work(secure, WORKS["tls-memory"])
+    trusted.minimum_version = trusted.maximum_version = tls.ssl.TLSVersion.TLSv1_2
+    secure.tls = trusted
+    with pytest.raises(Refused, match="it has agreed on TLSv1.2 and ECDHE.* instead of TLSv1.3"):
+        verify.check_work(secure, WORKS["tls-memory"])
+
+
+@pytest.mark.parametrize("name", ["tls-handshake", "tls-resumed"])
+def test_the_load_counts_handshakes_and_bytes(secure, name):
+    work = WORKS[name]
+    size, _ = verify.check_work(secure, work)
+    result = tls.run(BIN, secure, work, 1, 4, {max(os.sched_getaffinity(0))})
+    assert result["requests"] > 4 and result["bytes"] == result["requests"] * size
+    assert result["full"] + result["resumed"] == result["requests"]
+    assert wrk.fault(result, size, 4, 1) is None and tls.fault(result, work, 4) is None
+    assert 0 < result["p50_us"] <= result["p99_us"] <= result["max_us"] * 1.04
+
+
+@pytest.mark.parametrize("arguments", [[], ["80"], ["0", "/"], ["80", "/", "--fast"],
+                                       ["80", "/", "--connections", "0"]])
+def test_the_load_of_handshakes_refuses_wrong_arguments(arguments):
+    done = subprocess.run([BIN / "tls_load", *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and "usage: tls_load" in done.stderr
+
+
+def test_idle_connections_that_are_closed_are_noticed(secure):
+    with idle.Idle(secure, "/") as crowd:
+        crowd.grow(150)
+        assert len(crowd.connections) == 150 and crowd.closed() == 0
+        secure.stop()
+        assert crowd.closed() == 150
+    with idle.Idle(secure, "/") as crowd, pytest.raises(Refused, match="only 0 of 2 connections"):
+        crowd.grow(2)
+
+
+@two_cores
+@real_wrk
+def test_the_scripts_work_with_wrk(build):
+    chosen = ["post-1k", "mix", "connect", "pipelined"]
+    done = ours(build, "", *chosen, path=False)
+    assert done.code == 0, done.err
+    for work in chosen:
+        assert done.result(work, "uvhttp")["runs"][0]["requests"] > 0

@@ -1,0 +1,163 @@
+"""`./dev bench ws` refuses wrong responses. Servers are doubles (websocket_double.py), the load is
+the real one; the last tests are short runs against the real servers."""
+
+import re
+import subprocess
+
+import pytest
+from support import BIN, bench, copies, is_refused, two_cores
+
+from benchlib import Refused, run_ws, servers, websocket_load, websocket_verify
+
+pytestmark = two_cores
+own_server = pytest.mark.skipif(not (BIN / "benchmark_websocket").exists(),
+                                reason="built without WebSocket")
+WORKS = {work.name: work for work in run_ws.WORKS}
+ECHO, DEFLATE, BROADCAST = "echo-20-c50", "echo-512-deflate", "broadcast"
+
+
+@pytest.fixture
+def build(tmp_path):
+    names = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_websocket", "floor_websocket")]
+    copies(tmp_path, "websocket_double.py", *names)
+    (tmp_path / "dist/bin/websocket_load").symlink_to(BIN / "websocket_load")
+    return tmp_path
+
+
+def ws(build, mode, *options, rounds=1, **more):
+    patience = 500 if "stall" in mode or "skip" in mode else 5000
+    # Long enough for a late double to come to its wrong responses.
+    seconds = 1 if mode.startswith("late-") and BROADCAST in options else 0.3
+    return bench("ws", build, "--seconds", seconds, "--warm-up", 0, "--rounds", rounds,
+                 "--patience", patience, "--connections", 20, *options, mode=mode, **more)
+
+
+def ours(build, mode, *chosen, **more):
+    return ws(build, mode, "--peers", "uvhttp", "--works", *chosen, **more)
+
+
+def test_works_are_measured_or_said_to_be_unsupported(build):
+    chosen = [ECHO, "echo-16k-c50", DEFLATE, BROADCAST, "idle", "idle-deflate"]
+    done = ws(build, "", "--works", *chosen)
+    assert done.code == 0, done.err
+    for result in done.report["results"]:
+        counted = [run["counted"] for run in result["runs"]]
+        assert counted == ([] if result["unsupported"] else [True]), result
+    compressed = {DEFLATE, "idle-deflate"}
+    assert {(one["work"], one["peer"]) for one in done.report["results"] if one["unsupported"]} == {
+        (work, "floor") for work in compressed} | {
+        (work, "uvhttp-dedicated") for work in set(chosen) - compressed}
+    run, = done.result(ECHO, "uvhttp")["runs"]
+    assert run["cpu_us"] > 0 and run["wire_bytes"] == 22  # of 20, with their head
+    assert run["errors"] == dict.fromkeys(websocket_load.ERRORS, 0)
+    assert done.result("idle", "uvhttp")["median"]["bytes"] > 0
+    left = subprocess.run(["pgrep", "-f", str(build)], capture_output=True, text=True).stdout
+    assert left == ""
+
+
+def test_fragments_and_pings_in_between_are_right(build):
+    done = ours(build, "fragments", ECHO, DEFLATE)
+    assert done.code == 0, done.out + done.err
+
+
+@pytest.mark.parametrize("mode", ["debug", "debug-program"])
+def test_a_debug_build_is_refused(build, mode):
+    done = ours(build, mode, ECHO)
+    assert done.code == 1 and done.out == "" and done.report is None
+    assert "is not a Release build" in done.err and "Debug" in done.err
+
+
+@pytest.mark.parametrize("mode, work, reason", [
+    ("accept", ECHO, "the Sec-WebSocket-Accept is wrong"),
+    ("content", ECHO, "the right length and the wrong content came back"),
+    ("truncate", "echo-16k-c50", "16383 bytes came back for 16384"),
+    ("kind", ECHO, "a frame of kind 2 came back for one of kind 1"),
+    ("masked", ECHO, "a frame of the server is masked"),
+    ("close", ECHO, "the server sent a close frame"),
+    ("drop", ECHO, "it was cut off"),
+    ("agree", ECHO, "the server agreed to compression that was not offered"),
+    ("no-deflate", DEFLATE, "the server did not agree to compression"),
+    ("plain", DEFLATE, "the response is not compressed"),
+    ("self", BROADCAST, "a message came that was not expected"),
+    ("extra", BROADCAST, "a message came that was not expected"),
+])
+def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason):
+    done = ours(build, mode, work, rounds=2)
+    is_refused(done, work, reason)
+    assert len(done.result(work, "uvhttp")["runs"]) == 1
+
+
+@pytest.mark.parametrize("mode, work, kind, reason", [
+    ("content", ECHO, "wrong", "other bytes came back"),
+    ("content", DEFLATE, "wrong", "other bytes came back"),
+    ("content", BROADCAST, "wrong", "other bytes came back"),
+    ("truncate", "echo-16k-c50", "wrong", "fewer bytes than expected came back"),
+    ("longer", ECHO, "wrong", "more bytes than expected came back"),
+    ("kind", ECHO, "wrong", "a message of another kind came back"),
+    ("self", BROADCAST, "wrong", "a message came that was not expected"),
+    ("masked", ECHO, "protocol", "a masked frame"),
+    ("bits", ECHO, "protocol", "a frame with reserved bits"),
+    ("close", ECHO, "closed", "the server sent a close frame"),
+    ("drop", ECHO, "closed", "the server closed it"),
+    ("stall", ECHO, "missing", "were not answered"),
+    ("skip", BROADCAST, "missing", "were not answered"),
+    ("plain", DEFLATE, "uncompressed", "a message came back that is not compressed"),
+])
+def test_a_run_with_errors_does_not_count(build, mode, work, kind, reason):
+    done = ours(build, f"late-{mode}", work)
+    run, = done.result(work, "uvhttp")["runs"]
+    assert run["errors"][kind] > 0 and reason in run["fault"]
+    is_refused(done, work, websocket_load.ERRORS[kind])
+
+
+def test_the_load_names_a_server_that_is_missing(build):
+    with pytest.raises(Refused, match="connection 1: cannot connect"):
+        websocket_load.Load(BIN, servers.free_port(), "/echo", WORKS[ECHO], {1}, 3)
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["127.0.0.1", "1"], ["127.0.0.1", "1", "/", "--mode", "flood"],
+    ["127.0.0.1", "1", "/", "--size"], ["127.0.0.1", "1", "/", "--sise", "1"]])
+def test_the_load_refuses_wrong_arguments(arguments):
+    done = subprocess.run([BIN / "websocket_load", *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("usage: websocket_load")
+
+
+# The real servers
+
+
+@pytest.fixture(params=["floor_websocket",
+                        pytest.param("benchmark_websocket", marks=own_server)])
+def server(request, tmp_path):
+    one = servers.Server(request.param, [BIN / request.param, "0"], {0}, tmp_path)
+    yield one
+    one.stop()
+
+
+@pytest.mark.parametrize("size", [1, 126, 65536, 300000])
+def test_the_real_servers_echo(server, size):
+    work = run_ws.Work("", "", "echo", "echo", size, 10)
+    websocket_verify.check(server, "/echo", work)
+    with websocket_load.Load(BIN, server.port, "/echo", work, {1}, 10) as load:
+        result = load.run(0.2)
+        assert not websocket_load.entry_of(result)["fault"], result
+        assert load.count_open() == 10
+
+
+def test_the_real_servers_publish(server):
+    websocket_verify.check(server, "/topic", WORKS[BROADCAST])
+    with websocket_load.Load(BIN, server.port, "/topic", WORKS[BROADCAST], {1}, 30) as load:
+        result = load.run(0.2)
+        assert result["errors"] == 0 and result["messages"] == 30 * result["published"] > 0
+
+
+@own_server
+def test_compression_with_dedicated_windows_sends_less(tmp_path):
+    text = subprocess.run([BIN / "uvhttp", "--version"], capture_output=True, text=True).stdout
+    if not re.search(r"\bRelease\b", text):
+        pytest.skip("the build is no release")
+    done = ws(BIN.parent.parent, "", "--works", DEFLATE, out=tmp_path)
+    assert done.code == 0, done.out + done.err
+    shared, dedicated = (done.result(DEFLATE, name)["median"]["wire_bytes"]
+                         for name in ("uvhttp", "uvhttp-dedicated"))
+    assert dedicated < shared < 512

@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+"""./dev bench COMMAND: the benchmarks. bench/README.md says how to use them."""
+
+import importlib
+import sys
+
+from benchlib import command
+
+COMMANDS = {
+    "quick": "CPU time per request beside nginx and the floor, in a few minutes",
+    "http": "CPU time, rate, latency and memory beside other servers, with a report",
+    "ws": "WebSocket: CPU time per message, latency and memory beside other servers",
+    "parser": "nanoseconds per message of the parser alone, beside other parsers",
+    "router": "nanoseconds per lookup of the router alone, beside other routers",
+    "capacity": "what this machine can serve, and what to configure",
+    "workers": "CPU time per request of several workers beside one",
+}
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        lines = "".join(f"  {name:9} {text}\n" for name, text in COMMANDS.items())
+        print(f"usage: ./dev bench COMMAND [OPTION...]\n\n{lines}", end="", file=sys.stderr)
+        return 2
+    name = sys.argv[1]
+    return command.run(name, COMMANDS[name], importlib.import_module(f"benchlib.run_{name}"),
+                       sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,339 @@
+"""The servers of `./dev bench http`: ours, the floor, the distribution's, and some on other
+libraries that are built from bench/peers. Each has the configuration for speed that its own
+documentation advises: no access log, no limit of requests per connection, files by sendfile, one
+worker."""
+
+import os
+
+from . import servers, tls
+from .contender import Contender, ask, build_c, build_go, build_rust, crate_version, find
+
+CONNECTIONS = 8192
+# Files that stay open or in memory, so that all of the mix do.
+MANY_FILES = 4096
+FILES = frozenset({"file", "encoded", "mix"})
+HANDLERS = frozenset({"memory", "json", "echo", "file", "mix"})
+
+
+class Floor(Contender):
+    """bench/floor.c: what the kernel costs, whoever calls it."""
+
+    name, title = "floor", "floor (raw epoll)"
+    configuration = "responses are ready; files by sendfile from 10 KB on"
+    kinds, own = HANDLERS | FILES, True
+
+    def prepare(self, place):
+        servers.program(place.bin_folder, "floor")
+        self.version = servers.uvhttp_build(place.bin_folder).split()[0]
+
+    def response(self, place, work):
+        if work.kind == "json":
+            return ["--text", work.body.decode()]
+        if work.kind == "mix":
+            return ["--mix", place.site / work.folder]
+        if work.encoding:
+            way = "--file" if work.floor_file else "--read"
+            return ["--gzip", way, place.site / work.encoded_name]
+        return ["--file", place.site / work.file_name] if work.floor_file else ["--body", work.size]
+
+    def command(self, place, work, port):
+        return [servers.program(place.bin_folder, "floor"), *self.response(place, work),
+                *(["--post", len(work.request_body)] if work.request_body else []),
+                *(["--close"] if work.close else []), "0"]
+
+    def start(self, place, work):
+        running = super().start(place, work)
+        running.files = "/" if work.kind == "mix" else None
+        return running
+
+
+class Uvhttp(Contender):
+    """The programs as they are built, with their defaults: what a user gets."""
+
+    name = title = "uvhttp"
+    configuration = ("defaults: benchmark_rps from memory, `uvhttp serve -q` for files (the mix "
+                     f"with --cache-entries {MANY_FILES} --watch, the encoded file with "
+                     "--precompressed)")
+    kinds, own, tls, files = HANDLERS | FILES, True, True, "/"
+    paths = {"memory": "/", "json": "/json", "echo": "/post"}
+    handlers = ("memory", "json", "echo")  # of benchmark_rps
+    options = ()  # more of `uvhttp serve`
+
+    def prepare(self, place):
+        self.version = servers.uvhttp_build(place.bin_folder)
+        servers.program(place.bin_folder, "benchmark_rps")
+
+    def port(self, work):
+        return None if work.kind in self.handlers else servers.free_port()
+
+    def command(self, place, work, port):
+        if work.kind in self.handlers:
+            certificate = ["--tls", tls.certificate(place.folder)] if work.tls else []
+            program = servers.program(place.bin_folder, "benchmark_rps")
+            return [program, *certificate, "0"]
+        more = {"mix": ["--cache-entries", MANY_FILES, "--watch"],
+                "encoded": ["--precompressed"]}.get(work.kind, [])
+        if work.tls:
+            more = ["--tls-cert", tls.certificate(place.folder)]
+        return [servers.program(place.bin_folder, "uvhttp"), "serve", place.site, "-q", "--listen",
+                "127.0.0.1", "--port", port, *more, *self.options]
+
+    def check_started(self, running):
+        # The version of `uvhttp` itself was checked by `prepare`.
+        if running.output:
+            servers.require_release(running.output.partition(":")[0], running.output.split("\n")[0])
+
+
+class Debian(Contender):
+    """`program`, how it says its version, and its configuration file."""
+
+    kinds, files = FILES, "/"
+    program_name, version_argument, version_pattern = "", "-v", r"(\d+\.\d+\.\d+)"
+
+    def prepare(self, place):
+        self.program = find(self.program_name)
+        self.version = ask([self.program, self.version_argument], self.version_pattern)
+
+    def port(self, work):
+        return servers.free_port()
+
+    def command(self, place, work, port):
+        folder = place.folder / self.name
+        folder.mkdir(exist_ok=True)
+        config = folder / "config"
+        certificate = tls.certificate(place.folder) if work.tls else None
+        config.write_text(self.config(place, folder, port, certificate))
+        return [self.program, *self.arguments(config, folder)]
+
+
+class Nginx(Debian):
+    """nginx.org/en/docs: open_file_cache, sendfile and tcp_nopush."""
+
+    name = title = program_name = "nginx"
+    packages = "peer-nginx"
+    configuration = "open_file_cache, sendfile, tcp_nopush, gzip_static; from memory: return 200"
+    kinds, tls = frozenset({"memory", "json"}) | FILES, True
+    paths = {"memory": "/memory", "json": "/json"}
+
+    def config(self, place, folder, port, certificate):
+        # Started by root it would change to a user that may not read our folder.
+        user = "user root;" if os.geteuid() == 0 else ""
+        https = (f" ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}; "
+                 "ssl_protocols TLSv1.2 TLSv1.3") if certificate else ""
+        temporary = "".join(f"{name}_temp_path {folder}/{name};\n" for name in (
+            "client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        return f"""\
+daemon off;
+pid {folder}/pid;
+error_log {folder}/errors.log warn;
+{user}
+events {{ worker_connections {CONNECTIONS}; }}
+http {{
+access_log off;
+sendfile on;
+tcp_nopush on;
+open_file_cache max={MANY_FILES} inactive=10m;
+open_file_cache_valid 1m;
+keepalive_requests 1000000000;
+types {{ text/plain txt; }}
+{temporary}
+server {{
+    listen 127.0.0.1:{port} backlog=4096{https};
+    root "{place.site}";
+    location = /memory {{ default_type text/plain; return 200 "Hello, world\\n"; }}
+    location = /json {{
+        default_type application/json;
+        return 200 '{{"message":"Hello, world"}}';
+    }}
+    location /encoded/ {{ gzip_static on; }}
+}}
+}}
+"""
+
+    def arguments(self, config, folder):
+        return ["-p", folder, "-c", config, "-e", folder / "errors.log"]
+
+
+class H2o(Debian):
+    """h2o.examp1e.net/configure: num-threads, file.send-gzip. It keeps files open by itself."""
+
+    name = title = program_name = "h2o"
+    packages, tls = "peer-h2o", True
+    configuration = "defaults, file.send-gzip; over HTTPS the 13 bytes come from a file"
+
+    def lacks(self, work):
+        # A file takes the place of the handler, which handshakes do not notice.
+        return None if work.tls else super().lacks(work)
+
+    def config(self, place, folder, port, certificate):
+        user = "user: root\n" if os.geteuid() == 0 else ""
+        https = (f"  ssl:\n    certificate-file: {certificate}\n    key-file: {certificate}\n"
+                 "    minimum-version: TLSv1.2\n") if certificate else ""
+        return f"""\
+{user}num-threads: 1
+max-connections: {CONNECTIONS}
+pid-file: {folder}/pid
+error-log: {folder}/errors.log
+http1-request-timeout: 75
+file.send-gzip: ON
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: {place.site}
+listen:
+  host: 127.0.0.1
+  port: {port}
+{https}"""
+
+    def arguments(self, config, folder):
+        return ["-c", config]
+
+
+class Apache(Debian):
+    """httpd.apache.org/docs/2.4/misc/perf-tuning.html: event MPM, no .htaccess, sendfile."""
+
+    name, title, program_name = "apache", "Apache (event)", "apache2"
+    packages, threads = "peer-apache", 64
+    configuration = "event MPM, one process of 64 threads, sendfile, no .htaccess"
+    kinds = frozenset({"file", "mix"})
+
+    def config(self, place, folder, port, certificate):
+        # Started by root it insists on another user, who must be able to reach the files.
+        user = "User nobody\nGroup nogroup\n" if os.geteuid() == 0 else ""
+        for path in (place.folder, place.site, folder):
+            path.chmod(0o755)
+        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so"
+                            for name in ("mpm_event", "authz_core", "mime"))
+        return f"""\
+ServerRoot {folder}
+ServerName 127.0.0.1
+PidFile {folder}/pid
+DefaultRuntimeDir {folder}
+ErrorLog {folder}/errors.log
+Listen 127.0.0.1:{port}
+ListenBackLog 4096
+{modules}
+{user}StartServers 1
+ServerLimit 1
+ThreadLimit {self.threads}
+ThreadsPerChild {self.threads}
+MaxRequestWorkers {self.threads}
+MinSpareThreads 1
+MaxSpareThreads {self.threads}
+AsyncRequestWorkerFactor {CONNECTIONS // self.threads}
+MaxConnectionsPerChild 0
+MaxKeepAliveRequests 0
+KeepAliveTimeout 75
+EnableSendfile On
+TypesConfig /dev/null
+AddType text/plain .txt
+DocumentRoot {place.site}
+<Directory {place.site}>
+    AllowOverride None
+    Options FollowSymLinks
+    Require all granted
+</Directory>
+"""
+
+    def arguments(self, config, folder):
+        return ["-DFOREGROUND", "-f", config]
+
+
+class Caddy(Debian):
+    """caddyserver.com/docs/caddyfile: file_server with precompressed, respond from memory."""
+
+    name, title, program_name = "caddy", "Caddy", "caddy"
+    packages, version_argument = "peer-caddy", "version"
+    configuration = "file_server with precompressed gzip, respond from memory, GOMAXPROCS 1"
+    kinds = frozenset({"memory", "json"}) | FILES
+    paths = {"memory": "/memory", "json": "/json"}
+
+    def config(self, place, folder, port, certificate):
+        return f"""\
+{{
+    admin off
+    auto_https off
+    servers {{
+        protocols h1
+    }}
+}}
+http://127.0.0.1:{port} {{
+    bind 127.0.0.1
+    route {{
+        respond /memory "Hello, world
+" 200
+        header /json Content-Type application/json
+        respond /json `{{"message":"Hello, world"}}` 200
+        file_server {{
+            root {place.site}
+            precompressed gzip
+        }}
+    }}
+}}
+"""
+
+    def arguments(self, config, folder):
+        return ["run", "--config", config, "--adapter", "caddyfile"]
+
+    def environment(self, place):
+        folder = str(place.folder / self.name)
+        return {**dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), folder),
+                "GOMAXPROCS": "1"}
+
+
+class Built(Contender):
+    """Takes the folder to serve, and responds at /memory, /json, /echo and with files."""
+
+    kinds, files = HANDLERS, "/"
+    paths = {"memory": "/memory", "json": "/json", "echo": "/echo"}
+
+    def command(self, place, work, port):
+        return [self.program, place.site, 1]
+
+    def environment(self, place):
+        return {"GOMAXPROCS": "1"}
+
+
+class Microhttpd(Built):
+    """libmicrohttpd manual, "Performance": epoll in its own thread and MHD_USE_TURBO."""
+
+    name = title = "libmicrohttpd"
+    packages = "peer-libmicrohttpd"
+    configuration = "epoll in one thread, MHD_USE_TURBO; files opened for each request, by sendfile"
+
+    def prepare(self, place):
+        self.program = self.folder(place) / "server"
+        self.version = build_c("microhttpd.c", "libmicrohttpd", self.program)
+
+
+class Go(Built):
+    """The standard library's server; nothing to tune but the number of threads."""
+
+    name, title = "go", "Go net/http"
+    packages = "peer-go"
+    configuration = "http.Serve with ServeMux and http.FileServer, GOMAXPROCS 1"
+
+    def prepare(self, place):
+        self.program = self.folder(place) / "server"
+        self.version = build_go("go", self.program)
+
+    def command(self, place, work, port):
+        return [self.program, place.site]
+
+
+class Actix(Built):
+    """actix.rs/docs: release build; with mimalloc, as uvhttp has it."""
+
+    name, title = "actix", "actix-web"
+    packages = "peer-actix"
+    configuration = "release with thin LTO and mimalloc, actix-files"
+
+    def prepare(self, place):
+        built = build_rust("actix", self.folder(place))
+        self.version = f"{crate_version('actix', 'actix-web')} ({built})"
+        self.program = self.folder(place) / "release/actix-peer"
+
+
+ALL = [Floor, Uvhttp, Nginx, H2o, Apache, Caddy, Microhttpd, Go, Actix]
+USUAL = ["floor", "uvhttp", "nginx"]

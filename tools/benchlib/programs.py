@@ -1,0 +1,34 @@
+"""Programs that measure themselves: those of `./dev bench parser` and `router`."""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+
+from . import Refused, command
+
+
+def add_timing_options(parser, rounds, milliseconds):
+    parser.add_argument("--rounds", type=command.number(1, 1000), default=rounds, metavar="N",
+                        help=f"how often each is timed (default: {rounds})")
+    parser.add_argument("--milliseconds", type=command.number(1, 10000), default=milliseconds,
+                        metavar="N", help=f"of a round (default: {milliseconds})")
+    parser.add_argument("--no-peers", action="store_true", help="measure uvhttp alone")
+
+
+def run(words, **environment):
+    """The JSON of a program on one core, the last one, which interrupts meet least."""
+    core = max(os.sched_getaffinity(0))
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **environment},
+                          preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    if done.returncode != 0:
+        name = pathlib.Path(words[0]).name
+        raise Refused(f"{name} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    return json.loads(done.stdout)
+
+
+def ratio(figures, others):
+    """The median of the ratios within a round."""
+    return statistics.median(one / other for one, other in zip(figures, others))

@@ -1,0 +1,149 @@
+"""./dev bench capacity: what this machine can serve.
+
+The load requests again as soon as it has a response, so beyond the number of connections that
+keeps the server busy more of them add no requests and only wait: that is the knee.
+"""
+
+import math
+import os
+import pathlib
+import re
+
+from . import command, environment, http_peers, idle, run_http, table, works
+
+CONNECTIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
+# p99 has left the flat part above so many times the flat level: the median of the lowest.
+KNEE_FACTOR, FLAT_POINTS = 2, 3
+LIMITS_MS = (1, 5, 10, 20)
+FULL = 0.9  # of a core: from here on it counts as full
+CORE_SHARE, MEMORY_SHARE = 0.7, 0.5  # of a core, and of free memory, to plan with
+# What a busy connection may take at most with the defaults of `uvhttp serve` (docs/limits.md).
+BUSY_BYTES = 3 * 65536 + 4096
+RESERVED = 1124  # descriptors: --cache-entries, and the rest of the process
+LOADS = [work.name for work in works.ALL if not work.idle and not work.connections]
+KEYS = ("cpu_us", "rps", "p50_ms", "p99_ms", "server_share", "generator_share")
+
+
+class Server(http_peers.Uvhttp):
+    options = ("--max-connections", 1_000_000, "--keep-alive-timeout", 86400)
+
+
+def add_options(parser):
+    command.add_run_options(parser, length=2)
+    parser.add_argument("--rate", type=command.number(1), metavar="R",
+                        help="requests per second to find the number of workers for")
+    parser.add_argument("--works", nargs="+", metavar="NAME", choices=LOADS,
+                        default=["memory", "file-10k"], help="default: memory file-10k")
+    parser.add_argument("--connections", nargs="+", type=command.number(1), default=CONNECTIONS,
+                        metavar="N", help=f"default: {' '.join(map(str, CONNECTIONS))}")
+    run_http.add_idle_option(parser)
+
+
+def limited_by(point):
+    """Whose core had nothing left to give."""
+    full = [name for name in ("server", "generator") if point[f"{name}_share"] >= FULL]
+    return " and ".join(full) or "neither"
+
+
+def find_knee(points):
+    """(the last point whose p99 is within the flat part, while every further one is above it;
+    whether there is a further one). `points` ascend in connections."""
+    lowest = sorted(point["p99_ms"] for point in points)[:FLAT_POINTS]
+    limit = KNEE_FACTOR * lowest[len(lowest) // 2]
+    last = max(i for i, point in enumerate(points) if point["p99_ms"] <= limit)
+    return points[last], last + 1 < len(points)
+
+
+def best_below(points, limit_ms):
+    """The point with the highest rate among those with a p99 below the limit, or None."""
+    below = [point for point in points if point["p99_ms"] < limit_ms]
+    return max(below, key=lambda point: point["rps"]) if below else None
+
+
+def workers_for(rate, cpu_us):
+    # Rounded first, so that 0.7 of a core at a share of 0.7 is one worker and not two.
+    return max(1, math.ceil(round(rate * cpu_us / 1e6 / CORE_SHARE, 9)))
+
+
+def available_memory():
+    """Bytes that new programs may take: the machine's, or what the control groups leave."""
+    text = pathlib.Path("/proc/meminfo").read_text()
+    least = 1024 * int(re.search(r"^MemAvailable:\s+(\d+) kB", text, re.M)[1])
+    own = re.search(r"^0::/(.*)$", pathlib.Path("/proc/self/cgroup").read_text(), re.M)
+    group = pathlib.Path("/sys/fs/cgroup") / (own[1] if own else "")
+    for folder in [group, *group.parents]:
+        try:
+            limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
+        except OSError:
+            continue
+        if limit.strip() != "max":
+            least = min(least, max(0, int(limit) - int(used)))
+    return least
+
+
+def suggest_connections(descriptors, available, idle_bytes, busy):
+    """(max_connections, what bounds it): `busy` of them take BUSY_BYTES each, the others
+    `idle_bytes`."""
+    budget, by_descriptors = int(available * MEMORY_SHARE), max(0, descriptors - RESERVED)
+    left = budget - busy * BUSY_BYTES
+    by_memory = busy + int(left / idle_bytes) if left >= 0 else budget // BUSY_BYTES
+    least = min(by_descriptors, by_memory)
+    # To two digits: nobody should believe more of them.
+    step = 10 ** max(0, len(str(least)) - 2)
+    return least // step * step, "descriptors" if by_descriptors <= by_memory else "memory"
+
+
+def conclude(results):
+    """What follows from the results of one work, one a number of connections."""
+    points = [{"connections": one.connections, **{key: one.median(key) for key in KEYS}}
+              for one in sorted(results, key=lambda one: one.connections) if one.counted()]
+    if not points:
+        return None
+    knee, left = find_knee(points)
+    return {"work": results[0].work.name, "points": points, "knee": knee, "knee_left": left,
+            "below": {limit: best_below(points, limit) for limit in LIMITS_MS}}
+
+
+def print_conclusions(one, rate):
+    rows = [["connections", *(table.COLUMNS[key][0] for key in KEYS[:4]), "server", "wrk", "full"]]
+    for point in one["points"]:
+        rows.append([f"{point['connections']:,}", *(table.number(point[key]) for key in KEYS),
+                     limited_by(point)])
+    print(f"\n{one['work']}\n\n{table.layout(rows)}\n")
+    knee = one["knee"]
+    more = "p99 leaves its flat part" if one["knee_left"] else "p99 stays flat"
+    print(f"Knee: {knee['connections']:,} connections at once; with more {more}.")
+    for limit, point in one["below"].items():
+        what = (f"{point['rps']:,.0f} requests/s with {point['connections']:,} connections"
+                if point else "at no number of connections measured")
+        print(f"p99 below {limit} ms: {what}.")
+    if any(limited_by(point) == "generator" for point in one["points"]):
+        print("Where wrk's core alone is full, the rate is what wrk can request.")
+    print(f"A worker, planned at {CORE_SHARE:.0%} of a core: "
+          f"{CORE_SHARE * 1e6 / knee['cpu_us']:,.0f} requests/s.")
+    if rate:
+        print(f"{rate:,} requests/s: {workers_for(rate, knee['cpu_us'])} workers; this machine has "
+              f"{os.cpu_count()} cores.")
+
+
+def run(options):
+    chosen = [*works.choose(options.works), *works.choose(["idle"])]
+    running, described = run_http.measure(options, chosen, [Server()], options.connections)
+    environment.show(described)
+    for line in running.faults():
+        print(line)
+    concluded = [conclude([one for one in running.results if one.work is work])
+                 for work in chosen if not work.idle]
+    concluded = [one for one in concluded if one]
+    for one in concluded:
+        print_conclusions(one, options.rate)
+    result = {**running.as_json("capacity", described, running.contenders), "capacity": concluded}
+    memory = running.results[-1].median("bytes")
+    if memory and concluded:
+        busy = max(one["knee"]["connections"] for one in concluded)
+        most, bound = suggest_connections(idle.raise_descriptors(), available_memory(), memory,
+                                          busy)
+        print(f"\nAn idle connection takes {memory:,.0f} B.\n"
+              f"max_connections: {most:,}, bounded by {bound}")
+        result["max_connections"] = most
+    return result

@@ -1,0 +1,101 @@
+"""./dev bench parser: nanoseconds per message, beside picohttpparser and httparse.
+
+An operation takes a complete message in one call. uvhttp: the head with its known fields looked up,
+and the framing. picohttpparser and httparse: start line and fields only.
+"""
+
+import re
+import statistics
+
+from . import command, contender, environment, programs, servers, table
+
+MESSAGES = command.ROOT / "bench/messages"
+PICO = "picohttpparser native"
+# label: (flags of the C compiler and of rustc, arguments of cargo); without a label the crates' own
+LEVELS = {"native": ({"CFLAGS": "-O3 -march=native", "RUSTFLAGS": "-C target-cpu=native"},
+                     ["--no-default-features"]),
+          "": ({}, [])}
+
+
+def add_options(parser):
+    names = sorted(path.stem for path in MESSAGES.glob("*.http"))
+    programs.add_timing_options(parser, rounds=15, milliseconds=5)
+    parser.add_argument("--starts", type=command.number(1, 1000), default=5, metavar="N",
+                        help="of the program, which share the rounds: some messages are quicker or "
+                             "slower from start to start (default: 5)")
+    parser.add_argument("--messages", nargs="+", metavar="NAME", choices=names, default=names,
+                        help="only these: " + ", ".join(names))
+    parser.add_argument("--instructions", action="store_true",
+                        help="also count the instructions for each message (a few minutes)")
+
+
+def build_peers(options):
+    """{label: shared library}, and what was built how."""
+    contender.install("peer-actix")
+    libraries, built = {}, {}
+    for label, (flags, arguments) in LEVELS.items():
+        target = options.build_dir.resolve() / "peers" / (label or "plain")
+        made = contender.build_rust("parser", target, *arguments, **flags)
+        libraries[label] = target / "release/libparser_peers.so"
+        built[label or "crates' own flags"] = f"{made} {' '.join(flags.values())}".strip()
+    return libraries, built
+
+
+def measure(options, libraries):
+    """The program's results, with the rounds of all starts."""
+    words = [servers.program(options.bin_folder, "parser_corpus"),
+             "--milliseconds", options.milliseconds]
+    for label, library in libraries.items():
+        words += ["--peers", f"{label}={library}"]
+    files = [MESSAGES / f"{name}.http" for name in options.messages]
+    starts, whole = min(options.starts, options.rounds), None
+    for start in range(starts):
+        more = ["--instructions"] if options.instructions and start == 0 else []
+        rounds = (options.rounds + start) // starts
+        corpus = programs.run([*words, "--rounds", rounds, *more, *files])
+        whole = whole or {**corpus, "messages": []}
+        for number, message in enumerate(corpus["messages"]):
+            if start == 0:
+                whole["messages"].append(message)
+                continue
+            for name, figures in message["parsers"].items():
+                whole["messages"][number]["parsers"][name]["rounds"] += figures["rounds"]
+    return whole
+
+
+def add_figures(messages):
+    """Median, spread, and the ratio to picohttpparser within each round."""
+    for message in messages:
+        reference = message["parsers"].get(PICO)
+        for figures in message["parsers"].values():
+            rounds = figures["rounds"]
+            figures.update(ns=statistics.median(rounds), low=min(rounds), high=max(rounds))
+            if reference:
+                figures["ratio"] = programs.ratio(rounds, reference["rounds"])
+
+
+def print_table(title, messages, cell):
+    names = list(messages[0]["parsers"])
+    rows = [["", *(re.sub("^uvhttp ", "", name) for name in names)]]
+    rows += [[message["name"], *(cell(message["parsers"][name]) for name in names)]
+             for message in messages]
+    print(f"\n{title}\n\n{table.layout(rows)}")
+
+
+def run(options):
+    described = environment.describe(options, None)
+    libraries, built = ({}, {}) if options.no_peers else build_peers(options)
+    corpus = measure(options, libraries)
+    messages = corpus["messages"]
+    add_figures(messages)
+    described.update(uvhttp=f"{corpus['build']}, {corpus['flags']}", built=built, versions={
+        one["name"]: one["version"] for one in corpus["parsers"] if one["version"]})
+    environment.show(described)
+    print_table("Nanoseconds per message, median and spread", messages, lambda one: (
+        f"{one['ns']:.1f} ({one['low']:.0f}-{one['high']:.0f})"))
+    if PICO in messages[0]["parsers"]:
+        print_table(f"Time beside {PICO}, within a round", messages,
+                    lambda one: f"{one['ratio']:.2f}")
+    if options.instructions:
+        print_table("Instructions per message", messages, lambda one: f"{one['instructions']:,}")
+    return {"kind": "parser", "environment": described, "corpus": corpus}

@@ -1,0 +1,111 @@
+"""./dev bench router: nanoseconds per lookup, beside httprouter, chi and matchit.
+
+Sets of 10 to 10,000 routes (routes.py), 1,024 lookups each. All routers read the same file, find
+each route once before the clock (CPU time) starts, and are pinned to one core. A lookup takes a
+method and a path and gives the route and its parameters. uvhttp looks at the host too and finds the
+middleware; httprouter: ServeHTTP with a ready request; chi: Match with a ready context; matchit:
+at.
+"""
+
+import pathlib
+import statistics
+
+from . import Refused, command, environment, programs, routes, servers, table
+from .contender import build_go, build_rust, crate_version, install
+
+OWN = "uvhttp"
+
+
+def go(folder):
+    install("peer-go")
+    build_go("router-go", folder / "router-go")
+    return [folder / "router-go"]
+
+
+def rust(folder):
+    install("peer-actix")
+    build_rust("router-rust", folder)
+    return [folder / "release/router-peers"]
+
+
+PEERS = {"httprouter, chi": go, "matchit": rust}
+
+
+def add_options(parser):
+    programs.add_timing_options(parser, rounds=5, milliseconds=10)
+    parser.add_argument("--turns", type=command.number(1, 100), default=3, metavar="N",
+                        help="times that all are measured with every set (default: 3)")
+    parser.add_argument("--routes", type=command.number(1, 10000), nargs="+", default=routes.SIZES,
+                        metavar="N", help="sizes of the sets (default: 10 to 10000)")
+    parser.add_argument("--shapes", nargs="+", choices=routes.SHAPES, default=routes.SHAPES,
+                        metavar="SHAPE", help="only these: " + ", ".join(routes.SHAPES))
+
+
+def prepare(options):
+    """([command], {peers: why they are missing})"""
+    ready, missing = [], {}
+    for names, builder in {} if options.no_peers else PEERS.items():
+        folder = options.build_dir.resolve() / "peers" / f"router-{builder.__name__}"
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            ready.append(builder(folder))
+        except Refused as error:
+            missing[names] = str(error)
+    return ready, missing
+
+
+def measure(options, program, ready, file, result):
+    """{router: its median} for one set."""
+    own = programs.run([program, file, "--rounds", options.rounds,
+                        "--milliseconds", options.milliseconds])
+    result["versions"][OWN] = f"{own['version']}, {own['flags']}"
+    figures = {OWN: statistics.median(own["rounds"])}
+    for peer in ready:
+        for one in programs.run([*peer, file, options.rounds, options.milliseconds],
+                                GOMAXPROCS="1"):
+            version = one["version"] or crate_version("router-rust", "matchit")
+            result["versions"][one["name"]] = version
+            figures[one["name"]] = statistics.median(one["rounds"])
+    return figures
+
+
+def measure_shape(options, program, ready, folder, shape, result):
+    """The sets of one shape, which take turns: what the machine does meanwhile meets all."""
+    sets = []
+    for count in options.routes:
+        file = pathlib.Path(folder) / str(count)
+        routes.write(file, shape, count)
+        sets.append((file, {"shape": shape, "routes": count, "figures": {}}))
+    for _ in range(options.turns):
+        for file, one in sets:
+            for name, value in measure(options, program, ready, file, result).items():
+                one["figures"].setdefault(name, []).append(value)
+    result["sets"] += [one for _, one in sets]
+
+
+def print_sets(sets):
+    names = list(sets[0]["figures"])
+    print("\nNanoseconds per lookup, median of the turns, and times ours within a turn\n")
+    rows = [["routes", *names]]
+    for one in sets:
+        own, cells = one["figures"][OWN], []
+        for name, turns in one["figures"].items():
+            factor = f" ({programs.ratio(turns, own):.1f}x)" if name != OWN else ""
+            cells.append(f"{statistics.median(turns):.1f}{factor}")
+        rows.append([f"{one['shape']}, {one['routes']:,}", *cells])
+    print(table.layout(rows))
+
+
+def run(options):
+    program = servers.program(options.bin_folder, "router_lookup")
+    described = environment.describe(options, None)
+    ready, missing = prepare(options)
+    result = {"kind": "router", "environment": described, "versions": {}, "missing": missing,
+              "sets": []}
+    with command.temporary_folder() as folder:
+        for shape in options.shapes:
+            measure_shape(options, program, ready, folder, shape, result)
+    described["uvhttp"] = result["versions"][OWN]
+    environment.show({**described, "version": result["versions"], "missing": missing})
+    print_sets(result["sets"])
+    return result
