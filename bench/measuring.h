@@ -1,5 +1,5 @@
-/* What the benchmarks of parser and router share: which build is measured, the clock (CPU time of
- * the thread), and rounds.
+/* What the parser's benchmarks share: which build is measured, the clock (CPU time of the thread),
+ * and medians of rounds.
  *
  * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come
  * from CMake. */
@@ -35,6 +35,24 @@ static inline uint64_t now_ns(void)
 static inline void add_round(struct rounds *rounds, uint64_t elapsed, uint64_t operations)
 {
     rounds->ns[rounds->count++] = (double)elapsed / (double)operations;
+}
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Median, lowest and highest. */
+static inline void summarize(const struct rounds *rounds, double *median, double *low, double *high)
+{
+    static double sorted[MOST_ROUNDS];
+    int count = rounds->count;
+    memcpy(sorted, rounds->ns, (size_t)count * sizeof(*sorted));
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_doubles);
+    *median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    *low = sorted[0];
+    *high = sorted[count - 1];
 }
 
 static inline void write_rounds(FILE *file, const struct rounds *rounds)

@@ -14,10 +14,12 @@ import raw
 from program import Program
 from wire_server import built
 
+SITE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/site"
 TEXT = b"Hello, world\n"
 # Left out with BUILD_WITH_WEBSOCKET=OFF.
 WEBSOCKET = (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "dist/bin/benchmark_websocket").exists()
-SERVERS = {"benchmark_rps": ["0"], **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})}
+SERVERS = {"benchmark_rps": ["0"], "benchmark_unified": ["0"], "performance_static_server": ["-d", SITE, "-p", "0"],
+           **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})}
 
 
 def content(size):
@@ -69,6 +71,13 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
     ("benchmark_rps", ["99999999999999999999"], "the port is a number from 0 to 65535"),
     ("benchmark_rps", ["1", "2"], "too many arguments"),
     ("benchmark_rps", ["--tls"], "the port is a number from 0 to 65535"),
+    ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
+    ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
+    ("benchmark_unified", ["1", "2"], "too many arguments"),
+    ("performance_static_server", [], "-d is missing: the folder to serve"),
+    ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
+    ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
+    ("performance_static_server", ["-x"], "invalid option -- 'x'"),
     ("floor", ["--magic"], "what is '--magic'?"),
     ("floor_websocket", ["--magic"], "sage"),
     ("floor_websocket", ["1", "2"], "sage"),
@@ -78,6 +87,12 @@ def test_wrong_arguments_are_refused_with_the_usage(name, arguments, reason):
     done = program.run(name, *arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert reason in done.stderr and f"sage: {name}" in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_named():
+    done = program.run("performance_static_server", "-d", "/does/not/exist", "-p", "0")
+    assert done.returncode == 1
+    assert "performance_static_server: /does/not/exist: no such file or directory" in done.stderr
 
 
 def test_a_certificate_that_is_not_there_is_named():
@@ -105,6 +120,48 @@ def test_it_sends_json_and_what_is_posted(start):
             connection.send(raw.request("POST", "/post", f"Content-Length: {size}") + body)
             response = connection.response()
             assert (response.status, response.body) == (200, body)
+
+
+def test_unified_answers_each_of_its_kinds(start):
+    server = start("benchmark_unified", "0")
+    with server.connect() as connection:
+        for path, body in {"/": TEXT, "/small": content(1024), "/medium": content(10 * 1024), "/large": content(100 * 1024),
+                           "/json": b'{"message":"Hello, world"}', "/users/4711": b"4711", "/stream": content(1024 * 1024)}.items():
+            answer = connection.ask(target=path)
+            assert (answer.status, answer.body) == (200, body), path
+        assert connection.ask(target="/json").get("content-type").startswith("application/json")
+        assert connection.ask(target="/users/").status == 404
+        assert connection.ask(target="/post").status == 405
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024, 100 * 1024])
+def test_unified_echoes_what_is_posted(start, size):
+    server = start("benchmark_unified", "0")
+    body = os.urandom(size)
+    with server.connect() as connection:
+        for _ in range(2):
+            connection.send(raw.request("POST", "/post", f"Content-Length: {size}") + body)
+            answer = connection.response()
+            assert (answer.status, answer.body) == (200, body)
+
+
+def test_unified_has_a_thousand_further_routes(start):
+    server = start("benchmark_unified", "0")
+    paths = [f"/api/v{version}/r{resource}{tail}" for version in range(10) for resource in range(25)
+             for tail in ("", "/17", "/17/history", "/search")]
+    assert len(set(paths)) == 1000
+    with server.connect() as connection:
+        assert [path for path in paths if connection.ask(target=path).body != TEXT] == []
+        for path in ("/api/v10/r0", "/api/v0/r25", "/api/v0/r0/17/other"):
+            assert connection.ask(target=path).status == 404
+
+
+def test_the_static_server_serves_its_folder(start):
+    server = start("performance_static_server", "-d", SITE, "-p", "0")
+    for name in ("index.html", "waves.png", "large.txt"):
+        assert server.ask(f"/{name}").body == (SITE / name).read_bytes()
+    assert server.ask("/").body == (SITE / "index.html").read_bytes()
+    assert server.ask("/missing").status == 404
 
 
 # The floor: only what the benchmarks ask of it

@@ -1,0 +1,97 @@
+/* The messages of B3-HttpParser, each built to have exactly the size that is stated beside it; a
+ * wrong size ends the program. */
+#ifndef UVH_BENCH_B3_MESSAGES_H
+#define UVH_BENCH_B3_MESSAGES_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdnoreturn.h>
+#include <string.h>
+
+enum { BATCH = 10, MOST_HEAD = 16384 /* bytes */ };
+
+struct message {
+    char *bytes;
+    size_t size; /* of all messages, where there are several of one kind */
+    size_t head_size, body_size, fields;
+};
+
+__attribute__((format(printf, 1, 2))) static noreturn void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("B3-HttpParser: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (memory == NULL)
+        fail("out of memory");
+    return memory;
+}
+
+/* A head with as many digits behind it; the result has `size` bytes, or something is wrong with
+ * this program. */
+static struct message make_message(const char *head, size_t body_size, size_t size)
+{
+    struct message message = {
+        .size = strlen(head) + body_size, .head_size = strlen(head), .body_size = body_size};
+    if (message.size != size)
+        fail("a message has %zu bytes instead of %zu", message.size, size);
+    message.bytes = allocate(message.size);
+    memcpy(message.bytes, head, message.head_size);
+    for (size_t i = 0; i < body_size; i++)
+        message.bytes[message.head_size + i] = (char)('0' + (i + 1) % 10);
+    for (size_t i = 0; i < message.head_size; i++)
+        message.fields += head[i] == '\n';
+    message.fields -= 2; /* the start line and the empty line */
+    return message;
+}
+
+static struct message make_upload(size_t body_size)
+{
+    char head[128];
+    int size = snprintf(head, sizeof(head),
+                        "POST /upload HTTP/1.1\r\nHost: example.com\r\nContent-Length: %zu\r\n\r\n",
+                        body_size);
+    return make_message(head, body_size, (size_t)size + body_size);
+}
+
+static struct message make_batch(void)
+{
+    struct message one = make_message("GET /api/item HTTP/1.1\r\nHost: example.com\r\n\r\n", 0, 45);
+    struct message all = one;
+    all.size = BATCH * one.size;
+    all.bytes = allocate(all.size);
+    for (size_t i = 0; i < BATCH; i++)
+        memcpy(all.bytes + i * one.size, one.bytes, one.size);
+    free(one.bytes);
+    return all;
+}
+
+/* A head of exactly `size` bytes. */
+static struct message make_head(size_t size, bool one_line)
+{
+    static char head[MOST_HEAD];
+    int at = snprintf(head, sizeof(head), "GET /heads HTTP/1.1\r\nHost: localhost\r\n");
+    for (int number = 1; (size_t)at + 2 < size; number++) {
+        size_t line = size - 2 - (size_t)at;
+        if (!one_line && line >= 2 * 64)
+            line = 64;
+        int name = snprintf(head + at, sizeof(head) - (size_t)at, "X-Field-%03d: ", number);
+        memset(head + at + name, 'v', line - (size_t)name - 2);
+        memcpy(head + at + line - 2, "\r\n", 2);
+        at += (int)line;
+    }
+    memcpy(head + at, "\r\n", 3);
+    return make_message(head, 0, size);
+}
+
+#endif

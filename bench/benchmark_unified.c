@@ -1,0 +1,161 @@
+/* benchmark_unified [--workers N] [PORT]: one server for every kind of answer (default port 18081,
+ * 0 takes a free one). `./dev bench http` measures it, and its 1,000 further routes make the router
+ * work as it does in a real program.
+ *
+ *     GET  /               13 bytes from memory
+ *     GET  /json           an object, written anew for each request
+ *     GET  /small          1 KB from memory
+ *     GET  /medium         10 KB from memory
+ *     GET  /large          100 KB from memory
+ *     POST /post           the body that came, up to 1 MB
+ *     GET  /users/:id      the id
+ *     GET  /stream         1 MB from a descriptor, sent as fast as the client takes it and never
+ *          whole in memory of this program
+ *     GET  /api/vA/rB, /api/vA/rB/:id, /api/vA/rB/:id/history, /api/vA/rB/search
+ *                          A from 0 to 9, B from 0 to 24: 1,000 routes, answered as "/" */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "start_line.h"
+
+enum {
+    SMALL_SIZE = 1024,
+    MEDIUM_SIZE = 10 * 1024,
+    LARGE_SIZE = 100 * 1024,
+    STREAM_SIZE = 1024 * 1024,
+    VERSIONS = 10,
+    RESOURCES = 25
+};
+
+static const char text[] = "Hello, world\n";
+/* The text again and again. */
+static char bytes[STREAM_SIZE];
+
+static int answer_text(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    return uvhttp_response_send_static(response, 200, "text/plain", text, sizeof(text) - 1);
+}
+
+static int answer_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    const size_t *size = arg;
+    return uvhttp_response_send_static(response, 200, "text/plain", bytes, *size);
+}
+
+static int answer_json(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    (void)arg;
+    char json[64];
+    snprintf(json, sizeof(json), "{\"message\":\"%.*s\"}", 12, text);
+    return uvhttp_response_send_json(response, 200, json);
+}
+
+/* The body lives as long as the exchange, so nothing is to be released. */
+static void release_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static int answer_post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    return uvhttp_response_send_borrowed(response, 200, "application/octet-stream", body.base,
+                                         body.length, release_nothing, NULL);
+}
+
+static int answer_user(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    return uvhttp_response_send_text(response, 200, uvhttp_request_param(request, "id"));
+}
+
+static int answer_stream(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    const int *descriptor = arg;
+    return uvhttp_response_send_descriptor(response, 200, "application/octet-stream", *descriptor,
+                                           0, STREAM_SIZE, release_nothing, NULL);
+}
+
+/* A file without a name that holds the bytes; -1 with errno. */
+static int open_stream(void)
+{
+    int descriptor = memfd_create("stream", MFD_CLOEXEC);
+    if (descriptor >= 0 && write(descriptor, bytes, STREAM_SIZE) != STREAM_SIZE) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
+static int add_named_routes(uvhttp_server_t *server, int *descriptor)
+{
+    static size_t sizes[] = {SMALL_SIZE, MEDIUM_SIZE, LARGE_SIZE};
+    const struct {
+        const char *method, *pattern;
+        uvhttp_handler_cb handler;
+        void *arg;
+    } routes[] = {
+        {"GET", "/", answer_text, NULL},
+        {"GET", "/json", answer_json, NULL},
+        {"GET", "/small", answer_bytes, &sizes[0]},
+        {"GET", "/medium", answer_bytes, &sizes[1]},
+        {"GET", "/large", answer_bytes, &sizes[2]},
+        {"POST", "/post", answer_post, NULL},
+        {"GET", "/users/:id", answer_user, NULL},
+        {"GET", "/stream", answer_stream, descriptor},
+    };
+    int err = 0;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
+        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler,
+                                  routes[i].arg);
+    return err;
+}
+
+static int add_further_routes(uvhttp_server_t *server)
+{
+    static const char *const tails[] = {"", "/:id", "/:id/history", "/search"};
+    char pattern[64];
+    int err = 0;
+    for (int version = 0; version < VERSIONS; version++)
+        for (int resource = 0; resource < RESOURCES; resource++)
+            for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]) && err == 0; i++) {
+                snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", version, resource, tails[i]);
+                err = uvhttp_server_route(server, "GET", pattern, answer_text, NULL);
+            }
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    int workers = take_workers(&argc, argv);
+    int port = argc > 1 ? parse_port(argv[1]) : 18081;
+    if (port < 0 || workers < 0 || argc > 2) {
+        fprintf(stderr, "benchmark_unified: %s\nusage: benchmark_unified [--workers N] [PORT]\n",
+                argc > 2 ? "too many arguments"
+                : workers < 0
+                    ? "the number of workers is from 1 to 1024, or 0 or auto for one for each core"
+                    : "the port is a number from 0 to 65535");
+        return 2;
+    }
+    print_build("benchmark_unified");
+    for (size_t i = 0; i < STREAM_SIZE; i++)
+        bytes[i] = text[i % (sizeof(text) - 1)];
+    int descriptor = open_stream();
+    if (descriptor < 0) {
+        perror("benchmark_unified: no memory for /stream");
+        return 1;
+    }
+    uvhttp_server_t *server = new_server_of(workers);
+    int err = add_named_routes(server, &descriptor);
+    if (err == 0)
+        err = add_further_routes(server);
+    err = run_server("benchmark_unified", server, err, port);
+    close(descriptor);
+    return err;
+}
