@@ -74,7 +74,7 @@ static void settle(struct uvh_conn *conn)
     } else if (conn->state == UVH_CONN_LINGERING) {
         timeout = UVH_CONN_TIMEOUT_LINGER;
     } else if (is_early(conn) && timeout != UVH_CONN_TIMEOUT_NONE && !uvh_conn_has_output(conn)) {
-        /* a renewed start by the client does not extend the handshake timeout */
+        /* a request that the client has started does not extend the handshake timeout */
         timeout = UVH_CONN_TIMEOUT_HANDSHAKE;
         conn->restart_timeout = uvh_list_empty(&conn->timeout.link);
     } else if (uvh_conn_has_output(conn)) {
@@ -329,7 +329,7 @@ static void handshake_timed_out(struct uvh_conn *conn)
     else
         uvh_tls_io_handshake(conn, false);
     if (open && conn->received)
-        uvh_timeout_cancel(&conn->timeout); /* restarted */
+        uvh_timeout_cancel(&conn->timeout); /* uvh_conn_event_end restarts it */
     if (open ? uvh_conn_is_closed(conn) || !is_early(conn) || conn->received
              : conn->state != UVH_CONN_HANDSHAKING)
         return;

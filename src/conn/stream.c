@@ -206,7 +206,7 @@ static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas
     struct uvh_conn *conn = stream->on.conn;
     int err = 0;
     uvh_conn_event_begin(conn);
-    /* Bytes that are only collected do not count against the backlog. */
+    /* Flush first: bytes that the socket accepts do not count against the backlog. */
     if (UVH_UNLIKELY(exceeds_backlog(stream)) && conn->socket.writable)
         err = uvh_output_flush(conn);
     if (err == 0 && UVH_UNLIKELY(exceeds_backlog(stream))) {

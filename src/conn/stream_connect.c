@@ -99,7 +99,7 @@ void uvh_stream_connect_give_up(struct uvhttp_stream *stream)
         return;
     if (!was_calling)
         stop(connecting);
-    connecting->calling = true; /* the state answers stream queries made in `closed` */
+    connecting->calling = true; /* keeps `connecting` valid for stream queries in `closed` */
     connecting->stream = NULL;
     uvh_stream_closed(stream, connecting->shared);
     connecting->calling = was_calling;
@@ -135,7 +135,7 @@ static void succeed(struct uvh_connecting *connecting)
     uvh_timeout_cancel(&stream->timer);
     conn->state = UVH_CONN_OPEN;
     uvh_stream_begin(stream, conn);
-    uvh_conn_unref(conn); /* reference of the struct */
+    uvh_conn_unref(conn); /* the reference of `connecting` */
     release_if_unused(connecting);
     connected(stream, 0, stream->arg);
 }

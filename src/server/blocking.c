@@ -29,8 +29,8 @@ struct job {
     struct uvh_task task;
     struct uvh_letter letter;
     struct uvh_exchange *real; /* the loop's exchange; referenced */
-    struct uvh_exchange
-        shadow; /* the thread's; the loop reads it only while the thread waits or is done */
+    /* the thread's; the loop reads it only while the thread waits or is done */
+    struct uvh_exchange shadow;
     struct uvh_arena_pool blocks;
     const uvhttp_prepared_t *prepared;     /* the copy of the last one used */
     struct uvh_connection_data connection; /* copy of the connection's data, read only */
@@ -227,7 +227,7 @@ static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
     return 0;
 }
 
-/* Moves the fields that the handler has set to the real response. */
+/* Copies the fields set by the handler to the real response. */
 static int hand_over_fields(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
