@@ -1,4 +1,4 @@
-/* Masking and UTF-8 in portable C: eight bytes in one word where that helps. */
+/* Masking and UTF-8 in portable C, with words of eight bytes where that is faster. */
 #include "codec/simd/payload_backend.h"
 
 #include <string.h>
