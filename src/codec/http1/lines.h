@@ -4,22 +4,20 @@
  * A back end finds positions and does not validate: in an invalid line they may be wrong. It
  * provides
  *   UVH_LINES_SHORTEST               the shortest input it accepts; so many bytes before `end` may
- *     be
- *                                    loaded
+ *                                    be loaded
  *   struct uvh_lines                 its state
  *   uvh_lines_open(lines, end, behind)
  *                                    only a byte followed by `behind` bytes, at least one and at
- *                                      most
- *                                    UVH_LINES_BEHIND, can end a line or a target
+ *                                    most UVH_LINES_BEHIND, can end a line or a target
  *   uvh_lines_find_target(lines, p)  the request target at `p`: struct uvh_lines_target
  *   uvh_lines_begin(lines, p)        other lines begin at `p`
  *   uvh_lines_status_end(lines, line)
  *                                    the end of the status line at `line`, or NULL
  *   uvh_lines_find(lines, line, quick)
  *                                    the field line at `line`: struct uvh_line
- *   uvh_lines_past_tabs(lines, p)    the line's end after `p`, a control that does not end the
- *     line;
- *                                    or what is not found to be one, or NULL
+ *   uvh_lines_past_tabs(lines, p)    the line's end after `p`, where a control was found that does
+ *                                    not end the line; or a position that may be no line's end, or
+ *                                    NULL
  *   uvh_lines_taken(lines)           the position found last is a line's end, and the next line
  *                                    follows it
  *   uvh_lines_is_token(lines, line, length, quick)
@@ -27,8 +25,7 @@
  *                                    one, are a token
  *   uvh_lines_equal(p, text, mask)   see uvh_swar_equal
  *   uvh_lines_reg_name(lines, p)     the number of bytes from `p` on that are allowed in a
- *     registered
- *                                    name (RFC 3986 section 3.2.2)
+ *                                    registered name (RFC 3986 section 3.2.2)
  * With `quick`, a back end may report no line, or no token, if the check takes long; then the
  * function is called again. No byte at or after `end` is ever read. */
 #ifndef UVH_CODEC_HTTP1_LINES_H

@@ -11,9 +11,8 @@
  *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v),
  *   uvh_vector_target_ends(v), uvh_vector_questions(v),
  *   uvh_vector_not_reg_name(v)     masks, unused bits are 0: controls and DEL, ':', bytes not
- *     allowed
- *                                  in a token, bytes that end a target, '?', bytes not allowed in a
- *                                  registered name
+ *                                  allowed in a token, bytes that end a target, '?', bytes not
+ *                                  allowed in a registered name
  *   uvh_lines_equal                see lines.h
  *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the
  *                                  64 bytes at `p` */
@@ -44,9 +43,8 @@ struct uvh_lines {
     const char *end;
     const char *last;  /* start of the last vector within the input */
     const char *block; /* the current block */
-    uint64_t
-        /* its mask, without the controls already passed and those at or after `end` */
-        controls;
+    /* its mask, without the controls already passed and those at or after `end` */
+    uint64_t controls;
 };
 
 /* The bits of the first byte in a mask. */

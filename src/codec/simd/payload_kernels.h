@@ -50,10 +50,9 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
 enum {
     LONGER_THAN_2 = 0x01, /* C0 and C1: overlong form of one byte */
     LONGER_THAN_3 = 0x02, /* E0 with 80 to 9F: overlong form of two bytes */
-    LONGER_THAN_4 =
-        /* F0 with 80 to 8F: overlong form of three bytes. Also F5 to FF with the same, which need
-         * no other bit */
-    0x04,
+    /* F0 with 80 to 8F: overlong form of three bytes. Also F5 to FF with the same, which need no
+     * other bit */
+    LONGER_THAN_4 = 0x04,
     SURROGATE = 0x08,  /* ED with A0 to BF */
     BEYOND = 0x10,     /* F4 to FF with 90 to BF: above U+10FFFF, or an invalid lead byte */
     LEAD_ALONE = 0x20, /* no continuation byte after a lead byte */

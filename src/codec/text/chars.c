@@ -7,8 +7,8 @@
 #define VALUE UVH_CHAR_VALUE
 #define QD    UVH_CHAR_QDTEXT
 #define ETAG  UVH_CHAR_ETAG
-#define TEXT  /* any visible character except '"' and '\' */
-(UVH_CHAR_VALUE | UVH_CHAR_QDTEXT | UVH_CHAR_ETAG)
+/* any visible character except '"' and '\' */
+#define TEXT  (UVH_CHAR_VALUE | UVH_CHAR_QDTEXT | UVH_CHAR_ETAG)
 #define DIGIT (UVH_CHAR_DIGIT | UVH_CHAR_HEX | TOKEN | REG | TEXT)
 #define HEX   (UVH_CHAR_HEX | TOKEN | REG | TEXT)
 #define ALPHA (TOKEN | REG | TEXT)
@@ -17,7 +17,7 @@
 #define OBS8  TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT
 #define OBS32 OBS8, OBS8, OBS8, OBS8
 
-    /* clang-format off */
+/* clang-format off */
 const uint8_t uvh_chars[256] = {
     ['\t'] = VALUE | QD | UVH_CHAR_SPACE,
     [' '] = VALUE | QD | UVH_CHAR_SPACE,

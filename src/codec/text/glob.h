@@ -2,7 +2,7 @@
  *
  *   *      any characters except '/', or none
  *   **     any characters including '/', or none; between slashes any number of directories, or
- *     none
+ *          none
  *   ?      one character except '/'
  *   [a-z]  one of these characters, never '/'; [!a-z] or [^a-z] one of all others; ']' is literal
  *          as the first one

@@ -16,9 +16,8 @@
 enum {
     UVH_TAR_BLOCK = 512,
     UVH_TAR_PATH_MAX = 6144, /* most bytes of a path */
-    UVH_TAR_HEAD_MAX =
-        /* most bytes of all headers before one member */
-    2 * UVH_TAR_BLOCK + UVH_TAR_PATH_MAX + 512,
+    /* most bytes of all headers before one member */
+    UVH_TAR_HEAD_MAX = 2 * UVH_TAR_BLOCK + UVH_TAR_PATH_MAX + 512,
     UVH_TAR_END = 2 * UVH_TAR_BLOCK, /* zero bytes after the last member */
 };
 

@@ -20,10 +20,8 @@ struct uvh_ws_deflate_terms {
     bool client_no_context_takeover;
     uint8_t server_max_window_bits;
     uint8_t client_max_window_bits;
-    bool
-        /* the client has sent server_max_window_bits, so the response must contain it, also for
-         * 15 */
-        server_bits_asked;
+    /* the client has sent server_max_window_bits, so the response must contain it, also for 15 */
+    bool server_bits_asked;
 };
 
 /* The settings of a server, or the offer of a client. */

@@ -43,13 +43,11 @@ bool uvh_ws_origin_valid(uvhttp_slice_t origin);
 /* The parts of a "ws:" or "wss:" URL (section 3). */
 struct uvh_ws_url {
     uvhttp_slice_t host; /* without brackets */
-    uvhttp_slice_t
-        /* for the Host field: with brackets, and with the port unless it is the scheme's default */
-        authority;
-    uvhttp_slice_t
-        /* path and query. If it does not begin with '/', the caller must prepend one: it may be
-         * empty or begin with '?' */
-        target;
+    /* for the Host field: with brackets, and with the port unless it is the scheme's default */
+    uvhttp_slice_t authority;
+    /* path and query. If it does not begin with '/', the caller must prepend one: it may be
+     * empty or begin with '?' */
+    uvhttp_slice_t target;
     uint16_t port;
     bool secure;
 };

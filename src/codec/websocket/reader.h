@@ -48,11 +48,10 @@ struct uvh_ws_event {
 
 struct uvh_ws_reader {
     uint64_t remaining; /* payload bytes of the current frame still to be received */
-    char *
-        /* UVH_WS_CONTROL_MAX bytes of the owner's memory for control frames in several parts; NULL
-         * until requested. The owner may take it back at any time, except between ROOM and the
-         * report of the control frame */
-        control;
+    /* UVH_WS_CONTROL_MAX bytes of the owner's memory for control frames in several parts; NULL
+     * until requested. The owner may take it back at any time, except between ROOM and the
+     * report of the control frame */
+    char *control;
     uint32_t fragments; /* frames of the message so far */
     uint8_t mask[4];
     uint8_t mask_offset;  /* index in the masking key for the next byte of the payload */
