@@ -15,19 +15,14 @@
  *                                    the end of the status line at `line`, or NULL
  *   uvh_lines_find(lines, line, quick)
  *                                    the field line at `line`: struct uvh_line
- *   uvh_lines_past_tabs(lines, p)    the line's end after `p`, where a control was found that does
- *                                    not end the line; or a position that may be no line's end, or
- *                                    NULL
- *   uvh_lines_taken(lines)           the position found last is a line's end, and the next line
- *                                    follows it
- *   uvh_lines_is_token(lines, line, length, quick)
- *                                    the first `length` bytes of the field line at `line`, at least
- *                                    one, are a token
- *   uvh_lines_equal(p, text, mask)   see uvh_swar_equal
- *   uvh_lines_reg_name(lines, p)     the number of bytes from `p` on that are allowed in a
- *                                    registered name (RFC 3986 section 3.2.2)
- * With `quick`, a back end may report no line, or no token, if the check takes long; then the
- * function is called again. No byte at or after `end` is ever read. */
+ *   uvh_lines_past_tabs(lines, p)    the first control at or after `p` that is not HTAB, or NULL;
+ * `p` is the control found last uvh_lines_taken(lines)           the position found last is a
+ * line's end, and the next line follows it uvh_lines_is_token(lines, line, length, quick) the first
+ * `length` bytes of the field line at `line`, at least one, are a token uvh_lines_equal(p, text,
+ * mask)   see uvh_swar_equal uvh_lines_reg_name(lines, p)     the number of bytes from `p` on that
+ * are allowed in a registered name (RFC 3986 section 3.2.2) With `quick`, a back end may report no
+ * line, or no token, if the check takes long; then the function is called again. No byte at or
+ * after `end` is ever read. */
 #ifndef UVH_CODEC_HTTP1_LINES_H
 #define UVH_CODEC_HTTP1_LINES_H
 

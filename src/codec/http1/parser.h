@@ -1,4 +1,4 @@
-/* The fast path of the head parser, compiled once per back end: each file h1_parser_*.c names the
+/* The fast path of the head parser, compiled once per back end: each file parser_*.c names the
  * header that finds lines for it (interface in lines.h) and includes this.
  *
  * A complete and valid head is parsed in one pass. On anything else judge.c is called. For an
@@ -24,7 +24,7 @@
 #include "codec/simd/scan_swar.h"
 #include "codec/text/chars.h"
 
-/* Defined by a file h1_parser_*.c before it includes this. */
+/* Defined by a file parser_*.c before it includes this. */
 #if !defined(UVH_LINES_HEADER)
 #define UVH_LINES_HEADER    "codec/http1/lines_swar.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_swar

@@ -29,9 +29,9 @@ static struct remainder behind(const uvhttp_slice_t *pieces, size_t count, size_
     return (struct remainder){pieces, count, skip};
 }
 
-/* The number of bytes of `from` up to and including the first LF at or after `at` that follows
- * another LF at a distance of at most two bytes. It ends the head or an empty line before it, or is
- * an error; 0 if there is none. The bytes before `from` are the last ones of `gather`. */
+/* The number of bytes of `from` up to and including the first LF at or after `at` with
+ * another LF two bytes before it. It ends the head or an empty line before it, or is an error; 0 if
+ * there is none. The bytes before `from` are the last ones of `gather`. */
 static size_t head_end(const char *gather, size_t gathered, const char *from, size_t length,
                        size_t at)
 {

@@ -1,5 +1,5 @@
 /* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names
- * the header of its vectors (codec/octets_*.h) and includes this.
+ * the header of its vectors (codec/simd/octets_*.h) and includes this.
  *
  * A rest shorter than a vector is processed with a vector that overlaps its neighbour, so there are
  * no loops over single bytes. No byte outside of the input is read. */
