@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 #define UVH_ADDRESS_UNIX "unix:"
-#define UVH_ADDRESS_HOST_SIZE \
-    (sizeof(UVH_ADDRESS_UNIX) + 107) /* the longest path of a unix socket */
-#define UVH_ADDRESS_NO_PORT (-1)
-#define UVH_ADDRESS_NEVER   (-2)
+/* the longest path of a unix socket has 107 bytes */
+#define UVH_ADDRESS_HOST_SIZE (sizeof(UVH_ADDRESS_UNIX) + 107)
+#define UVH_ADDRESS_NO_PORT   (-1)
+#define UVH_ADDRESS_NEVER     (-2)
 
 enum uvh_scheme {
     UVH_SCHEME_NONE, /* TLS if there is a certificate */

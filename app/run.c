@@ -149,10 +149,8 @@ static int build_and_act(struct run *run, bool test)
     else
         uvh_problems_print(&run->problems, stderr);
     if (code != UVH_EXIT_OK)
-        run->log.level =
-            /* the problems were printed; the message that the server is not running is
-             * suppressed */
-            UVHTTP_LOG_ERROR;
+        /* the problems were printed; the message that the server is not running is suppressed */
+        run->log.level = UVHTTP_LOG_ERROR;
     uvh_redirect_close(&run->redirect, server);
     uvh_metrics_close(&run->metrics, server);
     uvhttp_server_free(server);

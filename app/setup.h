@@ -41,10 +41,8 @@ struct uvh_setup_auth {
 enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_ROUTE_RESPOND };
 
 struct uvh_setup_route {
-    struct uvh_text
-        /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths
-         * below it */
-        path;
+    /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths below it */
+    struct uvh_text path;
     struct uvh_text_list methods;  /* none: GET, and any for a redirect */
     struct uvh_field_list headers; /* of its responses */
     struct uvh_setup_auth auth;    /* overrides that of the site */

@@ -46,10 +46,9 @@ struct uvh_inflater {
     const uvhttp_allocator_t *allocator;
     z_stream stream;
     unsigned char mark_taken; /* bytes of the mark after the message */
-    bool
-        /* no input since a message began, or since a block with the final bit (RFC 7692 section
-         * 7.2.3.4) */
-        between;
+    /* no input since a message began, or since a block with the final bit (RFC 7692 section
+     * 7.2.3.4) */
+    bool between;
     struct room room;
 };
 

@@ -17,8 +17,8 @@
 enum {
     UVH_FIELD_SLOT_BITS = 6,
     UVH_FIELD_NAME_MAX = 24,
-    UVH_FIELD_NAME_FRONT =
-        16 /* so many bytes before a name's end are read, even if it is shorter */
+    /* so many bytes before a name's end are read, even if it is shorter */
+    UVH_FIELD_NAME_FRONT = 16
 };
 
 #define UVH_FIELD_FACTOR 0xeed01c59u

@@ -12,11 +12,10 @@
  * extension a possible hash: 8 to 64 characters with a digit, which are
  *   - hexadecimal digits of one case, one a letter (webpack, Parcel, Next.js), or
  *   - letters of both cases and digits, up to 32, of which exactly 8 may have '-' and '_' among
- *     them
- *     (Vite, Rollup), or
- *   - exactly 8 capitals and digits from 2 to 7 (esbuild, Angular); but not a word followed by a
- *     number ("Version2", "DSC00012"), nor any with a word of five letters in it ("Draft-v2"), nor
- *     digits alone (dates). */
+ *     them (Vite, Rollup), or
+ *   - exactly 8 capitals and digits from 2 to 7 (esbuild, Angular);
+ * but not a word followed by a number ("Version2", "DSC00012"), nor any with a word of five letters
+ * in it ("Draft-v2"), nor digits alone (dates). */
 bool uvh_hashed_name(uvhttp_slice_t path);
 
 #endif

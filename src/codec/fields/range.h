@@ -13,9 +13,8 @@ enum uvh_range_kind {
 };
 
 enum {
-    UVH_RANGE_MOST =
-        /* in one field; more are ignored, so that a client cannot request a file in single bytes */
-    64,
+    /* in one field; more are ignored, so that a client cannot request a file in single bytes */
+    UVH_RANGE_MOST = 64,
     /* bytes; ranges with a smaller gap are merged, because the header of a part is larger */
     UVH_RANGE_GAP = 80,
 };

@@ -1,4 +1,4 @@
-/* Asks the processor once, before main runs, so that nothing that is chosen here needs a check. */
+/* Detects the CPU once, before main, so that calls need no check. */
 #include "codec/http1/backend.h"
 
 #include <stdlib.h>
@@ -16,14 +16,14 @@ struct backend {
     const struct uvh_payload_backend *payloads;
 };
 
-/* The back ends this processor can run, the quickest first. */
+/* The back ends this CPU supports, the fastest first. */
 static size_t usable(struct backend found[MOST_BACKENDS])
 {
     size_t count = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    /* AVX2 in front: measured on an AMD EPYC, family 26, AVX-512 is not quicker but for heads of
-     * kilobytes, and there are processors that slow down for it. */
+    /* AVX2 first: measured on an AMD EPYC, family 26, AVX-512 is faster only for heads of
+     * kilobytes, and some CPUs reduce their clock for it. */
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
         found[count++] = (struct backend){&uvh_h1_backend_avx2, &uvh_payload_backend_avx2};
     if (count > 0 && __builtin_cpu_supports("avx512bw"))
@@ -34,7 +34,7 @@ static size_t usable(struct backend found[MOST_BACKENDS])
     found[count++] = (struct backend){&uvh_h1_backend_neon, &uvh_payload_backend_neon};
 #endif
     found[count++] = (struct backend){&uvh_h1_backend_swar, &uvh_payload_backend_swar};
-#if defined(UVH_NEON_EMULATED) /* only in tests, and only when asked for */
+#if defined(UVH_NEON_EMULATED) /* in tests only, on request */
     found[count++] = (struct backend){&uvh_h1_backend_neon, &uvh_payload_backend_neon};
 #endif
     return count;

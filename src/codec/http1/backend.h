@@ -1,9 +1,8 @@
-/* The back ends of the head parser: one per instruction set, of which one is chosen when the
- * program starts.
+/* The back ends of the head parser: one per instruction set; one of them is selected at program
+ * start.
  *
- * Chosen is the quickest that the processor has, or the one that the environment variable
- * UVHTTP_PARSER_BACKEND names, or what uvhttp_parser_use_backend says. All give the same
- * results. */
+ * The default is the fastest that the CPU supports. The environment variable UVHTTP_PARSER_BACKEND
+ * or uvhttp_parser_use_backend overrides it. All give the same results. */
 #ifndef UVH_CODEC_HTTP1_BACKEND_H
 #define UVH_CODEC_HTTP1_BACKEND_H
 
@@ -32,7 +31,7 @@ extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_avx512;
 extern UVH_INTERNAL const struct uvh_h1_backend uvh_h1_backend_neon;
 #endif
 
-/* The chosen one. */
+/* The selected one. */
 extern UVH_INTERNAL const struct uvh_h1_backend *uvh_h1_backend;
 
 #endif

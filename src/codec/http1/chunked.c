@@ -1,12 +1,12 @@
-/* Chunked bodies (RFC 9112 section 7.1): a small state machine over the chunk lines, with a short
- * cut for plain ones; chunk data passes through untouched and in one step, or is moved together
- * where it was received.
+/* Chunked transfer coding (RFC 9112 section 7.1): a state machine over the chunk lines, with a fast
+ * path for plain ones. Chunk data is passed through in one step, or moved together in the receive
+ * buffer.
  *
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF data CRLF
  *   chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
  *
- * Called by h1/receive.c and h1/body.c for every received piece of such a body, and by users of the
- * parser alone. */
+ * Called by h1/receive.c and h1/body.c for all received data of such a body, and by users of the
+ * parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -17,15 +17,15 @@ enum { MAX_SIZE_DIGITS = 16 };
 
 enum state {
     STATE_SIZE,          /* hexadecimal digits */
-    STATE_EXT_OR_END,    /* behind BWS: only ';' may follow */
-    STATE_NAME_START,    /* behind ';' and BWS */
+    STATE_EXT_OR_END,    /* after BWS: only ';' may follow */
+    STATE_NAME_START,    /* after ';' and BWS */
     STATE_NAME,          /* in the extension's name */
-    STATE_NAME_END,      /* behind the name and BWS: ';' or '=' */
-    STATE_VALUE_START,   /* behind '=' and BWS */
+    STATE_NAME_END,      /* after the name and BWS: ';' or '=' */
+    STATE_VALUE_START,   /* after '=' and BWS */
     STATE_VALUE,         /* in a token */
     STATE_QUOTED,        /* in a quoted string */
-    STATE_QUOTED_ESCAPE, /* behind a backslash in it */
-    STATE_QUOTED_END,    /* behind the closing quote */
+    STATE_QUOTED_ESCAPE, /* after a backslash in it */
+    STATE_QUOTED_END,    /* after the closing quote */
     STATE_LINE_FEED,     /* LF of a chunk line */
     STATE_DATA,
     STATE_DATA_CR,
@@ -67,8 +67,8 @@ static void step_size(uvhttp_chunked_t *decoder, char c)
         refuse(decoder, UVHTTP_REASON_CHUNK_SIZE);
 }
 
-/* What may follow an extension's name or value: the line's end, the next extension, or BWS in front
- * of the latter. True when `c` was one of these. */
+/* The bytes allowed after an extension's name or value: the line's end, the next extension, or BWS
+ * before the latter. True if `c` was one of these. */
 static bool step_extension_end(uvhttp_chunked_t *decoder, char c, enum state behind_space)
 {
     if (c == '\r')
@@ -98,7 +98,7 @@ static bool step_quoted(uvhttp_chunked_t *decoder, char c)
     return true;
 }
 
-/* A byte of an extension; false when the grammar has no place for it. */
+/* A byte of an extension; false on a syntax error. */
 static bool step_extension(uvhttp_chunked_t *decoder, char c)
 {
     bool space = uvh_chars_is(c, UVH_CHAR_SPACE);
@@ -150,7 +150,7 @@ static void step_line_feed(uvhttp_chunked_t *decoder, char c)
     decoder->extension_size = 0;
 }
 
-/* A byte that is not chunk data. Leaves the state alone or goes to the next one. */
+/* A byte that is not chunk data. Keeps the state or changes it. */
 static void step(uvhttp_chunked_t *decoder, char c)
 {
     switch (decoder->state) {
@@ -180,9 +180,9 @@ static void step(uvhttp_chunked_t *decoder, char c)
         refuse(decoder, UVHTTP_REASON_CHUNK_EXTENSION);
 }
 
-/* A chunk line without extensions that is all there, with the CR LF of the data in front of it:
- * what nearly every one is. Returns the bytes it took, or 0 when step() has to look; the at most
- * twenty bytes that were looked at in vain are so at most three times. */
+/* The fast path for a complete chunk line without extensions, with the CR LF of the preceding data.
+ * Returns the bytes consumed, or 0 if step() is needed; at most twenty bytes are then read again,
+ * at most three times. */
 static inline size_t take_line(uvhttp_chunked_t *decoder, const char *data, size_t length)
 {
     size_t first = 0;
@@ -214,7 +214,7 @@ void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension)
         *decoder = (uvhttp_chunked_t){.state = STATE_SIZE, .max_extension = max_extension};
 }
 
-/* Bytes that are not there: refused, for good. */
+/* A NULL pointer with a length: a permanent error. */
 static bool is_refused(uvhttp_chunked_t *decoder, const char *data, size_t length)
 {
     if (decoder != NULL && (data != NULL || length == 0))

@@ -1,5 +1,5 @@
-/* Heads and chunk lines, see encode.h. Guarantees never to write past `room`; what does not fit is
- * not begun. */
+/* Heads and chunk lines, see encode.h. Guarantees never to write more than `room` bytes; on
+ * overflow nothing is written. */
 #include "codec/http1/encode.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ struct status_line {
     _Static_assert(sizeof(LINE_TEXT(status, phrase)) <= sizeof((struct status_line *)0)->text, \
                    "fits");
 
-/* The lines of all registered codes, pre-built; 0 is none. */
+/* The prebuilt lines of all registered codes; 0 is none. */
 enum { LINE_NONE, UVH_STATUS_MAP(LINE_INDEX) LINE_COUNT };
 static const struct status_line lines[LINE_COUNT] = {UVH_STATUS_MAP(LINE)};
 static const uint8_t line_of[] = {UVH_STATUS_MAP(LINE_OF)};

@@ -1,9 +1,9 @@
-/* Writes heads (RFC 9112 sections 3 to 5) and chunk lines (section 7.1) into memory of the caller.
+/* Writes heads (RFC 9112 sections 3 to 5) and chunk lines (section 7.1) to the caller's memory.
  *
- * Every function writes at `out` at most `room` bytes and returns how many it wrote, or 0 when they
- * do not fit; then nothing was written. Nothing is terminated by NUL. Names and values are taken as
- * they are: check what comes from a user with uvh_field_name_valid and uvh_field_value_valid first.
- * Called by server/conn_head.c, server/conn_pieces.c and by writer.c, which checks. */
+ * Every function writes at most `room` bytes to `out` and returns the number of bytes; if they do
+ * not fit, it writes nothing and returns 0. No output is NUL-terminated. Names and values are not
+ * checked: check strings of the application with uvh_field_name_valid and uvh_field_value_valid
+ * first. Called by h1/head.c, h1/chunks.c and by writer.c, which checks. */
 #ifndef UVH_CODEC_HTTP1_ENCODE_H
 #define UVH_CODEC_HTTP1_ENCODE_H
 
@@ -18,12 +18,12 @@ enum {
 size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method,
                                   uvhttp_slice_t target);
 
-/* "HTTP/1.1 404 Not Found\r\n". The line of a registered status (codec/http1/status.h) is pre-built
- * and `phrase` is not looked at; for others it is the reason phrase, NUL-terminated, "" for none.
+/* "HTTP/1.1 404 Not Found\r\n". The line of a registered status (codec/http1/status.h) is prebuilt
+ * and `phrase` is ignored; for others it is the reason phrase, NUL-terminated, "" for none.
  * `status` is 100 to 999. */
 size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase);
 
-/* The same with this phrase, whatever the status. */
+/* The same with this phrase for every status. */
 size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const char *phrase);
 
 /* "Name: value\r\n" */
@@ -32,8 +32,8 @@ size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_s
 /* "\r\n", which ends a head or a trailer section. */
 size_t uvh_h1_encode_end(char *out, size_t room);
 
-/* "1f\r\n": what stands before a chunk's data. Behind the data comes CR LF (uvh_h1_encode_end), and
- * a chunk of size 0 is the last. */
+/* "1f\r\n": the line before a chunk's data. CR LF follows the data (uvh_h1_encode_end); a chunk of
+ * size 0 is the last. */
 size_t uvh_h1_encode_chunk_line(char *out, size_t room, uint64_t size);
 
 #endif

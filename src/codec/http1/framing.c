@@ -1,9 +1,9 @@
-/* What a request head says of its body and connection (RFC 9112 sections 3, 6 and 9): one function
- * per rule, the section beside it.
+/* Body length and connection of a request head (RFC 9112 sections 3, 6 and 9): one function per
+ * rule, with its section.
  *
- * Guarantees that a request either has one unambiguous length or is refused: whatever two
- * implementations could read differently (request smuggling) is an error here. Called by
- * h1/receive.c and h1/body.c for every request, and by users of the parser alone. */
+ * Guarantees that a request has one unambiguous length or is rejected: everything that two
+ * implementations could interpret differently (request smuggling) is an error. Called by
+ * h1/receive.c and h1/body.c for every request, and by users of the parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -21,7 +21,7 @@ static uvhttp_slice_t value_of(const uvhttp_head_t *head, const uvhttp_field_t *
     return (uvhttp_slice_t){head->base + field->value_offset, field->value_length};
 }
 
-/* The next field with the id of `field`, NULL behind the last. */
+/* The next field with the id of `field`, or NULL. */
 static const uvhttp_field_t *next_same(const uvhttp_head_t *head, const uvhttp_field_t *field)
 {
     if (field == uvh_head_first(head, (uvhttp_field_id_t)field->id) && !field->repeated)
@@ -34,8 +34,8 @@ static const uvhttp_field_t *next_same(const uvhttp_head_t *head, const uvhttp_f
     return NULL;
 }
 
-/* Path and query of [p, end): the first '?' divides them (RFC 3986 section 3.4). The head parser
- * has found it. */
+/* Splits [p, end) into path and query at the first '?' (RFC 3986 section 3.4), which the head
+ * parser has found. */
 static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, const char *p,
                         const char *end)
 {
@@ -49,8 +49,8 @@ static void split_query(const uvhttp_head_t *head, uvhttp_framing_t *framing, co
 }
 
 /* RFC 9112 section 3.2.2: a request to a proxy, which a server must accept too. Its authority
- * replaces the Host field. User information is refused (RFC 9110 section 4.2.4), and so is an empty
- * host (section 4.2.1). */
+ * overrides the Host field. User information (RFC 9110 section 4.2.4) and an empty host (section
+ * 4.2.1) are rejected. */
 static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t target,
                                      uvhttp_framing_t *framing)
 {
@@ -79,7 +79,7 @@ static uvhttp_reason_t absolute_form(const uvhttp_head_t *head, uvhttp_slice_t t
 }
 
 /* RFC 9112 section 3.2.3, RFC 9110 section 9.3.6: host and port, for CONNECT only, and the port is
- * needed. */
+ * required. */
 static uvhttp_reason_t authority_form(uvhttp_slice_t target, uvhttp_framing_t *framing)
 {
     uvhttp_slice_t host, port;
@@ -91,8 +91,8 @@ static uvhttp_reason_t authority_form(uvhttp_slice_t target, uvhttp_framing_t *f
     return UVHTTP_REASON_NONE;
 }
 
-/* RFC 9112 section 3.2: which of the four forms. `framing->authority` holds the Host field's value
- * already. */
+/* RFC 9112 section 3.2: selects one of the four forms. `framing->authority` already has the Host
+ * field's value. */
 static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     uvhttp_slice_t target = {head->base + head->target_offset, head->target_length};
@@ -112,8 +112,8 @@ static uvhttp_reason_t target_rule(const uvhttp_head_t *head, uvhttp_framing_t *
     return absolute_form(head, target, framing);
 }
 
-/* A Host field of nothing, or of a registered name with or without a port: the head parser has
- * counted the bytes of the name. */
+/* An empty Host field, or a registered name with or without a port: the head parser has counted the
+ * bytes of the name. */
 static inline bool is_name(const uvhttp_head_t *head, const uvhttp_field_t *host)
 {
     const char *value = head->base + host->value_offset;
@@ -138,7 +138,7 @@ static uvhttp_reason_t host_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
     return valid ? UVHTTP_REASON_NONE : UVHTTP_REASON_HOST_INVALID;
 }
 
-/* 1*DIGIT at `*p` (RFC 9110 section 8.6); false when there is none or it does not fit 64 bits. */
+/* 1*DIGIT at `*p` (RFC 9110 section 8.6); false if there is none or it exceeds 64 bits. */
 static bool take_number(const char **p, const char *end, uint64_t *number)
 {
     const char *start = *p;
@@ -162,8 +162,8 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* One Content-Length line: a number, or a list of the same number over and over. `*known` tells
- * whether an earlier number has to be met. */
+/* One Content-Length line: a number, or a list of the same number repeated. `*known`: it must equal
+ * an earlier number. */
 static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t *length)
 {
     const char *p = value.base;
@@ -185,7 +185,7 @@ static uvhttp_reason_t length_value(uvhttp_slice_t value, bool *known, uint64_t 
     }
 }
 
-/* The number of a single Content-Length of a few digits; false for anything else. */
+/* The number of a single short Content-Length; false for anything else. */
 static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field_t *field,
                                    uint64_t *number)
 {
@@ -194,8 +194,8 @@ static inline bool is_short_length(const uvhttp_head_t *head, const uvhttp_field
            uvh_swar_number(end, field->value_length, number);
 }
 
-/* RFC 9112 section 6.3, number 5: one decimal number. Several are taken when all are equal, which
- * the section allows. */
+/* RFC 9112 section 6.3, number 5: one decimal number. Several are accepted if all are equal, as the
+ * section allows. */
 static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head,
                                                     const uvhttp_field_t *field,
                                                     uvhttp_framing_t *framing)
@@ -211,8 +211,7 @@ static UVH_NEVER_INLINE uvhttp_reason_t length_rule(const uvhttp_head_t *head,
     return UVHTTP_REASON_NONE;
 }
 
-/* A body whose length Content-Length tells, in a head that has this field: nearly always it is a
- * short number. */
+/* The body of a head with Content-Length: nearly always a short number. */
 static UVH_NEVER_INLINE uvhttp_reason_t usual_length(const uvhttp_head_t *head,
                                                      uvhttp_framing_t *framing)
 {
@@ -223,7 +222,7 @@ static UVH_NEVER_INLINE uvhttp_reason_t usual_length(const uvhttp_head_t *head,
                : length_rule(head, length, framing);
 }
 
-/* The end of the quoted string at `p` (RFC 9110 section 5.6.4), NULL when it is malformed. */
+/* The end of the quoted string at `p` (RFC 9110 section 5.6.4), NULL if it is malformed. */
 static const char *skip_quoted(const char *p, const char *end)
 {
     for (p++; p < end && *p != '"'; p++) {
@@ -235,7 +234,7 @@ static const char *skip_quoted(const char *p, const char *end)
     return p < end ? p + 1 : NULL;
 }
 
-/* The end of the token at `p`, NULL when there is none. */
+/* The end of the token at `p`, NULL if there is none. */
 static const char *skip_token(const char *p, const char *end)
 {
     const char *start = p;
@@ -244,7 +243,7 @@ static const char *skip_token(const char *p, const char *end)
     return p > start ? p : NULL;
 }
 
-/* The end of *( OWS ";" OWS name BWS "=" BWS value ) and the white space behind it, NULL when
+/* The end of *( OWS ";" OWS name BWS "=" BWS value ) and the white space after it, NULL if
  * malformed (RFC 9112 section 7). */
 static const char *skip_parameters(const char *p, const char *end)
 {
@@ -263,16 +262,16 @@ static const char *skip_parameters(const char *p, const char *end)
     return p;
 }
 
-/* What the Transfer-Encoding lines say, taken together. */
+/* All Transfer-Encoding lines combined. */
 struct codings {
-    bool chunked; /* it was among them */
-    bool last;    /* it was the last one so far */
+    bool chunked; /* chunked was among them */
+    bool last;    /* chunked is the last one so far */
     bool unknown;
 };
 
-/* One line of transfer codings. Empty elements, which a sender must not generate, are refused here:
- * a list that decides where a message ends leaves no room for repair. "chunked" has no parameters
- * (RFC 9112 section 7.1). */
+/* One line of transfer codings. Empty elements, which a sender must not generate, are rejected
+ * here: a list that determines the end of a message must not be repaired. "chunked" has no
+ * parameters (RFC 9112 section 7.1). */
 static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *codings, bool is_response)
 {
     const char *p = value.base;
@@ -301,8 +300,8 @@ static uvhttp_reason_t coding_value(uvhttp_slice_t value, struct codings *coding
     }
 }
 
-/* RFC 9112 section 6.1: only in HTTP/1.1, and never beside Content-Length. `field` is the first
- * line; `codings` is zero so far. */
+/* RFC 9112 section 6.1: only in HTTP/1.1, and never with Content-Length. `field` is the first line;
+ * `codings` is zeroed. */
 static uvhttp_reason_t read_codings(const uvhttp_head_t *head, const uvhttp_field_t *field,
                                     bool is_response, struct codings *codings)
 {
@@ -345,13 +344,13 @@ static uvhttp_reason_t body_rule(const uvhttp_head_t *head, uvhttp_framing_t *fr
     return UVHTTP_REASON_NONE;
 }
 
-/* What the Connection lines say. */
+/* All Connection lines combined. */
 struct connection_options {
     bool keep_alive;
     bool upgrade;
 };
 
-/* RFC 9112 section 9.3: kept alive unless "close"; in HTTP/1.0 only with "keep-alive". */
+/* RFC 9112 section 9.3: keep-alive unless "close"; in HTTP/1.0 only with "keep-alive". */
 static UVH_NEVER_INLINE struct connection_options connection_options(const uvhttp_head_t *head)
 {
     bool close = false;
@@ -370,7 +369,7 @@ static UVH_NEVER_INLINE struct connection_options connection_options(const uvhtt
     return (struct connection_options){keep_alive && !close, upgrade};
 }
 
-/* RFC 9110 section 7.8: Upgrade counts when Connection names it, and never in HTTP/1.0. */
+/* RFC 9110 section 7.8: Upgrade counts only if Connection lists it, and never in HTTP/1.0. */
 static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     struct connection_options options = connection_options(head);
@@ -379,8 +378,8 @@ static void connection_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing
                        uvh_head_first(head, UVHTTP_FIELD_UPGRADE) != NULL;
 }
 
-/* RFC 9110 section 10.1.1: 100-continue is the one expectation there is; HTTP/1.0 has none. Without
- * a body there is nothing to wait for. */
+/* RFC 9110 section 10.1.1: 100-continue is the only expectation; HTTP/1.0 has none. Without a body
+ * it is ignored. */
 static uvhttp_reason_t expect_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     framing->expect_continue = false;
@@ -427,8 +426,8 @@ static inline bool is_plain_keep_alive(const uvhttp_head_t *head, const uvhttp_f
            memcmp(head->base + connection->value_offset, keep_alive, sizeof keep_alive) == 0;
 }
 
-/* The Host field of a request in HTTP/1.1 to a path on one named host, without Transfer-Encoding,
- * Expect and Connection, but for a plain "keep-alive"; NULL for any other request. */
+/* The Host field of a usual HTTP/1.1 request: a path, one host name, and no Transfer-Encoding,
+ * Expect or Connection, except a plain "keep-alive". NULL for any other request. */
 static inline const uvhttp_field_t *usual_host(const uvhttp_head_t *head)
 {
     const uint64_t decisive =
@@ -463,7 +462,7 @@ uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head, uvhttp_framing
                                                            : UVHTTP_REASON_NONE;
 }
 
-/* RFC 9112 section 6.3, numbers 1 and 2: answers that never have a body. */
+/* RFC 9112 section 6.3, numbers 1 and 2: responses that never have a body. */
 static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_method)
 {
     return request_method == UVHTTP_METHOD_HEAD || (head->status >= 100 && head->status < 200) ||
@@ -471,8 +470,8 @@ static bool is_bodiless(const uvhttp_head_t *head, uvhttp_method_t request_metho
            (request_method == UVHTTP_METHOD_CONNECT && head->status >= 200 && head->status < 300);
 }
 
-/* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, a last coding that is
- * not chunked means that the body goes up to the connection's end; so does having neither field. */
+/* RFC 9112 section 6.3 for responses, numbers 3 to 8. Unlike in a request, the body extends to the
+ * end of the connection if the last coding is not chunked, or without both fields. */
 static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     const uvhttp_field_t *coding = uvh_head_first(head, UVHTTP_FIELD_TRANSFER_ENCODING);
@@ -488,8 +487,7 @@ static uvhttp_reason_t response_body_rule(const uvhttp_head_t *head, uvhttp_fram
     return reason;
 }
 
-/* All rules, for any response. `framing` says so far that there is no body and that the connection
- * is kept. */
+/* All rules, for any response. `framing` initially has no body and a persistent connection. */
 static UVH_NEVER_INLINE uvhttp_reason_t apply_response_rules(const uvhttp_head_t *head,
                                                              uvhttp_method_t request_method,
                                                              uvhttp_framing_t *framing)

@@ -1,8 +1,8 @@
-/* Message heads (RFC 9112 sections 2 to 5): the way to the back end that does the work, and what is
- * asked of a parsed head.
+/* Message heads (RFC 9112 sections 2 to 5): calls the selected back end, and provides access to a
+ * parsed head.
  *
- * The parsing itself is in parser.h, compiled once per instruction set, and in judge.c. Called by
- * h1/receive.c and h1/body.c and by users of the parser alone. */
+ * Parsing is in parser.h, compiled once per instruction set, and in judge.c. Called by h1/receive.c
+ * and h1/body.c and by users of the parser library. */
 #include <uvhttp/parser.h>
 
 #include "base/compiler.h"
@@ -20,11 +20,11 @@ void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capa
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }
 
-/* One byte more than last time, in the middle of something: whether it can be passed over. A client
- * that sends byte by byte costs little more than these questions. */
+/* One more byte than in the last call, inside a part of a line: true if it can be skipped. This
+ * makes clients that send byte by byte cheap. */
 static inline bool is_plain_field_byte(const uvhttp_head_t *head, char c)
 {
-    return head->size != 0 && c != '\n'; /* a line is looked at when it is complete */
+    return head->size != 0 && c != '\n'; /* a line is parsed when it is complete */
 }
 
 static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *data, char c,
@@ -41,11 +41,11 @@ static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *
                (uvh_chars_is(c, UVH_CHAR_REG_NAME) || c == '/');
     uint32_t at = head->scanned - head->target_offset - head->target_length - 1;
     if (at < UVH_H1_VERSION_LENGTH - 1)
-        return c == version[at]; /* with the last one the version is judged */
+        return c == version[at]; /* the version is checked with the last byte */
     return at == UVH_H1_VERSION_LENGTH && c == '\r';
 }
 
-/* Vectors are not worth their start for a few bytes: measured. */
+/* Measured: for a few bytes the start-up cost of vectors is too high. */
 static inline const struct uvh_h1_backend *backend_for(size_t length)
 {
     enum { FEW = 33 };
@@ -65,7 +65,7 @@ static uvhttp_parse_result_t pass_over(uvhttp_head_t *head, const char *data)
     return UVHTTP_PARSE_MORE;
 }
 
-/* What a parse function does when one of its pointers is NULL; `parse` is that function. */
+/* The result of a parse function if one of its pointers is NULL; `parse` is that function. */
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
 

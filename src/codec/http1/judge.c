@@ -1,6 +1,6 @@
-/* See judge.h. A request line is judged byte by byte, so that a TLS hello or a binary protocol is
- * refused at once; a field line is judged when its LF has arrived. Either way the verdict does not
- * depend on how the bytes were cut. */
+/* See judge.h. A request line is checked byte by byte, so that a TLS ClientHello or a binary
+ * protocol is rejected at once; a field line is checked when its LF has arrived. In both cases the
+ * result does not depend on how the input was split. */
 #include "codec/http1/judge.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ uvhttp_parse_result_t uvh_h1_refuse(uvhttp_head_t *head, uvhttp_reason_t reason,
     return UVHTTP_PARSE_BAD;
 }
 
-/* Empty lines in front of a request line are skipped (RFC 9112 section 2.2); only the head's limit
- * bounds them. DONE when something else begins at head->start. */
+/* Skips empty lines before a request line (RFC 9112 section 2.2); only the limit of the head bounds
+ * them. DONE when something else begins at head->start. */
 static uvhttp_parse_result_t skip_empty_lines(uvhttp_head_t *head, const char *data,
                                               const char *end)
 {
@@ -56,10 +56,10 @@ static uvhttp_parse_result_t judge_method(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
-/* The target's form and encoding are looked at later (framing.c, target.c); here it only has to end
- * at a space. The set is that of RFC 3986 plus the visible characters that old and careless clients
- * leave unencoded ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they mean nothing to framing or routing.
- * '#' is refused, since a fragment is never sent, and so are bytes above 0x7f. */
+/* The target's form and encoding are checked later (framing.c, target.c); here it must only end at
+ * a space. The set is that of RFC 3986 plus the visible characters that old clients send unencoded
+ * ('"' '<' '>' '\' '^' '`' '{' '|' '}'): they do not affect framing or routing. '#' is rejected,
+ * because a fragment is never sent, and so are bytes above 0x7f. */
 static uvhttp_parse_result_t judge_target(uvhttp_head_t *head, const char *data, const char *end,
                                           uint32_t max_target)
 {
@@ -82,7 +82,7 @@ static uvhttp_parse_result_t judge_target(uvhttp_head_t *head, const char *data,
     return UVHTTP_PARSE_DONE;
 }
 
-/* The version at `p`, judged as far as it has arrived (RFC 9112 section 2.3). */
+/* The version at `p`, checked as far as it has arrived (RFC 9112 section 2.3). */
 static uvhttp_parse_result_t judge_version(uvhttp_head_t *head, const char *data, const char *p,
                                            const char *end)
 {
@@ -174,13 +174,12 @@ uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *
     return UVHTTP_PARSE_DONE;
 }
 
-/* What is wrong with the name of a complete line; NONE and `*at` behind the colon when nothing
- * is. */
+/* Checks the name of a complete line. Returns the error, or NONE with `*at` after the colon. */
 static uvhttp_reason_t judge_name(const char *line, const char **at)
 {
     const char *p = line;
     if (uvh_chars_is(*p, UVH_CHAR_SPACE))
-        /* RFC 9112 section 5.2; in front of the first field section 2.2 */
+        /* RFC 9112 section 5.2; before the first field section 2.2 */
         return UVHTTP_REASON_FIELD_FOLDED;
     while (uvh_chars_is(*p, UVH_CHAR_TOKEN))
         p++;
@@ -215,7 +214,8 @@ uvhttp_parse_result_t uvh_h1_judge_line(uvhttp_head_t *head, const char *data, c
         return uvh_h1_refuse(head, reason, (size_t)(at - data));
     while (uvh_chars_is(*at, UVH_CHAR_VALUE))
         at++;
-    /* CR or LF: bare, or the line would have been taken (RFC 9112 section 2.2). */
+    /* A bare CR or LF; otherwise the fast path would have accepted the line (RFC 9112 section
+     * 2.2). */
     reason = *at == '\r' || *at == '\n' ? UVHTTP_REASON_LINE_END : UVHTTP_REASON_FIELD_VALUE;
     return uvh_h1_refuse(head, reason, (size_t)(at - data));
 }
@@ -230,7 +230,7 @@ uvhttp_parse_result_t uvh_h1_unfinished(uvhttp_parse_result_t result, uvhttp_rea
     if (length < limits->max_size)
         return UVHTTP_PARSE_MORE;
     if (head->target_offset != 0 && head->target_length == 0)
-        /* the target alone is more than the head may be */
+        /* the target alone exceeds the limit of the head */
         too_large = UVHTTP_REASON_TARGET_TOO_LONG;
     return uvh_h1_refuse(head, too_large, length);
 }

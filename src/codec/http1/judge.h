@@ -1,9 +1,9 @@
-/* The slow half of the head parser: whatever the quick path of parser.h does not take comes here,
- * is looked at byte by byte, and is taken, incomplete, or refused with its reason. One readable
- * place for every error, shared by all back ends.
+/* The slow path of the head parser: input that the fast path of parser.h rejects is checked here
+ * byte by byte, and is accepted, incomplete, or rejected with a reason. All errors are defined
+ * here, shared by all back ends.
  *
- * All functions return MORE or BAD (noted in `head`), unless stated; UVH_SWAR_SLACK bytes in front
- * of `end` are readable. */
+ * All functions return MORE or BAD (stored in `head`), unless stated otherwise; UVH_SWAR_SLACK
+ * bytes before `end` are readable. */
 #ifndef UVH_CODEC_HTTP1_JUDGE_H
 #define UVH_CODEC_HTTP1_JUDGE_H
 
@@ -12,12 +12,11 @@
 /* "HTTP/1.1", and "HTTP/1.1 200 ". */
 enum { UVH_H1_VERSION_LENGTH = 8, UVH_H1_STATUS_LENGTH = 13 };
 
-/* Notes why and where a message is refused. Returns UVHTTP_PARSE_BAD. */
+/* Stores why and where a message is rejected. Returns UVHTTP_PARSE_BAD. */
 uvhttp_parse_result_t uvh_h1_refuse(uvhttp_head_t *head, uvhttp_reason_t reason, size_t offset);
 
-/* The request line, with the empty lines in front of it (RFC 9112 sections 2.2 and 3), however
- * it is cut: what has been found is noted in `head` and not looked at again. Also DONE, with
- * size set. */
+/* The request line with preceding empty lines (RFC 9112 sections 2.2 and 3), in any number of
+ * parts: progress is stored in `head`, and no byte is checked again. Also DONE, with size set. */
 uvhttp_parse_result_t uvh_h1_judge_request_line(uvhttp_head_t *head, const char *data,
                                                 const char *end, uint32_t max_target);
 
@@ -25,8 +24,7 @@ uvhttp_parse_result_t uvh_h1_judge_request_line(uvhttp_head_t *head, const char 
 uvhttp_parse_result_t uvh_h1_judge_status_line(uvhttp_head_t *head, const char *data,
                                                const char *end);
 
-/* The field line at `line`; `full` when the table has no room for it. head->size becomes its
- * offset. */
+/* The field line at `line`; `full` if the field table is full. head->size becomes its offset. */
 uvhttp_parse_result_t uvh_h1_judge_line(uvhttp_head_t *head, const char *data, const char *line,
                                         const char *end, bool full);
 
@@ -35,15 +33,15 @@ typedef uvhttp_parse_result_t (*uvh_h1_parse_fn)(uvhttp_head_t *head, const char
                                                  const char *end,
                                                  const uvhttp_head_limits_t *limits);
 
-/* Runs `parse` over [data, end), which is what the limits let count of an input; if that is shorter
- * than UVH_SWAR_SLACK, over a copy that has so many bytes in front. Then as uvh_h1_unfinished.
- * Offsets are those of `data`. */
+/* Runs `parse` over [data, end), the input cut to the limits. Input shorter than UVH_SWAR_SLACK is
+ * copied, so that so many bytes before it are readable. Then as uvh_h1_unfinished. Offsets are
+ * those of `data`. */
 uvhttp_parse_result_t uvh_h1_resume(uvh_h1_parse_fn parse, uvhttp_reason_t too_large,
                                     uvhttp_head_t *head, const char *data, const char *end,
                                     const uvhttp_head_limits_t *limits);
 
-/* Passes on DONE and BAD, and after MORE notes that `length` bytes have been searched; `too_large`
- * is why a part that is not complete within the limit is refused. */
+/* Returns DONE and BAD unchanged. For MORE it stores that `length` bytes have been searched;
+ * `too_large` is the reason if the part is not complete within the limit. */
 uvhttp_parse_result_t uvh_h1_unfinished(uvhttp_parse_result_t result, uvhttp_reason_t too_large,
                                         uvhttp_head_t *head, size_t length,
                                         const uvhttp_head_limits_t *limits);

@@ -1,4 +1,4 @@
-/* Finding the parts of a head in portable C: see lines.h for what each function means. */
+/* Finds the parts of a head in portable C: see lines.h for the functions. */
 #ifndef UVH_CODEC_HTTP1_LINES_SWAR_H
 #define UVH_CODEC_HTTP1_LINES_SWAR_H
 
@@ -14,7 +14,7 @@ enum { UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 struct uvh_lines {
     const char *end;
-    int behind; /* a line's end has at least so many bytes behind it */
+    int behind; /* a line's end is followed by at least so many bytes */
 };
 
 static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end, int behind)

@@ -1,18 +1,18 @@
-/* Finding the parts of a head with vectors of 16 or 32 bytes.
+/* Finds the parts of a head with vectors of 16 or 32 bytes.
  *
- * Where lines end is found for 64 bytes at once: these masks do not depend on each other, so that
- * from one line to the next there is but a shift and a count. All else (names, target, host) is
- * found by a vector where it begins, and nothing has to wait for that.
+ * Line ends are found for 64 bytes at once: these masks are independent of each other, so finding
+ * the next line takes only a shift and a bit count. Names, target and host are found by a vector at
+ * their start; no other operation depends on the result.
  *
  * The header of the instruction set, UVH_VECTOR_HEADER, provides:
  *   UVH_VECTOR_SIZE                bytes in a vector
- *   UVH_VECTOR_BITS                bits for each of them in a mask: all are set, or none
+ *   UVH_VECTOR_BITS                mask bits per byte: all are set, or none
  *   uvh_vector, uvh_vector_load(p)
  *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v),
  *   uvh_vector_target_ends(v), uvh_vector_questions(v),
- *   uvh_vector_not_reg_name(v)     masks, the bits that stand for no byte 0: controls and DEL, ':',
- *                                  what cannot stand in a token, what ends a target, '?', what
- *                                  cannot stand in a registered name
+ *   uvh_vector_not_reg_name(v)     masks, unused bits are 0: controls and DEL, ':', bytes not
+ *                                  allowed in a token, bytes that end a target, '?', bytes not
+ *                                  allowed in a registered name
  *   uvh_lines_equal                see lines.h
  *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the
  *                                  64 bytes at `p` */
@@ -36,28 +36,27 @@
 
 enum {
     UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + UVH_LINES_BEHIND,
-    UVH_BLOCK_SIZE = 64 / UVH_VECTOR_BITS /* as many bytes as a mask of 64 bits stands for */
+    UVH_BLOCK_SIZE = 64 / UVH_VECTOR_BITS /* bytes in a 64-bit mask */
 };
 
 struct uvh_lines {
     const char *end;
-    const char *last;  /* where a vector lies within the input, and no further */
-    const char *block; /* the block at hand */
-    uint64_t
-        /* its mask, without the controls that have been passed, and those at or behind `end` */
-        controls;
+    const char *last;  /* start of the last vector within the input */
+    const char *block; /* the current block */
+    /* its mask, without the controls already passed and those at or after `end` */
+    uint64_t controls;
 };
 
 /* The bits of the first byte in a mask. */
 #define UVH_VECTOR_BYTE ((UINT64_C(1) << UVH_VECTOR_BITS) - 1)
 
-/* The index of the byte that the lowest bit of a mask stands for. */
+/* The index of the byte for the lowest set bit of a mask. */
 static UVH_ALWAYS_INLINE size_t uvh_lines_index(uint64_t mask)
 {
     return (size_t)__builtin_ctzll(mask) / UVH_VECTOR_BITS;
 }
 
-/* The mask of controls of the block at `p`; 0 when that is not below `end`. */
+/* The mask of controls of the block at `p`; 0 if that is not below `end`. */
 static UVH_ALWAYS_INLINE uint64_t uvh_lines_block(const struct uvh_lines *lines, const char *p)
 {
     uint64_t controls = 0;
@@ -74,7 +73,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_lines_block(const struct uvh_lines *lines,
     int i = 0;
     for (; p + i <= lines->last; i += UVH_VECTOR_SIZE)
         controls |= uvh_vector_controls(uvh_vector_load(p + i)) << i * UVH_VECTOR_BITS;
-    if (p + i < lines->end) /* the last vector of the input has what is left */
+    if (p + i < lines->end) /* the last vector of the input has the remaining bytes */
         controls |= uvh_vector_controls(uvh_vector_load(lines->last)) >>
                     (size_t)(p + i - lines->last) * UVH_VECTOR_BITS << i * UVH_VECTOR_BITS;
     return controls;
@@ -92,14 +91,13 @@ static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const cha
     lines->controls = uvh_lines_block(lines, p);
 }
 
-/* The first control at or behind `p`, in front of which all have been passed; NULL when there is
- * none. */
+/* The first control at or after `p`, if all before it have been passed; NULL if there is none. */
 static UVH_ALWAYS_INLINE const char *uvh_lines_control(struct uvh_lines *lines, const char *p)
 {
     if (UVH_LIKELY(lines->controls != 0))
         return lines->block + uvh_lines_index(lines->controls);
-    /* Where blocks begin does not depend on lines, so they need not wait for each other. The LF in
-     * front of `p` may be in the next one. */
+    /* Block boundaries are independent of lines, so the blocks' masks do not depend on each other.
+     * The LF before `p` may be in the next block. */
     const char *block = lines->block + UVH_BLOCK_SIZE;
     uint64_t controls = uvh_lines_block(lines, block) & ~(UVH_VECTOR_BYTE * (uint64_t)(block < p));
     while (controls == 0) {
@@ -123,7 +121,7 @@ static UVH_ALWAYS_INLINE void uvh_lines_pass(struct uvh_lines *lines)
 static UVH_ALWAYS_INLINE void uvh_lines_taken(struct uvh_lines *lines)
 {
     uvh_lines_pass(lines);
-    uvh_lines_pass(lines); /* nothing, if LF is in the next block */
+    uvh_lines_pass(lines); /* no effect if LF is in the next block */
 }
 
 static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(struct uvh_lines *lines, const char *line)
@@ -173,12 +171,12 @@ static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, 
     return uvh_field_name_valid((uvhttp_slice_t){line, length});
 }
 
-/* Notes what the vector at `p` has of a target, whose end and '?' these masks show; true with the
- * end. */
+/* Stores the target's end and '?' from these masks of the vector at `p`; true if the end was
+ * found. */
 static UVH_ALWAYS_INLINE bool uvh_lines_target_part(struct uvh_lines_target *target, const char *p,
                                                     uint64_t ends, uint64_t questions)
 {
-    /* Those in front of the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without
+    /* Those before the first end: `ends ^ (ends - 1)` is all ones up to it, all ones without
      * one. */
     questions &= ends ^ (ends - 1);
     if (questions != 0 && target->question == NULL)

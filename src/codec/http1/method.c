@@ -1,6 +1,5 @@
-/* Methods by number, see method.h. A name of up to seven bytes is one 64-bit word, so that looking
- * it up is a multiplication and one comparison; the two longer names of WebDAV are compared as
- * strings. */
+/* Methods by number, see method.h. A name of up to seven bytes is one 64-bit word, so a lookup is a
+ * multiplication and one comparison; the two longer names of WebDAV are compared as strings. */
 #include "codec/http1/method.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Methods by number: the one place that turns a method's name into uvhttp_method_t and back.
+/* Methods by number: converts a method's name to uvhttp_method_t and back.
  *
  * Called by the head parser for every request and by the router when routes are added. */
 #ifndef UVH_CODEC_HTTP1_METHOD_H
@@ -19,8 +19,8 @@ enum { UVH_METHOD_SLOT_BITS = 5 };
 extern UVH_INTERNAL const struct uvh_method_slot uvh_method_slots[1 << UVH_METHOD_SLOT_BITS];
 
 /* The number of a name of at most seven bytes, given as a word with the first byte lowest and zeros
- * above it, and its length (a name may end with zeros too). The factor was found by search; it
- * sends every such name of the table to a slot of its own, which the unit test shows. */
+ * above it, and its length (a name may also end with zeros). The multiplier was found by search and
+ * gives every name of the table its own slot, as the unit test verifies. */
 static inline uvhttp_method_t uvh_method_of_word(uint64_t word, size_t length)
 {
     const struct uvh_method_slot *slot =
@@ -29,8 +29,8 @@ static inline uvhttp_method_t uvh_method_of_word(uint64_t word, size_t length)
                                                         : UVHTTP_METHOD_OTHER;
 }
 
-/* The number of a method's name; names are case-sensitive (RFC 9110 section 9.1).
- * UVHTTP_METHOD_OTHER when not in the table. */
+/* The number of a method's name, case-sensitive (RFC 9110 section 9.1). UVHTTP_METHOD_OTHER if it
+ * is not in the table. */
 uvhttp_method_t uvh_method_lookup(uvhttp_slice_t name);
 
 /* "GET"; "" for UVHTTP_METHOD_OTHER and numbers out of range. NUL-terminated, never freed. */

@@ -1,13 +1,13 @@
-/* The quick half of the head parser, compiled once per back end: each file h1_parser_*.c names the
- * header that finds lines for it (lines.h says what that gives) and includes this.
+/* The fast path of the head parser, compiled once per back end: each file parser_*.c names the
+ * header that finds lines for it (interface in lines.h) and includes this.
  *
- * A complete and correct head is parsed straight through, once. What stops it goes to judge.c. When
- * bytes are missing the answer is MORE, and what was found so far stays in `head` (which part is
- * under way shows by which of target_offset, target_length and size are still 0), so that no byte
- * of a method, target or phrase is looked at twice, apart from the first call, and no byte of a
- * field line more than three times, however the head is cut.
+ * A complete and valid head is parsed in one pass. On anything else judge.c is called. For an
+ * incomplete head the result is MORE, and the progress is stored in `head` (the first of
+ * target_offset, target_length and size that is still 0 shows the current part). So no byte of a
+ * method, target or phrase is read twice, except in the first call, and no byte of a field line
+ * more than three times, however the head is split.
  *
- * Nothing at or past `end` is ever read. */
+ * No byte at or after `end` is ever read. */
 #ifndef UVH_CODEC_HTTP1_PARSER_H
 #define UVH_CODEC_HTTP1_PARSER_H
 
@@ -24,7 +24,7 @@
 #include "codec/simd/scan_swar.h"
 #include "codec/text/chars.h"
 
-/* What a file h1_parser_*.c defines before it includes this. */
+/* Defined by a file parser_*.c before it includes this. */
 #if !defined(UVH_LINES_HEADER)
 #define UVH_LINES_HEADER    "codec/http1/lines_swar.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_swar
@@ -32,13 +32,13 @@
 #endif
 #include UVH_LINES_HEADER
 
-/* CR LF; the compiler makes one comparison of it. */
+/* CR LF; the compiler generates one comparison. */
 static inline bool is_line_end(const char *p)
 {
     return memcmp(p, "\r\n", 2) == 0;
 }
 
-/* The method at `data` and its length are noted in `head`; false when it is unknown, or longer than
+/* Stores the method at `data` and its length in `head`; false if it is unknown, or longer than
  * seven bytes. */
 static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
 {
@@ -57,8 +57,8 @@ static UVH_ALWAYS_INLINE bool take_method(uvhttp_head_t *head, const char *data)
     return head->method != UVHTTP_METHOD_OTHER;
 }
 
-/* A request line that is there and usual. True when it was taken; otherwise target_offset and size,
- * which tell what has been found, are as they were. */
+/* A complete request line in the usual form. True if it was parsed; otherwise target_offset and
+ * size, which show the progress, are unchanged. */
 static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_head_t *head,
                                                 const char *data, const char *end,
                                                 size_t max_target)
@@ -107,7 +107,7 @@ static inline bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The value between the colon and the line's end without the white space around it. */
+/* The value between the colon and the line's end without surrounding white space. */
 static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const char *colon,
                                   const char *stop)
 {
@@ -120,8 +120,8 @@ static UVH_NEVER_INLINE void trim(uvhttp_field_t *field, const char *data, const
     field->value_length = (uint32_t)(stop - start);
 }
 
-/* A line that is there but not usual: with tabs in its value, or other white space around it than
- * one space in front. The line's end, or NULL when it is not correct. */
+/* A complete but unusual line: with tabs in its value, or white space other than one space before
+ * it. Returns the line's end, or NULL if it is invalid. */
 static UVH_ALWAYS_INLINE const char *take_odd_line(struct uvh_lines *lines, const char *data,
                                                    struct uvh_line found, uvhttp_field_t *field)
 {
@@ -132,8 +132,8 @@ static UVH_ALWAYS_INLINE const char *take_odd_line(struct uvh_lines *lines, cons
     return stop;
 }
 
-/* Takes the line at `line` into `field`. The line's end, or NULL when it is not complete and
- * correct, or not `quick` to take. */
+/* Parses the line at `line` into `field`. Returns the line's end, or NULL if it is incomplete,
+ * invalid, or with `quick` slow to parse. */
 static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const char *data,
                                                const char *line, uvhttp_field_t *field, bool quick)
 {
@@ -158,16 +158,16 @@ static UVH_ALWAYS_INLINE const char *take_line(struct uvh_lines *lines, const ch
     field->name_offset = (uint32_t)(line - data);
     field->value_offset = (uint32_t)(value - data);
     field->value_length = (uint32_t)(stop - value);
-    /* Nearly always exactly one space stands around the value, in front of it. */
+    /* Nearly always there is exactly one space before the value and none after it. */
     if (UVH_LIKELY(colon[1] == ' ' && (unsigned char)colon[2] > ' ' &&
                    (unsigned char)stop[-1] > ' ' && is_line_end(stop)))
         return stop;
     return quick ? NULL : take_odd_line(lines, data, found, field);
 }
 
-/* Field lines from offset head->size up to the empty line. DONE: head->size counts the empty line;
- * MORE: it is the offset of the first incomplete line. If `quick`, a start line was just taken;
- * then MORE may also mean that the line at head->size is not usual. */
+/* Parses field lines from offset head->size up to the empty line. DONE: head->size includes the
+ * empty line; MORE: it is the offset of the first incomplete line. `quick`: a start line was just
+ * parsed; then MORE may also mean that the line at head->size is unusual. */
 static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *lines,
                                                             uvhttp_head_t *head, const char *data,
                                                             const char *end, uint32_t max_fields,
@@ -179,7 +179,7 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     uint64_t present = quick ? 0 : head->present;
     uvhttp_field_t *field = head->fields + count;
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
-    /* if `quick`, two bytes are there */
+    /* with `quick`, two bytes are available */
     while ((!quick && line >= end - 1) || !is_line_end(line)) {
         const char *stop = count < most ? take_line(lines, data, line, field, quick) : NULL;
         if (UVH_UNLIKELY(stop == NULL)) {
@@ -204,21 +204,20 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
         return quick ? result : uvh_h1_judge_line(head, data, line, end, count >= most);
     head->size += 2;
-    /* Its value is looked at while its bytes are near; framing.c does the rest. */
+    /* The value is checked while it is in the cache; framing.c does the rest. */
     if ((present & UVH_FIELD_BIT(HOST)) != 0)
         head->host_name_length = (uint16_t)uvh_lines_reg_name(
             lines, data + head->fields[head->first[UVHTTP_FIELD_HOST]].value_offset);
     return UVHTTP_PARSE_DONE;
 }
 
-/* Field lines from offset head->size on, of a head that has come piece by piece, or whose start
- * line is unusual, or that has none, or whose line there is unusual. */
+/* Field lines from offset head->size on, for a head that arrived in several parts, has an unusual
+ * start line or none, or has an unusual line there. */
 static UVH_NEVER_INLINE uvhttp_parse_result_t resume_trailers(uvhttp_head_t *head, const char *data,
                                                               const char *end,
                                                               const uvhttp_head_limits_t *limits)
 {
-    /* Nothing new is complete before the next LF; what was searched for it is not searched
-     * again. */
+    /* No line is complete before the next LF; searched bytes are not searched again. */
     if (head->scanned > head->size && uvh_scan_line_feed(data + head->scanned, end) == end)
         return UVHTTP_PARSE_MORE;
     struct uvh_lines lines;
@@ -247,9 +246,9 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_response(uvhttp_head_t *hea
     return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
-/* What a parse function returns that does not take [data, end), which is what the limits let count
- * of an input, straight through. A short input is left to the portable back end, and there one
- * shorter than a word is parsed in a copy. */
+/* The result of a parse function that cannot parse [data, end), the input cut to the limits, in
+ * one pass. Short input is parsed by the portable back end; input shorter than a word is copied
+ * first. */
 #define UVH_H1_RESUME(part, too_large)                                                      \
     ((size_t)UVH_LINES_SHORTEST > (size_t)UVH_SWAR_SLACK && end - data < UVH_LINES_SHORTEST \
          ? uvh_h1_backend_swar.part(head, data, length, limits)                             \

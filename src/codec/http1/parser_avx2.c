@@ -1,5 +1,5 @@
-/* The head parser with AVX2. Everything below the pragma is compiled for that instruction set;
- * backend.c sees to it that only a processor that has it gets here. */
+/* The head parser with AVX2. All code after the pragma is compiled for that instruction set;
+ * backend.c selects it only on CPUs that support it. */
 #if defined(__x86_64__)
 
 #if defined(__clang__)
@@ -19,5 +19,5 @@
 #endif
 
 #else
-typedef int uvh_h1_parser_avx2_is_empty; /* C wants something in a file */
+typedef int uvh_h1_parser_avx2_is_empty; /* C forbids an empty file */
 #endif

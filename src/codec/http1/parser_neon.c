@@ -1,6 +1,6 @@
-/* The head parser with NEON, which every 64-bit ARM processor has. Little-endian only: its masks
- * are read as numbers. The tests compile it on other machines too, with an arm_neon.h of their own
- * and UVH_NEON_EMULATED. */
+/* The head parser with NEON, which every 64-bit ARM CPU has. Little-endian only: its masks are read
+ * as numbers. The tests also compile it on other machines, with their own arm_neon.h and
+ * UVH_NEON_EMULATED. */
 #if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
 
 #define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
@@ -10,5 +10,5 @@
 #include "codec/http1/parser.h"
 
 #else
-typedef int uvh_h1_parser_neon_is_empty; /* C wants something in a file */
+typedef int uvh_h1_parser_neon_is_empty; /* C forbids an empty file */
 #endif

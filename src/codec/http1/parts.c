@@ -1,10 +1,10 @@
-/* Heads that arrive in pieces, such as the two halves of a ring buffer. Guarantees the results of
- * head.c over the same bytes in one buffer, however they are cut, and that a byte is copied at most
- * once and only when its head goes across a seam.
+/* Heads that arrive in several parts, such as the two halves of a ring buffer. Guarantees the same
+ * results as head.c over the same bytes in one buffer, however they are split. A byte is copied at
+ * most once, and only if its head crosses a boundary between parts.
  *
- * A head is parsed where it lies while its first piece has news. From the first seam on it grows in
- * `gather`: bytes are looked through for the empty line that ends it before they are copied, so
- * that what stands behind the head stays where it is. Called by users of the parser alone. */
+ * A head is parsed in place while its first part has new bytes. From the first boundary on it is
+ * collected in `gather`: the empty line that ends it is searched before bytes are copied, so that
+ * data after the head is not copied. Called by users of the parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
 
-/* What has not been copied yet: `count` pieces, of which the first one's `skip` bytes are done. */
+/* The bytes not copied yet: `count` parts, of which the first one's `skip` bytes are done. */
 struct remainder {
     const uvhttp_slice_t *pieces;
     size_t count;
@@ -29,8 +29,8 @@ static struct remainder behind(const uvhttp_slice_t *pieces, size_t count, size_
     return (struct remainder){pieces, count, skip};
 }
 
-/* The bytes of `from` up to and with the first LF at or behind `at` that stands two bytes behind
- * another one, which is the end of a head, of an empty line in front of it, or a mistake; 0 when
+/* The number of bytes of `from` up to and including the first LF at or after `at` with
+ * another LF two bytes before it. It ends the head or an empty line before it, or is an error; 0 if
  * there is none. The bytes before `from` are the last ones of `gather`. */
 static size_t head_end(const char *gather, size_t gathered, const char *from, size_t length,
                        size_t at)
@@ -48,9 +48,9 @@ static size_t head_end(const char *gather, size_t gathered, const char *from, si
     return 0;
 }
 
-/* Copies on to `gather` until it holds `room` bytes, what may be a head's end has been copied
- * (true), or nothing is left. The bytes before head->scanned have been parsed where they were and
- * hold no end. */
+/* Copies to `gather` until it holds `room` bytes, a possible end of the head has been copied
+ * (true), or the parts are used up. The bytes before head->scanned have been parsed in place and
+ * contain no end. */
 static bool gather_on(uvhttp_head_t *head, struct remainder *left, char *gather, uint32_t room)
 {
     while (left->count > 0 && head->gathered < room) {
@@ -81,7 +81,7 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
     if (limits == NULL)
         limits = &defaults;
     if (head == NULL || (pieces == NULL && count > 0))
-        return parse(head, NULL, 1, limits); /* which refuses that */
+        return parse(head, NULL, 1, limits); /* which rejects that */
     while (count > 0 && pieces[count - 1].length == 0)
         count--;
     struct remainder left = behind(pieces, count, head->gathered);
@@ -95,7 +95,7 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
     }
     if (gather == NULL && left.count > 0)
         return parse(head, NULL, 1, limits);
-    /* More than once only when empty lines in front of a request line look like the end of a
+    /* More than one iteration only if empty lines before a request line look like the end of a
      * head. */
     for (;;) {
         bool end = gather_on(head, &left, gather, limits->max_size);

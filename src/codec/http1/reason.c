@@ -1,4 +1,4 @@
-/* Why a message is refused, as text and numbers: the four columns of UVHTTP_REASON_MAP. */
+/* Errors of messages as text and numbers: the four columns of UVHTTP_REASON_MAP. */
 #include <uvhttp/parser.h>
 
 struct reason_row {

@@ -1,8 +1,7 @@
-/* The one table of status codes and reason phrases: RFC 9110 section 15, and beside it RFC 4918
- * (207, 423, 424, 507), 5842 (508), 6585 (428, 429, 431, 511), 7725 (451), 8297 (103) and 8470
- * (425).
+/* The table of status codes and reason phrases: RFC 9110 section 15, and RFC 4918 (207, 423, 424,
+ * 507), 5842 (508), 6585 (428, 429, 431, 511), 7725 (451), 8297 (103) and 8470 (425).
  *
- * Read by encode.c, which builds whole status lines of it, and by http/status.c for texts. */
+ * Read by encode.c, which builds whole status lines from it, and by http/status.c for texts. */
 #ifndef UVH_CODEC_HTTP1_STATUS_H
 #define UVH_CODEC_HTTP1_STATUS_H
 

@@ -1,7 +1,7 @@
 /* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees
- * that a normalized path names nothing above its root, however the dots were spelled, and that
- * nothing is decoded twice. Called by http/request.c for paths that are not normal and for
- * parameters, by form.c, and by users of the parser alone. */
+ * that a normalized path never leaves its root, however the dots are encoded, and that nothing is
+ * decoded twice. Called by http/request.c for paths that are not normal and for parameters, by
+ * form.c, and by users of the parser library. */
 #include "codec/http1/target.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "codec/simd/scan_swar.h"
 #include "codec/text/chars.h"
 
-/* The byte that the escape at `p` stands for; -1 when it is malformed or cut off. */
+/* The byte encoded by the escape at `p`; -1 if it is malformed or incomplete. */
 static int decode_escape(const char *p, const char *end)
 {
     if (end - p < 3)
@@ -47,7 +47,7 @@ ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus)
     return out - output;
 }
 
-/* Every byte, so that a decoded one has an address. */
+/* Every byte value, so that a decoded byte has an address. */
 #define BYTES4(n)  (n), (n) + 1, (n) + 2, (n) + 3
 #define BYTES16(n) BYTES4(n), BYTES4((n) + 4), BYTES4((n) + 8), BYTES4((n) + 12)
 #define BYTES64(n) BYTES16(n), BYTES16((n) + 16), BYTES16((n) + 32), BYTES16((n) + 48)
@@ -78,8 +78,8 @@ int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
     return 1;
 }
 
-/* What stands at `*p`, decoded; `*p` moves behind it. -1 at the end, at a '/' that is not encoded,
- * and for a bad escape. */
+/* The decoded byte at `*p`, which is advanced. -1 at the end, at a '/' that is not encoded, and for
+ * a malformed escape. */
 static int next_decoded(const char **p, const char *end)
 {
     if (*p == end || **p == '/')
@@ -89,8 +89,8 @@ static int next_decoded(const char **p, const char *end)
     return byte;
 }
 
-/* Behind a '%' that was decoded stands what decodes to "2F", or that behind any number of "25": it
- * would read as a kept slash. */
+/* True if a decoded '%' is followed by bytes that decode to "2F", or to any number of "25" and
+ * "2F": it would look like an encoded slash. */
 static bool spells_slash(const char *p, const char *end)
 {
     while (next_decoded(&p, end) == '2') {
@@ -101,9 +101,9 @@ static bool spells_slash(const char *p, const char *end)
     return false;
 }
 
-/* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a bad escape. An
- * encoded '/' stays encoded, so that it never divides segments, and a '%' stays so too where it
- * would make one of what is none (target.h). */
+/* Decodes the segment at `*p` up to the next '/' or `end` to `out`; NULL for a malformed escape. An
+ * encoded '/' stays encoded, so that it never separates segments, and so does a '%' that would
+ * otherwise form an encoded slash (target.h). */
 static char *decode_segment(const char **p, const char *end, char *out)
 {
     const char *at = *p;
@@ -127,8 +127,8 @@ static char *decode_segment(const char **p, const char *end, char *out)
     return out;
 }
 
-/* The length of the kept text at `p`, which is a '%': of "%2F", or of that with any number of "25"
- * in it. 0 when there is none. */
+/* The length of the kept escape at `p`, which is a '%': "%2F", or that with any number of "25" in
+ * it. 0 if there is none. */
 static size_t kept_length(const char *p, const char *end)
 {
     const char *at = p + 1;
@@ -140,8 +140,8 @@ static size_t kept_length(const char *p, const char *end)
 
 enum { KEPT_SLASH = 3 }; /* bytes of "%2F" */
 
-/* The next '%' that begins a kept text at or behind `p`, whose length is `*length`; NULL when there
- * is none. */
+/* The next '%' at or after `p` that begins a kept escape of `*length` bytes; NULL if there is
+ * none. */
 static const char *find_kept(const char *p, const char *end, size_t *length)
 {
     while (p < end && (p = memchr(p, '%', (size_t)(end - p))) != NULL) {
@@ -182,7 +182,7 @@ size_t uvh_target_release_kept(uvhttp_slice_t path, char *output)
          kept = find_kept(p, end, &length)) {
         memmove(out, p, (size_t)(kept - p));
         out += kept - p;
-        p = kept + 3; /* behind "%2F", or behind the first "25" */
+        p = kept + 3; /* after "%2F", or after the first "25" */
         *out++ = length == KEPT_SLASH ? '/' : '%';
     }
     if (p < end)
@@ -195,8 +195,8 @@ static bool is_dots(const char *segment, const char *end, int dots)
     return end - segment == dots && segment[0] == '.' && segment[dots - 1] == '.';
 }
 
-/* `output` holds a path that ends with '/', behind which `out` stands: one segment less. NULL when
- * there is none. */
+/* `root` up to `out` is a path that ends with '/': removes its last segment. NULL if there is
+ * none. */
 static char *remove_segment(const char *root, char *out)
 {
     if (out == root)
@@ -240,7 +240,7 @@ uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output, size_t *
     return UVHTTP_REASON_NONE;
 }
 
-/* `p` stands at a '.' behind a '/': does a dot segment begin here? */
+/* `p` is at a '.' after a '/': true if a dot segment begins here. */
 static bool is_dot_segment(const char *p, const char *end)
 {
     p++;
@@ -259,7 +259,7 @@ static bool is_normal(const char *p, const char *end)
     return true;
 }
 
-/* The same byte by byte, for paths of fewer bytes than are loaded at once. */
+/* The same byte by byte, for paths shorter than a word. */
 static bool is_normal_short(const char *p, const char *end)
 {
     for (char before = '/'; p < end; before = *p++)

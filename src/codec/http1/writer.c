@@ -1,7 +1,7 @@
-/* The message writer of uvhttp/writer.h: checks what it is given and lets codec/http1/encode.c
- * write it. Guarantees that only whole lines stand in the memory, that nothing follows an error,
- * and that a correct parser finds in every line what was given for it. Called by users of the
- * parser alone. */
+/* The message writer of uvhttp/writer.h: validates its input and writes it with
+ * codec/http1/encode.c. Guarantees that the memory contains only whole lines, that nothing follows
+ * an error, and that a correct parser reads back the same values. Called by users of the parser
+ * library. */
 #include <uvhttp/writer.h>
 
 #include <string.h>
@@ -29,7 +29,7 @@ static bool fail(uvhttp_writer_t *writer, uvhttp_writer_error_t error)
     return false;
 }
 
-/* Takes what an encoder wrote behind the rest: 0 bytes mean that there was no room. */
+/* Adds the bytes an encoder has written after the others; 0 means that there was no space. */
 static bool take(uvhttp_writer_t *writer, size_t written)
 {
     if (written == 0)
@@ -43,13 +43,13 @@ static bool is_usable(const uvhttp_writer_t *writer)
     return writer != NULL && writer->error == UVHTTP_WRITER_OK;
 }
 
-/* Of NULL an empty one, which is neither a name nor a target. */
+/* NULL becomes an empty slice, which is neither a name nor a target. */
 static uvhttp_slice_t slice_of(const char *text)
 {
     return (uvhttp_slice_t){text, text != NULL ? strlen(text) : 0};
 }
 
-/* The parser counts the bytes of names and methods in 16 bits. */
+/* The parser stores the length of names and methods in 16 bits. */
 static bool is_name(uvhttp_slice_t name)
 {
     return name.length <= UINT16_MAX && uvh_field_name_valid(name);

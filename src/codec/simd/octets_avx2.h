@@ -1,4 +1,4 @@
-/* 32 bytes at once with AVX2, as codec/simd/payload_kernels.h asks for them. */
+/* Vectors of 32 bytes with AVX2 for codec/simd/payload_kernels.h. */
 #ifndef UVH_CODEC_SIMD_OCTETS_AVX2_H
 #define UVH_CODEC_SIMD_OCTETS_AVX2_H
 
@@ -37,7 +37,7 @@ static UVH_ALWAYS_INLINE uvh_octets uvh_octets_table(const uint8_t table[16])
     return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)table));
 }
 
-/* Of indices 0 to 15. */
+/* Indices are 0 to 15. */
 static UVH_ALWAYS_INLINE uvh_octets uvh_octets_look_up(uvh_octets table, uvh_octets indices)
 {
     return _mm256_shuffle_epi8(table, indices);
@@ -48,7 +48,7 @@ static UVH_ALWAYS_INLINE uvh_octets uvh_octets_high_halves(uvh_octets bytes)
     return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), uvh_octets_all(0x0f));
 }
 
-/* Not below 0. */
+/* Values are at least 0. */
 static UVH_ALWAYS_INLINE uvh_octets uvh_octets_less(uvh_octets a, uvh_octets b)
 {
     return _mm256_subs_epu8(a, b);

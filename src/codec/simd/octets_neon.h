@@ -1,4 +1,4 @@
-/* 16 bytes at once with NEON, as codec/simd/payload_kernels.h asks for them. */
+/* Vectors of 16 bytes with NEON for codec/simd/payload_kernels.h. */
 #ifndef UVH_CODEC_SIMD_OCTETS_NEON_H
 #define UVH_CODEC_SIMD_OCTETS_NEON_H
 
@@ -37,7 +37,7 @@ static UVH_ALWAYS_INLINE uvh_octets uvh_octets_table(const uint8_t table[16])
     return vld1q_u8(table);
 }
 
-/* Of indices 0 to 15. */
+/* Indices are 0 to 15. */
 static UVH_ALWAYS_INLINE uvh_octets uvh_octets_look_up(uvh_octets table, uvh_octets indices)
 {
     return vqtbl1q_u8(table, indices);
@@ -48,7 +48,7 @@ static UVH_ALWAYS_INLINE uvh_octets uvh_octets_high_halves(uvh_octets bytes)
     return vshrq_n_u8(bytes, 4);
 }
 
-/* Not below 0. */
+/* Values are at least 0. */
 static UVH_ALWAYS_INLINE uvh_octets uvh_octets_less(uvh_octets a, uvh_octets b)
 {
     return vqsubq_u8(a, b);

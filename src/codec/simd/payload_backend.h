@@ -1,8 +1,8 @@
-/* What is done with every byte of a WebSocket's payloads, once per instruction set. Which one is
- * used is chosen together with the back end of the head parser (codec/http1/backend.h), so that
- * uvhttp_parser_use_backend and UVHTTP_PARSER_BACKEND choose it, too. All give the same results.
+/* Operations on every byte of WebSocket payloads, once per instruction set. The back end is
+ * selected together with that of the head parser (codec/http1/backend.h), also by
+ * uvhttp_parser_use_backend and UVHTTP_PARSER_BACKEND. All give the same results.
  *
- * Called by codec/websocket/mask.h and codec/simd/utf8.c, which do what is short themselves. */
+ * Called by codec/websocket/mask.h and codec/simd/utf8.c, which handle short data themselves. */
 #ifndef UVH_CODEC_SIMD_PAYLOAD_BACKEND_H
 #define UVH_CODEC_SIMD_PAYLOAD_BACKEND_H
 
@@ -11,15 +11,15 @@
 
 #include "base/compiler.h"
 
-/* bytes up to which masking needs no back end; no vector is longer */
+/* bytes up to which masking needs no back end; vectors are not longer */
 enum { UVH_PAYLOAD_SHORT = 64 };
 
 struct uvh_payload_backend {
-    /* Masks more than UVH_PAYLOAD_SHORT bytes. `word` is the mask as it lies in memory, for the
-     * first four of them. `out` is `data`, or both do not overlap. */
+    /* Masks more than UVH_PAYLOAD_SHORT bytes. `word` is the mask in memory order, for the first
+     * four of them. `out` is `data`, or the two do not overlap. */
     void (*mask)(char *out, const char *data, size_t size, uint32_t word);
-    /* Where an incomplete character begins that the text ends with, `end` if there is none; NULL
-     * for what is no UTF-8 whatever follows. */
+    /* The start of an incomplete character at the end of the text, or `end`; NULL if the text is
+     * not UTF-8 whatever follows. */
     const char *(*utf8)(const char *data, const char *end);
 };
 
@@ -33,10 +33,10 @@ extern UVH_INTERNAL const struct uvh_payload_backend uvh_payload_backend_avx512;
 extern UVH_INTERNAL const struct uvh_payload_backend uvh_payload_backend_neon;
 #endif
 
-/* The chosen one. */
+/* The selected one. */
 extern UVH_INTERNAL const struct uvh_payload_backend *uvh_payload_backend;
 
-/* A mask whose first byte is the one for byte `offset`. */
+/* The mask rotated so that its first byte is the one for byte `offset`. */
 static UVH_ALWAYS_INLINE uint32_t uvh_payload_turn(uint32_t word, size_t offset)
 {
     unsigned bits = (unsigned)(offset % 4) * 8;

@@ -1,8 +1,8 @@
 /* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names
- * the header whose vectors it wants (codec/octets_*.h) and includes this.
+ * the header of its vectors (codec/simd/octets_*.h) and includes this.
  *
- * What does not fill vectors is done with one that overlaps the one beside it, so there are no
- * loops over single bytes. Nothing outside of what is given is read. */
+ * A rest shorter than a vector is processed with a vector that overlaps its neighbour, so there are
+ * no loops over single bytes. No byte outside of the input is read. */
 #ifndef UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
 #define UVH_CODEC_SIMD_PAYLOAD_KERNELS_H
 
@@ -13,7 +13,7 @@
 
 #include "codec/text/utf8_sequence.h"
 
-/* What a file payload_*.c defines before it includes this. */
+/* Defined by a file payload_*.c before it includes this. */
 #if !defined(UVH_OCTETS_HEADER)
 #define UVH_OCTETS_HEADER   "codec/simd/octets_sse42.h"
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_sse42
@@ -22,9 +22,9 @@
 
 enum { STEP = 4 * UVH_OCTETS_SIZE };
 
-/* The first and the last vector are masked before all others and stored behind them, since bytes
- * that are changed in place must not be masked twice. Those between are aligned where they are
- * stored. */
+/* The first and the last vector are loaded and masked before all others and stored after them,
+ * because bytes changed in place must not be masked twice. Stores of the vectors between are
+ * aligned. */
 static void mask_payload(char *out, const char *data, size_t size, uint32_t word)
 {
     size_t last_at = size - UVH_OCTETS_SIZE;
@@ -44,26 +44,25 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
     uvh_octets_store(out + last_at, last);
 }
 
-/* What two bytes beside each other can have wrong, a bit each. Every error is known by three halves
- * of bytes: both of the first one and the upper one of the second. For each of these halves a table
- * has the errors that it leaves possible, and an error that all three leave is one. */
+/* Possible errors of two adjacent bytes, one bit each. Every error is determined by three nibbles:
+ * both of the first byte and the upper one of the second. For each of them a table has the errors
+ * that it allows; a bit set in all three is an error. */
 enum {
-    LONGER_THAN_2 = 0x01, /* C0 and C1: would have been one byte */
-    LONGER_THAN_3 = 0x02, /* E0 with 80 to 9F: two bytes */
-    LONGER_THAN_4 =
-        /* F0 with 80 to 8F: three bytes. And F5 to FF with the same, which no other bit is needed
-         * for */
-    0x04,
+    LONGER_THAN_2 = 0x01, /* C0 and C1: overlong form of one byte */
+    LONGER_THAN_3 = 0x02, /* E0 with 80 to 9F: overlong form of two bytes */
+    /* F0 with 80 to 8F: overlong form of three bytes. Also F5 to FF with the same, which need no
+     * other bit */
+    LONGER_THAN_4 = 0x04,
     SURROGATE = 0x08,  /* ED with A0 to BF */
-    BEYOND = 0x10,     /* F4 to FF with 90 to BF: above U+10FFFF, or no lead at all */
-    LEAD_ALONE = 0x20, /* no continuation behind a lead */
+    BEYOND = 0x10,     /* F4 to FF with 90 to BF: above U+10FFFF, or an invalid lead byte */
+    LEAD_ALONE = 0x20, /* no continuation byte after a lead byte */
     ASCII_CONTINUED = 0x40,
-    BOTH_CONTINUE = 0x80, /* which is no error but where the lead is too far away */
+    BOTH_CONTINUE = 0x80, /* an error only if the lead byte is too far away */
     ANY_LOW = LEAD_ALONE | ASCII_CONTINUED | BOTH_CONTINUE,
     CONTINUED = ASCII_CONTINUED | BOTH_CONTINUE | LONGER_THAN_2,
 };
 
-/* By the upper half of the first byte. */
+/* Indexed by the upper nibble of the first byte. */
 static const alignas(16) uint8_t first_high[16] = {
     [0x0] = ASCII_CONTINUED,
     [0x1] = ASCII_CONTINUED,
@@ -83,7 +82,7 @@ static const alignas(16) uint8_t first_high[16] = {
     [0xF] = LEAD_ALONE | LONGER_THAN_4 | BEYOND,
 };
 
-/* By its lower half. */
+/* Indexed by its lower nibble. */
 static const alignas(16) uint8_t first_low[16] = {
     [0x0] = ANY_LOW | LONGER_THAN_2 | LONGER_THAN_3 | LONGER_THAN_4,
     [0x1] = ANY_LOW | LONGER_THAN_2,
@@ -103,7 +102,7 @@ static const alignas(16) uint8_t first_low[16] = {
     [0xF] = ANY_LOW | BEYOND | LONGER_THAN_4,
 };
 
-/* By the upper half of the second byte. */
+/* Indexed by the upper nibble of the second byte. */
 static const alignas(16) uint8_t second_high[16] = {
     [0x0] = LEAD_ALONE,
     [0x1] = LEAD_ALONE,
@@ -123,7 +122,7 @@ static const alignas(16) uint8_t second_high[16] = {
     [0xF] = LEAD_ALONE,
 };
 
-/* Not zero where a byte of the vector at `p` is wrong behind the three in front of it. */
+/* Nonzero where a byte of the vector at `p` is invalid after the three bytes before it. */
 static UVH_ALWAYS_INLINE uvh_octets errors_at(const char *p)
 {
     uvh_octets before = uvh_octets_load(p - 1);
@@ -133,16 +132,16 @@ static UVH_ALWAYS_INLINE uvh_octets errors_at(const char *p)
         uvh_octets_look_up(uvh_octets_table(first_low), low));
     pairs = uvh_octets_and(pairs, uvh_octets_look_up(uvh_octets_table(second_high),
                                                      uvh_octets_high_halves(uvh_octets_load(p))));
-    /* The third and fourth bytes of characters are where two continue, and nowhere else: the upper
-     * bit is left by leads that ask for them. */
+    /* Two adjacent continuation bytes are allowed exactly for the third and fourth bytes of
+     * characters; lead bytes that require them set the upper bit. */
     uvh_octets third = uvh_octets_less(uvh_octets_load(p - 2), uvh_octets_all(0xe0 - 0x80));
     uvh_octets fourth = uvh_octets_less(uvh_octets_load(p - 3), uvh_octets_all(0xf0 - 0x80));
     uvh_octets wanted = uvh_octets_and(uvh_octets_or(third, fourth), uvh_octets_all(BOTH_CONTINUE));
     return uvh_octets_xor(pairs, wanted);
 }
 
-/* All bytes but those of the character that the text ends within have been found right, as far as
- * two bytes beside each other tell. */
+/* The start of an incomplete character at the end of the text. All bytes before it are valid as far
+ * as adjacent bytes show. */
 static const char *incomplete_at(const char *data, const char *end)
 {
     for (const char *p = end; p > data && end - p < 3;) {
@@ -159,7 +158,7 @@ static const char *incomplete_at(const char *data, const char *end)
     return end;
 }
 
-/* A text that has no room for vectors, looked at behind zeros. */
+/* A text shorter than a vector is checked in a copy after zeros. */
 static UVH_NEVER_INLINE const char *check_short(const char *data, const char *end)
 {
     char room[3 + 2 * UVH_OCTETS_SIZE] = {0};
@@ -171,7 +170,7 @@ static UVH_NEVER_INLINE const char *check_short(const char *data, const char *en
     return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
 }
 
-/* The STEP bytes at `p` are ASCII. */
+/* True if the STEP bytes at `p` are ASCII. */
 static UVH_ALWAYS_INLINE bool is_ascii(const char *p)
 {
     uvh_octets front = uvh_octets_or(uvh_octets_load(p), uvh_octets_load(p + UVH_OCTETS_SIZE));
@@ -180,8 +179,8 @@ static UVH_ALWAYS_INLINE bool is_ascii(const char *p)
     return uvh_octets_are_ascii(uvh_octets_or(front, back));
 }
 
-/* Behind the ASCII that the text begins with, or behind its first characters, so that three bytes
- * are in front. NULL: it begins with what is none. */
+/* Skips ASCII at the start of the text, or its first characters, so that three bytes precede the
+ * result. NULL: it begins with an invalid character. */
 static const char *skip_front(const char *data, const char *end)
 {
     const char *p = data;
@@ -198,7 +197,7 @@ static const char *skip_front(const char *data, const char *end)
 
 static const char *check_utf8(const char *data, const char *end)
 {
-    if (end - data < UVH_OCTETS_SIZE + 6) /* six: what skip_front may take */
+    if (end - data < UVH_OCTETS_SIZE + 6) /* six: the most that skip_front skips */
         return check_short(data, end);
     const char *p = skip_front(data, end);
     if (p == NULL)
@@ -209,7 +208,7 @@ static const char *check_utf8(const char *data, const char *end)
             errors = uvh_octets_or(errors, errors_at(p + i));
         p += STEP;
         if (end - p >= STEP && is_ascii(p)) {
-            /* a character may not have ended in front of it */
+            /* a character may continue across its start */
             errors = uvh_octets_or(errors, errors_at(p));
             do
                 p += STEP;

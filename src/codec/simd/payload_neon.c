@@ -1,5 +1,5 @@
-/* Masking and UTF-8 with NEON, which every 64-bit ARM processor has. The tests compile it on other
- * machines too, with an arm_neon.h of their own and UVH_NEON_EMULATED. */
+/* Masking and UTF-8 with NEON, which every 64-bit ARM CPU has. The tests also compile it on other
+ * machines, with their own arm_neon.h and UVH_NEON_EMULATED. */
 #if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
 
 #define UVH_OCTETS_HEADER   "codec/simd/octets_neon.h"
@@ -7,5 +7,5 @@
 #include "codec/simd/payload_kernels.h"
 
 #else
-typedef int uvh_payload_neon_is_empty; /* C wants something in a file */
+typedef int uvh_payload_neon_is_empty; /* C forbids an empty file */
 #endif

@@ -1,5 +1,5 @@
-/* Masking and UTF-8 with SSE4.2. Everything below the pragma is compiled for that instruction set;
- * codec/http1/backend.c sees to it that only a processor that has it gets here. */
+/* Masking and UTF-8 with SSE4.2. All code after the pragma is compiled for that instruction set;
+ * codec/http1/backend.c selects it only on CPUs that support it. */
 #if defined(__x86_64__)
 
 #if defined(__clang__)
@@ -17,5 +17,5 @@
 #endif
 
 #else
-typedef int uvh_payload_sse42_is_empty; /* C wants something in a file */
+typedef int uvh_payload_sse42_is_empty; /* C forbids an empty file */
 #endif

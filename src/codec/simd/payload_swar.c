@@ -1,4 +1,4 @@
-/* Masking and UTF-8 in portable C: eight bytes in one word where that helps. */
+/* Masking and UTF-8 in portable C, with words of eight bytes where that is faster. */
 #include "codec/simd/payload_backend.h"
 
 #include <string.h>
@@ -18,9 +18,8 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
     uint64_t twice = (uint64_t)word << 32 | word;
     size_t last_at = size - 8;
     uint32_t turned = uvh_payload_turn(word, last_at);
-    uint64_t last =
-        /* before its bytes are changed in place */
-        load(data + last_at) ^ ((uint64_t)turned << 32 | turned);
+    /* before its bytes are changed in place */
+    uint64_t last = load(data + last_at) ^ ((uint64_t)turned << 32 | turned);
     for (size_t i = 0; i < last_at; i += 8) {
         uint64_t bytes = load(data + i) ^ twice;
         memcpy(out + i, &bytes, sizeof bytes);

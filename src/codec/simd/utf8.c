@@ -1,5 +1,5 @@
-/* A text in pieces: what a piece ends with is kept when it is the beginning of a character. Short
- * pieces of ASCII, the most usual ones, are done with here, all others by a back end
+/* Validates a text in chunks: an incomplete character at the end of a chunk is kept. Short ASCII
+ * chunks, the most frequent ones, are handled here, all others by a back end
  * (codec/simd/payload_backend.h). */
 #include "codec/simd/utf8.h"
 
@@ -9,7 +9,7 @@
 #include "codec/simd/scan_swar.h"
 #include "codec/text/utf8_sequence.h"
 
-/* Takes bytes until the character in `state` is complete. False for what is none. */
+/* Adds bytes until the character in `state` is complete. False if it is invalid. */
 static bool complete(struct uvh_utf8 *state, const char **data, const char *end)
 {
     char text[4];
@@ -27,7 +27,7 @@ static bool complete(struct uvh_utf8 *state, const char **data, const char *end)
     return uvh_utf8_sequence_begins(text, count);
 }
 
-/* Of at most UVH_PAYLOAD_SHORT bytes, in words of which the last overlaps the one before. */
+/* For at most UVH_PAYLOAD_SHORT bytes, in words of which the last overlaps the one before. */
 static bool is_short_ascii(const char *data, size_t size)
 {
     uint64_t all = 0;

@@ -1,5 +1,4 @@
-/* The vectors of AVX2, which are quick to answer, and with AVX-512 the masks of 64 bytes at
- * once. */
+/* The vectors of AVX2, which have a low latency, and with AVX-512 the masks of 64 bytes at once. */
 #ifndef UVH_CODEC_SIMD_VECTOR_AVX512_H
 #define UVH_CODEC_SIMD_VECTOR_AVX512_H
 

@@ -1,5 +1,6 @@
-/* Vectors of 16 bytes with NEON, as every 64-bit ARM processor has it. It cannot gather one bit of
- * each byte, but halve what is all ones or all zeros, so its masks have four. */
+/* Vectors of 16 bytes with NEON, which every 64-bit ARM CPU has. NEON cannot gather one bit of each
+ * byte, but narrow bytes of all ones or all zeros to four bits, so its masks have four bits per
+ * byte. */
 #ifndef UVH_CODEC_SIMD_VECTOR_NEON_H
 #define UVH_CODEC_SIMD_VECTOR_NEON_H
 
@@ -21,13 +22,13 @@ static UVH_ALWAYS_INLINE uvh_vector uvh_vector_load(const char *p)
 
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(uint8x16_t matches)
 {
-    /* Of two bytes in 16 bits, the lower half of the first and the upper half of the second
-     * stay. */
+    /* Of each two bytes in 16 bits, keeps the lower nibble of the first and the upper nibble of the
+     * second. */
     uint8x8_t halves = vshrn_n_u16(vreinterpretq_u16_u8(matches), 4);
     return vget_lane_u64(vreinterpret_u64_u8(halves), 0);
 }
 
-/* A control, DEL. */
+/* Controls and DEL. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_controls(uvh_vector bytes)
 {
     return uvh_vector_mask(
@@ -39,8 +40,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
     return uvh_vector_mask(vceqq_u8(bytes, vdupq_n_u8(':')));
 }
 
-/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds
- * 0, so it is in none. */
+/* The bytes that are not in a set given by nibbles, see uvh_chars_row_bits. A byte above 0x7f looks
+ * up 0, so it is in no set. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint8_t rows_of_set[16])
 {
     uint8x16_t row = vqtbl1q_u8(vld1q_u8(rows_of_set), vandq_u8(bytes, vdupq_n_u8(0x0f)));
@@ -60,7 +61,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_reg_name(uvh_vector bytes)
 
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_target_ends(uvh_vector bytes)
 {
-    /* One more than DEL, or than a byte above it, is negative or 0 as a signed number. */
+    /* DEL or a byte above it, plus one, is negative or 0 as a signed number. */
     int8x16_t next = vreinterpretq_s8_u8(vaddq_u8(bytes, vdupq_n_u8(1)));
     uint8x16_t not_visible = vcleq_s8(next, vdupq_n_s8(' ' + 1));
     uint8x16_t number_sign = vceqq_u8(bytes, vdupq_n_u8('#'));

@@ -28,7 +28,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_mask(__m128i matches)
     return (uint32_t)_mm_movemask_epi8(matches);
 }
 
-/* A control, DEL. */
+/* Controls and DEL. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_controls(uvh_vector bytes)
 {
     __m128i control =
@@ -42,8 +42,8 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_colons(uvh_vector bytes)
     return uvh_vector_mask(_mm_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.colon)));
 }
 
-/* The bytes that are not in a set given by halves, see uvh_chars_row_bits. A byte above 0x7f finds
- * 0, so it is in none. */
+/* The bytes that are not in a set given by nibbles, see uvh_chars_row_bits. A byte above 0x7f looks
+ * up 0, so it is in no set. */
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint8_t rows_of_set[16])
 {
     __m128i rows = _mm_load_si128((const __m128i *)(const void *)rows_of_set);
@@ -66,7 +66,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_reg_name(uvh_vector bytes)
 
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_target_ends(uvh_vector bytes)
 {
-    /* One more than DEL, or than a byte above it, is negative or 0 as a signed number. */
+    /* DEL or a byte above it, plus one, is negative or 0 as a signed number. */
     __m128i next = _mm_add_epi8(bytes, uvh_vector_of(uvh_chars_vectors.one));
     __m128i not_visible = _mm_cmpgt_epi8(uvh_vector_of(uvh_chars_vectors.next_visible), next);
     __m128i number_sign = _mm_cmpeq_epi8(bytes, uvh_vector_of(uvh_chars_vectors.number_sign));

@@ -59,7 +59,7 @@ ptrdiff_t uvh_base64_decode(uvhttp_slice_t text, enum uvh_base64_form form, void
     if (length % 4 == 1)
         return -1;
     uint32_t bits = 0;
-    unsigned pending = 0; /* bits that are not written yet: 0, 2, 4 or 6 in front of each digit */
+    unsigned pending = 0; /* bits not written yet: 0, 2, 4 or 6 before each digit */
     ptrdiff_t written = 0;
     for (size_t i = 0; i < length; i++) {
         int value = digit_value(text.base[i], form);

@@ -1,7 +1,7 @@
 /* base64 and base64url (RFC 4648 sections 4 and 5).
  *
- * Strict: padding exactly where the form has it, no white space or other bytes, no bits behind the
- * last byte, so that each text stands for other bytes and all bytes have one text. Called for Basic
+ * Strict: padding exactly as the form requires, no white space or other bytes, no nonzero bits
+ * after the last byte, so that texts and byte strings correspond one to one. Called for Basic
  * authentication (RFC 7617) and for signed cookies. */
 #ifndef UVH_CODEC_TEXT_BASE64_H
 #define UVH_CODEC_TEXT_BASE64_H
@@ -13,15 +13,15 @@ enum uvh_base64_form {
     UVH_BASE64_URL       /* '-' and '_', without padding */
 };
 
-/* The length of the text of `length` bytes. */
+/* The length of the text for `length` bytes. */
 size_t uvh_base64_encoded_size(size_t length, enum uvh_base64_form form);
 
-/* Writes the text, uvh_base64_encoded_size bytes without NUL. `data` may be NULL when `length` is
+/* Writes the text, uvh_base64_encoded_size bytes without NUL. `data` may be NULL if `length` is
  * 0. */
 void uvh_base64_encode(char *out, const void *data, size_t length, enum uvh_base64_form form);
 
-/* Writes what the text stands for: at most text.length / 4 * 3 + 2 bytes. Their number, or -1 for a
- * text that is none; what `out` holds is undefined then. `out` may be where the text lies. */
+/* Decodes a text to at most text.length / 4 * 3 + 2 bytes. Returns their number, or -1 if it is
+ * invalid; then `out` is undefined. `out` may be the memory of the text. */
 ptrdiff_t uvh_base64_decode(uvhttp_slice_t text, enum uvh_base64_form form, void *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of byte classes, written out by rule so that it can be read against the grammar; see
+/* The table of byte classes, written by rule so that it can be compared with the grammar; see
  * chars.h. */
 #include "codec/text/chars.h"
 
@@ -7,8 +7,8 @@
 #define VALUE UVH_CHAR_VALUE
 #define QD    UVH_CHAR_QDTEXT
 #define ETAG  UVH_CHAR_ETAG
-#define TEXT \
-    (UVH_CHAR_VALUE | UVH_CHAR_QDTEXT | UVH_CHAR_ETAG) /* any visible character but '"' and '\' */
+/* any visible character except '"' and '\' */
+#define TEXT  (UVH_CHAR_VALUE | UVH_CHAR_QDTEXT | UVH_CHAR_ETAG)
 #define DIGIT (UVH_CHAR_DIGIT | UVH_CHAR_HEX | TOKEN | REG | TEXT)
 #define HEX   (UVH_CHAR_HEX | TOKEN | REG | TEXT)
 #define ALPHA (TOKEN | REG | TEXT)

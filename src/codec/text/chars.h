@@ -1,6 +1,6 @@
 /* Classes of bytes, by the grammar of RFC 9110 and RFC 3986: one table, one bit per class.
  *
- * Used where bytes are looked at one by one; the long runs go through codec/simd/scan_swar.h. */
+ * Used to check single bytes; long runs use codec/simd/scan_swar.h. */
 #ifndef UVH_CODEC_TEXT_CHARS_H
 #define UVH_CODEC_TEXT_CHARS_H
 
@@ -13,11 +13,11 @@ enum {
     UVH_CHAR_TOKEN = 1, /* tchar, RFC 9110 section 5.6.2 */
     UVH_CHAR_DIGIT = 2, /* 0-9 */
     UVH_CHAR_HEX = 4,   /* 0-9 A-F a-f */
-    /* unreserved and sub-delims of RFC 3986 section 3.2.2; '%' is not among them */
+    /* unreserved and sub-delims of RFC 3986 section 3.2.2, without '%' */
     UVH_CHAR_REG_NAME = 8,
-    /* what a field value may hold: HTAB, SP, VCHAR, obs-text, RFC 9110 section 5.5 */
+    /* allowed in a field value: HTAB, SP, VCHAR, obs-text, RFC 9110 section 5.5 */
     UVH_CHAR_VALUE = 16,
-    UVH_CHAR_QDTEXT = 32, /* what stands unescaped in a quoted string, RFC 9110 section 5.6.4 */
+    UVH_CHAR_QDTEXT = 32, /* allowed unescaped in a quoted string, RFC 9110 section 5.6.4 */
     UVH_CHAR_ETAG = 64,   /* etagc, RFC 9110 section 8.8.3 */
     UVH_CHAR_SPACE = 128  /* SP and HTAB */
 };
@@ -27,20 +27,20 @@ extern UVH_INTERNAL const uint8_t uvh_chars[256];
 /* The value of a hexadecimal digit, 0xff for other bytes. */
 extern UVH_INTERNAL const uint8_t uvh_chars_hex[256];
 
-/* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by halves: bit h of row l is set when the byte 16 * h + l is
- * one. Bit h by itself is uvh_chars_row_bits[h]. */
+/* UVH_CHAR_TOKEN and UVH_CHAR_REG_NAME by nibbles: bit h of row l is set if the byte 16 * h + l is
+ * in the class. Bit h alone is uvh_chars_row_bits[h]. */
 extern UVH_INTERNAL const uint8_t uvh_chars_token_rows[16];
 extern UVH_INTERNAL const uint8_t uvh_chars_reg_name_rows[16];
 extern UVH_INTERNAL const uint8_t uvh_chars_row_bits[16];
 
-/* One byte all over, for the back ends: from memory it costs nothing, while a constant is put
- * together again in every loop. */
+/* Vectors of one repeated byte for the back ends: loading them from memory is free, while a
+ * constant is rebuilt in every loop. */
 struct uvh_chars_vectors {
     _Alignas(64) uint8_t last_control[64];
     uint8_t low_half[64];
     uint8_t colon[64];
     uint8_t one[64];
-    uint8_t next_visible[64]; /* one more than the first visible character */
+    uint8_t next_visible[64]; /* the first visible character plus one */
     uint8_t number_sign[64];
     uint8_t question[64];
     uint8_t del[64];

@@ -1,16 +1,16 @@
-/* All readings of the pattern are followed at once, as a set of the places it may have come to, so
- * nothing is ever tried again. */
+/* All possible matches are followed at once, as a set of positions in the pattern, so there is no
+ * backtracking. */
 #include "codec/text/glob.h"
 
 #include <string.h>
 
 enum {
-    /* Behind the last code point: what a byte that is no part of well-formed UTF-8 counts as. */
+    /* After the last code point: represents a byte that is not part of valid UTF-8. */
     STRAY_BYTE = 0x110000,
     SLASH = '/',
 };
 
-/* Characters that may stand at a place of the pattern. */
+/* Elements of a pattern. */
 enum token_kind {
     TOKEN_CHARACTER,
     TOKEN_ANY,
@@ -23,18 +23,18 @@ enum token_kind {
 
 struct token {
     enum token_kind kind;
-    size_t next; /* where the pattern goes on */
+    size_t next; /* position of the next token */
     uint32_t character;
 };
 
-/* Places of the pattern, its end among them. */
+/* A set of positions in the pattern, including its end. */
 struct places {
     bool held[UVH_GLOB_MAX_LENGTH + 1];
     bool any;
 };
 
-/* Takes one character; there is at least one byte. An encoding longer than it has to be is none: it
- * would be a second spelling of '/'. */
+/* Takes one character; there is at least one byte. Overlong encodings are invalid: they would be a
+ * second encoding of '/'. */
 static uint32_t take(uvhttp_slice_t text, size_t *at)
 {
     unsigned char first = (unsigned char)text.base[*at];
@@ -61,7 +61,7 @@ static uint32_t take(uvhttp_slice_t text, size_t *at)
     return character;
 }
 
-/* Takes one character that may have a backslash before it. False at the end. */
+/* Takes one character, which may be escaped by a backslash. False at the end. */
 static bool take_escaped(uvhttp_slice_t pattern, size_t *at, uint32_t *character)
 {
     if (*at < pattern.length && pattern.base[*at] == '\\')
@@ -72,7 +72,7 @@ static bool take_escaped(uvhttp_slice_t pattern, size_t *at, uint32_t *character
     return true;
 }
 
-/* Reads a class whose '[' is at `at`: whether it holds `character`, and where it ends. False when
+/* Reads a class whose '[' is at `at`: whether it contains `character`, and where it ends. False if
  * it is malformed. */
 static bool read_class(uvhttp_slice_t pattern, size_t at, uint32_t character, bool *holds,
                        size_t *end)
@@ -104,7 +104,7 @@ static bool read_class(uvhttp_slice_t pattern, size_t at, uint32_t character, bo
     return true;
 }
 
-/* What stands at `at`, which is before the end. */
+/* The token at `at`, which is before the end. */
 static struct token read_token(uvhttp_slice_t pattern, size_t at)
 {
     struct token token = {.kind = TOKEN_CHARACTER, .next = at};
@@ -138,8 +138,8 @@ static struct token read_token(uvhttp_slice_t pattern, size_t at)
     }
 }
 
-/* Adds a place, and those that are reached from it without a character. `boundary`: a name of the
- * path begins here. */
+/* Adds a position, and those reachable from it without a character. `boundary`: a name of the path
+ * begins here. */
 static void add(struct places *places, uvhttp_slice_t pattern, size_t at, bool boundary)
 {
     for (;;) {
@@ -156,7 +156,7 @@ static void add(struct places *places, uvhttp_slice_t pattern, size_t at, bool b
     }
 }
 
-/* Where one character leads from a place. */
+/* Adds the positions that one character leads to. */
 static void step(struct places *to, uvhttp_slice_t pattern, size_t at, uint32_t character)
 {
     struct token token = read_token(pattern, at);

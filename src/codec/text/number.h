@@ -1,5 +1,4 @@
-/* Numbers as decimal digits. Called by the encoder of HTTP/1.1, for fields and for the access
- * log. */
+/* Numbers as decimal digits. Called by the HTTP/1.1 encoder, for fields and for the access log. */
 #ifndef UVH_CODEC_TEXT_NUMBER_H
 #define UVH_CODEC_TEXT_NUMBER_H
 
@@ -8,7 +7,7 @@
 
 enum { UVH_NUMBER_SIZE = 20 /* digits of the largest uint64_t */ };
 
-/* Writes the digits without a NUL and returns how many there are. */
+/* Writes the digits without a NUL and returns their number. */
 size_t uvh_number_write(char out[UVH_NUMBER_SIZE], uint64_t number);
 
 #endif

@@ -1,6 +1,6 @@
-/* The ring buffer of uvhttp/ring.h. Always true: start < capacity (0 when there is no memory),
- * length <= capacity; an empty ring starts at its memory's beginning. Called by users of the parser
- * alone. */
+/* The ring buffer of uvhttp/ring.h. Always true: start < capacity (0 without memory), length <=
+ * capacity; an empty ring starts at the start of its memory. Called by users of the parser
+ * library. */
 #include <uvhttp/ring.h>
 
 #include <string.h>
@@ -41,7 +41,8 @@ size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2])
     size_t room = ring->capacity - ring->length;
     if (room == 0)
         return 0;
-    size_t behind = ring->capacity - ring->start; /* from the first byte held to the memory's end */
+    /* from the first byte held to the end of the memory */
+    size_t behind = ring->capacity - ring->start;
     size_t end = ring->length < behind ? ring->start + ring->length : ring->length - behind;
     size_t first = smaller(room, ring->capacity - end);
     pieces[0] = (uvhttp_span_t){ring->memory + end, first};

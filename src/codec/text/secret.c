@@ -1,16 +1,15 @@
-/* Comparison in constant time, see uvhttp/secret.h: all bytes are looked at, and no branch depends
- * on one of them. Called by authentication and for signed cookies. */
+/* Comparison in constant time, see uvhttp/secret.h: all bytes are read, and no branch depends on
+ * their values. Called by authentication and for signed cookies. */
 #include <uvhttp/secret.h>
 
 bool uvhttp_equal_constant_time(const void *a, size_t a_length, const void *b, size_t b_length)
 {
     if ((a == NULL && a_length > 0) || (b == NULL && b_length > 0))
         return false;
-    /* Volatile, or a compiler may end the loop at the first difference. */
+    /* Volatile, because a compiler might end the loop at the first difference. */
     const volatile unsigned char *left = a;
     const volatile unsigned char *right = b;
-    /* Lengths that differ: `a` is compared with itself, for the time it takes, and the result is
-     * known. */
+    /* For different lengths `a` is compared with itself, so that it takes the same time. */
     bool same_length = a_length == b_length;
     if (!same_length)
         right = left;

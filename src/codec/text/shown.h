@@ -1,5 +1,4 @@
-/* What somebody else has sent, so that it can stand in a text of ours: a log line, an answer, the
- * reason of an end.
+/* Makes text from a peer safe for our own texts: a log line, a response, a close reason.
  *
  * Called by websocket/accept.c, websocket/client_handshake.c and websocket/connect.c. */
 #ifndef UVH_CODEC_TEXT_SHOWN_H
@@ -9,9 +8,8 @@
 
 #include <uvhttp/types.h>
 
-/* Writes it to `text`, which has room for `size` bytes, more than 3, and gives that back:
- * NUL-terminated, with '?' for each byte that is not visible ASCII or a space, and "..." for what
- * does not fit. */
+/* Writes it to `text`, which has `size` bytes, more than 3, and returns `text`: NUL-terminated,
+ * with '?' for each byte that is not visible ASCII or a space, truncated with "...". */
 const char *uvh_shown(uvhttp_slice_t value, char *text, size_t size);
 
 #endif

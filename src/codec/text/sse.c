@@ -1,11 +1,11 @@
-/* Server-sent events as bytes, see uvhttp/sse.h. Measured first and written then by the same
- * functions, so that the two cannot differ. Called by users, and by whoever sends events. */
+/* Formats server-sent events, see uvhttp/sse.h. The same functions compute the length and write, so
+ * that both always agree. Called by users, and to send events. */
 #include <uvhttp/sse.h>
 
 #include <stdio.h>
 #include <string.h>
 
-/* `base` NULL: only measures. */
+/* `base` NULL: only computes the length. */
 struct output {
     char *base;
     size_t length;
@@ -21,13 +21,14 @@ static void put(struct output *output, const char *bytes, size_t length)
 static void put_line(struct output *output, const char *name, const char *bytes, size_t length)
 {
     put(output, name, strlen(name));
-    /* The client takes one space off, so without it a space in front of the text would be lost. */
+    /* The client removes one space, so without it a space at the start of the text would be
+     * lost. */
     put(output, ": ", 2);
     put(output, bytes, length);
     put(output, "\n", 1);
 }
 
-/* A line for each line of the text; a text that ends with a line end has an empty one behind it. */
+/* One line for each line of the text; after a final line end comes an empty line. */
 static void put_lines(struct output *output, const char *name, uvhttp_slice_t text)
 {
     if (text.base == NULL)

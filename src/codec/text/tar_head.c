@@ -1,5 +1,5 @@
-/* Fields of a head are text in fixed places; numbers are octal. A record is "LENGTH KEY=VALUE\n",
- * where LENGTH counts itself. */
+/* Fields of a header are text at fixed offsets; numbers are octal. A pax record is "LENGTH
+ * KEY=VALUE\n", where LENGTH includes itself. */
 #include "codec/text/tar_head.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "codec/text/utf8_sequence.h"
 
-/* Where the fields are ("ustar Header Block"). */
+/* Offsets of the fields ("ustar Header Block"). */
 enum {
     NAME = 0,
     NAME_SIZE = 100,
@@ -36,7 +36,7 @@ static void put_octal(char *field, int digits, uint64_t number)
     }
 }
 
-/* All bytes of the block, with the field itself as spaces. */
+/* The sum of all bytes of the block, with the field itself as spaces. */
 static void put_checksum(char *block)
 {
     unsigned sum = 0;
@@ -46,7 +46,7 @@ static void put_checksum(char *block)
     put_octal(block + CHECKSUM, 6, sum);
 }
 
-/* What does not fit is 0, and stands in a record. */
+/* Values that do not fit are 0, and are written to a pax record. */
 static void put_block(char *block, const char *name, size_t name_length, char type, uint64_t size,
                       int64_t modified)
 {
@@ -72,7 +72,7 @@ static size_t digits_of(size_t number)
     return digits;
 }
 
-/* Appends a record. Returns where the next one begins. */
+/* Appends a record. Returns the start of the next one. */
 static size_t put_record(char *out, size_t at, const char *key, const char *value, size_t length)
 {
     size_t rest = 1 + strlen(key) + 1 + length + 1; /* " key=value\n" */
@@ -101,7 +101,7 @@ static bool is_ascii(const struct uvh_tar_member *member)
     return true;
 }
 
-/* The records that the member needs, from `at` on. Returns where they end; `at` when there is
+/* Writes the records that the member needs, from `at` on. Returns their end; `at` if there are
  * none. */
 static size_t put_records(const struct uvh_tar_member *member, char *out, size_t at)
 {
@@ -126,7 +126,7 @@ size_t uvh_tar_padding(uint64_t size)
 
 size_t uvh_tar_head_write(const struct uvh_tar_member *member, char out[UVH_TAR_HEAD_MAX])
 {
-    /* what shows it to programs that know no records */
+    /* the name that programs without pax support show */
     static const char records_name[] = "././@PaxHeader";
     if (member->path_length == 0 || member->path_length > UVH_TAR_PATH_MAX)
         return 0;

@@ -1,11 +1,11 @@
-/* The blocks that go before each member of a tar archive and behind the last one: the format alone
+/* The blocks before each member of a tar archive and after the last one: the format only
  * (POSIX.1-2017, pax, "pax Interchange Format" and "ustar Interchange Format").
  *
- * A member that ustar can hold gets a plain ustar head. Others (a path of more than 100 bytes or
- * with other characters than ASCII, 8 GiB or more, a time before 1970) get pax records before it,
- * which every tar of the last twenty years reads. A path that is no UTF-8 is written as the bytes
- * it has; when it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644
- * or 0755. Called by files/tar_stream.c. */
+ * A member that ustar can represent gets a plain ustar header. Others (a path of more than 100
+ * bytes or with non-ASCII characters, 8 GiB or more, a time before 1970) get pax records before it,
+ * which every tar of the last twenty years reads. A path that is not UTF-8 is written unchanged; if
+ * it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644 or 0755.
+ * Called by files/tar_stream.c. */
 #ifndef UVH_CODEC_TEXT_TAR_HEAD_H
 #define UVH_CODEC_TEXT_TAR_HEAD_H
 
@@ -15,25 +15,26 @@
 
 enum {
     UVH_TAR_BLOCK = 512,
-    UVH_TAR_PATH_MAX = 6144, /* bytes of a path */
-    UVH_TAR_HEAD_MAX =
-        2 * UVH_TAR_BLOCK + UVH_TAR_PATH_MAX + 512, /* bytes of all that stands before one member */
-    UVH_TAR_END = 2 * UVH_TAR_BLOCK,                /* zero bytes behind the last member */
+    UVH_TAR_PATH_MAX = 6144, /* most bytes of a path */
+    /* most bytes of all headers before one member */
+    UVH_TAR_HEAD_MAX = 2 * UVH_TAR_BLOCK + UVH_TAR_PATH_MAX + 512,
+    UVH_TAR_END = 2 * UVH_TAR_BLOCK, /* zero bytes after the last member */
 };
 
 struct uvh_tar_member {
-    const char *path; /* relative; of a folder with a slash at its end */
+    const char *path; /* relative; of a directory with a final slash */
     size_t path_length;
-    uint64_t size;    /* bytes; 0 for a folder */
+    uint64_t size;    /* bytes; 0 for a directory */
     int64_t modified; /* seconds since 1970 */
     bool folder;
 };
 
-/* Writes the head; the member's bytes follow, and zeros up to the next block (uvh_tar_padding). The
- * number of bytes, a multiple of UVH_TAR_BLOCK; 0 when the path is empty or too long. */
+/* Writes the headers; the member's bytes must follow, and zeros up to the next block
+ * (uvh_tar_padding). Returns the number of bytes, a multiple of UVH_TAR_BLOCK; 0 if the path is
+ * empty or too long. */
 size_t uvh_tar_head_write(const struct uvh_tar_member *member, char out[UVH_TAR_HEAD_MAX]);
 
-/* Zero bytes behind a member of that size. */
+/* The number of zero bytes after a member of that size. */
 size_t uvh_tar_padding(uint64_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of RFC 3629 section 4 as conditions: no forms longer than need be, no surrogates,
- * nothing above U+10FFFF. */
+/* The table of RFC 3629 section 4 as conditions: no overlong forms, no surrogates, nothing above
+ * U+10FFFF. */
 #include "codec/text/utf8_sequence.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ size_t uvh_utf8_sequence_length(const char *text, size_t length)
     return overlong || surrogate || beyond ? 0 : size;
 }
 
-/* Only the second byte depends on the lead, so any others will do for those that are missing. */
+/* Only the second byte's range depends on the lead byte, so any continuation bytes can be used for
+ * missing ones. */
 bool uvh_utf8_sequence_begins(const char *text, size_t length)
 {
     if (length >= uvh_utf8_sequence_announced(text[0]))

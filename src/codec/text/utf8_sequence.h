@@ -1,28 +1,27 @@
-/* UTF-8 (RFC 3629): where a character ends, and whether it is one.
+/* UTF-8 (RFC 3629): length and validity of a single sequence.
  *
- * Called by whoever has to put bytes that may be anything (names of files, fields of requests) into
- * a text that is UTF-8. */
+ * Called to put arbitrary bytes (file names, request fields) into UTF-8 texts. */
 #ifndef UVH_CODEC_TEXT_UTF8_SEQUENCE_H
 #define UVH_CODEC_TEXT_UTF8_SEQUENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The length of a sequence that begins with this byte; 0 when none does. */
+/* The length of a sequence that begins with this byte; 0 if it is no lead byte. */
 size_t uvh_utf8_sequence_announced(char lead);
 
-/* The length of the well-formed sequence at `text`, of which `length` bytes (at least one) are
- * there; 0 when it is none. */
+/* The length of the valid sequence at `text`, of which `length` bytes (at least one) are available;
+ * 0 if it is invalid. */
 size_t uvh_utf8_sequence_length(const char *text, size_t length);
 
-/* True when `text` is the beginning of a sequence, and `length` (at least one) less than that. */
+/* True if `text` is the start of a sequence longer than `length` (at least one) bytes. */
 bool uvh_utf8_sequence_begins(const char *text, size_t length);
 
-/* True when all of it is well-formed. */
+/* True if the whole text is valid. */
 bool uvh_utf8_sequence_valid(const char *text, size_t length);
 
-/* True for a sequence of that length that is no character and never will be (U+FDD0 to U+FDEF, and
- * the last two of each plane). */
+/* True for a sequence of that length that encodes a noncharacter (U+FDD0 to U+FDEF, and the last
+ * two of each plane). */
 bool uvh_utf8_sequence_is_noncharacter(const char *text, size_t length);
 
 #endif

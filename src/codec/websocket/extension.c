@@ -1,6 +1,6 @@
-/* See extension.h. RFC 6455 takes its grammar from RFC 2616, so white space may stand between any
- * two parts of an extension, other than in the lists of RFC 9110 that codec/fields/parameter.c
- * reads; and there are parameters without values. */
+/* See extension.h. RFC 6455 uses the grammar of RFC 2616: unlike in the lists of RFC 9110 that
+ * codec/fields/parameter.c reads, white space is allowed between any two tokens, and parameters may
+ * have no value. */
 #include "codec/websocket/extension.h"
 
 #include <string.h>
@@ -21,16 +21,16 @@ struct parameter {
     uvhttp_slice_t name;
     bool has_value;
     size_t length;           /* of the value, without quotes and backslashes */
-    char value[DIGITS_MOST]; /* its beginning: longer ones mean nothing to us */
+    char value[DIGITS_MOST]; /* its first bytes: longer values are not valid for us */
 };
 
-/* What the parameters of one element say. Bits 0: not there. */
+/* The parameters of one element. Bits 0: missing. */
 struct element {
     bool deflate; /* it is permessage-deflate */
-    bool sound;   /* its parameters are known, single and in range */
+    bool sound;   /* its parameters are known, unique and in range */
     bool server_no_context_takeover;
     bool client_no_context_takeover;
-    bool client_bits; /* client_max_window_bits is there, perhaps without a value */
+    bool client_bits; /* client_max_window_bits is present, possibly without a value */
     uint8_t server_max_window_bits;
     uint8_t client_max_window_bits;
 };
@@ -43,7 +43,7 @@ static void skip_space(struct cursor *cursor)
         cursor->at++;
 }
 
-/* True, and past it and the white space around it, when the next byte is `c`. */
+/* True if the next byte is `c`; skips it and the white space around it. */
 static bool take(struct cursor *cursor, char c)
 {
     skip_space(cursor);
@@ -70,8 +70,8 @@ static void put(struct parameter *parameter, char c)
     parameter->length++;
 }
 
-/* What is in the quotes has to be a token, too (RFC 6455 section 9.1). The opening quote is behind
- * us. */
+/* The content of the quotes must be a token, too (RFC 6455 section 9.1). The opening quote has been
+ * read. */
 static bool take_quoted(struct cursor *cursor, struct parameter *parameter)
 {
     while (cursor->at < cursor->end && *cursor->at != '"') {
@@ -115,7 +115,7 @@ static uint8_t read_bits(const struct parameter *parameter)
     return 0;
 }
 
-/* False for a flag that has a value or was there before. */
+/* False for a flag that has a value or is repeated. */
 static bool set_flag(bool *flag, const struct parameter *parameter)
 {
     bool first = !*flag;
@@ -149,13 +149,13 @@ static struct cursor cursor_over(uvhttp_slice_t text)
     return (struct cursor){start, start + text.length};
 }
 
-/* The next element of the list: 1, 0 at the end, -1 when it is malformed. */
+/* The next element of the list: 1, 0 at the end, -1 if it is malformed. */
 static int next_element(struct cursor *cursor, struct element *element)
 {
     uvhttp_slice_t name;
     struct parameter parameter;
     skip_space(cursor);
-    while (take(cursor, ',')) /* empty elements are passed over (RFC 2616 section 2.1) */
+    while (take(cursor, ',')) /* empty elements are skipped (RFC 2616 section 2.1) */
         ;
     if (cursor->at == cursor->end)
         return 0;
@@ -224,7 +224,7 @@ bool uvh_ws_extension_agree(uvhttp_slice_t offers, const struct uvh_ws_deflate_w
     return agreed && !*malformed;
 }
 
-/* ---- texts ---- */
+/* ---- writing ---- */
 
 struct text {
     char *at;
@@ -269,7 +269,7 @@ void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms,
         add(&out, CLIENT_NO);
     if (terms->server_bits_asked || terms->server_max_window_bits < BITS_MOST)
         add_bits(&out, SERVER_AT, terms->server_max_window_bits);
-    if (terms->client_max_window_bits < BITS_MOST) /* so the client has named it */
+    if (terms->client_max_window_bits < BITS_MOST) /* so the client has offered it */
         add_bits(&out, CLIENT_AT, terms->client_max_window_bits);
 }
 
@@ -290,7 +290,7 @@ void uvh_ws_extension_offer(const struct uvh_ws_deflate_wishes *wishes,
 
 /* ---- the client ---- */
 
-/* The only element of the answer is the one extension that was offered. */
+/* The response must have one element, the extension that was offered. */
 static bool read_answer(uvhttp_slice_t answer, struct element *element)
 {
     struct cursor cursor = cursor_over(answer);
@@ -311,12 +311,12 @@ bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_
     if (bits_asked && (element.server_max_window_bits == 0 ||
                        element.server_max_window_bits > offered->peer_window_bits))
         return false;
-    /* a value only an offer may go without */
+    /* only an offer may omit the value */
     if (element.client_bits && element.client_max_window_bits == 0)
         return false;
     *terms = (struct uvh_ws_deflate_terms){
         .server_no_context_takeover = element.server_no_context_takeover,
-        /* What we have said of ourselves holds whether the server repeats it or not (section
+        /* What we have offered for ourselves holds whether the server repeats it or not (section
          * 7.1.1.2). */
         .client_no_context_takeover =
             element.client_no_context_takeover || offered->no_context_takeover,
@@ -325,7 +325,7 @@ bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_
         .client_max_window_bits = offered->own_window_bits,
         .server_bits_asked = bits_asked,
     };
-    /* More than we have offered binds us to nothing, and there are servers that say it. */
+    /* A value above our offer has no effect, and some servers send it. */
     if (element.client_max_window_bits != 0)
         terms->client_max_window_bits =
             smaller(element.client_max_window_bits, offered->own_window_bits);

@@ -1,5 +1,5 @@
-/* The head of a frame: two bytes, the length in two or eight more where it takes them, the mask
- * (RFC 6455 section 5.2). */
+/* The header of a frame: two bytes, an extended length of two or eight bytes, the masking key (RFC
+ * 6455 section 5.2). */
 #include "codec/websocket/frame.h"
 
 #include <string.h>
@@ -33,8 +33,8 @@ size_t uvh_ws_frame_head(const struct uvh_ws_frame *frame, char *out)
     return (size_t)(p - out);
 }
 
-/* 1012 to 1014 are of IANA's registry. 1004 is reserved, 1005, 1006 and 1015 are told and never
- * sent. */
+/* 1012 to 1014 are from IANA's registry. 1004 is reserved; 1005, 1006 and 1015 are reported locally
+ * and never sent. */
 bool uvh_ws_close_code_valid(unsigned code)
 {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||

@@ -1,5 +1,4 @@
-/* Frames of WebSocket (RFC 6455 section 5.2): the head of a frame written, and what stands in one
- * named.
+/* Frames of WebSocket (RFC 6455 section 5.2): writes frame headers, and defines their values.
  *
  * Called by codec/websocket/reader.c and by the message layer of websocket/. */
 #ifndef UVH_CODEC_WEBSOCKET_FRAME_H
@@ -19,26 +18,26 @@ enum uvh_ws_opcode {
 };
 
 enum {
-    /* bytes of the longest head: two, eight of a length, four of a mask */
+    /* bytes of the longest header: two, eight of a length, four of a masking key */
     UVH_WS_HEAD_MAX = 14,
-    UVH_WS_CONTROL_MAX = 125, /* bytes of a control frame's payload */
+    UVH_WS_CONTROL_MAX = 125, /* most bytes of a control frame's payload */
 };
 
 struct uvh_ws_frame {
     uint8_t opcode;  /* enum uvh_ws_opcode */
     bool last;       /* FIN */
-    bool compressed; /* RSV1: of a message that is (RFC 7692 section 6) */
+    bool compressed; /* RSV1: of a compressed message (RFC 7692 section 6) */
     bool masked;
     uint8_t mask[4];
     uint64_t length; /* of the payload */
 };
 
-/* Writes the head of a frame, at most UVH_WS_HEAD_MAX bytes, with the shortest form of the length.
- * Returns its size. */
+/* Writes the header of a frame, at most UVH_WS_HEAD_MAX bytes, with the shortest form of the
+ * length. Returns its size. */
 size_t uvh_ws_frame_head(const struct uvh_ws_frame *frame, char *out);
 
-/* True for a code that may stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999
- * (section 7.4). */
+/* True for a code allowed in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999 (section
+ * 7.4). */
 bool uvh_ws_close_code_valid(unsigned code);
 
 #endif

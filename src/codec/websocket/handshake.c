@@ -100,12 +100,12 @@ struct site {
     uvhttp_slice_t scheme;
     uvhttp_slice_t authority;
     uvhttp_slice_t host; /* with brackets */
-    uvhttp_slice_t rest; /* behind the authority */
-    uint16_t port;       /* 0 when there is none and the scheme means none */
+    uvhttp_slice_t rest; /* after the authority */
+    uint16_t port;       /* 0 if there is none and the scheme has no default */
 };
 
-/* "scheme://host[:port]" at the beginning of `text`. The authority ends where RFC 3986 section 3.2
- * says. */
+/* "scheme://host[:port]" at the start of `text`. RFC 3986 section 3.2 defines where the authority
+ * ends. */
 static bool split_site(uvhttp_slice_t text, struct site *site)
 {
     uvhttp_slice_t port;
@@ -130,7 +130,7 @@ static bool split_site(uvhttp_slice_t text, struct site *site)
     unsigned number = 0;
     for (size_t i = 0; i < port.length; i++)
         number = number * 10 + (unsigned)(port.base[i] - '0');
-    site->port = (uint16_t)number; /* uvh_authority_split has seen that it fits */
+    site->port = (uint16_t)number; /* uvh_authority_split has checked the range */
     return number > 0;
 }
 
@@ -156,7 +156,7 @@ bool uvh_ws_origin_equal(uvhttp_slice_t a, uvhttp_slice_t b)
            uvh_field_name_equal(left.host, right.host) && left.port == right.port;
 }
 
-/* What a request line may hold as a target (RFC 9112 section 3.2), and no fragment. */
+/* Characters allowed in a request target (RFC 9112 section 3.2), without a fragment. */
 static bool is_target(uvhttp_slice_t text)
 {
     for (size_t i = 0; i < text.length; i++) {

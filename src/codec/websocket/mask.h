@@ -1,5 +1,5 @@
-/* The masking of WebSocket (RFC 6455 section 5.3): what is short right here, with the 16 bytes at
- * once that every 64-bit processor has, the rest with the vectors of a back end
+/* The masking of WebSocket (RFC 6455 section 5.3): short data is masked here, 16 bytes at once as
+ * every 64-bit CPU supports, longer data by the vectors of a back end
  * (codec/simd/payload_backend.h).
  *
  * Called by codec/websocket/reader.c, and for what clients send. */
@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "codec/simd/payload_backend.h"
 
-/* The compiler makes a vector of it where there are some, and words elsewhere. */
+/* The compiler uses a vector if the CPU has them, and words elsewhere. */
 typedef uint32_t uvh_ws_mask_four __attribute__((vector_size(16)));
 
 static UVH_ALWAYS_INLINE uvh_ws_mask_four uvh_ws_mask_16(const char *p, uint32_t word)
@@ -37,8 +37,8 @@ static UVH_ALWAYS_INLINE uint32_t uvh_ws_mask_4(const char *p, uint32_t word)
     return bytes ^ word;
 }
 
-/* Sizes from 16 to UVH_PAYLOAD_SHORT. From both ends towards the middle; all is loaded before
- * anything is stored, since what overlaps must not be masked twice. */
+/* Sizes from 16 to UVH_PAYLOAD_SHORT, from both ends towards the middle. All data is loaded before
+ * anything is stored, because overlapping bytes must not be masked twice. */
 static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, size_t size,
                                                    uint32_t word)
 {

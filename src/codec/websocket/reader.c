@@ -1,7 +1,6 @@
-/* Frames taken apart (RFC 6455 section 5). A message below 64 KiB in one frame, all of which is
- * there, takes the short way through uvh_ws_reader_next; all others are read in two steps, the head
- * and what of the payload is there. What a peer has broken does not depend on the pieces in which
- * it comes. */
+/* Parses frames (RFC 6455 section 5). A complete message below 64 KiB in one frame takes the fast
+ * path in uvh_ws_reader_next; all others are read in two steps, the header and the available
+ * payload. Protocol errors do not depend on how the input is split. */
 #include "codec/websocket/reader.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ enum {
     MASK_SIZE = 4,
 };
 
-/* Those of section 7.4.1 that broken rules of frames lead to. */
+/* Close codes of section 7.4.1 for errors in frames. */
 enum { PROTOCOL_ERROR = 1002, NO_STATUS = 1005, INVALID_DATA = 1007, TOO_BIG = 1009 };
 
 static void refuse(struct uvh_ws_event *event, uint16_t code, const char *reason)
@@ -33,7 +32,7 @@ static void refuse(struct uvh_ws_event *event, uint16_t code, const char *reason
     event->reason = reason;
 }
 
-/* The size of a head of which two bytes are there, or 2. */
+/* The size of a header of which two bytes are available, or 2. */
 static size_t size_of_head(const uint8_t *head, size_t have)
 {
     if (have < 2)
@@ -46,7 +45,7 @@ static size_t size_of_head(const uint8_t *head, size_t have)
            (head[1] & MASK ? MASK_SIZE : 0);
 }
 
-/* The number that the second byte or those behind it say. */
+/* The payload length from the second byte or the extended length. */
 static uint64_t length_of_payload(const uint8_t *head)
 {
     unsigned length = head[1] & LENGTH;
@@ -57,7 +56,7 @@ static uint64_t length_of_payload(const uint8_t *head)
     return number;
 }
 
-/* What the first byte breaks (sections 5.2, 5.4 and 5.5). */
+/* Errors in the first byte (sections 5.2, 5.4 and 5.5). */
 static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
                         unsigned first, struct uvh_ws_event *event)
 {
@@ -82,7 +81,7 @@ static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_
         refuse(event, TOO_BIG, "a message has too many frames");
 }
 
-/* What the second byte breaks (sections 5.1 and 5.5). */
+/* Errors in the second byte (sections 5.1 and 5.5). */
 static void judge_second(const struct uvh_ws_rules *rules, unsigned first, unsigned second,
                          struct uvh_ws_event *event)
 {
@@ -94,7 +93,7 @@ static void judge_second(const struct uvh_ws_rules *rules, unsigned first, unsig
         refuse(event, PROTOCOL_ERROR, "a control frame is too long");
 }
 
-/* What the length breaks (section 5.2), and whether it is more than we want. */
+/* Errors in the length (section 5.2), or a length above the limit. */
 static void judge_length(const struct uvh_ws_rules *rules, const uint8_t *head,
                          struct uvh_ws_event *event)
 {
@@ -109,7 +108,7 @@ static void judge_length(const struct uvh_ws_rules *rules, const uint8_t *head,
         refuse(event, TOO_BIG, "a frame is too long");
 }
 
-/* Byte for byte, so that the first that breaks a rule decides, however many are there. */
+/* Byte by byte, so that the first invalid one decides, independent of how many are available. */
 static bool judge(const struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
                   const uint8_t *head, size_t have, struct uvh_ws_event *event)
 {
@@ -121,7 +120,7 @@ static bool judge(const struct uvh_ws_reader *reader, const struct uvh_ws_rules 
     return event->kind != UVH_WS_EVENT_BAD;
 }
 
-/* A frame has begun, with a head that breaks no rule. */
+/* Starts a frame with a valid header. */
 static void begin_frame(struct uvh_ws_reader *reader, const uint8_t *head, size_t head_size)
 {
     unsigned opcode = head[0] & OPCODE;
@@ -145,8 +144,8 @@ static void begin_frame(struct uvh_ws_reader *reader, const uint8_t *head, size_
     reader->fragments++;
 }
 
-/* Takes the bytes of a head: from where they lie if all are there, as is usual. Not one of them is
- * used when a place for a control frame has to be asked for. */
+/* Reads the bytes of a header: in place if all are available, as is usual. None is consumed if
+ * memory for a control frame must be requested. */
 static size_t take_head(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
                         const char *data, size_t size, struct uvh_ws_event *event)
 {
@@ -195,7 +194,7 @@ static void judge_close(struct uvh_ws_event *event)
         refuse(event, INVALID_DATA, "the reason of a close frame is not UTF-8");
 }
 
-/* Shows a control frame when all of it is there, and collects it otherwise. */
+/* Reports a control frame if it is complete, and collects it otherwise. */
 static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules,
                            char *data, size_t size, struct uvh_ws_event *event)
 {
@@ -230,7 +229,7 @@ static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rul
     return used;
 }
 
-/* Shows what is there of a frame of a message: nothing only if there has to be something. */
+/* Reports the available part of a data frame; an empty part only if required. */
 static size_t take_piece(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
                          size_t size, struct uvh_ws_event *event)
 {
@@ -255,7 +254,7 @@ static size_t take_piece(struct uvh_ws_reader *reader, const struct uvh_ws_rules
     return used;
 }
 
-/* At most one head and what is behind it. */
+/* At most one header and the data after it. */
 static UVH_NEVER_INLINE size_t next_of_any(struct uvh_ws_reader *reader,
                                            const struct uvh_ws_rules *rules, char *data,
                                            size_t size, struct uvh_ws_event *event)
@@ -286,9 +285,9 @@ size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rule
     bool between = reader->head_size == 0 && !reader->in_frame && !reader->in_message;
     if (UVH_UNLIKELY(!between || size < 2))
         return next_of_any(reader, rules, data, size, event);
-    /* Without the bits that may be set, the first byte is FIN with one of two opcodes beside each
-     * other; without that of the mask, if it has to be set, the second is a length that needs no
-     * more bytes, or says that two follow. */
+    /* Ignoring the bits that may be set, the first byte is FIN with one of two adjacent opcodes.
+     * Ignoring the mask bit, if it is required, the second is a length without extension, or
+     * indicates one of two bytes. */
     unsigned first = (uint8_t)data[0];
     unsigned kind = (first & ~((unsigned)reader->compression * RSV1)) - (FIN | UVH_WS_TEXT);
     unsigned length = (uint8_t)data[1] ^ (rules->from_client ? MASK : 0u);

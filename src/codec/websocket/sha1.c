@@ -1,5 +1,4 @@
-/* See sha1.h. Written as the standard describes it: two blocks for a handshake need no
- * cleverness. */
+/* See sha1.h. A direct implementation of the standard: a handshake has only two blocks. */
 #include "codec/websocket/sha1.h"
 
 #include <string.h>

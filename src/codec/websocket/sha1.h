@@ -1,9 +1,8 @@
 /* SHA-1 (FIPS 180-4 section 6.1).
  *
- * For the accept key of WebSocket (RFC 6455 section 4.2.2) and nothing else: it is not a secret and
- * protects nothing, it only shows that the other side speaks WebSocket, so that SHA-1 is broken
- * does not matter there. It is our own because a build without OpenSSL has to have handshakes, too.
- * Called by codec/websocket/handshake.c. */
+ * Only for Sec-WebSocket-Accept (RFC 6455 section 4.2.2): that value is not a secret and only shows
+ * that the server supports WebSocket, so the weakness of SHA-1 does not matter. Implemented here
+ * because builds without OpenSSL need handshakes, too. Called by codec/websocket/handshake.c. */
 #ifndef UVH_CODEC_WEBSOCKET_SHA1_H
 #define UVH_CODEC_WEBSOCKET_SHA1_H
 
