@@ -1,4 +1,4 @@
-/* Chained buckets, as many as entries may come, since these are few. */
+/* Chained buckets, as many as the limit of entries, which is small. */
 #include "files/absent_cache.h"
 
 #include <string.h>
@@ -96,8 +96,7 @@ struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uv
         memcpy(entry->key, key.base, key.length);
     uvh_list_init(&entry->recent);
     uvh_list_prepend(&cache->recent, &entry->recent);
-    *find_link(cache, key, entry->hash) =
-        entry; /* it is not there, so this is the end of its chain */
+    *find_link(cache, key, entry->hash) = entry; /* not in the chain, so this is its end */
     cache->count++;
     return entry;
 }

@@ -1,11 +1,10 @@
-/* The paths that lately led to no file, with what was said instead (not there, not allowed, a page
- * for whatever is missing).
+/* Caches the paths that lead to no file, each with its result: not found, forbidden, or a page for
+ * missing files.
  *
- * Apart from the files, so that asking for names that do not exist throws out no file however
- * often it is done. Always true: at most as many as allowed, each no longer than
- * UVH_ABSENT_CACHE_MAX_KEY; every entry is in one bucket and in the list. What was asked for
- * least lately goes first. Used by its owner's thread, which is that of a loop. Called by
- * static_fetch.c. */
+ * Separate from the file cache, so that requests for missing names never evict files. Invariants:
+ * at most the allowed number of entries, each key no longer than UVH_ABSENT_CACHE_MAX_KEY. Every
+ * entry is in one bucket and in the LRU list. The least recently requested entry is evicted first.
+ * Used by its owner's thread, which runs a loop. Called by static_fetch.c. */
 #ifndef UVH_FILES_ABSENT_CACHE_H
 #define UVH_FILES_ABSENT_CACHE_H
 
@@ -18,14 +17,14 @@
 #include "base/owner.h"
 #include "files/path_versions.h"
 
-enum { UVH_ABSENT_CACHE_MAX_KEY = 255 }; /* bytes; what is longer is looked for each time */
+enum { UVH_ABSENT_CACHE_MAX_KEY = 255 }; /* bytes; longer paths are looked up each time */
 
 struct uvh_absent_entry {
     int error;      /* a negative errno or UVHTTP_ENOTREG */
     int page;       /* of the settings, sent instead; UVH_STATIC_NO_PAGE: none */
-    bool for_html;  /* the page is for who accepts HTML, the error for others */
-    uint64_t until; /* milliseconds of the loop's clock; from then on the path is looked at again */
-    struct uvh_path_state state; /* of where it would appear; see uvh_file_entry */
+    bool for_html;  /* clients that accept HTML get the page, others the error */
+    uint64_t until; /* milliseconds of the loop's clock; then the path is checked again */
+    struct uvh_path_state state; /* of where the file would appear; see uvh_file_entry */
     uint64_t seen;
 
     struct uvh_list recent; /* newest first */
@@ -46,7 +45,7 @@ struct uvh_absent_cache {
     struct uvh_owner owner;
 };
 
-/* Takes no memory before the first entry. */
+/* Allocates nothing before the first entry. */
 void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator,
                            size_t limit, uint64_t seed);
 void uvh_absent_cache_release(struct uvh_absent_cache *cache);
@@ -55,11 +54,11 @@ void uvh_absent_cache_release(struct uvh_absent_cache *cache);
  * function. */
 struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, uvhttp_slice_t key);
 
-/* The entry of that key, a new one if there was none, for the caller to fill in. NULL when it is
- * too long, nothing may be kept, or memory ran out. */
+/* The entry of that key, or a new one, for the caller to fill in. NULL when the key is too long,
+ * the limit is 0, or out of memory. */
 struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uvhttp_slice_t key);
 
-/* Harmless when there is none. */
+/* Does nothing without such an entry. */
 void uvh_absent_cache_remove(struct uvh_absent_cache *cache, uvhttp_slice_t key);
 
 #endif

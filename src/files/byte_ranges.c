@@ -1,7 +1,7 @@
-/* The boundary is a random number for each answer. It must not stand in what is sent (RFC 2046
- * section 5.1.1), and a file is too large to be searched for it; and whoever may store files here,
- * or choose what stands in them, could put a boundary into one if it was known before, and so make
- * parts of his own, with a type and a range that the server has never given. See byte_ranges.h. */
+/* The boundary is a random number per response. It must not occur in the body (RFC 2046 section
+ * 5.1.1), and a file is too large to search. A client that can store files here could include a
+ * known boundary in one, and so forge parts with a type and range the server never sent. See
+ * byte_ranges.h. */
 #include "files/byte_ranges.h"
 
 #include <inttypes.h>

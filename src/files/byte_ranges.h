@@ -1,6 +1,6 @@
-/* Several ranges of one file as a body of the type multipart/byteranges (RFC 9110 section 14.6).
+/* Several ranges of one file as a multipart/byteranges body (RFC 9110 section 14.6).
  *
- * Called by static_entity.c, which says what the file is and sends the body. */
+ * Called by static_entity.c, which selects the file and sends the body. */
 #ifndef UVH_FILES_BYTE_RANGES_H
 #define UVH_FILES_BYTE_RANGES_H
 
@@ -12,15 +12,14 @@
 enum { UVH_BYTE_RANGES_TYPE_SIZE = 64 };
 
 struct uvh_byte_ranges {
-    uvhttp_part_t *parts; /* heads in between lie in the exchange's memory, contents in the entry's
-                             body or file */
+    uvhttp_part_t *parts; /* heads: in the exchange's memory; contents: the entry's */
     size_t count;
     uint64_t size;                        /* bytes of the whole body */
     char type[UVH_BYTE_RANGES_TYPE_SIZE]; /* Content-Type, with the boundary */
 };
 
-/* Describes the body for a satisfiable set. 0, UVHTTP_ENOMEM, or a negative errno without random
- * numbers. */
+/* Describes the body for a satisfiable set. Returns 0, UVHTTP_ENOMEM, or a negative errno without
+ * random numbers. */
 int uvh_byte_ranges_make(uvhttp_request_t *request, const struct uvh_file_entry *entry,
                          const struct uvh_range_set *set, struct uvh_byte_ranges *made);
 

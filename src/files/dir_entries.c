@@ -1,6 +1,6 @@
-/* Names are kept in an arena, so that a hundred thousand of them are some hundred allocations, and
- * never move. As soon as there are more entries than are wanted, those that are kept form a heap
- * with the last one of the order on top, which is what a better one takes the place of. */
+/* Names are in an arena, so that a hundred thousand of them need some hundred allocations and never
+ * move. With more entries than wanted, the kept ones form a heap with the last one in the order on
+ * top; a better entry replaces that one. */
 #include "files/dir_entries.h"
 
 #include <limits.h>
@@ -13,9 +13,9 @@
 #include "files/static_path.h"
 
 enum {
-    FULL = 1, /* ends the reading of the folder */
+    FULL = 1, /* ends the reading of the directory */
     FIRST_CAPACITY = 64,
-    /* bytes: room for any usual name, so that no place is given new memory twice */
+    /* Bytes: enough for any usual name, so that a slot is never reallocated twice. */
     NAME_ROOM = 256,
 };
 
@@ -29,7 +29,7 @@ struct reading {
     size_t read; /* entries so far */
 };
 
-/* What a link leads to, if it may be served. */
+/* The target of a link, if it may be served. */
 static bool look_behind(const struct uvh_dir_query *query, const char *name,
                         struct uvh_file_facts *facts)
 {
@@ -60,7 +60,7 @@ static int lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
 }
 
-/* Without regard to ASCII case, then by bytes, so that no two names are equal. */
+/* Ignores ASCII case, then compares bytes, so that no two names are equal. */
 static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
 {
     size_t i = 0;
@@ -70,7 +70,7 @@ static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_ent
     return difference != 0 ? difference : strcmp(a->name, b->name);
 }
 
-/* Negative, 0 or positive; the whole order of one sorting is this, then compare_names. */
+/* Negative, 0 or positive; the complete order is this, then compare_names. */
 static int compare_kinds(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
 {
     return b->folder - a->folder;
@@ -134,14 +134,14 @@ static order_fn order_of(const struct uvh_dir_query *query)
     return orders[query->sort][query->descending];
 }
 
-/* ---- looking ---- */
+/* ---- stat ---- */
 
 static bool has_place(enum uvh_file_kind kind)
 {
     return kind == UVH_FILE_REGULAR || kind == UVH_FILE_FOLDER;
 }
 
-/* False when it is not to be shown. */
+/* False for an entry that is not shown. */
 static bool look(const struct reading *reading, struct uvh_dir_entry *entry)
 {
     struct uvh_file_facts facts;
@@ -158,7 +158,7 @@ static bool look(const struct reading *reading, struct uvh_dir_entry *entry)
     return true;
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static int add(struct uvh_dir_entries *entries, const struct uvh_dir_entry *entry)
 {
@@ -200,7 +200,7 @@ static void make_heap(const struct reading *reading)
         sink(reading, place - 1);
 }
 
-/* Puts it in the place of the last one, whose memory its name takes over if it is enough. */
+/* Replaces the last entry; reuses the memory of its name if large enough. */
 static int replace_last(const struct reading *reading, const struct uvh_dir_entry *entry)
 {
     struct uvh_dir_entry *last = &reading->entries->items[0];
@@ -226,8 +226,8 @@ static bool is_before_last(const struct reading *reading, const struct uvh_dir_e
     return reading->order(entry, &reading->entries->items[0]) < 0;
 }
 
-/* The place of an entry is not known before it is looked at; of the order of names only that of a
- * link, which may lead to a folder. */
+/* The position of an entry is unknown before its stat. When sorted by name, that holds only for a
+ * link, which may lead to a directory. */
 static bool is_to_be_looked_at(const struct reading *reading, enum uvh_file_kind kind)
 {
     return reading->query->sort != UVH_DIR_SORT_NAME || !has_place(kind);
@@ -249,7 +249,7 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
         return FULL;
     }
     reading->read++;
-    /* Even as a folder it would come behind the others. */
+    /* Even as a directory it would sort after the others. */
     if (entries->cut && query->sort == UVH_DIR_SORT_NAME && !is_before_last(reading, &entry))
         return 0;
     if (is_to_be_looked_at(reading, kind) && !look(reading, &entry))
@@ -266,7 +266,7 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     return is_before_last(reading, &entry) ? replace_last(reading, &entry) : 0;
 }
 
-/* Looks at those that were not looked at, leaves out what has gone meanwhile, and counts. */
+/* Stats the remaining entries, omits those that no longer exist, and counts. */
 static void finish(const struct reading *reading)
 {
     struct uvh_dir_entries *entries = reading->entries;
@@ -306,7 +306,7 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
 
 void uvh_dir_entries_release(struct uvh_dir_entries *entries)
 {
-    uvh_owner_hand_over(&entries->pool.owner); /* the job that has read them is over */
+    uvh_owner_hand_over(&entries->pool.owner); /* the job that read them has ended */
     if (entries->names.blocks != NULL)
         uvh_arena_release(&entries->names);
     entries->names.blocks = NULL;

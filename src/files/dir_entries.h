@@ -1,11 +1,11 @@
-/* What is in a folder, in order: the names that may be served, with what a listing says of them.
+/* Reads a directory in order: the names that may be served, with the facts a listing shows.
  *
- * Of a folder with more entries than are wanted the first of that order are taken, chosen while it
- * is read: memory is that of the entries that are kept. By name only these are looked at (and
- * links, which may lead to folders); by size or date every one has to be.
+ * Of a directory with more entries than wanted, only the first ones in the order are kept while
+ * reading, so memory is bounded by the entries kept. Sorted by name, only these and links (which
+ * may lead to directories) need a stat; sorted by size or date, every entry does.
  *
- * Always true: only files and folders below the root, links resolved; at most as many as were asked
- * for; folders come before files, and the order is the same each time. Reads the disk, so it
+ * Invariants: only files and directories below the root, links resolved; at most the requested
+ * number. Directories come before files, and the order is deterministic. Reads the disk, so it
  * belongs in a job. Called by dir_listing.c and dir_walk.c. */
 #ifndef UVH_FILES_DIR_ENTRIES_H
 #define UVH_FILES_DIR_ENTRIES_H
@@ -24,23 +24,22 @@ enum uvh_dir_sort {
 struct uvh_dir_query {
     const struct uvh_file_root *root;
     const char *folder; /* below the root; "" is the root itself; else ends with '/' */
-    bool hidden;        /* names that begin with a dot, too */
-    size_t most;        /* entries; of a folder with more, the first so many in the order below */
-    size_t
-        /* entries to choose from, at least `most`: of a folder with more, those that the system
-         * names first. 0: end at the first that is too many */
-        read;
+    bool hidden;        /* include names that begin with a dot */
+    size_t most;        /* entries; of a larger directory, the first ones in the order below */
+    /* Entries to select from, at least `most`: of a larger directory, those the system returns
+     * first. 0: end at the first entry above the limit. */
+    size_t read;
     enum uvh_dir_sort sort;
-    bool descending; /* folders still come first, and what is equal is in the order of names */
+    bool descending; /* directories still come first, and equal entries are sorted by name */
 };
 
 struct uvh_dir_entry {
     const char *name;
     uint64_t size; /* of a file, in bytes */
     int64_t modified;
-    uint32_t room; /* bytes of `name`, for another one in its place */
+    uint32_t room; /* capacity of `name` in bytes, for reuse by another entry */
     bool folder;
-    bool looked; /* false while nothing is known but name and kind */
+    bool looked; /* false while only name and kind are known */
 };
 
 struct uvh_dir_entries {
@@ -49,15 +48,15 @@ struct uvh_dir_entries {
     size_t capacity;
     size_t folders;
     uint64_t bytes; /* of all files */
-    bool cut;       /* there are more */
-    /* not 0: those that are left out are not all known; it was chosen from so many */
+    bool cut;       /* there are more entries */
+    /* Not 0: the selection is from this many entries only, the others were not read. */
     size_t chosen_from;
     struct uvh_arena_pool pool;
     struct uvh_arena names;
 };
 
-/* Reads and sorts. 0, UVHTTP_ENOMEM, or errno's (negative). To be released, whatever the result;
- * must not be moved. Any thread. */
+/* Reads and sorts. Returns 0, UVHTTP_ENOMEM, or a negative errno. The caller releases it whatever
+ * the result, and must not move it. Any thread. */
 int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator_t *allocator,
                          const struct uvh_dir_query *query);
 void uvh_dir_entries_release(struct uvh_dir_entries *entries);

@@ -1,6 +1,6 @@
-/* The path at the top is a link for each of its parts, from the folder that is served down. The
- * title is the path as it was asked for, in which slashes may be repeated; a URL that goes up a
- * level goes up one slash, so slashes are what is counted. */
+/* The path at the top has a link for each of its parts, from the served directory down. The title
+ * is the path as requested, which may contain repeated slashes. A relative URL goes up by one slash
+ * per level, so the code counts slashes. */
 #include "files/dir_html.h"
 
 #include <inttypes.h>
@@ -11,9 +11,8 @@
 #include "files/dir_style.h"
 
 enum {
+    /* parts above a deeper directory are plain text: a link takes three bytes per level */
     LINKED_LEVELS = 64
-    /* of a deeper folder, the parts above are text: a link to one takes three bytes for each level
-     */
 };
 
 static const char page_begin[] = "<!DOCTYPE html>\n"
@@ -31,7 +30,7 @@ static const char head_end[] =
 static const struct {
     const char *name;
     const char *title;
-    bool down_first; /* the first click shows the largest, or newest */
+    bool down_first; /* the first click sorts descending */
 } columns[] = {
     [UVH_DIR_SORT_NAME] = {"name", "Name", false},
     [UVH_DIR_SORT_SIZE] = {"size", "Size", true},
@@ -43,7 +42,7 @@ static void append_text(struct uvh_bytes *page, const char *text)
     uvh_dir_names_html(page, text, strlen(text));
 }
 
-/* The query of a link to another listing: what differs from what one without a query shows. */
+/* The query of a link to another listing: only what differs from the default listing. */
 static void append_query(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
     const struct uvh_dir_listing_order *order = &listing->order;
@@ -66,8 +65,8 @@ static size_t count_slashes(const char *text)
     return count;
 }
 
-/* Where in the title the parts of the folder begin: what stands before them is where the root is
- * mounted. */
+/* The position in the title where the parts of the directory begin; the mount prefix precedes
+ * it. */
 static const char *find_folder(const struct uvh_dir_listing *listing)
 {
     const char *title = listing->order.title;
@@ -87,7 +86,7 @@ static void append_up(struct uvh_bytes *page, size_t levels)
         uvh_bytes_append_text(page, "../");
 }
 
-/* A part of the path, with a link unless it is the last. `rest` is what follows it in the title. */
+/* A part of the path, with a link unless it is the last. `rest` follows it in the title. */
 static void append_part(const struct uvh_dir_listing *listing, const char *part, size_t length,
                         const char *rest, struct uvh_bytes *page)
 {
@@ -122,7 +121,7 @@ static void append_path(const struct uvh_dir_listing *listing, struct uvh_bytes 
     uvh_bytes_append_text(page, "\n");
 }
 
-/* How many slashes to go up for the folder above. */
+/* The number of slashes to go up to the parent directory. */
 static size_t parent_levels(const char *title)
 {
     size_t length = strlen(title), levels = 0;
@@ -131,7 +130,7 @@ static size_t parent_levels(const char *title)
     return levels;
 }
 
-/* ---- figures ---- */
+/* ---- numbers and dates ---- */
 
 static void append_size(struct uvh_bytes *page, uint64_t size)
 {
@@ -154,7 +153,7 @@ static void append_size(struct uvh_bytes *page, uint64_t size)
         uvh_bytes_append_format(page, "%u %ciB</data>", (unsigned)tenths / 10, units[unit]);
 }
 
-/* "1994-11-06 08:49"; a narrow page shows the day alone. */
+/* "1994-11-06 08:49"; a narrow page shows only the day. */
 static void append_date(struct uvh_bytes *page, int64_t seconds)
 {
     enum { DAY = 10, MINUTE = 16 };
@@ -250,7 +249,7 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
 void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *page)
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
-    /* "./" before it, or a name with a colon would be taken for a URL scheme (RFC 3986 4.2). */
+    /* The "./" keeps a name with a colon from parsing as a URL scheme (RFC 3986 section 4.2). */
     uvh_bytes_append_text(page, entry->folder ? "<tr class=\"folder\"><td><a href=\"./"
                                               : "<tr><td><a href=\"./");
     uvh_dir_names_link(page, entry->name, strlen(entry->name));
@@ -268,8 +267,8 @@ void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, str
     uvh_bytes_append_text(page, "</td></tr>\n");
 }
 
-/* The line end behind <pre> is not part of its text (HTML, 13.2.6.4.7), so one at the beginning of
- * the text is kept. */
+/* HTML ignores a line end directly after <pre> (HTML, 13.2.6.4.7), so the added one preserves a
+ * line end at the beginning of the text. */
 static void append_readme(const struct uvh_dir_readme *readme, struct uvh_bytes *page)
 {
     uvh_bytes_append_format(page,

@@ -1,9 +1,9 @@
-/* Listings for people: a page of HTML 5 without script, light or dark as the reader prefers, for
- * wide windows and phones, for pointer and keyboard.
+/* Directory listings as HTML 5 pages: without script, light or dark as the reader prefers, for wide
+ * windows and phones, for pointer and keyboard.
  *
- * Always true: valid HTML whatever the names hold; links are relative, so the page works below any
- * prefix and behind any proxy; no style within the page (dir_style.h). Called by dir_listing.c,
- * which says what is called when. */
+ * Invariants: valid HTML whatever the names contain. Links are relative, so the page works below
+ * any prefix and behind any proxy. No style in the page (dir_style.h). Called by dir_listing.c,
+ * which specifies the order of calls. */
 #ifndef UVH_FILES_DIR_HTML_H
 #define UVH_FILES_DIR_HTML_H
 

@@ -1,4 +1,5 @@
-/* Each format is what goes before the entries, what an entry becomes, and what goes behind them. */
+/* Each format has a function for the text before the entries, one for an entry, and one for the
+ * text after them. */
 #include "files/dir_listing.h"
 
 #include <uvhttp/error.h>

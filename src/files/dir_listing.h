@@ -1,9 +1,9 @@
-/* What is in a folder, as a page of HTML, as JSON or as lines of text, made a slice at a time.
+/* Lists a directory as an HTML page, as JSON or as lines of text, one slice at a time.
  *
- * Always true: UTF-8 whatever bytes the names hold; each link leads to exactly the entry it stands
- * for; entries that could not be served (links out of the root or to nowhere, hidden names unless
- * wanted) are not shown. Everything here reads the disk or takes long for a large folder, so it
- * belongs in a heavy job. Called by static_listing.c. */
+ * Invariants: UTF-8 whatever bytes the names contain. Each link leads to exactly its entry. Entries
+ * that could not be served are omitted: links that leave the root or are broken, and hidden names
+ * unless allowed. All functions read the disk or take long for a large directory, so they belong in
+ * a heavy job. Called by static_listing.c. */
 #ifndef UVH_FILES_DIR_LISTING_H
 #define UVH_FILES_DIR_LISTING_H
 
@@ -12,10 +12,9 @@
 #include "files/dir_readme.h"
 
 enum {
-    UVH_DIR_LISTING_SLICE = 64 * 1024, /* bytes, about: a slice ends with the row that reaches it */
-    UVH_DIR_LISTING_SLICE_MAX =
-        /* bytes a slice can have at most, by a title and a README of entities only */
-    8 * 1024 * 1024,
+    UVH_DIR_LISTING_SLICE = 64 * 1024, /* bytes; a slice ends after the row reaching it */
+    /* Maximum bytes of a slice, reached only by a title and a README full of entities. */
+    UVH_DIR_LISTING_SLICE_MAX = 8 * 1024 * 1024,
 };
 
 enum uvh_dir_format {
@@ -26,31 +25,30 @@ enum uvh_dir_format {
 
 struct uvh_dir_listing_order {
     struct uvh_dir_query query;
-    const char *
-        /* the path as the client asked for it, decoded: "/photos/2024/". Its last parts are those
-         * of query.folder */
-        title;
+    /* The path as the client requested it, decoded: "/photos/2024/". Its last parts are those of
+     * query.folder. */
+    const char *title;
     enum uvh_dir_format format;
-    bool format_given; /* in the URL, so links that stay among listings keep it */
-    bool archive;      /* offer the folder as an archive */
+    bool format_given; /* in the URL, so links between listings keep it */
+    bool archive;      /* offer the directory as an archive */
 };
 
-/* A listing in the making. */
+/* A listing in progress. */
 struct uvh_dir_listing {
-    struct uvh_dir_listing_order order; /* what it points to has to outlive the listing */
+    struct uvh_dir_listing_order order; /* its pointers must outlive the listing */
     struct uvh_dir_entries entries;
     struct uvh_dir_readme readme;
-    size_t next; /* entry */
+    size_t next; /* index of the next entry */
     bool begun;
 };
 
-/* Reads the folder. 0, UVHTTP_ENOMEM, or errno's (negative); then nothing is left to release. Must
- * not be moved. */
+/* Reads the directory. Returns 0, UVHTTP_ENOMEM, or a negative errno; on error nothing is left to
+ * release. Must not be moved. */
 int uvh_dir_listing_open(struct uvh_dir_listing *listing, const uvhttp_allocator_t *allocator,
                          const struct uvh_dir_listing_order *order);
 void uvh_dir_listing_close(struct uvh_dir_listing *listing);
 
-/* Appends the next slice. 0, 1 with the last one, or UVHTTP_ENOMEM. */
+/* Appends the next slice. Returns 0, 1 with the last one, or UVHTTP_ENOMEM. */
 int uvh_dir_listing_make(struct uvh_dir_listing *listing, struct uvh_bytes *slice);
 
 #endif

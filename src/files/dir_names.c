@@ -1,4 +1,4 @@
-/* Goes from character to character; each has one thing that stands for it. */
+/* Processes text character by character; each character has one replacement. */
 #include "files/dir_names.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ static bool is_control(unsigned char byte)
     return byte < 0x20 || byte == 0x7F;
 }
 
-/* What HTML and plain text show for a character that they cannot show as it is: NULL when they can.
- * `size` is 0 for a byte that is no character. */
+/* The replacement for a character that HTML and plain text cannot show; NULL when they can. `size`
+ * is 0 for an invalid byte. */
 static const char *picture_of(const char *text, size_t size, char picture[4])
 {
     unsigned char first = (unsigned char)text[0];

@@ -1,4 +1,4 @@
-/* One entry, one line, in both. */
+/* Both formats write one line per entry. */
 #include "files/dir_plain.h"
 
 #include <inttypes.h>

@@ -1,10 +1,9 @@
-/* Listings for programs: JSON and lines of text. Called by dir_listing.c, which says what is called
- * when.
+/* Listings for programs: JSON and lines of text. Called by dir_listing.c, which specifies the order
+ * of calls.
  *
- * JSON is an array of objects: "name" (bytes that are no UTF-8 as U+FFFD), "href" (a relative URL,
- * percent-encoded, that leads to exactly that entry), "type" ("file" or "folder"), "size" in bytes
- * of a file, "mtime" in UTC (RFC 3339). Text is a name in each line, with a slash behind that of a
- * folder. */
+ * JSON is an array of objects: "name" (bytes that are no valid UTF-8 as U+FFFD), "href" (a relative
+ * URL, percent-encoded, of exactly that entry), "type" ("file" or "folder"), "size" in bytes of a
+ * file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's. */
 #ifndef UVH_FILES_DIR_PLAIN_H
 #define UVH_FILES_DIR_PLAIN_H
 

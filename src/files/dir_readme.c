@@ -1,5 +1,4 @@
-/* A file that cannot be read, or is in another encoding, is not shown; it stands in the table
- * anyway. */
+/* A file that is unreadable, or in another encoding, is not shown; the table lists it anyway. */
 #include "files/dir_readme.h"
 
 #include <limits.h>
@@ -12,7 +11,7 @@
 
 enum { LONGEST_CHARACTER = 4 };
 
-/* Takes away the beginning of a character whose end was cut off. */
+/* Removes a truncated character at the end. */
 static void drop_partial(struct uvh_dir_readme *readme)
 {
     struct uvh_bytes *text = &readme->text;
@@ -46,7 +45,7 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
            uvh_utf8_sequence_valid(text->data, text->length);
 }
 
-/* 0, UVHTTP_ENOMEM, or what keeps it from being shown (negative, or 1). */
+/* Returns 0, UVHTTP_ENOMEM, or the reason not to show it (negative, or 1). */
 static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root,
                     const char *folder, const char *name)
 {

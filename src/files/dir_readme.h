@@ -1,9 +1,8 @@
-/* The README of a folder, for its listing: the beginning of README.md, README.txt or README, if it
- * is text.
+/* The README of a directory, for its listing: the beginning of README.md, README.txt or README, if
+ * it is text.
  *
- * Always true of what is found: at most UVH_DIR_README_MAX bytes, UTF-8, and without a NUL;
- * read from a regular file below the root that could be served. Reads the disk. Called by
- * dir_listing.c. */
+ * Invariants of a README found: at most UVH_DIR_README_MAX bytes, UTF-8, without NUL, from a
+ * regular file below the root that may be served. Reads the disk. Called by dir_listing.c. */
 #ifndef UVH_FILES_DIR_README_H
 #define UVH_FILES_DIR_README_H
 
@@ -15,11 +14,11 @@ enum { UVH_DIR_README_MAX = 64 * 1024 };
 struct uvh_dir_readme {
     const char *name; /* NULL: there is none */
     struct uvh_bytes text;
-    bool cut; /* the file goes on */
+    bool cut; /* the file is longer */
 };
 
-/* 0 (also when there is none) or UVHTTP_ENOMEM. To be released, whatever the result. `folder` as in
- * uvh_dir_query. */
+/* Returns 0 (also without a README) or UVHTTP_ENOMEM. The caller releases it whatever the result.
+ * `folder` as in uvh_dir_query. */
 int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
                         const struct uvh_file_root *root, const char *folder);
 void uvh_dir_readme_release(struct uvh_dir_readme *readme);

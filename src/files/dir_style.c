@@ -1,5 +1,5 @@
-/* Plain CSS: system fonts, nothing loaded. Text reaches a contrast of 4.5 to 1 in both schemes
- * (WCAG 2.2, 1.4.3). */
+/* Plain CSS: system fonts, no external resources. Text has a contrast of at least 4.5 to 1 in both
+ * schemes (WCAG 2.2, 1.4.3). */
 #include "files/dir_style.h"
 
 #include <stdint.h>
@@ -62,7 +62,7 @@ const char *uvh_dir_style(size_t *length)
     return style;
 }
 
-/* FNV-1a: to tell texts apart that we write ourselves. */
+/* FNV-1a: sufficient to distinguish our own texts. */
 void uvh_dir_style_version(char version[UVH_DIR_STYLE_VERSION_SIZE])
 {
     uint32_t hash = UINT32_C(2166136261);

@@ -1,5 +1,5 @@
-/* Folders that are being walked form a list from the innermost outwards; each holds its entries
- * until they are through. */
+/* The directories being walked form a list from the innermost outwards; each holds its entries
+ * until all are visited. */
 #include "files/dir_walk.h"
 
 #include <errno.h>
@@ -13,11 +13,12 @@ struct uvh_dir_walk_level {
     struct uvh_dir_walk_level *outer;
     struct uvh_dir_entries entries;
     size_t next;
-    size_t path_length; /* of the folder's own path */
+    size_t path_length; /* of the directory's own path */
     uint64_t device, inode;
 };
 
-/* Nothing is known of the folder then, so to leave it out would be to say that it is empty. */
+/* The contents of the directory are unknown after such an error: skipping it would show it as
+ * empty. */
 static bool is_shortage(int error)
 {
     return error == UVHTTP_ENOMEM || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
@@ -40,7 +41,7 @@ static void free_level(struct uvh_dir_walk *walk, struct uvh_dir_walk_level *lev
     uvh_free(walk->allocator, level);
 }
 
-/* Reads the folder of walk->path, and makes it the current one. */
+/* Reads the directory of walk->path, and makes it the current one. */
 static int enter(struct uvh_dir_walk *walk)
 {
     struct uvh_file_facts facts;

@@ -1,5 +1,5 @@
-/* Chained buckets that double with the number of entries, and one list for each budget, so that it
- * finds its oldest entry at once. Called by static_files.c. */
+/* Chained buckets that double with the number of entries, and one LRU list per budget, so that the
+ * oldest entry is found at once. Called by static_files.c. */
 #include "files/file_cache.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static struct uvh_file_entry *oldest_on_disk(struct uvh_file_cache *cache)
                : UVH_CONTAINER_OF(list->previous, struct uvh_file_entry, by_descriptor);
 }
 
-/* Of both kinds the one that was not used for longest; NULL when the cache is empty. */
+/* The least recently used entry of both lists; NULL when the cache is empty. */
 static struct uvh_file_entry *oldest(struct uvh_file_cache *cache)
 {
     struct uvh_file_entry *a = oldest_in_memory(cache);
@@ -40,8 +40,8 @@ static struct uvh_file_entry **bucket_of(struct uvh_file_cache *cache, uint64_t 
     return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-/* Twice as many buckets as entries, since each entry that is passed by may be one that no cache of
- * the processor has. Without memory for more the chains just become longer. */
+/* Keeps twice as many buckets as entries, since each entry visited may be a cache miss of the CPU.
+ * Out of memory only makes the chains longer. */
 static void grow(struct uvh_file_cache *cache)
 {
     size_t count = cache->bucket_count * 2;
@@ -151,7 +151,7 @@ void uvh_file_cache_hand_over(struct uvh_file_cache *cache)
 void uvh_file_cache_release(struct uvh_file_cache *cache)
 {
     struct uvh_file_entry *entry;
-    uvh_file_cache_hand_over(cache); /* whoever used it does so no more */
+    uvh_file_cache_hand_over(cache); /* the previous owner no longer uses it */
     while ((entry = oldest(cache)) != NULL)
         uvh_file_cache_remove(cache, entry);
     uvh_free(cache->allocator, cache->buckets);
@@ -211,7 +211,7 @@ void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
         memory > cache->limits.memory - uvh_file_entry_memory(entry))
         return;
     uvh_owner_check(&cache->owner);
-    touch(cache, entry); /* so that it is not thrown out for itself */
+    touch(cache, entry); /* so that it is not evicted itself */
     make_room(cache, memory, 0, 0);
     uvh_file_entry_ref(variant);
     entry->variants[coding] = variant;
@@ -230,7 +230,7 @@ static void copy_entry(struct uvh_file_cache *cache, const struct uvh_file_entry
     uvh_file_entry_unref(copy);
 }
 
-/* The oldest first, so that the newest are the newest again. */
+/* Copies the oldest first, so that the LRU order is preserved. */
 void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cache *from)
 {
     const struct uvh_list *link;
@@ -239,7 +239,7 @@ void uvh_file_cache_copy(struct uvh_file_cache *cache, const struct uvh_file_cac
     for (link = from->in_memory.previous; link != &from->in_memory; link = link->previous) {
         const struct uvh_file_entry *entry =
             UVH_CONTAINER_OF(link, struct uvh_file_entry, by_memory);
-        if (uvh_list_empty(&entry->by_descriptor)) /* the others are there already */
+        if (uvh_list_empty(&entry->by_descriptor)) /* the others are in the list already */
             copy_entry(cache, entry);
     }
 }

@@ -1,5 +1,5 @@
-/* A small file is read in one go between two looks at its facts; when they differ, somebody wrote
- * meanwhile and it is read again. Called by static_load.c in a job. */
+/* A small file is read at once between two stats; when they differ, it was written meanwhile and is
+ * read again. Called by static_load.c in a job. */
 #include "files/file_entry.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static struct uvh_file_entry *new_entry(const uvhttp_allocator_t *allocator, uvh
     return entry;
 }
 
-/* Takes the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps
- * changing or is too large. `facts` are the ones just taken and are brought up to date. */
+/* Reads the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps
+ * changing or is too large. Updates `facts`, which the caller has just read. */
 static int read_body(const struct uvh_file_order *order, int descriptor,
                      struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
@@ -78,7 +78,7 @@ size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts,
                             facts->size, modified, changed);
 }
 
-/* The strong one of the file with the coding in it: W/"1-2-3-4-gzip". */
+/* The file's strong tag with the content coding: W/"1-2-3-4-gzip". */
 static void write_weak_etag(struct uvh_file_entry *entry, enum uvh_coding coding)
 {
     char strong[UVH_FILE_ENTRY_ETAG_SIZE];
@@ -87,7 +87,7 @@ static void write_weak_etag(struct uvh_file_entry *entry, enum uvh_coding coding
                                           length - 1, strong, uvh_coding_name(coding));
 }
 
-/* With no rules there is nothing to remember. */
+/* Stores nothing without rules. */
 static int remember_rules(struct uvh_file_entry *entry, const struct uvh_static_rules *rules,
                           const char *path)
 {
@@ -104,13 +104,13 @@ static void describe(struct uvh_file_entry *entry, const struct uvh_file_facts *
     entry->size = facts->size;
     entry->type = uvh_static_rules_type(entry->rules, path);
     entry->settled = facts->changed_seconds < (now_ms - SETTLED_MS) / 1000;
-    /* RFC 9110 8.8.2.1: never a date that is still to come. */
+    /* Last-Modified is never in the future (RFC 9110 section 8.8.2.1). */
     int64_t now = now_ms / 1000;
     entry->modified = facts->modified_seconds < now ? facts->modified_seconds : now;
     entry->etag_length = uvh_file_entry_format_etag(facts, entry->etag);
 }
 
-/* The fields both of an answer with content and of 304 (RFC 9110 section 15.4.5). */
+/* The fields of both a response with content and a 304 (RFC 9110 section 15.4.5). */
 static int add_validators(const struct uvh_file_entry *entry, bool varies,
                           uvhttp_prepared_t *prepared)
 {
@@ -138,8 +138,7 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
         err = uvhttp_prepared_add(entry->fields, "Content-Encoding", uvh_coding_name(coding));
     if (err == 0)
         err = add_validators(entry, varies, entry->fields);
-    if (err == 0 &&
-        entry->etag[0] != 'W') /* parts of what was made at different times need not fit together */
+    if (err == 0 && entry->etag[0] != 'W') /* ranges made at different times may not fit */
         err = uvhttp_prepared_add(entry->fields, "Accept-Ranges", "bytes");
     if (err == 0)
         err = add_validators(entry, varies, entry->validators);
@@ -153,7 +152,7 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
     return err;
 }
 
-/* Takes over the descriptor, whatever the result. */
+/* Takes ownership of the descriptor, whatever the result. */
 static int load_opened(const struct uvh_file_order *order, int descriptor,
                        struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
@@ -198,7 +197,7 @@ int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entr
     return load_opened(order, descriptor, &facts, entry);
 }
 
-/* What is the same in a copy and in another coding. */
+/* Copies the fields shared by a copy and another coding. */
 static void take_over(struct uvh_file_entry *entry, const struct uvh_file_entry *from)
 {
     entry->facts = from->facts;

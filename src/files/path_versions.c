@@ -1,5 +1,5 @@
-/* The number of a path is that of the hash of its stem: without a slash at its end, and without
- * what follows the first dot of its last name. */
+/* The number of a path is the hash of its stem: without a trailing slash, and without the part of
+ * its last name from the first dot on. */
 #include "files/path_versions.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared,
     versions->changed = changed;
 }
 
-/* Where the folder of a path ends; 0: it is the root. */
+/* The length of the directory of a path; 0: it is the root. */
 static size_t folder_length(uvhttp_slice_t path)
 {
     const char *slash = path.length == 0 ? NULL : memrchr(path.base, '/', path.length);
@@ -28,7 +28,7 @@ static uvhttp_slice_t stem_of(uvhttp_slice_t path)
     size_t name = folder == 0 ? 0 : folder + 1;
     if (name + 1 >= path.length)
         return path;
-    /* A dot at the beginning of a name, or behind the slash of the root, ends nothing. */
+    /* A dot at the beginning of a name, or after the slash of the root, is no extension. */
     const char *dot = memchr(path.base + name + 1, '.', path.length - name - 1);
     if (dot != NULL)
         path.length = (size_t)(dot - path.base);

@@ -1,9 +1,8 @@
-/* Version numbers of paths below a root: an upload raises those of all paths whose answer it may
- * change, and a cached entry that was made at another version is looked at again. One set serves
- * all workers.
+/* Version numbers of paths below a root. An upload increments those of all paths whose response it
+ * may change; a cached entry made at another version is revalidated. All workers share one set.
  *
- * A path and what is derived from it share a number: "about", "about/", "about.html",
- * "about.html.gz". So do paths whose hashes meet, which costs one look too many. Called by
+ * A path and those derived from it share a number: "about", "about/", "about.html",
+ * "about.html.gz". So do paths whose hashes collide, which costs one extra check. Called by
  * static_files.c, static_fetch.c and static_publish.c. */
 #ifndef UVH_FILES_PATH_VERSIONS_H
 #define UVH_FILES_PATH_VERSIONS_H
@@ -18,18 +17,18 @@ enum { UVH_PATH_VERSIONS = 1024 };
 
 struct uvh_watched_folder;
 
-/* What the answer to a path follows from, as it was before the disk was looked at. */
+/* The state a response depends on, read before the disk is accessed. */
 struct uvh_path_state {
     struct uvh_watched_folder *folder; /* NULL: not watched */
-    uint64_t folder_changes;           /* that folder's count */
+    uint64_t folder_changes;           /* that directory's count */
     uint64_t version;                  /* of the path, */
-    unsigned version_index;            /* and which one that is */
+    unsigned version_index;            /* and its index */
 };
 
 struct uvh_path_versions {
-    /* The file of a path may have any name (try_files), so all paths have one number. */
+    /* The file of a path may have any name (try_files), so all paths share one number. */
     bool shared;
-    _Atomic uint64_t *changed; /* goes up after each change of some version */
+    _Atomic uint64_t *changed; /* incremented after each change of a version */
     _Atomic uint64_t numbers[UVH_PATH_VERSIONS];
 };
 
@@ -37,11 +36,10 @@ struct uvh_path_versions {
 void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared,
                             _Atomic uint64_t *changed);
 
-/* Which number is that of a path: of a request, below the root, as static_path.h normalizes it. Any
- * thread. */
+/* The index of a path: of a request, below the root, normalized as in static_path.h. Any thread. */
 unsigned uvh_path_versions_index(const struct uvh_path_versions *versions, uvhttp_slice_t path);
 
-/* Any thread. Read it before looking at the disk, and `changed` before it. */
+/* Any thread. Read it before accessing the disk, and `changed` before it. */
 static inline uint64_t uvh_path_versions_read(const struct uvh_path_versions *versions,
                                               unsigned index)
 {
@@ -49,11 +47,11 @@ static inline uint64_t uvh_path_versions_read(const struct uvh_path_versions *ve
                                 memory_order_acquire);
 }
 
-/* There is another file at `path`: raises the version of all that is derived from it, and of its
- * folder, whose index it may be. Any thread, after the change on the disk. */
+/* The file at `path` was replaced: increments the version of all paths derived from it, and of its
+ * directory, whose index it may be. Any thread, after the change on the disk. */
 void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path);
 
-/* A folder was made, perhaps with some above it. */
+/* A directory was created, perhaps with some of its parents. */
 void uvh_path_versions_raise_folders(struct uvh_path_versions *versions, uvhttp_slice_t folder);
 
 #endif

@@ -1,5 +1,5 @@
-/* Two slices change places: the front one is copied to the response, the back one belongs to the
- * job while there is one. */
+/* Two slices are swapped: the front one is copied to the response, the back one belongs to the job
+ * while one runs. */
 #include "files/pooled_body.h"
 
 #include <string.h>
@@ -13,12 +13,12 @@ struct pooled_body {
     const uvhttp_allocator_t *allocator;
     struct uvh_pooled_source source;
     struct uvh_bytes front, back;
-    size_t taken;  /* bytes of the front one that have been copied */
-    int result;    /* of the source, the last time */
-    bool busy;     /* a job has the back one */
-    bool ready;    /* the back one is full */
-    bool released; /* the response needs no more; the job that runs is the last to use this */
-    bool closed;   /* the source was */
+    size_t taken;  /* bytes of the front slice already copied */
+    int result;    /* of the last call of the source */
+    bool busy;     /* a job fills the back slice */
+    bool ready;    /* the back slice is full */
+    bool released; /* the response has ended; the running job is the last user */
+    bool closed;   /* the source is closed */
 };
 
 static void destroy(void *arg)
@@ -31,8 +31,8 @@ static void destroy(void *arg)
     uvh_free(body->allocator, body);
 }
 
-/* Closing a source may take long. Without one the next request of the client need not wait for a
- * job. */
+/* Closing a source may take long, hence the job. Without a source the client's next request need
+ * not wait for one. */
 static void dispose(struct pooled_body *body)
 {
     if (body->closed)
@@ -79,8 +79,8 @@ static int start(struct pooled_body *body)
     return err;
 }
 
-/* The front slice is through. 0 when there is another one, or no more at all; else an error, or
- * UVHTTP_EFULL as long as it is being made. */
+/* The front slice is used up. Returns 0 when there is another one, or no more at all; else an
+ * error, or UVHTTP_EFULL while it is being made. */
 static int turn(struct pooled_body *body)
 {
     if (body->busy)

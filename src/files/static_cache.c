@@ -1,4 +1,4 @@
-/* Its parts, one after the other. */
+/* Initializes and releases the parts in order. */
 #include "files/static_cache.h"
 
 int uvh_static_cache_init(struct uvh_static_cache *cache,

@@ -1,7 +1,7 @@
-/* All that one worker remembers of a folder: its files, paths that led to none, what is being
- * looked for at the moment, and counts.
+/* The cached state of one worker for a directory: files, paths without a file, loads in progress,
+ * and counts.
  *
- * Touched by the worker's thread alone, but for `counts`, which every thread may read. Made by
+ * Used by the worker's thread only, except `counts`, which every thread may read. Created by
  * static_files.c, filled by static_fetch.c. */
 #ifndef UVH_FILES_STATIC_CACHE_H
 #define UVH_FILES_STATIC_CACHE_H
@@ -11,7 +11,7 @@
 #include "files/absent_cache.h"
 #include "files/file_cache.h"
 
-enum { UVH_STATIC_CACHE_FLIGHTS = 64 }; /* buckets of looks under way; a power of two */
+enum { UVH_STATIC_CACHE_FLIGHTS = 64 }; /* buckets of loads in progress; a power of two */
 
 struct uvh_static_counts {
     _Atomic uint64_t hits;
@@ -24,7 +24,7 @@ struct uvh_static_counts {
 };
 
 struct uvh_static_cache {
-    struct uvh_file_cache files; /* first: it is what a request for a file that is known looks at */
+    struct uvh_file_cache files; /* first: a request for a cached file reads it first */
     struct uvh_absent_cache absent;
     struct uvh_static_counts counts;
     struct uvh_list flights[UVH_STATIC_CACHE_FLIGHTS];
@@ -37,7 +37,7 @@ struct uvh_static_cache_order {
     uint64_t seed;
 };
 
-/* 0 or UVHTTP_ENOMEM. */
+/* Returns 0 or UVHTTP_ENOMEM. */
 int uvh_static_cache_init(struct uvh_static_cache *cache,
                           const struct uvh_static_cache_order *order);
 void uvh_static_cache_release(struct uvh_static_cache *cache);

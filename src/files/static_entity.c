@@ -1,5 +1,5 @@
-/* Conditions first, in the order of RFC 9110 13.2.2, then ranges. A plain GET passes both by with
- * five looks at the request. */
+/* Evaluates conditions first, in the order of RFC 9110 section 13.2.2, then ranges. A plain GET
+ * skips both after five checks of the request. */
 #include "files/static_entity.h"
 
 #include <uvhttp/embedding.h>
@@ -17,8 +17,8 @@ static void release_entry(void *entry)
     uvh_file_entry_unref(entry);
 }
 
-/* The next request opens the file anew: after ESTALE, say, the descriptor stays of no use although
- * the file looks the same. */
+/* The next request opens the file again: after ESTALE, for example, the descriptor stays unusable
+ * although the file looks unchanged. */
 static void distrust_entry(int error, void *arg)
 {
     struct uvh_file_entry *entry = arg;
@@ -30,7 +30,7 @@ static void distrust_entry(int error, void *arg)
 
 /* ---- Last-Modified, which is never later than Date (RFC 9110 section 8.8.2.1) ---- */
 
-/* What Date says, in seconds since 1970. For entries of a cache the clock is read once in each
+/* The value of Date, in seconds since 1970. For entries of a cache the clock is read once per
  * millisecond of the loop's clock. */
 static int64_t read_date(uvhttp_response_t *response, const struct uvh_file_entry *entry)
 {
@@ -46,7 +46,7 @@ static int64_t read_date(uvhttp_response_t *response, const struct uvh_file_entr
     return cache->date;
 }
 
-/* The fields that are sent: the entry's, or a copy when the clock was set back behind them. */
+/* The fields to send: the entry's, or a copy when the clock was set back before their date. */
 struct fields {
     const uvhttp_prepared_t *used;
     uvhttp_prepared_t *copy; /* NULL: none */
@@ -69,7 +69,7 @@ static int copy_with_date(struct fields *fields, const struct uvh_file_entry *en
     return err;
 }
 
-/* 0 or UVHTTP_ENOMEM, and then there is nothing to be released. */
+/* Returns 0 or UVHTTP_ENOMEM; on error nothing needs a release. */
 static UVH_ALWAYS_INLINE int choose_fields(struct fields *fields, uvhttp_response_t *response,
                                            const struct uvh_file_entry *entry,
                                            const uvhttp_prepared_t *prepared)
@@ -79,7 +79,8 @@ static UVH_ALWAYS_INLINE int choose_fields(struct fields *fields, uvhttp_respons
     return UVH_LIKELY(entry->modified <= date) ? 0 : copy_with_date(fields, entry, prepared, date);
 }
 
-/* Behind sending. An answer that failed may be made again, and must not have the copy then. */
+/* Called after sending. A response that failed may be made again, and must not have the copy
+ * then. */
 static UVH_ALWAYS_INLINE int release_fields(struct fields *fields, uvhttp_response_t *response,
                                             int err)
 {
@@ -140,8 +141,7 @@ static int send_range(uvhttp_response_t *response, struct uvh_file_entry *entry,
     return err != 0 ? err : send_part(response, entry, 206, first, last - first + 1);
 }
 
-/* What a 200 would say of the file, but for its type, which each part has (RFC 9110 section
- * 15.3.7). */
+/* Sends the fields of a 200 except the type, which each part has (RFC 9110 section 15.3.7). */
 static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
                       const struct uvh_byte_ranges *body)
 {
@@ -159,22 +159,22 @@ static int send_parts(uvhttp_response_t *response, struct uvh_file_entry *entry,
         uvhttp_response_on_read_error(response, distrust_entry, entry);
         err = uvhttp_response_send_parts(response, 206, body->type, body->parts, body->count,
                                          release_entry, entry);
-        if (err != 0) /* it may be answered again, and `fields` go */
+        if (err != 0) /* another response may follow, and `fields` is released */
             uvhttp_response_use_prepared(response, NULL);
     }
     uvhttp_prepared_free(fields);
     return err;
 }
 
-/* Parts that are longer than the file with all that stands around them are not sent: it is shorter,
- * and nobody gets more of the server than by asking for the file (RFC 9110 section 17.15). */
+/* Ranges whose parts take more bytes than the file are not sent: the whole file is smaller, so no
+ * client gets more from the server than the file (RFC 9110 section 17.15). */
 static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response,
                        struct uvh_file_entry *entry, const struct uvh_range_set *set)
 {
     struct uvh_byte_ranges body;
     if (set->count == 1)
         return send_range(response, entry, set->items[0].first, set->items[0].last);
-    /* The parts of one that is coded would need a coding each, and the multipart body has none. */
+    /* Parts of a coded file would each need a coding, which the multipart body does not have. */
     if (entry->coding != UVH_CODING_IDENTITY)
         return send_part(response, entry, 200, 0, entry->size);
     int err = uvh_byte_ranges_make(request, entry, set, &body);
@@ -185,9 +185,9 @@ static int send_ranges(uvhttp_request_t *request, uvhttp_response_t *response,
     return send_parts(response, entry, &body);
 }
 
-/* What the request's Range comes to for this entry: UVH_RANGE_NONE when it has none that counts.
- * Any range of an empty file gets the whole file, since the clients that ask everything by range
- * would take 416 for an error; so does one of what may be made into other bytes the next time. */
+/* Evaluates the request's Range for this entry: UVH_RANGE_NONE without a valid one. Any range of an
+ * empty file gets the whole file, since clients that always send a range take 416 for an error; so
+ * does one of a representation that may be encoded differently the next time. */
 static int read_range(uvhttp_request_t *request, const struct uvh_file_entry *entry,
                       enum uvh_range_kind *kind, struct uvh_range_set *set)
 {

@@ -1,8 +1,8 @@
-/* The first to ask for a path takes off, and its exchange's memory holds the flight, which outlives
- * its client; the others wait in a list of the flight. The result goes into the cache first, then
- * to the one who took off, then to the others. Who came after a change that the flight may have
- * missed goes on to the next one. A folder is listed by a second job, in the heavy lane, for each
- * request. */
+/* The first request for a path starts a load. The load is in the memory of its exchange, which
+ * outlives the client; further requests are queued in the load's list. The result goes into the
+ * cache, then to the first request, then to the queued ones. A request that arrived after a change
+ * the load may have missed starts the next load. A second job, in the heavy lane, lists a
+ * directory, once per request. */
 #include "files/static_fetch.h"
 
 #include <errno.h>
@@ -20,39 +20,40 @@
 #include "files/static_variants.h"
 #include "options/field_lines.h"
 
-/* What a request wants: a path, or a page of the settings, whatever its path. */
+/* A lookup: a path, or a page of the settings, whatever the request's path. */
 struct wish {
     uvhttp_slice_t path; /* below the root, NUL-terminated; lives as long as the request */
-    uvhttp_slice_t key;  /* that the cache knows it by */
+    uvhttp_slice_t key;  /* its key in the cache */
     int page;            /* UVH_STATIC_NO_PAGE for a path */
-    /* of the answer with a page: 200 sends it as a file, others as the body of an error */
+    /* Status of the response with a page: 200 sends it as a file, others as the body of an
+     * error. */
     int status;
 };
 
-/* One job of the quick lane. */
+/* A load in progress: one job of the quick lane. */
 struct flight {
-    struct uvh_list link; /* in the cache's flights; unlinked when others may not join */
+    struct uvh_list link; /* in the cache's list of loads; unlinked when no request may join */
     struct uvh_list waiters;
     struct uvhttp_static *context;
-    struct uvh_static_cache *cache; /* of the worker that has the request */
-    struct wish wish;               /* of who took off */
+    struct uvh_static_cache *cache; /* of the worker that handles the request */
+    struct wish wish;               /* of the first request */
     struct uvh_static_load load;
-    struct uvh_file_entry *known; /* the entry that is looked at again, or NULL; one reference */
+    struct uvh_file_entry *known; /* the entry to revalidate, or NULL; one reference */
     uint64_t hash;
     uint64_t started;            /* milliseconds of the loop's clock */
-    uint64_t seen;               /* count of all changes when it took off */
-    struct uvh_path_state state; /* the folder is set by the job, before it looks */
+    uint64_t seen;               /* count of all changes when it started */
+    struct uvh_path_state state; /* the job sets the directory, before it accesses the disk */
 };
 
-/* A request that waits for somebody else's flight. */
+/* A request queued for the load of another one. */
 struct waiter {
     struct uvh_list link;
     uvhttp_response_t *response;
     struct wish wish;
-    uint64_t seen; /* count of all changes when it came */
+    uint64_t seen; /* count of all changes when the request arrived */
 };
 
-/* ---- what is known ---- */
+/* ---- cached results ---- */
 
 static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_path_state *state,
                          uint64_t *seen)
@@ -64,7 +65,7 @@ static bool is_unchanged(const struct uvhttp_static *context, const struct uvh_p
     if (uvh_path_versions_read(&context->versions, state->version_index) != state->version ||
         (state->folder != NULL && uvh_folder_watch_changes(state->folder) != state->folder_changes))
         return false;
-    *seen = changed; /* it was something else; not to be asked again until there is more */
+    *seen = changed; /* another path changed; no further check until the next change */
     return true;
 }
 
@@ -77,7 +78,7 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
            (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
-/* Programs that ask for data had better hear that there is none than get a page for it. */
+/* Programs that request data get the error instead of a page. */
 static int answer_fallback(struct uvhttp_static *context, struct uvh_static_cache *cache,
                            uvhttp_response_t *response, int page, int error)
 {
@@ -117,10 +118,9 @@ bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_ca
     return true;
 }
 
-/* ---- what a flight brings into the cache ---- */
+/* ---- a load's result into the cache ---- */
 
-/* Whether its path is to be remembered as one without a file: an error of the disk may be gone the
- * next moment. */
+/* Whether the path is cached as one without a file: an error of the disk may be temporary. */
 static bool leads_to_no_file(const struct uvh_static_load *load)
 {
     if (load->outcome == UVH_STATIC_PAGE)
@@ -152,7 +152,7 @@ static void store_absent(struct flight *flight)
     uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
 }
 
-/* What it brings may be of the time before an upload. */
+/* The result may predate an upload. */
 static bool is_outdated(const struct flight *flight)
 {
     return uvh_path_versions_read(&flight->context->versions, flight->state.version_index) !=
@@ -166,7 +166,7 @@ static void shed_descriptors(struct flight *flight)
         uvh_file_cache_shed(&flight->cache->files);
 }
 
-/* Brings the cache up to date with what was found. */
+/* Updates the cache with the result. */
 static void store(struct flight *flight)
 {
     bool outdated = is_outdated(flight);
@@ -179,8 +179,7 @@ static void store(struct flight *flight)
         known->looking = false;
     if (entry != NULL && entry->looked_at <= flight->started) {
         entry->looked_at = flight->started;
-        /* It is looked at again some time before it is too old, so that nobody has to wait for the
-         * look. */
+        /* It is revalidated some time before it expires, so that no request waits for the check. */
         entry->fresh_until =
             flight->started - settings->revalidate_ms / 2 +
             (flight->state.folder != NULL ? settings->watched_ms : settings->revalidate_ms);
@@ -200,7 +199,7 @@ static void store(struct flight *flight)
                     1);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static int answer_entry(const struct uvhttp_static *context, uvhttp_response_t *response,
                         const struct wish *wish, struct uvh_file_entry *entry)
@@ -214,8 +213,8 @@ static int answer_entry(const struct uvhttp_static *context, uvhttp_response_t *
                                       response, entry);
 }
 
-/* A page that could not be had. Without it an error is a line of text; another page is an error
- * that may have one. */
+/* A page that could not be loaded. Without it an error has a line of text; for another page the
+ * result is an error, which may have a page. */
 static int answer_without_page(uvhttp_response_t *response, struct flight *flight,
                                const struct wish *wish)
 {
@@ -230,8 +229,8 @@ static int answer_without_page(uvhttp_response_t *response, struct flight *fligh
                                    uvh_static_answer_status_of(response, flight->load.error));
 }
 
-/* An archive that would be too large has the page of its status, if there is one; else it says
- * why. */
+/* An archive that would be too large gets the page of its status, if there is one; else a text with
+ * the reason. */
 static int answer_listing(uvhttp_response_t *response, struct flight *flight)
 {
     struct uvh_static_listing *listing = flight->load.listing;
@@ -242,7 +241,7 @@ static int answer_listing(uvhttp_response_t *response, struct flight *flight)
     return uvh_static_fetch_status(flight->context, flight->cache, response, 403);
 }
 
-/* What the flight has brought, for one of those who wait for it. */
+/* Sends the load's result, for one of its requests. */
 static int answer(uvhttp_response_t *response, struct flight *flight, const struct wish *wish)
 {
     struct uvhttp_static *context = flight->context;
@@ -263,7 +262,7 @@ static int answer(uvhttp_response_t *response, struct flight *flight, const stru
         return answer_fallback(context, flight->cache, response, load->page_index, load->error);
     case UVH_STATIC_STATUS:
         return uvh_static_fetch_status(context, flight->cache, response, load->status);
-    case UVH_STATIC_FOLDER: /* is listed for one request, not answered for all */
+    case UVH_STATIC_FOLDER: /* is listed for one request, not shared */
     case UVH_STATIC_FAILED:
         break;
     }
@@ -279,7 +278,7 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
 static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache,
                uvhttp_response_t *response, const struct wish *wish);
 
-/* From the first to the last; answering one may make others leave the list, so each is taken out
+/* In order. Sending one response may remove other requests from the list, so each is unlinked
  * first. */
 static void answer_waiters(struct flight *flight)
 {
@@ -291,7 +290,7 @@ static void answer_waiters(struct flight *flight)
         uvhttp_response_on_abort(response, NULL, NULL);
         if (flight->load.by_request)
             err = take_off(flight->context, flight->cache, response, &waiter->wish, NULL, true);
-        /* as for a request that has just come, but counted already */
+        /* as for a new request, but counted already */
         else if (waiter->seen != flight->seen)
             err = ask(flight->context, flight->cache, response, &waiter->wish);
         else
@@ -301,7 +300,7 @@ static void answer_waiters(struct flight *flight)
     }
 }
 
-/* Once for a context. */
+/* Logged once per context. */
 static void tell_unwatched(struct uvhttp_static *context, uvhttp_response_t *response)
 {
     if (context->watch_error != 0 && !atomic_exchange(&context->watch_told, true))
@@ -341,7 +340,7 @@ static int finish_listing(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-/* The style sheet of a listing is at hand. */
+/* The style sheet of a listing needs no job. */
 static int list_folder(uvhttp_response_t *response, struct flight *flight)
 {
     if (flight->load.wish.kind != UVH_STATIC_LISTING_STYLE)
@@ -363,12 +362,12 @@ static int finish_flight(uvhttp_response_t *response, void *arg)
     answer_waiters(flight);
     uvh_file_entry_unref(flight->load.entry);
     uvh_file_entry_unref(flight->known);
-    if (folder && uvhttp_response_open(response)) /* last: the job has the flight from then on */
+    if (folder && uvhttp_response_open(response)) /* last: the job owns the load from here on */
         err = list_folder(response, flight);
     return err;
 }
 
-/* ---- asking ---- */
+/* ---- lookup ---- */
 
 static struct uvh_list *flights_of(struct uvh_static_cache *cache, uint64_t hash)
 {
@@ -462,7 +461,7 @@ static int take_off(struct uvhttp_static *context, struct uvh_static_cache *cach
     return 0;
 }
 
-/* From the cache if that can be, else by a trip that is under way or begins now. */
+/* From the cache if possible, else from a load in progress or a new one. */
 static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache,
                uvhttp_response_t *response, const struct wish *wish)
 {
@@ -471,7 +470,7 @@ static int ask(struct uvhttp_static *context, struct uvh_static_cache *cache,
     if (known != NULL && uvh_static_fetch_usable(context, known, uvhttp_response_now(response)))
         return answer_entry(context, response, wish, known);
     struct flight *flight = find_flight(cache, key, uvh_hash(key.base, key.length, context->seed));
-    /* Behind an upload nobody joins what began before it, and need not wait for it either. */
+    /* A request after an upload does not join a load that began before it, nor wait for it. */
     return flight != NULL && !is_outdated(flight)
                ? join(flight, response, wish)
                : take_off(context, cache, response, wish, known, false);

@@ -1,9 +1,8 @@
-/* Static files over the public API: uvhttp/static.h.
+/* Static files, on public functions only: uvhttp/static.h.
  *
- * A request for a file that was looked at lately is answered from the cache at once: one look into
- * the table, no system call, no allocation. Everything else is fetched (static_fetch.c). Each
- * worker of a server has a cache of its own, made when its first request comes, so that none waits
- * for another. */
+ * A request for a recently checked file is served from the cache: one table lookup, no system call,
+ * no allocation. All others are loaded (static_fetch.c). Each worker of a server has its own cache,
+ * created for its first request, so that workers never wait for each other. */
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
@@ -24,10 +23,10 @@
 #include "platform/random.h"
 #include "platform/store.h"
 
-/* that are watched; what lies in others is looked at again as without */
+/* Limit of watched directories; files in others are revalidated as without watching. */
 enum { MOST_FOLDERS = 4096 };
 
-/* The entry may be used without looking at the file. */
+/* The entry may be used without revalidation. */
 static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry,
                       uint64_t now)
 {
@@ -53,7 +52,7 @@ static bool has_repeated_slash(uvhttp_request_t *request)
     return memmem(path.base, path.length, "//", 2) != NULL;
 }
 
-/* What the cache cannot answer at once. */
+/* For requests that the cache cannot serve at once. */
 static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cache *cache,
                            uvhttp_response_t *response, uvhttp_slice_t path)
 {
@@ -63,8 +62,7 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
         return UVHTTP_ENOMEM;
     uvhttp_slice_t normal = {copy, uvh_static_path_normalize(path.base, path.length, copy)};
     if (normal.length != path.length) {
-        /* What is asked of a path by its routes, a password for one, is not asked of its other
-         * spellings. */
+        /* Other spellings of a path would bypass its route's requirements, such as a password. */
         if (has_repeated_slash(request))
             return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
         struct uvh_file_entry *known =
@@ -83,7 +81,7 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
     return uvh_static_fetch(context, cache, response, normal);
 }
 
-/* The folder is an alias of one file, whatever the path. */
+/* The mount serves one file, whatever the path. */
 static int serve_only_file(struct uvhttp_static *context, struct uvh_static_cache *cache,
                            uvhttp_response_t *response)
 {
@@ -101,8 +99,8 @@ static int refuse_method(uvhttp_response_t *response, const char *allowed)
     return err != 0 ? err : uvhttp_response_send_status(response, 405);
 }
 
-/* The path of a request without so many bytes of it. It may be shorter: where slashes are ignored,
- * "/files" gets to the route of "/files/". */
+/* The path of a request without its first `prefix` bytes. It may be shorter: where slashes are
+ * ignored, "/files" matches the route of "/files/". */
 static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
 {
     uvhttp_slice_t path = uvhttp_request_path_slice(request);
@@ -111,7 +109,7 @@ static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
     return (uvhttp_slice_t){path.base + prefix, path.length - prefix};
 }
 
-/* The path below the root; slashes may stand before it. */
+/* The path below the root, without leading slashes. */
 static uvhttp_slice_t file_path(uvhttp_request_t *request)
 {
     uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
@@ -136,7 +134,7 @@ static struct uvh_static_cache_order cache_order(const struct uvhttp_static *con
     };
 }
 
-/* A cache of its own, for one of several workers. */
+/* A separate cache, for one of several workers. */
 static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, size_t workers)
 {
     struct uvh_static_cache_order order = cache_order(context);
@@ -152,8 +150,8 @@ static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, s
     return cache;
 }
 
-/* The first request of a worker: its cache begins with what was prewarmed, or is that, when there
- * is no other worker. NULL when memory ran out. */
+/* The first request of a worker: its cache is a copy of the prewarmed one, or that itself when
+ * there is no other worker. NULL when out of memory. */
 static struct uvh_static_cache *open_cache(struct uvhttp_static *context,
                                            const uvhttp_request_t *request)
 {
@@ -161,7 +159,7 @@ static struct uvh_static_cache *open_cache(struct uvhttp_static *context,
     struct uvh_static_cache *cache =
         workers == 1 ? &context->prewarmed : new_cache(context, workers);
     if (workers == 1)
-        uvh_file_cache_hand_over(&cache->files); /* from the thread that has prewarmed it */
+        uvh_file_cache_hand_over(&cache->files); /* from the prewarming thread */
     atomic_store_explicit(&context->caches[uvhttp_request_worker(request)], cache,
                           memory_order_release);
     return cache;
@@ -189,7 +187,7 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
     if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
         return serve_only_file(files, cache, response);
     if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
-        /* No name holds a slash. Any other '%' belongs to a name. */
+        /* No name contains a slash. Any other '%' is part of a name. */
         if (uvh_target_has_slash(path))
             return uvh_static_fetch_status(files, cache, response, 404);
         char *copy = uvhttp_request_allocate(request, path.length + 1);
@@ -203,20 +201,20 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
     return serve_from_disk(files, cache, response, path);
 }
 
-/* True when the context is this server's, or becomes it now. */
+/* True when the context belongs to this server, or is assigned to it now. */
 static bool belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server)
 {
     const uvhttp_server_t *owner = NULL;
     return atomic_compare_exchange_strong(&files->server, &owner, server) || owner == server;
 }
 
-/* Whether a handler that a program adds itself may use the context for this request: 0 or
- * UVHTTP_EINVAL. The caches have no locks, and each belongs to one worker's thread. */
+/* Whether a handler added by the user may use the context for this request: 0 or UVHTTP_EINVAL. The
+ * caches have no locks, and each belongs to one worker's thread. */
 static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
                      uvhttp_response_t *response)
 {
     const uvhttp_server_t *server = uvhttp_request_server(request);
-    /* The router refuses a blocking route, but not a blocking handler that calls this one. */
+    /* The router rejects a blocking route, but not a blocking handler that calls this one. */
     if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
         return UVHTTP_EINVAL;
     if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
@@ -243,7 +241,7 @@ static int serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response,
     return serve(files, request, response, path_behind(request, files->prefix_length));
 }
 
-/* Without it files are looked at again and again, which is no reason not to serve them. */
+/* Without watching, files are revalidated regularly, so failure is not fatal. */
 static int open_watch(struct uvhttp_static *context)
 {
     if (!context->settings.watch)
@@ -392,7 +390,7 @@ static void close_context(void *context)
     uvhttp_static_close(context);
 }
 
-/* One file may have a path of its own. */
+/* One file may be mounted at a path of its own. */
 static bool is_prefix(const char *prefix, bool of_one_file)
 {
     size_t length = prefix == NULL ? 0 : strlen(prefix);
@@ -413,7 +411,7 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
     char *pattern = uvh_alloc(allocator, length + 2);
     if (pattern == NULL)
         return UVHTTP_ENOMEM;
-    /* The requests of other mounts look for their parameter. */
+    /* Requests of other mounts search for their parameter. */
     bool fixed = owner == NULL && strpbrk(prefix, ":*%") == NULL;
     memcpy(pattern, prefix, length);
     memcpy(pattern + length, "*", 2);
@@ -431,7 +429,7 @@ int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
                               .arg = context,
                               .flags = UVHTTP_ROUTE_STREAM});
     uvh_free(allocator, pattern);
-    /* used by another one since it was looked at above */
+    /* another server used it since the check above */
     if (err == 0 && !belongs_to(context, server))
         err = UVHTTP_EINVAL;
     if (err == 0 && fixed)
@@ -466,6 +464,6 @@ int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
         uvhttp_static_close(context);
         return err;
     }
-    /* Should this fail, the context is the server's already and goes with it. */
+    /* On failure the server owns the context already and destroys it. */
     return uvhttp_static_mount_opened(server, prefix, context);
 }

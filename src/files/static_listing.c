@@ -1,5 +1,5 @@
-/* The first slice is made together with reading the folder, so most listings are sent in one piece,
- * with their length. */
+/* The first slice is made while reading the directory, so most listings are sent at once, with
+ * their length. */
 #include "files/static_listing.h"
 
 #include <errno.h>
@@ -18,19 +18,18 @@
 
 enum {
     DISPOSITION_MAX = 4096,
-    MOST_READ =
-        /* entries that those of a listing are chosen from, so that a request costs at most some
-         * tenths of a second of a thread */
-    100000,
+    /* The entries a listing is selected from, so that a request costs at most some tenths of a
+     * second of a thread. */
+    MOST_READ = 100000,
 };
 
 struct uvh_static_listing {
     const uvhttp_allocator_t *allocator;
     enum uvh_static_listing_kind kind;
-    bool too_large; /* an archive that would be larger than allowed */
+    bool too_large; /* an archive would exceed the limit */
     bool complete;  /* `first` is all of it */
     struct uvh_bytes first;
-    const char *name; /* of an archive's folder; NUL-terminated, `name_memory` */
+    const char *name; /* of an archive's directory; NUL-terminated, `name_memory` */
     char *name_memory;
     union {
         struct uvh_dir_listing page;
@@ -46,9 +45,9 @@ static const char *const types[] = {
     [UVH_STATIC_LISTING_STYLE] = "text/css; charset=utf-8",
 };
 
-/* ---- what is asked for ---- */
+/* ---- the requested format ---- */
 
-/* What suits the client; the page when nothing does (RFC 9110 section 12.4.1). */
+/* The format the client accepts; the page when it accepts none (RFC 9110 section 12.4.1). */
 static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                      struct uvh_static_listing_wish *wish)
 {
@@ -103,7 +102,7 @@ int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_re
     return wish->kind_given ? 0 : negotiate(settings, request, wish);
 }
 
-/* ---- reading the folder ---- */
+/* ---- reading the directory ---- */
 
 static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
                      const char *folder, const char *title,
@@ -138,7 +137,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
     return result < 0 ? result : 0;
 }
 
-/* The last part of the path: what the archive and the folder in it are called. 0 or
+/* The last part of the path: the name of the archive and of the directory in it. Returns 0 or
  * UVHTTP_ENOMEM. */
 static int name_archive(struct uvh_static_listing *listing, const char *title)
 {
@@ -228,7 +227,7 @@ static int make_tar(void *arg, struct uvh_bytes *slice)
     return uvh_tar_stream_make(&((struct uvh_static_listing *)arg)->made.tar, slice);
 }
 
-/* All but the first slice, which is the body's once it is sent. */
+/* Frees all but the first slice, which belongs to the body once it is sent. */
 static void close_listing(void *arg)
 {
     struct uvh_static_listing *listing = arg;
@@ -247,8 +246,8 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
     close_listing(listing);
 }
 
-/* attachment, with the name twice (RFC 6266 section 4.3): in ASCII for old programs, and as it
- * is. */
+/* Sets "attachment", with the name twice (RFC 6266 section 4.3): in ASCII for old clients, and
+ * unchanged. */
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -309,9 +308,9 @@ bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing)
     return listing->too_large;
 }
 
-/* 304 or 412 where the conditions of the request ask for it, else 0; negative: UVHTTP_ENOMEM. A
- * listing has neither entity tag nor date, but it is there, which is what "*" asks for (RFC 9110
- * sections 13.1.1 and 13.1.2). */
+/* 304 or 412 where the conditions of the request require it, else 0; negative: UVHTTP_ENOMEM. A
+ * listing has neither entity tag nor date, but it exists, which "*" matches (RFC 9110 sections
+ * 13.1.1 and 13.1.2). */
 static int condition_status(uvhttp_request_t *request)
 {
     struct uvh_conditional_fields fields = {

@@ -1,8 +1,8 @@
-/* A folder without an index file, answered with what is in it: as a page, JSON, text or an archive.
+/* Lists a directory without an index file: as a page, JSON, text or an archive.
  *
- * The request's query and its Accept field say which (static_fetch.c asks for that on the loop);
- * the folder is read by a job (static_load.c); the answer is sent from the loop, a slice at a time
- * when it is long. */
+ * The request's query and its Accept field select the format (static_fetch.c reads them on the
+ * loop). A job reads the directory (static_load.c). The loop sends the response, in slices when it
+ * is long. */
 #ifndef UVH_FILES_STATIC_LISTING_H
 #define UVH_FILES_STATIC_LISTING_H
 
@@ -19,7 +19,7 @@ enum uvh_static_listing_kind {
     UVH_STATIC_LISTING_STYLE, /* the style sheet of the page */
 };
 
-/* What the client asks for. */
+/* The format requested by the client. */
 struct uvh_static_listing_wish {
     enum uvh_static_listing_kind kind;
     enum uvh_dir_sort sort;
@@ -29,24 +29,25 @@ struct uvh_static_listing_wish {
 
 struct uvh_static_listing;
 
-/* On the loop. 0, or UVHTTP_ENOMEM. A query that means nothing here is no error: it may be meant
- * for an index file. */
+/* On the loop. Returns 0 or UVHTTP_ENOMEM. An unknown query is no error: it may be meant for an
+ * index file. */
 int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
                            struct uvh_static_listing_wish *wish);
 
 /* In a job. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the
- * listing. 0, UVHTTP_ENOMEM, or errno's (negative: -EACCES for an archive when there are none). */
+ * listing. Returns 0, UVHTTP_ENOMEM, or a negative errno (-EACCES for an archive when archives are
+ * disabled). */
 int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder,
                             const char *title, const struct uvh_static_listing_wish *wish,
                             struct uvh_static_listing **listing);
 
-/* The folder holds more than an archive may: the answer is 403. */
+/* The directory exceeds the limits of an archive: the response is 403. */
 bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing);
 
-/* On the loop. Takes the listing over, whatever the result, which is that of a handler. */
+/* On the loop. Takes ownership of the listing, whatever the result, which is that of a handler. */
 int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing);
 
-/* For one that is not answered. NULL is fine. */
+/* For a listing that is not sent. NULL is allowed. */
 void uvh_static_listing_free(struct uvh_static_listing *listing);
 
 #endif

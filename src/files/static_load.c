@@ -1,5 +1,5 @@
-/* Looks before it opens: a cached file that has not changed is not opened at all, and neither is
- * anything but files and folders. */
+/* Stats before it opens: an unchanged cached file is not opened at all, and neither is anything but
+ * regular files and directories. */
 #include "files/static_load.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_unchanged(const struct uvh_static_load *load, const char *path,
            (load->known_path == NULL || strcmp(load->known_path, path) == 0);
 }
 
-/* `path` was looked at and is a regular file with these facts. */
+/* The file at `path` is regular and has these facts. */
 static void load_file(struct uvh_static_load *load, const char *path,
                       const struct uvh_file_facts *facts)
 {
@@ -58,7 +58,7 @@ void uvh_static_load_listing(struct uvh_static_load *load)
     load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
 }
 
-/* Nothing but this one file. */
+/* Loads only this file. */
 static void load_exact(struct uvh_static_load *load)
 {
     struct uvh_file_facts facts;

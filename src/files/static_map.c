@@ -1,5 +1,4 @@
-/* Everything is read from texts whose words are separated by spaces, once, when the folder is
- * opened. */
+/* Parses option strings of words separated by spaces, once, when the context is opened. */
 #include "files/static_map.h"
 
 #include <stdarg.h>
@@ -15,11 +14,11 @@ static const char path_word[] = "{path}";
 
 enum { PATH_WORD_LENGTH = sizeof(path_word) - 1, FIRST_ERROR = 400, LAST_ERROR = 599 };
 
-/* What is being read, and where to say what is wrong with it. */
+/* The text being parsed, and the buffer for the error message. */
 struct reader {
     struct uvh_static_map *map;
     const char *option;
-    bool hidden; /* hidden files may be named */
+    bool hidden; /* names of hidden files are allowed */
     char *message;
     size_t size;
 };
@@ -40,7 +39,7 @@ static const char *next_word(const char *text, size_t *length)
     return text;
 }
 
-/* Checks the path of a file that is named here. */
+/* Checks the path of a configured file. */
 static int check_path(const struct reader *reader, const char *word, size_t length,
                       const char *path)
 {
@@ -54,7 +53,7 @@ static int check_path(const struct reader *reader, const char *word, size_t leng
     return 0;
 }
 
-/* The index of the page with that path, a new one if need be. */
+/* The index of the page with that path; adds one if needed. */
 static int add_page(const struct reader *reader, const char *word, size_t length, int *index)
 {
     struct uvh_static_map *map = reader->map;
@@ -98,7 +97,7 @@ static int read_pattern(const struct reader *reader, const char *word, size_t le
     char *pattern = uvh_alloc(reader->map->allocator, length + 1);
     if (pattern == NULL)
         return UVHTTP_ENOMEM;
-    item->pattern = pattern; /* released with the map, whatever comes */
+    item->pattern = pattern; /* released with the map in any case */
     uvh_static_path_normalize(word, length, pattern);
     if (strcmp(pattern, "{path}/") == 0) {
         item->kind = UVH_STATIC_ITEM_FOLDER;
@@ -107,7 +106,7 @@ static int read_pattern(const struct reader *reader, const char *word, size_t le
     return check_path(reader, word, length, pattern);
 }
 
-/* Every brace is one of "{path}". */
+/* Every brace must be part of "{path}". */
 static bool has_strange_brace(const char *word, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -161,8 +160,8 @@ static int read_list(const struct reader *reader, const char *text)
     return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
 }
 
-/* What static_fetch.c can be asked to answer with: what uvh_static_answer_status makes of errors,
- * and the end of the list. Uploads say in a text what is wrong with them. */
+/* The statuses static_fetch.c sends: those of uvh_static_answer_status for errors, and the last one
+ * of the list. Uploads send a text with the reason. */
 static bool has_pages(const struct uvh_static_map *map, int status)
 {
     const struct uvh_static_item *last = &map->items[map->item_count - 1];
@@ -170,14 +169,14 @@ static bool has_pages(const struct uvh_static_map *map, int status)
            (last->kind == UVH_STATIC_ITEM_STATUS && last->status == status);
 }
 
-/* "/404.html,403": a comma stands where a space was meant, which "=" behind it shows. */
+/* "/404.html,403": a comma instead of a space, detected by the "=" after it. */
 static bool runs_into_next(const char *path, size_t length)
 {
     const char *equals = memchr(path, '=', length);
     return equals != NULL && memchr(path, ',', (size_t)(equals - path)) != NULL;
 }
 
-/* Puts the page of one status, or of all that begin with a digit, in its place. */
+/* Sets the page of one status, or of all that begin with a digit. */
 static int set_error_page(const struct reader *reader, const char *code, size_t length, int page,
                           bool exact)
 {
@@ -203,7 +202,7 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
     return 0;
 }
 
-/* Classes first, since a single status goes before its class wherever it stands. */
+/* Classes first, since a single status overrides its class in any order. */
 static int read_error_pages(const struct reader *reader, const char *text, bool exact)
 {
     size_t length;
@@ -227,7 +226,7 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
     return 0;
 }
 
-/* Which options go together. */
+/* Checks combinations of options. */
 static int check_options(struct reader *reader, const uvhttp_static_config_t *config)
 {
     const char *other = config->clean_urls                        ? "clean_urls"
@@ -243,7 +242,7 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
     reader->option = "file";
     if (config->try_files != NULL)
         other = "try_files";
-    else if (other == NULL && config->uploads) /* nobody could read what is stored */
+    else if (other == NULL && config->uploads) /* stored files could never be read */
         other = "uploads";
     if (config->file != NULL && other != NULL) {
         if (reader->size > 0)
@@ -266,7 +265,7 @@ static int read_fallback(struct reader *reader, const uvhttp_static_config_t *co
     return add_page(reader, name, length, &reader->map->fallback);
 }
 
-/* Whatever these names are put behind, the file is to lie in that very folder. */
+/* A file with one of these names must be in the directory itself, whatever path precedes it. */
 static int check_index(struct reader *reader, const uvhttp_static_config_t *config)
 {
     size_t length;
@@ -298,8 +297,8 @@ static int read_options(struct reader *reader, const uvhttp_static_config_t *con
                                                       : "{path} {path}/");
     if (err == 0 && (config->spa || config->fallback != NULL))
         err = read_fallback(reader, config);
-    /* These two are named by whoever configures, and no path of a request leads to them: they may
-     * lie where nobody can ask for them. */
+    /* These two are configured, and no path of a request leads to them: they may be denied
+     * paths. */
     reader->hidden = true;
     reader->option = "file";
     if (err == 0 && config->file != NULL)

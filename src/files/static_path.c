@@ -1,5 +1,4 @@
-/* Text only: nothing here knows what lies on the disk. Called by static_files.c, static_map.c and
- * static_resolve.c. */
+/* Text only: no disk access. Called by static_files.c, static_map.c and static_resolve.c. */
 #include "files/static_path.h"
 
 #include <string.h>
@@ -27,7 +26,7 @@ bool uvh_static_path_is_hidden(const char *path)
     return path[0] == '.' || strstr(path, "/.") != NULL;
 }
 
-/* Some name of the path is one of a file that is being uploaded. */
+/* A name in the path is the one of an unfinished upload. */
 static bool is_unfinished(const char *path)
 {
     static const char prefix[] = UVH_STORE_PREFIX;

@@ -1,7 +1,7 @@
-/* Files that are loaded before the first request: one by its path, or those of a folder that
- * patterns choose. Folders are listed one at a time from a stack of paths, so that neither
- * descriptors nor the stack of calls grow with the depth of a tree. Called by users and by the
- * program, before the server runs. */
+/* Loads files before the first request: one by its path, or those of a directory that match
+ * patterns. Directories are listed one at a time from a stack of paths, so that neither descriptors
+ * nor the call stack grow with the depth of a tree. Called by users and by the program, before the
+ * server runs. */
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
@@ -15,11 +15,11 @@
 #include "files/static_load.h"
 #include "files/static_path.h"
 
-/* A folder that is still to be listed. */
+/* A directory not yet listed. */
 struct place {
     struct place *next;
     size_t length;
-    char path[]; /* below the root; "" or with a slash behind it */
+    char path[]; /* below the root; "" or with a trailing slash */
 };
 
 struct walk {
@@ -29,14 +29,14 @@ struct walk {
     size_t most_bytes;
     size_t most_entries;
     struct place *places; /* the next one first */
-    /* where those found in the current folder go: before those that waited already */
+    /* The insert position for those found in the current directory: before older ones. */
     struct place **behind;
-    const struct place *place; /* that is being listed */
+    const struct place *place; /* being listed */
 };
 
 /* ---- one file ---- */
 
-/* `path` is a key. Looks and reads at once. */
+/* `path` is a key. Stats and reads at once. */
 static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const char *title,
                     size_t *bytes)
 {
@@ -56,8 +56,8 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
     if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
         load.outcome == UVH_STATIC_STATUS)
         err = -ENOENT;
-    /* There is no clock here, so fresh_until stays 0: the first request looks whether the file is
-     * still the same, and then needs not read it. */
+    /* There is no clock here, so fresh_until stays 0: the first request checks whether the file is
+     * unchanged, and then need not read it. */
     if (load.outcome == UVH_STATIC_ENTRY) {
         *bytes = load.entry->descriptor < 0 ? (size_t)load.entry->size : 0;
         if (!uvh_file_cache_insert(&context->prewarmed.files, load.entry))
@@ -87,7 +87,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
     return err;
 }
 
-/* ---- a folder ---- */
+/* ---- a directory ---- */
 
 static bool is_wanted(const struct walk *walk, uvhttp_slice_t path)
 {
@@ -125,7 +125,7 @@ static bool fits(const struct walk *walk, const struct uvh_file_facts *facts)
            facts->size <= cache->limits.memory - cache->memory;
 }
 
-/* `path` is that of the file. What goes wrong with one is no reason to leave out the others. */
+/* `path` is that of the file. An error with one file does not prevent loading the others. */
 static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
                      const struct uvh_file_facts *facts)
 {
@@ -145,12 +145,11 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
         memcpy(folder, path.base, path.length - strlen(name));
         folder[path.length - strlen(name)] = '\0';
         key = (uvhttp_slice_t){folder, path.length - strlen(name)};
-        /* A second name for the index: the first one that is there has been loaded, whichever of
-         * them it is. */
+        /* A further index name: the first existing one has been loaded, whichever it is. */
         if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
             return 0;
     }
-    /* With clean URLs it is asked for without its extension. */
+    /* With clean URLs its URL has no extension. */
     if (walk->context->settings.map.clean && key.length > 5 &&
         memcmp(key.base + key.length - 5, ".html", 5) == 0) {
         key.length -= 5;
@@ -220,7 +219,7 @@ static int take_name(const char *name, const struct uvh_file_facts *facts, void 
     return 0;
 }
 
-/* The first folder has to be there; others may have gone meanwhile, or may not be read. */
+/* The first directory must exist; others may have been removed meanwhile, or be unreadable. */
 static int list_places(struct walk *walk)
 {
     bool first = true;

@@ -1,8 +1,8 @@
-/* A name is looked at twice: before the body is asked for, so that nobody sends one in vain, and
- * again in front of the rename, under the root's lock, so that of two clients who replace the same
- * state of a file one is refused. Against other programs a file that must be new is safe, since the
- * system itself gives a name only when it is free; against one that replaces a file between that
- * look and the rename, nothing is. */
+/* A name is checked twice: before the body is requested, so that no client sends one in vain, and
+ * directly before the rename, under the root's lock. So of two clients that replace the same state
+ * of a file one is refused. A file that must be new is also safe against other programs, since the
+ * kernel gives a name only when it is free. A program that replaces a file between the second check
+ * and the rename is not detected. */
 #include "files/static_publish.h"
 
 #include <errno.h>
@@ -60,8 +60,8 @@ static bool write_path(const struct uvh_static_publish *publish, const char *nam
     return snprintf(path, PATH_MAX, "%s%s%s", publish->folder, slash, name) < PATH_MAX;
 }
 
-/* What has the name: in the folder, or in one of more_roots, where clients see it until there is
- * one in the folder. */
+/* The file with that name: in the directory, or in one of more_roots, where clients see it until
+ * the directory has one. */
 static int look(const struct uvh_static_publish *publish, const char *name,
                 struct uvh_file_facts *facts)
 {
@@ -74,9 +74,9 @@ static int look(const struct uvh_static_publish *publish, const char *name,
     return uvh_file_is_missing(error) ? -ENOENT : error;
 }
 
-/* From the facts of a file to those of what a GET with the fields of this request gets, which is
- * what conditions are about (RFC 9110 section 13.1.1): a sibling, perhaps. What is made on the fly
- * has a weak tag, which no If-Match can be met by, so the file stands for it. */
+/* Replaces the facts of a file by those of the representation that a GET with the fields of this
+ * request gets, to which conditions apply (RFC 9110 section 13.1.1): possibly a sibling. One
+ * encoded on the fly has a weak tag, which never matches If-Match, so the file is used instead. */
 static void select_sent(const struct uvh_static_publish *publish, const char *name,
                         struct uvh_file_facts *facts)
 {
@@ -87,7 +87,7 @@ static void select_sent(const struct uvh_static_publish *publish, const char *na
         *facts = sibling;
 }
 
-/* What has the name now lets the upload go on, or it is refused. */
+/* Lets the upload continue or refuses it, by the file that has the name now. */
 static void check_name(struct uvh_static_publish *publish, const char *name)
 {
     struct uvh_file_facts facts;
@@ -200,7 +200,7 @@ void uvh_static_publish_run(struct uvh_static_publish *publish)
     uvh_lock_release(publish->lock);
     if (!failed(publish) && publish->settings->upload_sync)
         publish->error = uvh_store_sync(publish->store);
-    /* nothing is left to be removed: the exchange's end need not wait for a job */
+    /* nothing is left to remove: the end of the exchange needs no job */
     if (!failed(publish))
         uvh_store_close(publish->store);
 }

@@ -1,9 +1,9 @@
-/* The part of an upload that touches names on the disk: which folder it goes to, whether it may
- * have its name, and giving it that name.
+/* The part of an upload that accesses names on the disk: finds the directory, checks whether the
+ * file may have its name, and renames it.
  *
- * static_upload.c has both functions carried out by jobs, in the quick and in the heavy lane, the
- * spool (spool.c) writes the bytes between them. Touched by one thread at a time; refers to nothing
- * that changes meanwhile but the file system. */
+ * static_upload.c runs both functions in jobs, in the quick and in the heavy lane; the spool
+ * (spool.c) writes the bytes between them. One thread at a time uses it, and it refers to nothing
+ * that changes meanwhile except the file system. */
 #ifndef UVH_FILES_STATIC_PUBLISH_H
 #define UVH_FILES_STATIC_PUBLISH_H
 
@@ -25,32 +25,32 @@ struct uvh_static_part {
 
 struct uvh_static_publish {
     const struct uvh_static_settings *settings;
-    /* of the root: from the last look at a name to giving it, nobody else publishes */
+    /* Of the root: serializes the last check of a name and the rename. */
     struct uvh_lock *lock;
     struct uvh_path_versions *versions; /* of the root */
     struct uvh_store *store;
-    const char *folder; /* below the root, without a slash at its ends; "" is the root */
+    const char *folder; /* below the root, without leading or trailing slash; "" is the root */
     struct uvh_static_part *parts;
-    bool form; /* any number of parts; else one, to which the rest applies */
+    bool form; /* any number of parts; else one, to which the following applies */
     struct uvh_conditional_fields conditions;
-    /* Accept-Encoding, as one line; base NULL: none, or there are no conditions */
+    /* Accept-Encoding, as one line; base NULL: none, or no conditions. */
     uvhttp_slice_t accepted;
-    struct uvh_digest_field digests; /* as the client says */
-    /* of what came; NULL where the client says nothing */
+    struct uvh_digest_field digests; /* sent by the client */
+    /* Of the received bytes; NULL without a digest from the client. */
     struct uvh_digest *sums[UVH_DIGEST_KINDS];
 
-    /* What became of it: a status to refuse with and why, or an error, or neither. */
+    /* The result: a status and a reason to refuse with, or an error, or neither. */
     int status;
     const char *reason;
-    int error;                           /* errno's (negative) */
-    char etag[UVH_FILE_ENTRY_ETAG_SIZE]; /* of the new file, of a form that of the last */
+    int error;                           /* negative errno */
+    char etag[UVH_FILE_ENTRY_ETAG_SIZE]; /* of the new file; for a form, of the last one */
 };
 
-/* Opens the folder in the store, and when it is no form looks whether the file may have its name,
- * and begins it. */
+/* Opens the directory in the store. Without a form, checks whether the file may have its name, and
+ * creates it. */
 void uvh_static_publish_prepare(struct uvh_static_publish *publish);
 
-/* All bytes are written: looks again, and gives all files their names. */
+/* All bytes are written: checks again, and renames all files. */
 void uvh_static_publish_run(struct uvh_static_publish *publish);
 
 #endif

@@ -1,6 +1,6 @@
-/* The first item of the list that is there decides, and so does one that is there and may not be
- * seen: who forbids a file does not want another one in its place. A list that is tried anew each
- * time needs no rules for files that appear: what is better is found first. */
+/* The first item of the list that exists decides, also when it is denied: a forbidden file must not
+ * be replaced by another one. The list is tried anew each time, so a file that appears later is
+ * found first without further rules. */
 #include "files/static_resolve.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ struct search {
     const struct uvh_static_settings *settings;
     const char *path;
     size_t length;
-    bool bare;   /* there is a folder of that name, with nothing to show */
-    bool looked; /* at the path itself, with these results */
+    bool bare;   /* the directory exists, with nothing to show */
+    bool looked; /* the path itself was checked, with these results */
     int look_error;
     struct uvh_file_facts look_facts;
     struct uvh_static_found *found;
@@ -48,7 +48,7 @@ static bool decide_redirect(struct search *search, enum uvh_static_redirect redi
     return decide(search, UVH_STATIC_FOUND_REDIRECT);
 }
 
-/* What is at found->path decides, if it is no folder and not missing. */
+/* The file at found->path decides, unless it is a directory or missing. */
 static bool try_found_path(struct search *search)
 {
     struct uvh_static_found *found = search->found;
@@ -83,8 +83,8 @@ static bool try_file(struct search *search, const struct uvh_static_item *item)
     return try_found_path(search);
 }
 
-/* The first of the index names that is a regular file in the folder decides; so does one that
- * cannot be seen. */
+/* The first of the index names that is a regular file in the directory decides; so does one that is
+ * not readable. */
 static bool try_index(struct search *search)
 {
     struct uvh_static_found *found = search->found;
@@ -113,7 +113,7 @@ static bool try_index(struct search *search)
     }
 }
 
-/* The path with a slash at its end. */
+/* The path with a trailing slash. */
 static bool try_open_folder(struct search *search)
 {
     struct uvh_file_facts facts;
@@ -129,7 +129,7 @@ static bool try_open_folder(struct search *search)
     return search->bare && search->settings->listing && decide(search, UVH_STATIC_FOUND_FOLDER);
 }
 
-/* The path without one, which a folder is redirected to get. `last`: nothing else will be tried. */
+/* The path without one; a directory is redirected to add it. `last`: no further item follows. */
 static bool try_closed_folder(struct search *search, bool last)
 {
     if (!search->looked)
@@ -176,7 +176,7 @@ static bool try_item(struct search *search, const struct uvh_static_item *item, 
     return false;
 }
 
-/* True when something in the list decided; otherwise found->error says of what kind the lack is. */
+/* True when an item of the list decided; otherwise found->error holds the error. */
 static bool try_list(struct search *search)
 {
     const struct uvh_static_map *map = &search->settings->map;
@@ -189,7 +189,7 @@ static bool try_list(struct search *search)
     return false;
 }
 
-/* The list gives this file for the first `length` bytes of the path. */
+/* The list yields this file for the first `length` bytes of the path. */
 static bool leads_to(const struct search *search, size_t length, const char *file)
 {
     char path[PATH_MAX];
@@ -230,8 +230,7 @@ static bool is_index_without_extension(const struct search *search, size_t lengt
            leads_to(search, folder, file);
 }
 
-/* With clean URLs each file has one. Only a URL that leads to the very same file takes the place of
- * the one asked for. */
+/* With clean URLs each file has one URL. Redirects only to a URL of the very same file. */
 static bool try_clean_url(struct search *search)
 {
     const char *path = search->path;
@@ -250,7 +249,7 @@ static bool try_clean_url(struct search *search)
     return false;
 }
 
-/* "about/" where there is no such folder, or nothing to show in it, but "about.html". */
+/* "about/" when there is no such directory, or nothing to show in it, but "about.html". */
 static bool try_without_slash(struct search *search)
 {
     char file[PATH_MAX];
@@ -267,7 +266,7 @@ static bool try_without_slash(struct search *search)
                                        : UVH_STATIC_DROP_SLASH);
 }
 
-/* The last name of the path has a dot, so it names a file and no place in an application. */
+/* The last name of the path has a dot, so it names a file, not a page of an application. */
 static bool has_extension(const struct search *search)
 {
     size_t end = search->length;

@@ -1,8 +1,8 @@
-/* Which file, folder, page or redirect a path stands for: the list of static_map.h, tried on the
+/* Resolves a path to a file, directory, page or redirect: tries the list of static_map.h on the
  * disk.
  *
- * Called by static_load.c in a job. Looks, and opens nothing. What it finds is not hidden unless
- * that is allowed, and inside, as every path is that platform/file.h is given. */
+ * Called by static_load.c in a job. Stats files and opens none. The result is not hidden unless
+ * hidden files are allowed, and is below the root, as is every path given to platform/file.h. */
 #ifndef UVH_FILES_STATIC_RESOLVE_H
 #define UVH_FILES_STATIC_RESOLVE_H
 
@@ -11,16 +11,16 @@
 #include "files/static_settings.h"
 
 enum uvh_static_found_kind {
-    UVH_STATIC_FOUND_ERROR,    /* `error` says why not */
+    UVH_STATIC_FOUND_ERROR,    /* see `error` */
     UVH_STATIC_FOUND_FILE,     /* a regular file, at `path`, with `facts` */
-    UVH_STATIC_FOUND_FOLDER,   /* one to be listed */
-    UVH_STATIC_FOUND_REDIRECT, /* it has another URL: `redirect` */
-    UVH_STATIC_FOUND_PAGE,     /* `page`, which is there */
-    UVH_STATIC_FOUND_FALLBACK, /* `page`, for who accepts HTML; `error` for others */
+    UVH_STATIC_FOUND_FOLDER,   /* a directory to list */
+    UVH_STATIC_FOUND_REDIRECT, /* to another URL: `redirect` */
+    UVH_STATIC_FOUND_PAGE,     /* `page`, which exists */
+    UVH_STATIC_FOUND_FALLBACK, /* `page` for clients that accept HTML; `error` for others */
     UVH_STATIC_FOUND_STATUS    /* `status` */
 };
 
-/* What becomes of the URL's path. */
+/* The change of the URL's path. */
 enum uvh_static_redirect {
     UVH_STATIC_ONE_SLASH,  /* /docs//x         /docs/x */
     UVH_STATIC_ADD_SLASH,  /* /docs            /docs/ */
@@ -40,7 +40,7 @@ struct uvh_static_found {
     char path[PATH_MAX];
 };
 
-/* `path` is normalized, "" or with a slash at its end for a folder. */
+/* `path` is normalized, "" or with a trailing slash for a directory. */
 void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice_t path,
                         struct uvh_static_found *found);
 

@@ -1,6 +1,6 @@
-/* What an error of the path becomes: missing 404; outside the root, behind a link that leads out,
- * in a loop of links, or unreadable 403; no regular file 403; out of descriptors or memory 503;
- * anything else 500. */
+/* The statuses of path errors. Missing: 404. Outside the root, a link that leads out, a loop of
+ * links, or unreadable: 403. Not a regular file: 403. Out of descriptors or memory: 503. Others:
+ * 500. */
 #include "files/static_response.h"
 #include "files/static_path.h"
 
@@ -9,8 +9,8 @@
 
 #include <uvhttp/error.h>
 
-/* Characters that may stand in a Location as they are; all others (a backslash, which browsers read
- * as a slash, among them) are encoded. */
+/* Characters that need no encoding in a Location; all others are encoded, among them the backslash,
+ * which browsers treat as a slash. */
 static bool is_plain_in_location(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -35,14 +35,14 @@ char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool deco
     return out;
 }
 
-/* Takes as much off the end of a path as decodes to `count` bytes. */
+/* Shortens a path by the part at its end that decodes to `count` bytes. */
 static void cut_decoded(uvhttp_slice_t *path, size_t count)
 {
     for (; count > 0 && path->length > 0; count--)
         path->length -= path->length >= 3 && path->base[path->length - 3] == '%' ? 3 : 1;
 }
 
-/* Changes the end of a path as it was sent. False when it has not the end that it should lose. */
+/* Changes the end of an undecoded path. False when it does not end as required. */
 static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
 {
     size_t length = path->length;
@@ -67,7 +67,7 @@ static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
     return true;
 }
 
-/* One slash at its beginning, however many came: "//host" would lead to another server. */
+/* One leading slash, however many were sent: "//host" would lead to another server. */
 int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
                                enum uvh_static_redirect redirect)
 {
@@ -99,7 +99,7 @@ int uvh_static_answer_status(int error)
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
-    case -EINVAL: /* some file systems say so of names they cannot hold */
+    case -EINVAL: /* some file systems return it for names they cannot store */
     case -EILSEQ:
         return 404;
     case UVHTTP_ENOTREG:
@@ -114,7 +114,7 @@ int uvh_static_answer_status(int error)
     case -ENOMEM:
     case -EMFILE:
     case -ENFILE:
-    case -EAGAIN: /* a lease on the file is being given back */
+    case -EAGAIN: /* a lease on the file is being released */
         return 503;
     default:
         return 500;

@@ -1,5 +1,5 @@
-/* Rules are few and asked for when a file is read from the disk, so they are tried one by one. The
- * last that fits has its way. */
+/* Rules are few and applied only when a file is read from the disk, so they are tried in order. The
+ * last match wins. */
 #include "files/static_rules.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ struct type {
 struct rule {
     uvhttp_slice_t pattern;
     const char *field;
-    const char *value; /* NULL: none, whatever earlier rules say */
+    const char *value; /* NULL: removes the field of earlier rules */
     bool in_304;
 };
 
@@ -62,9 +62,9 @@ static bool is_among(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/* ---- checking ---- */
+/* ---- validation ---- */
 
-/* type "/" subtype, and what may stand behind it in a field (RFC 9110 section 8.3.1). */
+/* type "/" subtype, and optional parameters (RFC 9110 section 8.3.1). */
 static bool is_type(const char *text)
 {
     const char *p = text;
@@ -92,8 +92,8 @@ static int check_type(const char *type, const char *name, struct uvh_option_mess
         "allowed is a media type, such as text/plain or text/html; charset=utf-8");
 }
 
-/* "extension=type"; a dot before the extension may be there. No extension that has a type holds
- * other characters than a token does. */
+/* "extension=type", optionally with a dot before the extension. Extensions with a type contain
+ * token characters only. */
 static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
 {
     if (config->type_count > MOST_TYPES)
@@ -116,7 +116,7 @@ static int check_types(const uvhttp_static_config_t *config, struct uvh_option_m
                                         : check_type(config->default_type, "default_type", message);
 }
 
-/* What each answer says itself: a second one would be wrong. */
+/* Fields set by each response: a second one would be invalid. */
 static bool is_answers_own(const char *field)
 {
     static const char *const names[] = {"Accept-Ranges", "Content-Encoding", "Content-Range",
@@ -171,7 +171,7 @@ int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, siz
     return err;
 }
 
-/* ---- making them ---- */
+/* ---- create and destroy ---- */
 
 static char *keep(struct uvh_static_rules *rules, const char *text)
 {
@@ -202,7 +202,7 @@ static int copy_types(struct uvh_static_rules *rules, const uvhttp_static_config
 
 static int copy_rules(struct uvh_static_rules *rules, const uvhttp_static_config_t *config)
 {
-    /* RFC 9110 section 15.4.5; Date and ETag are there anyway. */
+    /* RFC 9110 section 15.4.5; Date and ETag are always present. */
     static const char *const in_304[] = {"Cache-Control", "Content-Location", "Expires", "Vary"};
     rules->rules = uvh_owned_alloc(&rules->owned, config->rule_count * sizeof(*rules->rules));
     if (rules->rules == NULL)
@@ -252,7 +252,7 @@ void uvh_static_rules_free(struct uvh_static_rules *rules)
         uvh_owned_free(&rules->owned);
 }
 
-/* ---- asking them ---- */
+/* ---- lookup ---- */
 
 static uvhttp_slice_t name_of(const char *path)
 {
@@ -260,7 +260,7 @@ static uvhttp_slice_t name_of(const char *path)
     return slice_of(slash != NULL ? slash + 1 : path);
 }
 
-/* The type of the longest extension; of several equal ones the last. */
+/* The type of the longest extension; of equal ones the last. */
 static const char *type_by_extension(const struct uvh_static_rules *rules, uvhttp_slice_t name)
 {
     const struct type *best = NULL;
@@ -309,7 +309,7 @@ bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const cha
     return false;
 }
 
-/* Whether a later rule that fits has the same field. */
+/* Whether a later matching rule has the same field. */
 static bool is_replaced(const struct uvh_static_rules *rules, const bool *fits, size_t index)
 {
     for (size_t i = index + 1; i < rules->rule_count; i++) {
@@ -319,7 +319,7 @@ static bool is_replaced(const struct uvh_static_rules *rules, const bool *fits, 
     return false;
 }
 
-/* A download, or something to show, is called by its own name unless the rule has one. */
+/* Content-Disposition has the file's own name unless the rule has one. */
 static int add_disposition(const struct rule *rule, const char *path, uvhttp_prepared_t *fields,
                            const uvhttp_allocator_t *allocator)
 {
@@ -346,7 +346,7 @@ static int add_rule(const struct uvh_static_rules *rules, const struct rule *rul
     return err;
 }
 
-/* What `immutable_assets` means for a file; NULL: nothing. */
+/* The value by `immutable_assets` for a file; NULL: none. */
 static const char *preset(const struct uvh_static_rules *rules, const char *path)
 {
     if (!rules->immutable_assets)

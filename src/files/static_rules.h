@@ -1,7 +1,7 @@
-/* What the name of a file says about its answers: its type, and the fields that rules give it.
+/* The response fields determined by a file's name: its type, and those of rules.
  *
- * Made from a uvhttp_static_config_t by static_settings.c, then frozen; asked by file_entry.c once
- * for each entry that is made, on any thread, and never when a cached file is answered. */
+ * Created from a uvhttp_static_config_t by static_settings.c, then immutable. file_entry.c applies
+ * them once for each new entry, on any thread; serving a cached file never does. */
 #ifndef UVH_FILES_STATIC_RULES_H
 #define UVH_FILES_STATIC_RULES_H
 
@@ -9,11 +9,11 @@
 
 struct uvh_static_rules;
 
-/* What is wrong with types and rules, as for uvhttp_static_check. */
+/* Validates types and rules, as uvhttp_static_check. */
 int uvh_static_rules_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
-/* 0 and the rules, or NULL there when the config asks for nothing but the usual types;
- * UVHTTP_ECONFIG (uvhttp_static_check tells why) or UVHTTP_ENOMEM. */
+/* Returns 0 and the rules, or NULL there when the config needs only the default types;
+ * UVHTTP_ECONFIG (uvhttp_static_check gives the reason) or UVHTTP_ENOMEM. */
 int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_config_t *config,
                          const uvhttp_allocator_t *allocator);
 void uvh_static_rules_free(struct uvh_static_rules *rules);
@@ -21,12 +21,12 @@ void uvh_static_rules_free(struct uvh_static_rules *rules);
 /* The Content-Type of a file; `rules` may be NULL. Lives as long as the rules. */
 const char *uvh_static_rules_type(const struct uvh_static_rules *rules, const char *path);
 
-/* The Cache-Control that rules give a file says no-transform (RFC 9111 section 5.2.2.6). `rules`
- * may be NULL. */
+/* A rule's Cache-Control for the file includes no-transform (RFC 9111 section 5.2.2.6). `rules` may
+ * be NULL. */
 bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const char *path);
 
-/* Adds the fields of a file to those of 200 and 206, and those that RFC 9110 section 15.4.5 asks
- * for to those of 304. `rules` may be NULL: none. Errors: UVHTTP_ENOMEM. */
+/* Adds the fields of a file to those of 200 and 206, and those required by RFC 9110 section 15.4.5
+ * to those of 304. `rules` may be NULL: none. Returns 0 or UVHTTP_ENOMEM. */
 int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path,
                          uvhttp_prepared_t *fields, uvhttp_prepared_t *validators);
 

@@ -1,4 +1,4 @@
-/* Defaults stand here, and limits that follow from others. */
+/* Defaults, and limits derived from others. */
 #include "files/static_settings.h"
 
 #include <stdio.h>
@@ -11,24 +11,23 @@ enum {
     DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
     DEFAULT_CACHE_ENTRIES = 1024,
     /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise
-     * (docs/performance.md); elsewhere sendfile was seen ahead from 10 to 16 KiB. So memory is
-     * spent only where it surely gains. */
+     * (docs/performance.md); other measurements show sendfile ahead from 10 to 16 KiB. So memory is
+     * used only where it certainly pays. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
-    DEFAULT_COMPRESS_MIN_SIZE = 1024, /* what is smaller fits into one packet as it is */
-    /* What is larger keeps a thread busy for too long, and belongs precompressed. */
+    DEFAULT_COMPRESS_MIN_SIZE = 1024, /* a smaller file fits into one packet uncompressed */
+    /* A larger file blocks a thread for too long, and should be precompressed. */
     DEFAULT_COMPRESS_MAX_SIZE = 8 * 1024 * 1024,
-    MOST_NEGATIVE_MS = 1000, /* unless asked for */
+    MOST_NEGATIVE_MS = 1000, /* unless configured */
     DEFAULT_WATCHED_MS = 10000,
-    /* Paths that lead to no file: so many for a file that may be known, and no more than that
-     * (about 1.5 MiB of the longest paths). */
+    /* Entries for paths without a file, per entry for a file, and their maximum (about 1.5 MiB with
+     * the longest paths). */
     ABSENT_SHARE = 4,
     ABSENT_MOST = 4096,
     DEFAULT_UPLOAD_MAX_SIZE = 1024 * 1024 * 1024,
     DEFAULT_LISTING_MAX = 10000,
     DEFAULT_ARCHIVE_ENTRIES = 100000,
-    /* The cache holds at most one in so many of the process's descriptors: the rest is for
-     * connections. */
+    /* The divisor of the process's descriptors for the cache: the rest is for connections. */
     DESCRIPTOR_SHARE = 4,
 };
 
@@ -41,7 +40,7 @@ static size_t or_default(size_t value, size_t standard)
 
 static bool are_levels(const uvhttp_static_config_t *config)
 {
-    enum { ZSTD_MOST = 19 }; /* above it zstd wants memory by the gigabyte */
+    enum { ZSTD_MOST = 19 }; /* above it zstd needs gigabytes of memory */
     return config->gzip_level <= 9 && config->brotli_level <= 11 && config->zstd_level <= ZSTD_MOST;
 }
 
@@ -58,7 +57,7 @@ static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_
     settings->absent_limit = absent < ABSENT_MOST ? absent : ABSENT_MOST;
     settings->watch = config->watch;
     settings->revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS);
-    /* What the system does not tell of is not left for longer than it would be otherwise. */
+    /* Watching must not delay the detection of changes the kernel does not report. */
     if (config->watch && settings->revalidate_ms > DEFAULT_REVALIDATE_MS)
         settings->revalidate_ms = DEFAULT_REVALIDATE_MS;
     uint64_t negative_ms =
@@ -69,7 +68,7 @@ static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_
     settings->watched_ms = or_default(config->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
-/* What may be wanted and is not needed stays as uvh_static_settings_release can take it. */
+/* Optional members that are not needed stay in a state uvh_static_settings_release accepts. */
 static int copy(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
 {
     const char *index = config->index != NULL ? config->index : "index.html";
@@ -79,7 +78,7 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_config
     return uvh_static_rules_new(&settings->rules, config, settings->allocator);
 }
 
-/* Each root is asked for what those before it have not. */
+/* Each root is tried for what the previous ones do not have. */
 static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
 {
     static const enum uvh_file_links policies[] = {
@@ -118,8 +117,8 @@ static int refuse_alone(const char *name, const char *needed, char *message, siz
     return UVHTTP_ECONFIG;
 }
 
-/* What is of use only with another option. One that is alone was meant to do something, so it is
- * refused. */
+/* Options that need another option. One without the other was meant to have an effect, so it is
+ * rejected. */
 static int check_pairs(const uvhttp_static_config_t *config, char *message, size_t size)
 {
     const struct {
@@ -221,7 +220,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings,
         .upload_max_size = or_default(config->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
     };
     set_cache(settings, config);
-    /* A file that may not stay in memory need not go there. */
+    /* A file that exceeds the memory limit is not read into memory. */
     if (settings->memory_file_size > settings->limits.memory)
         settings->memory_file_size = settings->limits.memory;
     int err = copy(settings, config);

@@ -1,6 +1,6 @@
-/* What uvhttp_static_open was told, checked and copied.
+/* The options of uvhttp_static_open, checked and copied.
  *
- * Made once by static_files.c, then frozen: read by every worker and by jobs. */
+ * Created once by static_files.c, then immutable: read by every worker and by jobs. */
 #ifndef UVH_FILES_STATIC_SETTINGS_H
 #define UVH_FILES_STATIC_SETTINGS_H
 
@@ -14,7 +14,7 @@
 
 struct uvh_static_settings {
     const uvhttp_allocator_t *allocator;
-    struct uvh_file_root root; /* the first; the others hang on it */
+    struct uvh_file_root root; /* the first; the others are linked to it */
     struct uvh_file_root *more_roots;
     size_t more_root_count;
     struct uvh_static_map map;
@@ -25,16 +25,16 @@ struct uvh_static_settings {
     uint64_t revalidate_ms;
     size_t compress_min_size;
     size_t compress_max_size;
-    int levels[UVH_CODING_COUNT]; /* of compression on the fly; 0: the usual one */
+    int levels[UVH_CODING_COUNT]; /* of compression on the fly; 0: the default */
     bool precompressed;
     bool compress;
     /* Cache */
-    size_t absent_limit;  /* paths that lead to no file, of each worker's cache */
-    uint64_t negative_ms; /* 0: none are kept */
-    uint64_t watched_ms;  /* instead of revalidate_ms where changes are told */
+    size_t absent_limit;  /* paths without a file, per worker's cache */
+    uint64_t negative_ms; /* 0: none are cached */
+    uint64_t watched_ms;  /* instead of revalidate_ms where changes are reported */
     bool watch;
-    bool watchable; /* what a path leads to follows from its folder alone */
-    /* the file of a path has its name, perhaps with an extension, or is its index */
+    bool watchable; /* the result for a path depends on its directory only */
+    /* The file of a path has its name, perhaps with an extension, or is its index. */
     bool follows_name;
     uint64_t rate_limit;
     uint64_t rate_burst;
@@ -42,7 +42,7 @@ struct uvh_static_settings {
     bool archive;
     size_t listing_max;     /* entries of a listing */
     size_t archive_entries; /* members of an archive */
-    uint64_t archive_size;  /* bytes of all files in one */
+    uint64_t archive_size;  /* bytes of all files in one archive */
     bool hidden;
     bool uploads;
     bool upload_overwrite;
@@ -51,10 +51,10 @@ struct uvh_static_settings {
     uint64_t upload_max_size; /* bytes */
 };
 
-/* What is wrong with the options, as for uvhttp_static_check. */
+/* Validates the options, as uvhttp_static_check. */
 int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size);
 
-/* Opens the root. Errors as for uvhttp_static_open; then nothing is left to release. */
+/* Opens the root. Errors as for uvhttp_static_open; on error nothing is left to release. */
 int uvh_static_settings_open(struct uvh_static_settings *settings,
                              const uvhttp_static_config_t *config);
 void uvh_static_settings_release(struct uvh_static_settings *settings);

@@ -1,5 +1,5 @@
-/* The look costs one call of the system for each coding and is made whenever the source is looked
- * at, so that a sibling that comes, changes or goes is noticed as a change of the source is. */
+/* The check costs one system call per coding and is made whenever the source is checked, so that a
+ * sibling that appears, changes or disappears is noticed as a change of the source is. */
 #include "files/static_siblings.h"
 
 #include <limits.h>
@@ -29,7 +29,7 @@ static bool is_older(const struct uvh_file_facts *a, const struct uvh_file_facts
     return a->modified_nanoseconds < b->modified_nanoseconds;
 }
 
-/* What uvh_file_facts_equal compares; field by field, since the struct has gaps. */
+/* Hashes what uvh_file_facts_equal compares; field by field, since the struct has padding. */
 static uint64_t digest(const struct uvh_file_facts *facts, uint64_t before)
 {
     const uint64_t values[] = {
@@ -44,8 +44,8 @@ static uint64_t digest(const struct uvh_file_facts *facts, uint64_t before)
     return uvh_hash(values, sizeof(values), before);
 }
 
-/* The one of the roots that has the source. What lies beside a file of that name in another one was
- * made of that file. */
+/* The root that has the source. A sibling of a file of that name in another root belongs to that
+ * file. */
 static struct uvh_file_root root_of(const struct uvh_static_settings *settings, const char *path)
 {
     struct uvh_file_root root = settings->root;
@@ -109,14 +109,13 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
             continue;
         entry->variants[coding] = variant;
         entry->siblings |= (unsigned char)UVH_CODING_BIT(coding);
-        /* What may change without a trace is read again with its source. */
+        /* A variant whose changes might be undetected is read again with its source. */
         entry->settled = entry->settled && variant->settled;
     }
     entry->codings |= entry->siblings;
 }
 
-/* Opens what it chooses as a load does, so that a sibling that cannot be read is left out here,
- * too. */
+/* Opens the selected sibling as a load does, so that an unreadable one is skipped here, too. */
 bool uvh_static_siblings_select(const struct uvh_static_settings *settings, const char *path,
                                 const struct uvh_file_facts *source, uvhttp_slice_t accept_encoding,
                                 struct uvh_file_facts *facts)

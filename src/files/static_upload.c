@@ -1,5 +1,5 @@
-/* A job before the body (static_publish.c), the body through a spool (spool.c), and one more job to
- * give files their names, which may wait for the disk. The body is asked for behind the first, so a
+/* A job before the body (static_publish.c), the body through a spool (spool.c), and another job to
+ * rename the files, which may wait for the disk. The body is requested after the first job, so a
  * client that waits for "100 Continue" is refused before it sends. */
 #include "files/static_upload.h"
 
@@ -19,21 +19,21 @@
 
 enum {
     MOST_FILES = 100,            /* of a form */
-    MOST_ANSWER_SIZE = 16 << 20, /* more than so many paths take */
+    MOST_ANSWER_SIZE = 16 << 20, /* exceeds the size of so many paths */
 };
 
-static const char key; /* under which an upload travels with the exchange */
+static const char key; /* identifies an upload in its exchange */
 
 struct upload {
     struct uvh_spool spool;
     struct uvh_static_publish publish;
     struct uvh_static_part *last;
-    struct uvh_static_part *open; /* POST: the part that comes at the moment, when it is a file */
+    struct uvh_static_part *open; /* POST: the current part, when it is a file */
     uvhttp_multipart_t *parser;   /* POST */
     uint64_t received;            /* bytes of the body */
 };
 
-/* ---- answering ---- */
+/* ---- responses ---- */
 
 static int refuse(uvhttp_response_t *response, int status, const char *reason)
 {
@@ -45,7 +45,7 @@ static int refuse_size(uvhttp_response_t *response)
     return refuse(response, 413, "the body is larger than this resource takes");
 }
 
-/* What a trip to the disk said, when that was no. */
+/* Sends the refusal of a job. */
 static int answer_refusal(struct upload *upload)
 {
     const struct uvh_static_publish *publish = &upload->publish;
@@ -54,8 +54,8 @@ static int answer_refusal(struct upload *upload)
     return uvh_spool_answer_error(&upload->spool, publish->error);
 }
 
-/* Where the path of the request leads, with a name behind it unless that is NULL; NULL when memory
- * ran out. */
+/* The location of the request's path, followed by a name unless that is NULL; NULL when out of
+ * memory. */
 static char *location_of(uvhttp_request_t *request, const char *name)
 {
     uvhttp_slice_t path = uvhttp_request_raw_path(request);
@@ -130,7 +130,7 @@ static int finish_publish(uvhttp_response_t *response, void *arg)
 {
     struct upload *upload =
         UVH_CONTAINER_OF((struct uvh_static_publish *)arg, struct upload, publish);
-    if (!uvhttp_response_open(response)) /* the client has gone; the file stays */
+    if (!uvhttp_response_open(response)) /* the client disconnected; the file stays */
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
         return answer_refusal(upload);
@@ -276,8 +276,8 @@ static void release(void *data)
         uvh_digest_free(upload->publish.sums[i]);
 }
 
-/* The fields that say a digest of the body: its coding is none, so both say the same. False when
- * one is malformed. */
+/* Reads the digest fields of the body: without a content coding both mean the same. False when one
+ * is malformed. */
 static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *digests)
 {
     static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
@@ -292,7 +292,7 @@ static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *dig
     return true;
 }
 
-/* Begins the sums that the client wants to be compared. 0, -ENOTSUP or UVHTTP_ENOMEM. */
+/* Starts the digests that the client wants to verify. Returns 0, -ENOTSUP or UVHTTP_ENOMEM. */
 static int begin_sums(struct upload *upload)
 {
     for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
@@ -308,8 +308,8 @@ static int begin_sums(struct upload *upload)
     return 0;
 }
 
-/* A browser sends the form of any page without asking first, with the user's credentials, so only
- * pages of this host are believed. */
+/* A browser sends the form of any page without a preflight, with the user's credentials, so only
+ * pages of this host are accepted. */
 static bool comes_from_elsewhere(uvhttp_request_t *request)
 {
     const char *site = uvhttp_request_header(request, "Sec-Fetch-Site");
@@ -330,7 +330,7 @@ static bool comes_from_elsewhere(uvhttp_request_t *request)
     return true;
 }
 
-/* What the head alone says against it; `*status` is 0 when nothing does. */
+/* The reason to refuse by the head alone; `*status` is 0 without one. */
 static const char *judge_head(uvhttp_request_t *request, const struct uvh_static_settings *settings,
                               int *status)
 {
@@ -366,7 +366,7 @@ static struct upload *new_upload(uvhttp_response_t *response,
     return upload;
 }
 
-/* Folder and name are the path, which is ours to divide. */
+/* Splits the path into directory and name. */
 static int set_target(struct upload *upload, uvhttp_slice_t path)
 {
     uvhttp_request_t *request = upload->spool.request;

@@ -1,6 +1,6 @@
-/* Uploads into a folder that is served: PUT of one file, POST of a form with files.
+/* Uploads into a served directory: PUT of one file, POST of a form with files.
  *
- * Called by static_files.c on the loop's thread, once for each request. */
+ * Called by static_files.c on the loop's thread, once per request. */
 #ifndef UVH_FILES_STATIC_UPLOAD_H
 #define UVH_FILES_STATIC_UPLOAD_H
 
@@ -14,10 +14,10 @@ struct uvh_static_upload_order {
     const struct uvh_static_settings *settings;
     struct uvh_lock *lock; /* one for all uploads to the root */
     struct uvh_path_versions *versions;
-    uvhttp_slice_t path; /* as that of uvh_static_fetch */
+    uvhttp_slice_t path; /* as for uvh_static_fetch */
 };
 
-/* Method PUT or POST. Results are those of a handler. */
+/* Method PUT or POST. Returns the result of a handler. */
 int uvh_static_upload_begin(uvhttp_response_t *response,
                             const struct uvh_static_upload_order *order);
 

@@ -1,8 +1,8 @@
-/* A coding is made once for each state of a file and worker: whoever asks while it is made gets the
- * file as it is, and does not wait. A file that does not become smaller is not tried again. Nor
- * does anybody wait for a full queue: the file goes out as it is then, too. What is made on the fly
- * has a weak entity tag, and a request for a range (one that counts) gets none of it, since ranges
- * of what might be made into other bytes the next time do not fit together. */
+/* A coding is made once per state of a file and worker. Requests meanwhile get the file as it is,
+ * without waiting; so do requests when the job queue is full. A file that does not become smaller
+ * is not tried again. A representation encoded on the fly has a weak entity tag, and a request with
+ * a valid range never gets it, since ranges of representations encoded at different times may not
+ * fit together. */
 #include "files/static_variants.h"
 
 #include <string.h>
@@ -15,16 +15,14 @@
 #include "middleware/accepted_coding.h"
 #include "platform/compress.h"
 
-enum {
-    WORTH_PERCENT = 95
-}; /* what is larger than so much of the original is not worth the work of unpacking it */
+enum { WORTH_PERCENT = 95 }; /* a larger result, relative to the original, is not worth decoding */
 
 /* One job of the heavy lane; lives in the exchange's memory. */
 struct job {
     const struct uvh_static_settings *settings;
     struct uvh_file_entry *source; /* one reference */
     enum uvh_coding coding;
-    struct uvh_file_entry *made; /* NULL: it could not be made */
+    struct uvh_file_entry *made; /* NULL: it failed */
     bool useless;
 };
 
@@ -39,8 +37,8 @@ unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings
     return uvh_compress_codings();
 }
 
-/* The bytes of a file that is not in memory. False when they are not what the entry says any more,
- * or memory ran out. */
+/* The bytes of a file that is not in memory. False when they no longer match the entry, or when out
+ * of memory. */
 static bool read_source(const struct uvh_file_entry *source, char **bytes)
 {
     struct uvh_file_facts facts;
@@ -107,8 +105,8 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     return err;
 }
 
-/* A range is one of the file or of a sibling. A Range that is to be ignored, that of a HEAD for
- * one, changes nothing (RFC 9110 section 14.2). */
+/* A range applies to the file or to a sibling. An ignored Range, such as that of a HEAD, changes
+ * nothing (RFC 9110 section 14.2). */
 static enum uvh_coding choose(uvhttp_request_t *request, const struct uvh_file_entry *entry)
 {
     if (uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL) {
@@ -129,7 +127,7 @@ int uvh_static_variants_answer(const struct uvh_static_settings *settings,
     enum uvh_coding coding = choose(request, entry);
     struct uvh_file_entry *variant = entry->variants[coding];
     if (variant != NULL && variant->broken) {
-        /* A sibling is opened anew with its source, for the next request; this one has the
+        /* A sibling is opened again with its source, for the next request; this one gets the
          * source. */
         entry->settled = false;
         entry->fresh_until = 0;

@@ -1,4 +1,4 @@
-/* A file is opened before its head is written, and the head says what is known of the open file. */
+/* A file is opened before its head is written, so the head describes the open file. */
 #include "files/tar_stream.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 enum { PIECE = 32 * 1024 };
 
-/* How much there is, by what a look at each file says. */
+/* Computes the total size, by a stat of each file. */
 static int measure(struct uvh_tar_stream *stream)
 {
     struct uvh_dir_walk_member member;
@@ -54,7 +54,7 @@ void uvh_tar_stream_close(struct uvh_tar_stream *stream)
     uvh_dir_walk_release(&stream->walk);
 }
 
-/* Appends the head of a member called `name` below the archive's folder. False when no head can
+/* Appends the head of a member called `name` below the archive's directory. False when no head can
  * hold that name. */
 static bool append_head(struct uvh_tar_stream *stream, const char *name,
                         struct uvh_tar_member *member, struct uvh_bytes *slice)
@@ -74,7 +74,7 @@ static bool append_head(struct uvh_tar_stream *stream, const char *name,
     return size > 0;
 }
 
-/* Opens it when it is still a file, and can be read. 0, or what the system is short of. */
+/* Opens a member that is still a readable file. Returns 0, or the error of a resource shortage. */
 static int open_file(struct uvh_tar_stream *stream, const struct uvh_dir_walk_member *member,
                      struct uvh_file_facts *facts)
 {
@@ -112,7 +112,7 @@ static int begin_file(struct uvh_tar_stream *stream, const struct uvh_dir_walk_m
     return 0;
 }
 
-/* The folder that the archive is of comes first. */
+/* The archived directory comes first. */
 static int begin_archive(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     struct uvh_file_facts facts;
@@ -125,7 +125,7 @@ static int begin_archive(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
     return 0;
 }
 
-/* 0; 1 when there was no other member; or an error. */
+/* Returns 0; 1 after the last member; or an error. */
 static int begin_member(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     static const char zeros[UVH_TAR_END];
@@ -146,7 +146,7 @@ static int begin_member(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
     return 0;
 }
 
-/* The next bytes of the open file; behind the last of them the zeros that fill the block. */
+/* Appends the next bytes of the open file; after the last of them the zeros that fill the block. */
 static int copy_piece(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     static const char zeros[UVH_TAR_BLOCK];

@@ -1,8 +1,8 @@
-/* A folder and all below it as a tar archive, made a slice at a time.
+/* A directory and everything below it as a tar archive, made one slice at a time.
  *
- * Always true: a member has exactly the bytes that its head announces, or making fails (a file that
- * was shortened meanwhile); what could not be served is not in it. Links are stored as what they
- * lead to. Reads the disk, so it belongs in a job. Called by static_listing.c. */
+ * Invariants: a member has exactly the bytes that its head announces, or the stream fails (a file
+ * was truncated meanwhile). Files that could not be served are not included. Links are stored as
+ * their targets. Reads the disk, so it belongs in a job. Called by static_listing.c. */
 #ifndef UVH_FILES_TAR_STREAM_H
 #define UVH_FILES_TAR_STREAM_H
 
@@ -18,29 +18,30 @@ enum {
 struct uvh_tar_stream_order {
     const struct uvh_file_root *root;
     const char *folder; /* as in uvh_dir_query */
-    const char *name;   /* of the folder within the archive: not empty, no slash */
+    const char *name;   /* of the directory within the archive: not empty, no slash */
     bool hidden;
     size_t most_entries;
-    uint64_t most_bytes; /* of all files together */
+    uint64_t most_bytes; /* limit of all files together */
 };
 
 struct uvh_tar_stream {
     struct uvh_dir_walk walk;
-    struct uvh_tar_stream_order order; /* what it points to has to outlive the stream */
-    uint64_t bytes_left;               /* of all files that may still come */
-    uint64_t size, offset;             /* of the file that is being read */
+    struct uvh_tar_stream_order order; /* its pointers must outlive the stream */
+    uint64_t bytes_left;               /* of all files, still allowed */
+    uint64_t size, offset;             /* of the current file */
     int descriptor;                    /* -1 between files */
     bool begun;
 };
 
-/* Looks at everything once, so that what is too large is refused before anything was sent. 0,
- * UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or errno's (negative); then nothing is left to release. */
+/* Stats all files once, so that an archive that is too large is refused before anything is sent.
+ * Returns 0, UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or a negative errno; on error nothing is left to
+ * release. */
 int uvh_tar_stream_open(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator,
                         const struct uvh_tar_stream_order *order);
 void uvh_tar_stream_close(struct uvh_tar_stream *stream);
 
-/* Appends the next slice. 0, 1 with the last one; UVHTTP_ELENGTH (a file has become shorter),
- * UVHTTP_ETOOLARGE (there is more now), UVHTTP_ENOMEM, or errno's. */
+/* Appends the next slice. Returns 0, 1 with the last one; UVHTTP_ELENGTH (a file became shorter),
+ * UVHTTP_ETOOLARGE (the limit is exceeded now), UVHTTP_ENOMEM, or a negative errno. */
 int uvh_tar_stream_make(struct uvh_tar_stream *stream, struct uvh_bytes *slice);
 
 #endif

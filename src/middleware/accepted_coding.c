@@ -3,7 +3,7 @@
 
 #include "options/field_lines.h"
 
-/* Without memory for a value on several lines the first one has to do. */
+/* When out of memory, it uses the first of several lines. */
 enum uvh_coding uvh_accepted_coding(uvhttp_request_t *request, unsigned available, bool *acceptable)
 {
     uvhttp_slice_t accepted = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT_ENCODING);

@@ -1,7 +1,7 @@
-/* The content coding for a request: codec/fields/coding.h for however many lines of Accept-Encoding
- * it has.
+/* Selects the content coding for a request: codec/fields/coding.h over all its Accept-Encoding
+ * lines.
  *
- * Called by whoever has coded representations. */
+ * Called by modules with encoded representations. */
 #ifndef UVH_MIDDLEWARE_ACCEPTED_CODING_H
 #define UVH_MIDDLEWARE_ACCEPTED_CODING_H
 

@@ -1,8 +1,8 @@
-/* Rules by address over the public API: uvhttp/address_rules.h.
+/* Rules by address, on public functions only: uvhttp/address_rules.h.
  *
- * Two prefixes are nested or have nothing in common, so the rules of one kind of address cut its
- * space into stretches, in each of which one rule comes first. The stretches are worked out once,
- * with a stack of the prefixes that are open; a request looks for its own. */
+ * Two prefixes are nested or disjoint, so the rules for one address family divide its address space
+ * into stretches, each with one matching rule. They are computed once, with a stack of the open
+ * prefixes. A request looks up its stretch. */
 #include <uvhttp/address_rules.h>
 
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 enum { MOST_RULES = 1000000, MOST_DEPTH = 129 };
 
-/* From this address to that of the next stretch; the first stretch begins at the lowest address. */
+/* Covers the addresses from this one up to the next stretch; the first stretch begins at the lowest
+ * address. */
 struct stretch {
     struct uvh_ip_address first;
     bool allow;
@@ -38,7 +39,7 @@ struct uvhttp_address_rules {
     struct table v6;
 };
 
-/* A rule on its way into a table. */
+/* A rule to be added to a table. */
 struct entry {
     struct uvh_address_prefix prefix;
     size_t order;
@@ -52,12 +53,12 @@ static int compare(const void *a, const void *b)
         memcmp(&left->prefix.address, &right->prefix.address, sizeof(left->prefix.address));
     if (result != 0)
         return result;
-    if (left->prefix.bits != right->prefix.bits) /* the one that holds the other comes first */
+    if (left->prefix.bits != right->prefix.bits) /* the containing one comes first */
         return left->prefix.bits < right->prefix.bits ? -1 : 1;
     return left->order < right->order ? -1 : 1;
 }
 
-/* The address behind the last one of a prefix; false when there is none. */
+/* The address following the last one of a prefix; false when there is none. */
 static bool behind(const struct uvh_address_prefix *prefix, struct uvh_ip_address *next)
 {
     *next = prefix->address;
@@ -70,8 +71,8 @@ static bool behind(const struct uvh_address_prefix *prefix, struct uvh_ip_addres
     return false;
 }
 
-/* A stretch that begins where another one does replaces it; one that says what the one before it
- * says is part of that. */
+/* A stretch that begins at the same address as another one replaces it; one with the same verdict
+ * as its predecessor extends that. */
 static void add_stretch(struct table *table, const struct uvh_ip_address *first, bool allow)
 {
     struct stretch *last = table->stretches + table->count - 1;
@@ -81,7 +82,7 @@ static void add_stretch(struct table *table, const struct uvh_ip_address *first,
         table->stretches[table->count++] = (struct stretch){*first, allow};
 }
 
-/* `open[depth - 1]` has ended: what goes on is what is around it. */
+/* `open[depth - 1]` has ended: the enclosing prefix continues. */
 static void close_innermost(struct table *table, const struct entry *const *open, size_t depth,
                             bool others)
 {
@@ -90,8 +91,8 @@ static void close_innermost(struct table *table, const struct entry *const *open
         add_stretch(table, &next, depth > 1 ? open[depth - 2]->allow : others);
 }
 
-/* `entries` are sorted. Of what is open the innermost one is the first rule, since others are not
- * opened. */
+/* `entries` are sorted. The innermost open prefix is the first matching rule, since other prefixes
+ * are not opened. */
 static void fill(struct table *table, const struct entry *entries, size_t count, bool others)
 {
     const struct entry *open[MOST_DEPTH];
@@ -104,7 +105,7 @@ static void fill(struct table *table, const struct entry *entries, size_t count,
                !uvh_address_prefix_holds(&open[depth - 1]->prefix, &entry->prefix.address))
             close_innermost(table, open, depth--, others);
         if (depth > 0 && open[depth - 1]->order < entry->order)
-            continue; /* never reached: an earlier rule holds all of it */
+            continue; /* never matches: an earlier rule contains it */
         open[depth++] = entry;
         add_stretch(table, &entry->prefix.address, entry->allow);
     }
@@ -112,7 +113,7 @@ static void fill(struct table *table, const struct entry *entries, size_t count,
         close_innermost(table, open, depth--, others);
 }
 
-/* A table of the first `count` entries, which it sorts. */
+/* Builds a table of the first `count` entries, and sorts them. */
 static int build(struct uvhttp_address_rules *rules, struct table *table, struct entry *entries,
                  size_t count)
 {
@@ -158,7 +159,7 @@ static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct ent
                                   "bits are set");
 }
 
-/* The entries of one kind, at most one for each rule; their number in `*count`. */
+/* The entries of one address family, at most one per rule; their number in `*count`. */
 static int select_entries(const uvhttp_address_rules_config_t *config, bool v4,
                           struct entry *entries, size_t *count, struct uvh_option_message message)
 {
@@ -178,7 +179,7 @@ static int select_entries(const uvhttp_address_rules_config_t *config, bool v4,
     return 0;
 }
 
-/* What the rules say about clients of unix sockets. */
+/* The verdict for clients of Unix sockets. */
 static bool judge_unix(const uvhttp_address_rules_config_t *config)
 {
     for (size_t i = 0; i < config->rule_count; i++) {

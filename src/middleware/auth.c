@@ -1,7 +1,7 @@
-/* Basic and Bearer over the public API: uvhttp/auth.h.
+/* Basic and Bearer authentication, on public functions only: uvhttp/auth.h.
  *
- * Every way out of here but accepting ends the chain with an answer. What a request has told is
- * kept with it, for a decision that comes later. */
+ * Every outcome except acceptance ends the chain with a response. The credentials stay with the
+ * request, for a later decision. */
 #include <uvhttp/auth.h>
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 enum { MOST_REALM = 256, MOST_SCOPE = 1024 };
 
-/* A user's name and password with their lengths, since comparing asks for these. */
+/* A user's name and password with their lengths, which the comparison needs. */
 struct known {
     uvhttp_slice_t name;
     uvhttp_slice_t password;
@@ -32,7 +32,7 @@ struct uvhttp_auth {
     uvhttp_auth_check_cb check_basic;
     uvhttp_auth_check_cb check_bearer;
     void *arg;
-    /* Values of WWW-Authenticate; NULL: not taken. */
+    /* Values of WWW-Authenticate; NULL: the scheme is not accepted. */
     const char *basic;
     const char *bearer;
     const char *bearer_invalid_request;
@@ -40,7 +40,7 @@ struct uvhttp_auth {
     const char *bearer_scope;
 };
 
-/* What is known about one request. */
+/* The state of one request. */
 struct session {
     const struct uvhttp_auth *auth;
     uvhttp_credentials_t credentials;
@@ -56,7 +56,7 @@ static int challenge(uvhttp_response_t *response, const char *value)
     return value == NULL ? 0 : uvhttp_response_add_header(response, "WWW-Authenticate", value);
 }
 
-/* `bearer` is what is said about Bearer. */
+/* `bearer` is the challenge for Bearer. */
 static int refuse(uvhttp_response_t *response, const struct uvhttp_auth *auth, int status,
                   const char *bearer)
 {
@@ -67,7 +67,7 @@ static int refuse(uvhttp_response_t *response, const struct uvhttp_auth *auth, i
     return err != 0 ? err : uvhttp_response_send_status(response, status);
 }
 
-/* ---- judging ---- */
+/* ---- verdicts ---- */
 
 int uvhttp_auth_set_user(uvhttp_request_t *request, const char *name)
 {
@@ -81,7 +81,7 @@ int uvhttp_auth_set_user(uvhttp_request_t *request, const char *name)
     return uvhttp_request_attach(request, &user_key, copy, NULL);
 }
 
-/* Does what the verdict says, but for going on. */
+/* Applies the verdict, except for continuing the chain. */
 static int apply(uvhttp_request_t *request, uvhttp_response_t *response, struct session *session,
                  int verdict)
 {
@@ -107,7 +107,7 @@ static int apply(uvhttp_request_t *request, uvhttp_response_t *response, struct 
     }
 }
 
-/* All users are compared, names and passwords, so that the time tells neither. */
+/* Compares all users, names and passwords, so that the time reveals neither. */
 static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials_t *given)
 {
     size_t name_length = strlen(given->user), password_length = strlen(given->password);
@@ -135,10 +135,9 @@ static int judge(uvhttp_request_t *request, uvhttp_response_t *response,
                          : check(request, response, &session->credentials, auth->arg);
 }
 
-/* ---- reading the field ---- */
+/* ---- parsing Authorization ---- */
 
-/* What follows a scheme's name and the spaces behind it; NULL when the value is of another
- * scheme. */
+/* Returns the text after a scheme's name and spaces; NULL for another scheme. */
 static const char *behind_scheme(const char *value, const char *scheme)
 {
     size_t length = strlen(scheme);
@@ -161,7 +160,7 @@ static bool is_printable(const char *text, size_t length)
     return true;
 }
 
-/* Basic: user and password behind base64. 1: they are there; 0: malformed; or an error. */
+/* Basic: user and password in base64. 1: valid; 0: malformed; or an error. */
 static int read_basic(uvhttp_request_t *request, const char *text,
                       uvhttp_credentials_t *credentials)
 {
@@ -192,7 +191,7 @@ static bool is_token(const char *text)
     return p > text && p[strspn(p, "=")] == '\0';
 }
 
-/* A proxy and a handler could each look at another one. */
+/* A repeated field is rejected: a proxy and a handler could each use another line. */
 static bool is_repeated(uvhttp_request_t *request)
 {
     size_t count = 0, fields = uvhttp_request_header_count(request);
@@ -243,7 +242,7 @@ int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdic
     if (session == NULL || !session->waiting || verdict < UVHTTP_AUTH_REFUSE ||
         verdict > UVHTTP_AUTH_FORBID)
         return UVHTTP_EINVAL;
-    session->waiting = false; /* now: what follows may end the exchange, and the session with it */
+    session->waiting = false; /* now: the call below may end the exchange and the session */
     int result = apply(request, response, session, (int)verdict);
     return result == UVHTTP_DECLINED ? uvhttp_response_proceed(response) : result;
 }
@@ -253,9 +252,9 @@ const char *uvhttp_auth_user(const uvhttp_request_t *request)
     return uvhttp_request_attached(request, &user_key);
 }
 
-/* ---- making one ---- */
+/* ---- configuration ---- */
 
-/* A message may go to a log, so no password stands in one. */
+/* A message may be logged, so it never contains a password. */
 static int check_user(const uvhttp_auth_user_t *user, size_t index,
                       struct uvh_option_message message)
 {
@@ -298,8 +297,8 @@ static int check_config(const uvhttp_auth_config_t *config, const char *realm,
     return 0;
 }
 
-/* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and what follows
- * it. NULL when memory ran out. */
+/* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and the
+ * parameters. NULL when out of memory. */
 static const char *write_challenge(struct uvh_owned *owned, const char *scheme, const char *realm,
                                    const char *behind, const char *scope)
 {

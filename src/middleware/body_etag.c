@@ -1,4 +1,4 @@
-/* Entity tags for bodies in memory: uvhttp/body_etag.h. Works when the response leaves, through
+/* Entity tags for bodies in memory: uvhttp/body_etag.h. Runs when the response is sent, by
  * uvhttp_response_on_send. */
 #include <uvhttp/body_etag.h>
 
@@ -13,7 +13,7 @@
 #include "options/field_lines.h"
 
 enum {
-    MOST_HASHED = 16 << 20, /* some milliseconds of the loop's time at most */
+    MOST_HASHED = 16 << 20, /* at most some milliseconds of the loop's time */
     HEX_SIZE = 2 * UVH_HASH_WIDE_SIZE,
     TAG_SIZE = HEX_SIZE + 3, /* quotes and NUL */
 };
@@ -29,8 +29,7 @@ static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *respon
     uvhttp_slice_t body = uvhttp_response_body(response);
     if (uvhttp_response_status(response) != 200 || body.base == NULL || body.length > MOST_HASHED)
         return false;
-    /* A handler that knows of HEAD may leave the body out, which says nothing of the one that GET
-     * gets. */
+    /* A handler may omit the body for HEAD, so an empty body says nothing about the one of GET. */
     if (method != UVHTTP_METHOD_GET && (method != UVHTTP_METHOD_HEAD || body.length == 0))
         return false;
     if (uvhttp_response_header_slice(response, "ETag").base != NULL)
@@ -67,8 +66,8 @@ static int evaluate(uvhttp_request_t *request, const char *tag,
     return err;
 }
 
-/* The fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a 412 does
- * not have. */
+/* Removes the fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a
+ * 412 does not have. */
 static void remove_metadata(uvhttp_response_t *response)
 {
     static const char *const names[] = {"Content-Type", "Content-Encoding", "Content-Language",

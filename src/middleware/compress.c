@@ -1,8 +1,8 @@
-/* Compressed answers over the public API: uvhttp/compress.h.
+/* Compressed responses, on public functions only: uvhttp/compress.h.
  *
- * Everything is decided when the answer leaves (uvhttp_response_on_send). A body in memory is
- * replaced then; one in pieces gets a filter, whose compressor is made when the first piece comes,
- * so that HEAD costs none. */
+ * The decision is made when the response is sent (uvhttp_response_on_send). A body in memory is
+ * replaced. A streamed body gets a filter, which creates its compressor for the first chunk, so
+ * that HEAD creates none. */
 #include <uvhttp/compress.h>
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum {
     DEFAULT_MAX_SIZE = 1 << 20,
     MOST_MAX_SIZE = 1 << 30,
     CHUNK_SIZE = 16384,
-    /* streams of small pieces are often many at once: a small window for each */
+    /* streams of small chunks are often numerous: a small window for each */
     FLUSHED_SIZE_HINT = 16384,
 };
 
@@ -40,17 +40,17 @@ struct uvhttp_compress {
     struct uvh_owned owned;
     size_t min_size;
     size_t max_size;
-    const char *types; /* NULL: the usual ones */
+    const char *types; /* NULL: the defaults */
     unsigned codings;
     int levels[UVH_CODING_COUNT];
 };
 
-/* A body in pieces; lives in the exchange's memory. */
+/* A streamed body; lives in the exchange's memory. */
 struct stream {
     const struct uvhttp_compress *compress;
-    struct uvh_compressor *compressor; /* NULL before the first piece */
+    struct uvh_compressor *compressor; /* NULL before the first chunk */
     enum uvh_coding coding;
-    bool flushes; /* every piece leaves at once */
+    bool flushes; /* each chunk is sent at once */
     uint64_t size_hint;
 };
 
@@ -59,7 +59,7 @@ static uvhttp_slice_t slice_of(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-/* ---- what is compressed ---- */
+/* ---- which responses are compressed ---- */
 
 static bool has(const uvhttp_response_t *response, const char *name)
 {
@@ -72,7 +72,7 @@ static bool has_prepared(const uvhttp_response_t *response, const char *name)
     return uvhttp_response_header(response, name) == NULL && has(response, name);
 }
 
-/* The coding would make something of it untrue. */
+/* The content coding would invalidate a field. */
 static bool is_fixed(const uvhttp_response_t *response)
 {
     static const char *const names[] = {"Content-Encoding", "Content-Range", "Accept-Ranges",
@@ -135,7 +135,7 @@ static int set_fields(uvhttp_request_t *request, uvhttp_response_t *response,
     return err != 0 ? err : weaken_etag(request, response);
 }
 
-/* ---- bodies in one piece ---- */
+/* ---- bodies in memory ---- */
 
 static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t *request,
                         uvhttp_response_t *response, enum uvh_coding coding)
@@ -150,11 +150,11 @@ static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t
     if (err == 0)
         err = uvhttp_response_replace_body(response, coded.data, coded.length);
     uvh_bytes_release(&coded);
-    /* Not smaller, or no memory: it is as good as it is. */
+    /* Not smaller, or out of memory: the body stays as it is. */
     return err != 0 ? 0 : set_fields(request, response, coding);
 }
 
-/* ---- bodies in pieces ---- */
+/* ---- streamed bodies ---- */
 
 static int run_compressor(struct stream *stream, const char *data, size_t size,
                           enum uvh_compress_mode mode, uvhttp_filter_output_t *output)
@@ -202,7 +202,7 @@ static void release_stream(void *arg)
     stream->compressor = NULL;
 }
 
-/* Whose pieces are each for somebody who waits. */
+/* Media types whose chunks are sent at once. */
 static bool is_flushed_type(uvhttp_slice_t type)
 {
     static const char list[] = "text/event-stream application/x-ndjson application/ndjson "
@@ -231,7 +231,7 @@ static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
 {
     const struct uvhttp_compress *compress = arg;
     if (!is_wanted(compress, request, response))
-        /* What a 200 depends on, a 304 depends on as well (RFC 9110 section 15.4.5). */
+        /* A 304 varies by the same fields as the 200 (RFC 9110 section 15.4.5). */
         return uvhttp_response_status(response) == 304 && !is_fixed(response)
                    ? uvh_vary_add(response, "Accept-Encoding", "accept-encoding")
                    : 0;
@@ -255,7 +255,7 @@ int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t 
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-/* ---- making one ---- */
+/* ---- create and destroy ---- */
 
 static int check(const uvhttp_compress_config_t *config, struct uvh_option_message message)
 {

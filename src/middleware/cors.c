@@ -1,6 +1,6 @@
-/* CORS over the public API: uvhttp/cors.h.
+/* CORS, on public functions only: uvhttp/cors.h.
  *
- * The fields of an answer are set just before it leaves, so errors and files have them, too. Names
+ * The response fields are set just before it is sent, so errors and files have them, too. Names
  * follow the Fetch standard. */
 #include <uvhttp/cors.h>
 
@@ -19,9 +19,9 @@
 
 enum { MOST_MAX_AGE = 86400, MOST_LIST = 4096, AGE_SIZE = 24 };
 
-/* What stands before and behind a star: "https://" and ".example.com:8443". */
+/* The text before and after a star: "https://" and ".example.com:8443". */
 struct pattern {
-    uvhttp_slice_t before; /* all, without a star */
+    uvhttp_slice_t before; /* the whole text without a star */
     uvhttp_slice_t behind; /* base NULL without a star */
 };
 
@@ -29,21 +29,20 @@ struct uvhttp_cors {
     struct uvh_owned owned;
     struct pattern *patterns;
     size_t pattern_count;
-    bool anybody; /* "*", which needs no look at the request */
+    bool anybody; /* "*", which needs no field of the request */
     bool credentials;
     uvhttp_cors_origin_cb allow;
     void *allow_arg;
-    /* Values of fields; NULL: the field is not sent, or for methods and headers: what is asked
-     * for. */
+    /* Field values; NULL: the field is not sent. For methods and headers NULL: the requested
+     * value. */
     const char *methods;
     const char *headers;
     const char *exposed;
     bool any_header;
-    char max_age[AGE_SIZE]; /* "" when it is not said */
+    char max_age[AGE_SIZE]; /* "" when not configured */
 };
 
-/* What one request has of one middleware; that of the last one, the nearest to the handler, is
- * attached to it. */
+/* The state of one middleware for one request. The innermost one is attached to the request. */
 struct session {
     const struct uvhttp_cors *cors;
     const char *allowed; /* value of Access-Control-Allow-Origin; NULL: refused, or no origin */
@@ -66,8 +65,8 @@ static bool begins_with(uvhttp_slice_t text, uvhttp_slice_t beginning)
            memcmp(text.base, beginning.base, beginning.length) == 0;
 }
 
-/* What the star stands for, at least one byte: one label or several, and nothing that would end a
- * host. */
+/* The text matched by the star: at least one byte, one or more labels, without a character that
+ * ends a host. */
 static bool is_host_part(uvhttp_slice_t text)
 {
     if (text.base[0] == '.')
@@ -109,7 +108,7 @@ static const char *allowed_origin(const struct uvhttp_cors *cors, uvhttp_request
     return cors->allow != NULL && cors->allow(request, origin, cors->allow_arg) ? origin : NULL;
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static int set_if(int err, uvhttp_response_t *response, const char *name, const char *value)
 {
@@ -123,7 +122,8 @@ static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, vo
 {
     const struct session *session = arg;
     const struct uvhttp_cors *cors = session->cors;
-    /* Also without an origin and to a refused one: a cache must not hand this answer to others. */
+    /* Also without or with a refused origin: a cache must not serve this response to other
+     * origins. */
     int err = cors->anybody ? 0 : uvh_vary_add(response, "Origin", "origin");
     bool decides = uvhttp_request_attached(request, &session_key) == session;
     if (err != 0 || !decides || session->allowed == NULL ||
@@ -136,7 +136,7 @@ static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, vo
                   session->preflight ? NULL : cors->exposed);
 }
 
-/* A list of tokens, as the field has it. */
+/* A list of tokens, in the syntax of the field. */
 static bool is_name_list(const char *text)
 {
     uvhttp_slice_t rest = {text, strlen(text)}, name;
@@ -163,8 +163,8 @@ static int answer_preflight(uvhttp_request_t *request, uvhttp_response_t *respon
         return err;
     if (session->allowed == NULL)
         return uvhttp_response_send_status(response, 403);
-    /* "any" is what was asked for, by name: browsers take a star by the letter when there are
-     * credentials, and never for Authorization. */
+    /* "any" is sent as the requested names: with credentials browsers take a star literally, and it
+     * never covers Authorization. */
     if (cors->methods != NULL)
         method = cors->methods;
     if (!cors->any_header)
@@ -199,7 +199,7 @@ int uvhttp_cors_handle_request(uvhttp_request_t *request, uvhttp_response_t *res
     return method == NULL ? UVHTTP_DECLINED : answer_preflight(request, response, session, method);
 }
 
-/* ---- making one ---- */
+/* ---- create and destroy ---- */
 
 /* The next element of a list. */
 static bool next_element(const char **list, uvhttp_slice_t *element)
@@ -215,8 +215,8 @@ static bool is(uvhttp_slice_t text, const char *other)
     return text.length == strlen(other) && memcmp(text.base, other, text.length) == 0;
 }
 
-/* How browsers write an origin (HTML, "serialization of an origin"): whatever is written otherwise
- * would never match. */
+/* An origin as browsers serialize it (HTML, "serialization of an origin"): another notation would
+ * never match. */
 static bool is_origin(uvhttp_slice_t text)
 {
     uvhttp_slice_t host, port, scheme = {text.base, 0};
@@ -239,7 +239,7 @@ static bool is_origin(uvhttp_slice_t text)
     return port.length > 0 && port.base[0] != '0' && !usual;
 }
 
-/* Without its "*." it is an origin. */
+/* A pattern is an origin once its "*." is removed. */
 static bool is_pattern(uvhttp_slice_t text, size_t star)
 {
     char origin[512];
@@ -297,7 +297,7 @@ static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_config_t *co
     return err;
 }
 
-/* Writes a list as a field has it, "a, b", to `*out`. `*any` is set for "*" instead. */
+/* Writes a list in the syntax of the field, "a, b", to `*out`. Sets `*any` for "*" instead. */
 static int read_names(struct uvhttp_cors *cors, const char *field, const char *list,
                       const char **out, bool *any, struct uvh_option_message message)
 {

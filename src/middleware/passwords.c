@@ -1,5 +1,6 @@
-/* uvhttp/passwords.h: users in the order of their names; a table of codes of what was right lately,
- * and a count of the hashes under way, which all workers share under a lock. */
+/* uvhttp/passwords.h: users sorted by name, a table of HMACs of recently verified credentials, and
+ * the number of running hash computations. A lock protects the table and the number, which all
+ * workers share. */
 #include <uvhttp/passwords.h>
 
 #include <stdio.h>
@@ -22,8 +23,8 @@ enum {
     MOST_LINE = 1024,
     MOST_SECONDS = 86400,
     DEFAULT_SECONDS = 300,
-    KNOWN = 1024,       /* codes that are kept; one more takes the place of another */
-    MOST_UNDER_WAY = 4, /* so that compression and archives get their turn in the heavy lane */
+    KNOWN = 1024,       /* remembered HMACs; a new one replaces the one in its slot */
+    MOST_UNDER_WAY = 4, /* leaves threads of the heavy lane to compression and archives */
 };
 
 struct user {
@@ -33,7 +34,7 @@ struct user {
 
 struct known {
     unsigned char code[UVH_HMAC_SIZE];
-    uint64_t until; /* milliseconds of the loops' clock, which is one; 0: empty */
+    uint64_t until; /* milliseconds of the loops' clock, the same for all loops; 0: empty */
 };
 
 struct uvhttp_passwords {
@@ -47,18 +48,18 @@ struct uvhttp_passwords {
     struct known known[KNOWN];
 };
 
-/* One question; lives in the exchange's memory, as what it points to. */
+/* One verification; lives in the exchange's memory, as does what it points to. */
 struct question {
     struct uvhttp_passwords *passwords;
     const char *hash;
     const char *password;
-    bool is_user; /* else the hash is somebody's, for the time it takes */
+    bool is_user; /* else another user's hash, for a constant time */
     bool has_code;
     unsigned char code[UVH_HMAC_SIZE];
     int result;
 };
 
-/* ---- what was right lately ---- */
+/* ---- recently verified ---- */
 
 static struct known *place_of(struct uvhttp_passwords *passwords, const unsigned char *code)
 {
@@ -84,8 +85,8 @@ static void remember(struct uvhttp_passwords *passwords, const unsigned char *co
     uvh_lock_release(&passwords->lock);
 }
 
-/* Of name and password with the NUL between them, which neither holds. False when there is none:
- * then every request is hashed. */
+/* Computes the HMAC of name and password with the NUL between them, which neither contains. False
+ * when there is none: then every request is hashed. */
 static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *passwords,
                       const uvhttp_credentials_t *given, unsigned char code[UVH_HMAC_SIZE])
 {
@@ -102,7 +103,7 @@ static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *
     return err == 0;
 }
 
-/* ---- asking ---- */
+/* ---- verifying ---- */
 
 static bool enter(struct uvhttp_passwords *passwords)
 {
@@ -188,7 +189,7 @@ int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *respons
     return err;
 }
 
-/* ---- making them ---- */
+/* ---- create and destroy ---- */
 
 static bool is_name(const char *name)
 {
@@ -201,7 +202,7 @@ static bool is_name(const char *name)
     return true;
 }
 
-/* `where` says which user it is in messages, since a name may be what is wrong. */
+/* `where` identifies the user in messages, since the name itself may be invalid. */
 static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
                     const char *where, struct uvh_option_message message)
 {
@@ -223,7 +224,7 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
     return 0;
 }
 
-/* One line, without its end. */
+/* One line, without its line end. */
 static int read_line(struct uvhttp_passwords *passwords, char *line, size_t number,
                      struct uvh_option_message message)
 {

@@ -1,5 +1,5 @@
-/* Rate limits over the public API: whose bucket a request is for, what token_buckets.c says of it,
- * and how the client is told. */
+/* Rate limits, on public functions only: selects the bucket of a request, takes a token
+ * (token_buckets.c), and sets the response fields. */
 #include <uvhttp/rate_limit.h>
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 enum {
     NAME_SIZE = 64,
     POLICY_SIZE = NAME_SIZE + 64,
-    FULL_WITHIN = 365 * 86400, /* seconds; keeps the arithmetic of buckets far from its end */
+    FULL_WITHIN = 365 * 86400, /* seconds; keeps the arithmetic of buckets far from overflow */
 };
 
 static const uint64_t ns_per_second = 1000000000;
@@ -36,13 +36,13 @@ struct uvhttp_rate_limit {
     char policy[POLICY_SIZE]; /* the value of RateLimit-Policy */
 };
 
-/* What the answer tells the client. Lives as long as the exchange. */
+/* The fields sent to the client. Lives as long as the exchange. */
 struct notice {
     const struct uvhttp_rate_limit *limit;
     struct uvh_token_verdict verdict;
 };
 
-/* An option as it is in force. */
+/* The effective value of an option. */
 static size_t or_default(size_t value, size_t usual)
 {
     return value != 0 ? value : usual;
@@ -104,8 +104,7 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
     return 0;
 }
 
-/* Nanoseconds for one request, at least 1,000; what is rounded off is less than a thousandth of
- * it. */
+/* Nanoseconds per request, at least 1,000; the rounding error is less than a thousandth. */
 static uint64_t interval_of(const uvhttp_rate_limit_config_t *config)
 {
     return (uint64_t)config->seconds * ns_per_second / config->requests;
@@ -166,7 +165,7 @@ void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit)
     uvh_free(limit->allocator, limit);
 }
 
-/* What stands in front of a key, so that no key of a user's is an address. */
+/* The prefix of a key, so that no key chosen by the user equals an address. */
 enum key_kind { KEY_GLOBAL, KEY_ADDRESS, KEY_USER };
 
 static struct uvh_token_verdict take(const struct uvhttp_rate_limit *limit, enum key_kind kind,
@@ -187,8 +186,8 @@ static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *
     return take(limit, KEY_ADDRESS, key, now_ms);
 }
 
-/* 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or what the user's function
- * has failed with. */
+/* Returns 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or the error of the
+ * user's function. */
 static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request, uint64_t now_ms,
                  struct uvh_token_verdict *verdict)
 {
@@ -205,7 +204,7 @@ static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *reques
     return 0;
 }
 
-/* Added, not set: a request may be counted by several limits. */
+/* Adds the fields instead of setting them: several limits may count a request. */
 static int tell(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct notice *notice = arg;

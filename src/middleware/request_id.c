@@ -1,8 +1,8 @@
-/* Request ids over the public API: uvhttp/request_id.h.
+/* Request ids, on public functions only: uvhttp/request_id.h.
  *
- * An id is a counter behind two bijections with a random key, so it costs no system call, no clock
- * and no lock. Key and counter belong to a thread: workers share nothing, and a process that forks
- * before it serves gives its children keys of their own. */
+ * An id is a counter passed through two bijections with a random key. It needs no system call, no
+ * clock and no lock. Key and counter belong to a thread: workers share nothing, and a process that
+ * forks before it serves gives each child its own key. */
 #include <uvhttp/request_id.h>
 
 #include <string.h>
@@ -25,13 +25,13 @@ struct uvhttp_request_ids {
     char header[MOST_NAME + 1];
 };
 
-/* What one request has: its id, and the name of the field it goes out with. */
+/* The id of one request, and the name of its response field. */
 struct given_id {
     const char *header;
     char text[];
 };
 
-/* What a thread makes its ids of. */
+/* The per-thread state from which ids are made. */
 struct source {
     bool seeded;
     uint64_t keys[2];
@@ -136,7 +136,7 @@ int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_
     const struct uvh_option_range length = {"max_length", max_length, 1, MOST_MAX_LENGTH, "bytes"};
     int err = uvh_option_check(&length, 1, message, size);
     uint64_t number;
-    if (err == 0) /* a system without random numbers is better known now */
+    if (err == 0) /* report a system without random numbers now */
         err = uvh_random_number(&number);
     if (err != 0)
         return err;

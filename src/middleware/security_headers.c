@@ -1,5 +1,5 @@
-/* Security headers over the public API: uvhttp/security_headers.h. The values are chosen once;
- * behind the handler, what it has not set is added. */
+/* Security headers, on public functions only: uvhttp/security_headers.h. The values are chosen
+ * once; fields that the handler has not set are added after it. */
 #include <uvhttp/security_headers.h>
 
 #include <string.h>
@@ -12,8 +12,7 @@
 #include "options/option_text.h"
 #include "options/owned.h"
 
-/* A field, where its value stands in the configuration, and what it is when nothing stands there
- * (NULL: not sent). */
+/* A field, the offset of its value in the configuration, and its default (NULL: not sent). */
 struct field {
     const char *name;
     const char *key; /* its name in the configuration */
@@ -36,7 +35,7 @@ static const struct field fields[] = {
     FIELD("Cross-Origin-Opener-Policy", cross_origin_opener_policy, "same-origin"),
     FIELD("Cross-Origin-Resource-Policy", cross_origin_resource_policy, "same-origin"),
     FIELD("Cross-Origin-Embedder-Policy", cross_origin_embedder_policy, NULL),
-    /* The last one: not over plain HTTP. */
+    /* The last one: not sent over plain HTTP. */
     FIELD("Strict-Transport-Security", strict_transport_security, "max-age=31536000"),
 };
 #undef FIELD
@@ -64,7 +63,7 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
     return err;
 }
 
-/* The value of one field, copied when it is the user's. */
+/* Sets the value of one field, copied if it comes from the user. */
 static int choose(struct uvhttp_security_headers *headers, size_t index,
                   const uvhttp_security_headers_config_t *config, struct uvh_option_message message)
 {

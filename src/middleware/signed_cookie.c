@@ -1,5 +1,5 @@
-/* Signed cookies over the public API: uvhttp/signed_cookie.h, which says what is signed. The code
- * itself comes from platform/hmac.c. */
+/* Signed cookies, on public functions only: uvhttp/signed_cookie.h specifies what is signed.
+ * platform/hmac.c computes the HMAC. */
 #include <uvhttp/signed_cookie.h>
 
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "options/option_check.h"
 #include "platform/hmac.h"
 
-static const char purpose[] =
-    "uvhttp-cookie-1"; /* so that no other signature with the same key is one of a cookie */
+/* Keeps other signatures with the same key from matching. */
+static const char purpose[] = "uvhttp-cookie-1";
 
 enum {
     MOST_KEYS = 16,
-    LEAST_KEY = 32, /* as long as the code (RFC 2104 section 3) */
+    LEAST_KEY = 32, /* as long as the HMAC (RFC 2104 section 3) */
     MOST_KEY = 1024,
     MOST_NAME = 256,
     MOST_VALUE = 4096,
@@ -114,7 +114,7 @@ static int64_t read_time(const unsigned char in[TIME_SIZE])
     return (int64_t)time;
 }
 
-/* The code of time and value, `size` bytes in `data`, under a name that is not too long. */
+/* The HMAC of time and value, `size` bytes in `data`, with a name of valid length. */
 static int authenticate(const struct key *key, const char *name, const unsigned char *data,
                         size_t size, unsigned char code[UVH_HMAC_SIZE])
 {
@@ -155,7 +155,7 @@ int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, u
     return 0;
 }
 
-/* 0 when one of the keys has made the code behind `said` bytes. */
+/* Returns 0 when one of the keys made the HMAC after `said` bytes. */
 static int find_key(const struct uvhttp_cookie_signer *signer, const char *name,
                     const unsigned char *bytes, size_t said)
 {
@@ -173,7 +173,7 @@ static int find_key(const struct uvhttp_cookie_signer *signer, const char *name,
 int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
                          uvhttp_slice_t text, int64_t now, char *out, size_t size, size_t *length)
 {
-    unsigned char bytes[MOST_SIGNED + 2]; /* what uvh_base64_decode may write at most */
+    unsigned char bytes[MOST_SIGNED + 2]; /* the most uvh_base64_decode may write */
     size_t ignored;
     length = length != NULL ? length : &ignored;
     *length = 0;
@@ -213,7 +213,7 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
     const char *value = cookie->value != NULL ? cookie->value : "";
     int64_t expires = cookie->expires > 0 ? cookie->expires : 0;
     if (cookie->max_age < 0)
-        expires = 1; /* what is sent to be deleted has run out, whoever keeps it */
+        expires = 1; /* a deletion is sent expired, whoever stores it */
     else if (cookie->max_age > 0) {
         int64_t now = now_seconds(uvhttp_response_request(response));
         expires = cookie->max_age < INT64_MAX - now ? now + cookie->max_age : 0;

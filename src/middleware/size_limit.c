@@ -1,5 +1,5 @@
-/* Size limits for a part of a server: uvhttp/size_limit.h. The server itself counts; here stands
- * only who is counted. */
+/* Size limits for a part of a server: uvhttp/size_limit.h. The server counts; this file only
+ * selects which requests are counted. */
 #include <uvhttp/size_limit.h>
 
 #include <stdio.h>

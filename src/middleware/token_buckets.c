@@ -1,6 +1,6 @@
-/* See token_buckets.h. The arithmetic is that of the "generic cell rate algorithm" (ITU-T I.371,
- * annex A): a token moves the moment at which the bucket is full by one interval, and there is none
- * when that would be more than `burst` intervals ahead. */
+/* See token_buckets.h. The arithmetic is the "generic cell rate algorithm" (ITU-T I.371, annex A):
+ * taking a token moves the time at which the bucket is full by one interval. No token is left when
+ * that time would be more than `burst` intervals ahead. */
 #include "middleware/token_buckets.h"
 
 #include "base/alloc.h"
@@ -9,13 +9,13 @@
 
 enum {
     SET_SIZE = 8,
-    KEYS_PER_SET = 4, /* half of it, at most, so that few sets run over before the table is full */
-    SHARDS = 64,      /* locks; more than threads, so that two rarely meet */
+    KEYS_PER_SET = 4, /* at most half a set, so that few sets overflow before the table is full */
+    SHARDS = 64,      /* locks; more than threads, to keep contention rare */
     CACHE_LINE = 64,
 };
 
 struct bucket {
-    uint64_t key; /* the hash of it */
+    uint64_t key; /* its hash */
     uint64_t full_at;
 };
 
@@ -25,13 +25,13 @@ struct set {
 
 struct shard {
     struct uvh_lock lock;
-    char apart[CACHE_LINE]; /* two locks never share a cache line */
+    char apart[CACHE_LINE]; /* padding: two locks never share a cache line */
 };
 
 struct uvh_token_buckets {
     const uvhttp_allocator_t *allocator;
     uint64_t interval;
-    uint64_t depth; /* of a bucket, in time: burst * interval */
+    uint64_t depth; /* of a bucket, as time: burst * interval */
     uint64_t seed;
     size_t set_count; /* a power of two */
     struct set *sets;
@@ -72,7 +72,7 @@ void uvh_token_buckets_free(struct uvh_token_buckets *buckets)
     uvh_free(buckets->allocator, buckets);
 }
 
-/* The key's bucket, or the one of its set that is full soonest, which becomes it. */
+/* The key's bucket, or the one of its set that is full soonest, which is reused for the key. */
 static struct bucket *find(struct set *set, uint64_t key)
 {
     struct bucket *fullest = &set->buckets[0];
@@ -96,7 +96,8 @@ static struct uvh_token_verdict take(const struct uvh_token_buckets *buckets, st
         missing += buckets->interval;
         bucket->full_at = now + missing;
     }
-    /* More than everything is missing when a thread's clock is behind that of the last one. */
+    /* More than the depth is missing when a thread's clock is behind the one of the previous
+     * call. */
     verdict.left = missing < buckets->depth ? (buckets->depth - missing) / buckets->interval : 0;
     if (missing > buckets->depth - buckets->interval)
         verdict.next_in = missing - (buckets->depth - buckets->interval);

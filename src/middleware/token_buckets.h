@@ -1,18 +1,17 @@
-/* Token buckets for many clients in a table of fixed size: who may do something now, and how long
- * others have to wait.
+/* Token buckets for many clients in a table of fixed size: decides whether a client may proceed,
+ * and how long it must wait otherwise.
  *
- * A bucket holds at most `burst` tokens and gets one back every `interval`; each permission takes
- * one. It is stored as the single moment at which it will be full again, so that a bucket that is
- * full is the same as none. The table has sets of eight buckets; a key belongs to one set. Where a
- * new key finds no free bucket, it gets that of its set which is full soonest, so what is forgotten
- * is the least; a client that has used up its tokens is forgotten only when seven others of its
- * set, which nobody outside can foresee, have used up as many.
+ * A bucket holds at most `burst` tokens and regains one every `interval`; each permission takes
+ * one. It is stored as the time at which it will be full again, so a full bucket equals an unused
+ * one. The table has sets of eight buckets; a key belongs to one set. A new key without a free
+ * bucket takes the one of its set that is full soonest, which loses the least. So a client that has
+ * used up its tokens is forgotten only when seven others of its set have used up as many; clients
+ * cannot predict their set.
  *
- * Always true: memory is taken when the table is made and never again; a call looks at one set,
- * whatever the table's size; what one key is granted in `t` nanoseconds is at most burst + t /
- * interval, exactly, on however many threads, unless its bucket was given away. Time comes in as an
- * argument, and may differ between threads: an earlier moment than one seen before grants no more.
- * Called by rate_limit.c. */
+ * Invariants: memory is allocated only when the table is created. A call searches one set, whatever
+ * the table's size. One key is granted at most burst + t / interval in `t` nanoseconds, exactly, on
+ * any number of threads, unless its bucket was reused. The caller passes the time, which may differ
+ * between threads: an earlier time than a previous one grants no more. Called by rate_limit.c. */
 #ifndef UVH_MIDDLEWARE_TOKEN_BUCKETS_H
 #define UVH_MIDDLEWARE_TOKEN_BUCKETS_H
 
@@ -22,26 +21,25 @@ struct uvh_token_buckets;
 
 struct uvh_token_verdict {
     bool granted;
-    uint64_t left;    /* tokens that are left now */
-    uint64_t next_in; /* nanoseconds until there is one more; 0 when the bucket is full */
+    uint64_t left;    /* tokens left now */
+    uint64_t next_in; /* nanoseconds until the next one; 0 when the bucket is full */
 };
 
 struct uvh_token_buckets_config {
-    size_t
-        /* that find a bucket at once: room is made for two to four times as many, since sets fill
-         * unevenly */
-        keys;
+    /* Keys that always find a bucket. The table is sized for two to four times as many, since sets
+     * fill unevenly. */
+    size_t keys;
     uint64_t interval; /* nanoseconds for one token, at least 1 */
     uint64_t burst;    /* tokens, at least 1; burst * interval is less than 2^62 */
-    uint64_t seed;     /* random, so that nobody can choose keys for one set */
+    uint64_t seed;     /* random, so that clients cannot choose keys of one set */
     const uvhttp_allocator_t *allocator;
 };
 
-/* NULL when memory ran out. */
+/* NULL when out of memory. */
 struct uvh_token_buckets *uvh_token_buckets_new(const struct uvh_token_buckets_config *config);
-void uvh_token_buckets_free(struct uvh_token_buckets *buckets); /* NULL is fine */
+void uvh_token_buckets_free(struct uvh_token_buckets *buckets); /* NULL is allowed */
 
-/* Takes a token of the key's bucket at the moment `now` (nanoseconds of any monotonic clock, less
+/* Takes a token of the key's bucket at the time `now` (nanoseconds of any monotonic clock, less
  * than 2^62). Keys of different kinds are different keys, whatever their bytes. Any thread. */
 struct uvh_token_verdict uvh_token_buckets_take(struct uvh_token_buckets *buckets, unsigned kind,
                                                 const void *key, size_t length, uint64_t now);

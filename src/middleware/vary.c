@@ -1,4 +1,4 @@
-/* See vary.h. A line is added instead of one changed, since there may be several. */
+/* See vary.h. Adds a line instead of changing one, since there may be several. */
 #include "middleware/vary.h"
 
 int uvh_vary_add(uvhttp_response_t *response, const char *name, const char *lower)

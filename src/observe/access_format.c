@@ -1,5 +1,5 @@
-/* A pattern is compiled to a list of pieces once; a line is written piece by piece, with room kept
- * for all that must still follow. */
+/* A pattern is compiled once into a list of pieces. Writing a line reserves buffer space for all
+ * pieces that must still follow. */
 #include "observe/access_format.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "codec/text/number.h"
 #include "codec/text/utf8_sequence.h"
 
-enum { NUMBER_SIZE = 40 }; /* more than any number or time takes */
+enum { NUMBER_SIZE = 40 }; /* longer than any number or time */
 
 enum name {
     TEXT = 0,
@@ -79,7 +79,7 @@ static bool add_piece(struct uvh_access_format *format, enum name name, size_t l
     return true;
 }
 
-/* One byte of text, to the piece of text before it if there is one. */
+/* Appends one byte of text to the last piece if that is text, else adds a piece. */
 static bool add_text(struct uvh_access_format *format, char byte)
 {
     bool first = format->piece_count == 0 || format->pieces[format->piece_count - 1].name != TEXT;
@@ -90,8 +90,8 @@ static bool add_text(struct uvh_access_format *format, char byte)
     return true;
 }
 
-/* `text` is what follows an open brace. Returns what follows the closing one; NULL when there is
- * none or the name is unknown. */
+/* `text` follows an opening brace. Returns the text following the closing one, or NULL when there
+ * is none or the name is unknown. */
 static const char *add_value(struct uvh_access_format *format, const char *text)
 {
     const char *end = strchr(text, '}');
@@ -116,7 +116,7 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
     format->piece_count = 0;
     format->text_length = 0;
     while (*pattern != '\0') {
-        /* A line end of the pattern would make two lines of one. */
+        /* A line end in the pattern would split the line. */
         if ((unsigned char)*pattern < ' ' && *pattern != '\t')
             return UVHTTP_EINVAL;
         if (*pattern == '{' && pattern[1] != '{') {
@@ -134,9 +134,9 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
     return 0;
 }
 
-/* ---- values of the client ---- */
+/* ---- values sent by the client ---- */
 
-/* Where a value goes and the end of its room. */
+/* The output position of a value and the end of its buffer space. */
 struct room {
     char *at;
     char *end;
@@ -163,8 +163,8 @@ static bool put_hex(struct room *room, const char *mark, unsigned char byte)
     return put(room, escaped, length + 2);
 }
 
-/* Copies bytes from `at` on that stand for themselves in every format, as far as there is room:
- * from `first` on, which is the space or what follows it. Returns how many there were. */
+/* Copies bytes from `at` on that need no escape in any format, as far as they fit: bytes not below
+ * `first`, which is the space or the character following it. Returns their number. */
 static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char first)
 {
     size_t end = at;
@@ -177,8 +177,8 @@ static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char
     return count;
 }
 
-/* For lines of text: what is not printable ASCII becomes \xNN, quote and backslash get a backslash,
- * as Apache has it. */
+/* For text formats: a byte that is not printable ASCII becomes \xNN, quote and backslash get a
+ * backslash, as in Apache httpd. */
 static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
 {
     size_t i = put_plain(room, value, 0, first);
@@ -188,17 +188,17 @@ static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
                     : byte == '\\' ? put(room, "\\\\", 2)
                                    : put_hex(room, "\\x", byte);
         if (!fits)
-            return; /* nor may anything follow */
+            return; /* nothing may follow */
         i++;
         i += put_plain(room, value, i, first);
     }
 }
 
-/* One character for a JSON string, or what stands for one byte that is none. False when it does not
+/* Writes one character of a JSON string, or the escape of one invalid byte. False when it does not
  * fit. */
 static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
 {
-    /* DEL and the control characters U+0080 to U+009F steer terminals, too. */
+    /* DEL and the control characters U+0080 to U+009F control terminals, too. */
     bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
     if (size == 0)
         return put(room, "\\ufffd", 6);
@@ -264,7 +264,7 @@ static void put_value(struct room *room, uvhttp_slice_t value, bool json)
         put_escaped(room, value, ' ');
 }
 
-/* Method, target and protocol; the protocol stands there however long the target is. */
+/* Method, target and protocol. A long target is truncated, the protocol is not. */
 static void put_request(struct room *room, const uvhttp_access_facts_t *facts, bool json)
 {
     enum { BEHIND = 9 }; /* " HTTP/1.1" */
@@ -278,7 +278,7 @@ static void put_request(struct room *room, const uvhttp_access_facts_t *facts, b
     put(room, protocol.base, protocol.length);
 }
 
-/* Returns the length of what was written, `most` at most. */
+/* Returns the length of the output, at most `most`. */
 static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *facts,
                            enum name name, bool json)
 {
@@ -292,7 +292,7 @@ static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *
         put(&room, "\"", 1);
     if (name == REQUEST)
         put_request(&room, facts, json);
-    else if (name == USER && !json) /* it stands between spaces, not in quotes */
+    else if (name == USER && !json) /* it is delimited by spaces, not quotes */
         put_escaped(&room, value, '!');
     else
         put_value(&room, value, json);
@@ -402,8 +402,8 @@ size_t uvh_access_format_line(const struct uvh_access_format *format,
         } else if (name > LAST_STRING) {
             at += write_number(at, &facts->outcome, name, zone_minutes, format->json);
         } else {
-            /* NUMBER_SIZE was set aside for each piece, so the last one has that much even when the
-             * room is used up. */
+            /* Each piece reserves NUMBER_SIZE, so the last one has that much even when the rest of
+             * the buffer is full. */
             size_t share = UVH_ACCESS_VALUE_SIZE - NUMBER_SIZE;
             size_t most = (room < share ? room : share) + NUMBER_SIZE;
             size_t length = write_string(at, most, facts, name, format->json);

@@ -1,5 +1,5 @@
-/* The access log over the public API: facts of an exchange become a line (access_format.c), which
- * goes to the file on a thread of its own (platform/line_writer.c). */
+/* The access log, on public functions only. The facts of an exchange become a line
+ * (access_format.c), which a separate thread writes to the file (platform/line_writer.c). */
 #include <uvhttp/access_log.h>
 #include <uvhttp/auth.h>
 #include <uvhttp/error.h>
@@ -16,29 +16,27 @@
 
 enum {
     DEFAULT_BUFFER_SIZE = 262144,
-    LEAST_BUFFER_SIZE = 65536, /* several lines of any length */
+    LEAST_BUFFER_SIZE = 65536, /* several lines of maximum length */
     MOST_BUFFER_SIZE = 1 << 30,
     DEFAULT_FLUSH_MS = 1000,
-    ZONE_SECONDS = 900, /* clocks are set forward and back at full quarters of an hour of UTC */
+    ZONE_SECONDS = 900, /* clock changes happen at full quarters of an hour of UTC */
 };
 
 struct uvhttp_access_log {
     const uvhttp_allocator_t *allocator;
+    /* The number of quarters of an hour since 1970; the low 16 bits hold the UTC offset + 32768.
+     * See zone_minutes. */
     struct uvh_line_writer *writer;
-    _Atomic uint64_t
-        /* the quarter of an hour since 1970, and in the low 16 bits the offset in it + 32768; see
-         * zone_minutes */
-        zone;
+    _Atomic uint64_t zone;
     struct uvh_access_format format;
 };
 
-/* Local time minus UTC, from libc once in a quarter of an hour: its time zone lies behind a
- * lock. */
+/* Local time minus UTC. Asks libc once per quarter of an hour, since its time zone takes a lock. */
 static int zone_minutes(struct uvhttp_access_log *log, int64_t unix_ms)
 {
     enum { BIAS = 32768 };
     int64_t seconds = unix_ms < 0 ? 0 : unix_ms / 1000;
-    /* never 0, which is what `zone` begins with */
+    /* never 0, the initial value of `zone` */
     uint64_t quarter = (uint64_t)seconds / ZONE_SECONDS + 1;
     uint64_t known = atomic_load_explicit(&log->zone, memory_order_relaxed);
     if (known >> 16 != quarter) {
@@ -132,8 +130,8 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
     struct uvhttp_access_log *to = log;
     if (to == NULL || outcome == NULL)
         return;
-    /* Without one of the server's own, what the client has sent: the one field that has to be
-     * searched for. */
+    /* Without an id of the server, the one sent by the client: the one field that needs a
+     * search. */
     const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
     if (id == NULL && to->format.needs_request_id)
         id = uvhttp_request_header(request, "x-request-id");

@@ -1,6 +1,6 @@
-/* Subscribers are members of a ring, embedded in their exchange's memory. What is sent to one may
- * end its exchange and, by callbacks, those of others, so whoever walks the ring stands on a place
- * in it (struct walk) that moves on when the member under it goes. */
+/* Subscribers form a ring, embedded in the memory of their exchanges. Sending to one may end its
+ * exchange and, by callbacks, those of others. So each iteration over the ring registers its
+ * position (struct walk), which advances when the subscriber there is removed. */
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
 
@@ -8,20 +8,20 @@
 #include "base/compiler.h"
 #include "base/list.h"
 
-enum { USUAL_EVENT = 1024 }; /* up to this size an event is put together on the stack */
+enum { USUAL_EVENT = 1024 }; /* an event up to this size is built on the stack */
 
-static const char key; /* under which a subscriber travels with its exchange */
+static const char key; /* identifies a subscriber in its exchange */
 
 struct subscriber {
     struct uvh_list link;
-    uvhttp_event_hub_t *hub; /* NULL once it has left */
+    uvhttp_event_hub_t *hub; /* NULL once it is unsubscribed */
     uvhttp_response_t *response;
 };
 
 struct walk {
-    struct subscriber *at; /* NULL: it has left, and may be no more */
+    struct subscriber *at; /* NULL: removed, and possibly freed */
     struct uvh_list *next;
-    struct walk *outer; /* of the call in whose callback this one was begun */
+    struct walk *outer; /* of the call whose callback started this one */
 };
 
 struct uvhttp_event_hub {
@@ -60,8 +60,7 @@ static void end_stream(struct subscriber *one)
     (void)uvhttp_response_end(response); /* it may have ended already */
 }
 
-/* Calls `visit` for all that are there when their turn comes, which includes those that have come
- * meanwhile. */
+/* Calls `visit` for all subscribers, including those added meanwhile. */
 static void for_each(uvhttp_event_hub_t *hub,
                      void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
                      uvhttp_slice_t bytes)
@@ -132,7 +131,7 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
     if (err == 0 && uvhttp_response_open(response))
         err = uvhttp_response_begin_events(response);
     else if (err == 0)
-        err = uvhttp_response_write(response, "", 0); /* whether it can be written to */
+        err = uvhttp_response_write(response, "", 0); /* tests whether it is writable */
     if (err != 0)
         return err;
     if (uvhttp_request_method(request) == UVHTTP_METHOD_HEAD)

@@ -1,4 +1,4 @@
-/* The Prometheus text format (version 0.0.4) over the public API: uvhttp/metrics.h. */
+/* The Prometheus text format (version 0.0.4), on public functions only: uvhttp/metrics.h. */
 #include <uvhttp/metrics.h>
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-/* Where the text goes: counted to its end, written as far as there is room. */
+/* The output buffer: counts the whole text, writes as much as fits. */
 struct text {
     char *out;
     size_t size;
@@ -31,7 +31,7 @@ add(struct text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
-/* What stands before the samples of a metric. */
+/* Writes the lines before the samples of a metric. */
 static void begin(struct text *text, const char *name, const char *type, const char *help)
 {
     add(text, "# HELP uvhttp_%s %s\n# TYPE uvhttp_%s %s\n", name, help, name, type);
@@ -49,7 +49,7 @@ static void counter(struct text *text, const char *name, const char *help, uint6
     single(text, name, "counter", help, value);
 }
 
-/* Ends a line whose value is a time. */
+/* Ends a line with a time as its value. */
 static void add_seconds(struct text *text, uint64_t microseconds)
 {
     add(text, " %llu.%06llu\n", (unsigned long long)(microseconds / 1000000),
@@ -160,7 +160,7 @@ static void add_sum_and_count(struct text *text, const char *name, const uvhttp_
     add(text, "uvhttp_%s_count %llu\n", name, (unsigned long long)latency->count);
 }
 
-/* Buckets can be added up over processes, which percentiles cannot. */
+/* Buckets can be summed over processes, percentiles cannot. */
 static void histogram(struct text *text, const char *name, const char *help,
                       const uvhttp_latency_t *latency)
 {

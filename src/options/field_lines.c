@@ -1,5 +1,5 @@
-/* Lines are looked for only when a field is there at all, which most requests' conditions are not.
- * See field_lines.h. */
+/* Searches for further lines only when the field is present; most requests have no condition. See
+ * field_lines.h. */
 #include "options/field_lines.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #include "codec/fields/field.h"
 
-/* The value of the next line of that name from `*index` on, which moves behind it; base NULL behind
- * the last. */
+/* The value of the next line of that name at or after `*index`; `*index` moves past it. base is
+ * NULL after the last line. */
 static uvhttp_slice_t next_line(uvhttp_request_t *request, uvhttp_field_id_t id, size_t *index)
 {
     uvhttp_slice_t wanted = uvh_field_name(id);

@@ -1,4 +1,4 @@
-/* Checks the numbers of an options struct, with the message that uvhttp_config_check gives: field,
+/* Checks the numbers of an options struct. The message has the form of uvhttp_config_check: field,
  * value and range.
  *
  * Called by the constructors of modules. */
@@ -11,16 +11,16 @@ struct uvh_option_range {
     const char *name;
     size_t value;
     size_t least;
-    size_t most; /* SIZE_MAX: any */
+    size_t most; /* SIZE_MAX: no limit */
     const char *unit;
 };
 
-/* An array and its count, both set or neither. 0, or UVHTTP_EINVAL and a message that names them.
- * */
+/* Checks an array and its count: both set or neither. Returns 0, or UVHTTP_EINVAL with a message
+ * that names them. */
 int uvh_option_check_array(const char *name, const void *array, size_t count, char *message,
                            size_t size);
 
-/* 0, or UVHTTP_ECONFIG and a message about the first that is out of its range. `message` may be
+/* Returns 0, or UVHTTP_ECONFIG with a message about the first value out of range. `message` may be
  * NULL. */
 int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message,
                      size_t size);

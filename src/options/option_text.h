@@ -1,5 +1,4 @@
-/* The message about a text of an options struct that is refused, in the form of those about numbers
- * (option_check.h).
+/* Writes the message about an invalid string in an options struct, in the form of option_check.h.
  *
  * Called by the constructors of modules. */
 #ifndef UVH_OPTIONS_OPTION_TEXT_H
@@ -7,7 +6,7 @@
 
 #include <uvhttp/types.h>
 
-/* Where the message goes: `text` may be NULL with `size` 0. */
+/* The buffer of the message: `text` may be NULL with `size` 0. */
 struct uvh_option_message {
     char *text;
     size_t size;

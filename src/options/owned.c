@@ -1,4 +1,4 @@
-/* Blocks are linked, the newest first. */
+/* Blocks form a linked list, newest first. */
 #include "options/owned.h"
 
 #include <string.h>

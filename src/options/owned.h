@@ -1,7 +1,7 @@
-/* An object with memory of its own, which is freed at once with it: so a constructor that fails
- * halfway has one thing to undo.
+/* An object that owns its memory blocks and frees them together. A constructor that fails halfway
+ * has one object to free.
  *
- * Always true: the object's struct begins with a struct uvh_owned. Called by the modules whose
+ * Invariant: the object's struct begins with a struct uvh_owned. Called by the modules whose
  * options hold strings and lists. */
 #ifndef UVH_OPTIONS_OWNED_H
 #define UVH_OPTIONS_OWNED_H
@@ -15,17 +15,18 @@ struct uvh_owned {
     struct uvh_owned_block *blocks;
 };
 
-/* A zeroed object of `size` bytes; NULL when memory ran out. `allocator` NULL means the
+/* Returns a zeroed object of `size` bytes, or NULL when out of memory. `allocator` NULL means the
  * system's. */
 void *uvh_owned_new(const uvhttp_allocator_t *allocator, size_t size);
 
-/* `size` zeroed bytes that belong to the object, aligned for any type; NULL when memory ran out. */
+/* Returns `size` zeroed bytes owned by the object, aligned for any type, or NULL when out of
+ * memory. */
 void *uvh_owned_alloc(struct uvh_owned *owned, size_t size);
 
-/* A NUL-terminated copy that belongs to the object; NULL when memory ran out. */
+/* Returns a NUL-terminated copy owned by the object, or NULL when out of memory. */
 char *uvh_owned_string(struct uvh_owned *owned, const char *text, size_t length);
 
-/* Frees the object and what belongs to it. NULL is fine. */
+/* Frees the object and its blocks. NULL is allowed. */
 void uvh_owned_free(struct uvh_owned *owned);
 
 #endif

@@ -1,8 +1,9 @@
-/* Patterns as the broker understands them: a topic is a channel, '+' and '#' become '*', which also
- * stands for '/', so what comes by a glob is looked at again. Where the broker refuses a glob, that
- * of all channels, "#", stands in for it: then it has one more pattern, STAND_IN, which no user can
- * have, and which fits what a refused one would. Channels are found by tsearch(3), whose tree stays
- * balanced whatever names clients choose. */
+/* Maps topic patterns to channels and globs of the broker. A topic is a channel; '+' and '#' become
+ * '*'. '*' also matches '/', so a message received by a glob is matched against the patterns again.
+ * When the broker refuses a glob, the glob of all channels, "#", replaces it: that channel then has
+ * one more pattern, STAND_IN, which users cannot subscribe to and which matches whatever a refused
+ * glob would match. tsearch(3) finds channels: its tree stays balanced whatever names clients
+ * choose. */
 #include "redis/redis.h"
 
 #include <search.h>
@@ -17,7 +18,7 @@ static bool is_glob(const char *pattern)
     return strpbrk(pattern, "+#") != NULL;
 }
 
-/* Without a meaning for the broker's globs. */
+/* Copies text and escapes the special characters of globs. */
 static char *copy_literal(char *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -28,8 +29,8 @@ static char *copy_literal(char *out, const char *text, size_t length)
     return out;
 }
 
-/* `out` has room for twice as much as prefix and pattern together. "a/#" stands for "a", too, so
- * its slash is left out. */
+/* `out` has space for twice the length of prefix and pattern together. "a/#" also matches "a", so
+ * its slash is omitted. */
 static size_t write_glob(char *out, const char *prefix, const char *pattern)
 {
     const char *begin = out;
@@ -108,8 +109,8 @@ static void note_changed(struct uvh_redis_channels *channels, struct uvh_redis_c
     channels->changed = channel;
 }
 
-/* Puts a channel into the table unless there is such a one, and gives back the one that is there.
- * NULL when memory ran out. */
+/* Inserts a channel unless an equal one exists, and returns the one in the table. NULL when out of
+ * memory. */
 static struct uvh_redis_channel *put(struct uvh_redis_channels *channels,
                                      struct uvh_redis_channel *channel)
 {
@@ -125,7 +126,7 @@ static struct uvh_redis_channel *put(struct uvh_redis_channels *channels,
     return channel;
 }
 
-/* One more pattern for the channel of another one, or of itself. */
+/* Adds a pattern to the channel of another pattern, or to its own. */
 static bool add(struct uvh_redis_channels *channels, const char *channel_of, const char *pattern)
 {
     size_t size = strlen(pattern) + 1;
@@ -178,13 +179,13 @@ void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *
         release(channels, key);
         return;
     }
-    /* Without memory for the key all are looked through: what is not needed must go. */
+    /* Without memory for the key, search all channels: unused ones must be removed. */
     struct uvh_redis_channel *channel = channels->first;
     while (channel != NULL && !remove_from(channels, channel, pattern))
         channel = channel->next;
 }
 
-/* A message that a refused glob would have let through. */
+/* A message that matches a refused glob. */
 static bool fits_refused(const struct uvh_redis_channels *channels, const char *topic)
 {
     for (const struct uvh_redis_channel *one = channels->first; one != NULL; one = one->next) {
@@ -197,7 +198,7 @@ static bool fits_refused(const struct uvh_redis_channels *channels, const char *
     return false;
 }
 
-/* False when memory ran out. */
+/* False when out of memory. */
 static bool find(struct uvh_redis_channels *channels, bool glob, const char *text,
                  struct uvh_redis_channel **channel)
 {
@@ -221,7 +222,7 @@ bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glo
 {
     struct uvh_redis_channel *channel;
     if (!find(channels, true, glob, &channel))
-        return true; /* the topics look for themselves, it only costs more */
+        return true; /* the topics match it again; it only costs more */
     const struct uvh_redis_pattern *pattern = channel == NULL ? NULL : channel->patterns;
     for (; pattern != NULL; pattern = pattern->next) {
         if (strcmp(pattern->text, STAND_IN) == 0 ? fits_refused(channels, topic)
@@ -231,7 +232,7 @@ bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glo
     return false;
 }
 
-/* NULL when there is none, or memory ran out. */
+/* NULL when there is none, or when out of memory. */
 static const struct uvh_redis_channel *find_everything(const struct uvh_redis_channels *channels)
 {
     struct uvh_redis_channel *key = make(channels, EVERYTHING);
@@ -259,7 +260,7 @@ bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, c
     return true;
 }
 
-/* It is refused no more, or is not there any more. */
+/* The glob is no longer refused, or no longer subscribed to. */
 static void forget_refusal(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
 {
     if (channel->replaced && --channels->refused == 0)

@@ -1,5 +1,5 @@
-/* "t 9f86d081884c7d65 17\n" and the data: the kind ("t" for text, "b" for binary), who sends, and
- * the number of the message there. Readable, so that other programs can publish, too. */
+/* "t 9f86d081884c7d65 17\n", then the data: the kind ("t" for text, "b" for binary), the sender's
+ * id, and the sender's message number. Readable, so that other programs can publish, too. */
 #include "redis/redis.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ size_t uvh_redis_envelope_write(char out[UVH_REDIS_ENVELOPE_MAX], uvhttp_websock
     return (size_t)size;
 }
 
-/* A number in decimal digits from `at` to `end`. */
+/* A decimal number from `at` to `end`. */
 static bool read_number(const char *at, const char *end, uint64_t *number)
 {
     *number = 0;

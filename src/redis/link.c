@@ -1,8 +1,10 @@
-/* A connection with the broker that is made again whenever it breaks: name, addresses one after the
- * other, socket, password, a ping that says it is ready, then pings in silence.
+/* A connection to the broker that reconnects whenever it breaks. Steps: resolve the name, try its
+ * addresses in order, connect, authenticate, send a PING whose reply makes it ready. PINGs follow
+ * whenever the connection is idle.
  *
- * hiredis connects, writes and reads without blocking; this file says when. A poll handle belongs
- * to one connection, since its descriptor does, and is freed when it is closed. */
+ * hiredis connects, writes and reads without blocking; this file decides when. A poll handle
+ * belongs to one connection, since its descriptor does. It is freed when the connection is
+ * closed. */
 #include "redis/redis.h"
 
 #include <netdb.h>
@@ -12,8 +14,8 @@
 #include <uvhttp/embedding.h>
 
 enum {
-    CONNECT_MS = 5000,    /* for a connection to be ready */
-    FIRST_DELAY_MS = 100, /* until the second attempt; doubled for each further one */
+    CONNECT_MS = 5000,    /* timeout until a connection is ready */
+    FIRST_DELAY_MS = 100, /* before the second attempt; doubled for each further one */
     MOST_DOUBLINGS = 10,
     COMMAND_WORDS = 3,
 };
@@ -27,10 +29,10 @@ static void free_poll(uv_handle_t *handle)
 {
     struct uvhttp_redis *redis = handle->data;
     redis->allocator.release(handle, redis->allocator.context);
-    uvh_redis_closed((uv_handle_t *)&redis->wake); /* which stands for it */
+    uvh_redis_closed((uv_handle_t *)&redis->wake); /* counted for the poll handle */
 }
 
-/* The socket goes; a poll must have gone before. */
+/* Closes the socket; its poll handle must be closed before. */
 static void drop_context(struct uvh_redis_link *link)
 {
     if (link->poll != NULL) {
@@ -62,8 +64,8 @@ static uint64_t next_delay(const struct uvh_redis_link *link)
     return delay < link->redis->max_delay_ms ? delay : link->redis->max_delay_ms;
 }
 
-/* It is broken, or was never made: one line, and another attempt later; or at once when there are
- * more addresses. */
+/* The connection broke or failed. Logs one line and schedules another attempt, or tries the next
+ * address at once. */
 static void lose(struct uvh_redis_link *link, const char *why)
 {
     struct uvhttp_redis *redis = link->redis;
@@ -100,13 +102,13 @@ static const char *error_of(const redisContext *context)
 static void command(struct uvh_redis_link *link, int count, const char **words, const size_t *sizes)
 {
     if (redisAppendCommandArgv(link->context, count, words, sizes) != REDIS_OK)
-        link->context->err = REDIS_ERR_OOM; /* found when it is flushed */
+        link->context->err = REDIS_ERR_OOM; /* detected when it is flushed */
 }
 
 void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
                         const char **words, const size_t *sizes)
 {
-    if (asked == NULL) { /* its answer would be taken for another's */
+    if (asked == NULL) { /* its reply would be matched to another command */
         link->context->err = REDIS_ERR_OOM;
         return;
     }
@@ -139,7 +141,7 @@ static void watch(struct uvh_redis_link *link, int events)
     if (link->events == events)
         return;
     link->events = events;
-    /* cannot fail for a descriptor that is watched */
+    /* cannot fail for a descriptor that is polled */
     (void)uv_poll_start(link->poll, events, on_poll);
     uv_unref((uv_handle_t *)link->poll);
 }
@@ -156,9 +158,9 @@ void uvh_redis_link_flush(struct uvh_redis_link *link)
     watch(link, done ? UV_READABLE : UV_READABLE | UV_WRITABLE);
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
-/* Answers to what every connection begins with. */
+/* Handles replies to the commands of the handshake. */
 static void on_greeted(struct uvh_redis_link *link, const redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
@@ -176,7 +178,7 @@ static void on_greeted(struct uvh_redis_link *link, const redisReply *reply)
     link->ready(link);
 }
 
-/* What comes without having been asked for. */
+/* A push message, not a reply. */
 static bool is_message(const redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
@@ -187,7 +189,7 @@ static bool is_message(const redisReply *reply)
            (strcmp(kind, "message") == 0 || strcmp(kind, "pmessage") == 0);
 }
 
-/* Answers come in the order of what was asked. */
+/* Replies arrive in the order of the commands. */
 static void on_reply(struct uvh_redis_link *link, const redisReply *reply)
 {
     if (is_message(reply)) {
@@ -230,7 +232,7 @@ static void read_socket(struct uvh_redis_link *link)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct uvh_redis_link *link = poll->data;
-    if (status < 0) { /* reading finds out why */
+    if (status < 0) { /* reading reports the error */
         (void)redisBufferRead(link->context);
         lose(link, error_of(link->context));
         return;
@@ -246,7 +248,7 @@ void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
     struct pollfd one = {.fd = link->context->fd, .events = POLLIN};
     if ((link->events & UV_WRITABLE) != 0)
         one.events |= POLLOUT;
-    if (poll(&one, 1, ms) <= 0) /* in time, or interrupted */
+    if (poll(&one, 1, ms) <= 0) /* timed out or interrupted */
         return;
     if ((one.revents & ~POLLOUT) != 0)
         read_socket(link);
@@ -254,9 +256,9 @@ void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
         uvh_redis_link_flush(link);
 }
 
-/* ---- making one ---- */
+/* ---- connecting ---- */
 
-/* What a socket was made for: nothing is written before it says that it is writable. */
+/* Starts the handshake on a new socket: nothing is written before it is writable. */
 static void greet(struct uvh_redis_link *link, redisContext *context)
 {
     struct uvhttp_redis *redis = link->redis;
@@ -290,7 +292,8 @@ static void greet(struct uvh_redis_link *link, redisContext *context)
     set_timer(link, CONNECT_MS);
 }
 
-/* By its text, which hiredis takes, and which says the interface, too, where an address has one. */
+/* Connects by the address as text, which hiredis requires and which includes the interface of a
+ * link-local address. */
 static void try_next(struct uvh_redis_link *link)
 {
     char text[NI_MAXHOST];
@@ -368,7 +371,7 @@ static void on_timer(uv_timer_t *timer)
     }
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 int uvh_redis_link_open(struct uvh_redis_link *link, struct uvhttp_redis *redis, const char *name)
 {

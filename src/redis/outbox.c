@@ -1,4 +1,4 @@
-/* Messages in order, and what they cost. */
+/* Messages in order, and their size in bytes. */
 #include "redis/redis.h"
 
 static size_t cost(const struct uvh_redis_parcel *parcel)

@@ -1,5 +1,5 @@
-/* Messages on their way to the broker: from any thread into the outbox, from there over the
- * connection on the loop, and out of everything when the broker has answered. */
+/* Publishes messages: any thread adds them to the outbox, the loop sends them over the connection,
+ * and the broker's reply removes them. */
 #include "redis/redis.h"
 
 #include <inttypes.h>
@@ -9,21 +9,19 @@
 #include <uvhttp/error.h>
 
 enum {
-    SENT_MOST = 256
-                /* bytes the broker has not answered, after which messages wait here, where they can
-                 * be dropped */
-                << 10,
-    BURST =
-        /* times the limit may wait while the broker is there, since one turn of the loop may
-         * publish much */
-    4,
-    FINISH_MS = 5000,  /* for the last messages to go out and be answered */
-    SILENCE_MS = 1000, /* or until no answer has come for so long */
+    /* bytes sent without a reply; above this, messages stay in the outbox, where they can be
+     * dropped */
+    SENT_MOST = 256 << 10,
+    /* times the limit the outbox may hold while the broker is connected, since one loop iteration
+     * may publish much */
+    BURST = 4,
+    FINISH_MS = 5000,  /* for sending the last messages and receiving their replies */
+    SILENCE_MS = 1000, /* or until no reply has arrived for so long */
 };
 
-/* ---- what is lost ---- */
+/* ---- lost messages ---- */
 
-/* Under the lock. How many drops a line is due for; 0: none. */
+/* Requires the lock. The number of dropped messages to log now; 0: none. */
 static uint64_t drops_to_tell(struct uvhttp_redis *redis)
 {
     if (redis->drops_untold == 0 || !uvh_redis_may_log(&redis->drops_told))
@@ -81,7 +79,7 @@ static void on_ready(struct uvh_redis_link *link)
     uvh_redis_publishing_send(redis);
 }
 
-/* The broker has taken a message, or says why not. */
+/* The broker accepted a message, or replied with an error. */
 static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
                       const redisReply *reply)
 {
@@ -105,8 +103,8 @@ static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel
         uvh_redis_publishing_send(redis);
 }
 
-/* Whether the broker has got what was on its way nobody knows; sending it again could give it
- * twice. */
+/* The broker may or may not have received the messages without a reply. Sending them again could
+ * deliver them twice. */
 static void on_lost(struct uvh_redis_link *link, size_t messages)
 {
     struct uvhttp_redis *redis = link->redis;
@@ -137,7 +135,7 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     size_t prefix = strlen(redis->prefix), channel = prefix + strlen(topic);
     struct uvh_redis_parcel *parcel = NULL;
     size_t most = sizeof(*parcel) + channel + UVH_REDIS_ENVELOPE_MAX + size;
-    bool fits = most <= redis->max_queue_size; /* what can never wait must not push out what does */
+    bool fits = most <= redis->max_queue_size; /* if it never fits, drop nothing for it */
     if (fits)
         parcel = redis->allocator.allocate(most, redis->allocator.context);
     uv_mutex_lock(&redis->lock);
@@ -166,11 +164,11 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     return 0;
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
-/* Closing with answers unread would make the system reset the connection, and then the broker loses
- * what it has not read. So the last messages go out, and their answers come in, here: nobody runs
- * the loop any more, and all other threads of the server have ended. */
+/* Closing a socket with unread replies makes the kernel reset the connection, and the broker then
+ * loses what it has not read. So this call sends the last messages and reads their replies. It
+ * blocks: the loop no longer runs, and all other threads of the server have ended. */
 void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
 {
     struct uvh_redis_link *link = &redis->publishing;

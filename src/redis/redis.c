@@ -1,4 +1,4 @@
-/* The adapter's life: its options, its two connections, its end. */
+/* Creates and destroys the adapter: its options and its two connections. */
 #include "redis/redis.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum {
     DEFAULT_PING_SECONDS = 15,
     DEFAULT_DELAY_SECONDS = 10,
     MOST_SECONDS = 86400,
-    NANOSECONDS = 1000000000, /* a second */
+    NANOSECONDS = 1000000000, /* per second */
 };
 
 /* ---- memory ---- */
@@ -85,7 +85,7 @@ bool uvh_redis_may_log(uint64_t *last)
     return true;
 }
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void on_wake(uv_async_t *wake)
 {
@@ -94,7 +94,7 @@ static void on_wake(uv_async_t *wake)
     uvh_redis_publishing_send(redis);
 }
 
-/* The topics end, and all handles close. */
+/* The topics end: closes all handles. */
 static void end(void *adapter)
 {
     struct uvhttp_redis *redis = adapter;
@@ -107,7 +107,7 @@ static void end(void *adapter)
     uv_close((uv_handle_t *)&redis->wake, uvh_redis_closed);
 }
 
-/* NULL is fine, and then nothing is copied. False when memory ran out. */
+/* With NULL it copies nothing. False when out of memory. */
 static bool copy(struct uvhttp_redis *redis, char **place, const char *text)
 {
     size_t size = text == NULL ? 0 : strlen(text) + 1;
@@ -150,7 +150,7 @@ static int make_id(struct uvhttp_redis *redis)
     return err;
 }
 
-/* With a loop to run on. Behind this `end` undoes it. */
+/* Requires a loop. `end` reverts it. */
 static int open_handles(struct uvhttp_redis *redis)
 {
     int err = uv_async_init(redis->loop, &redis->wake, on_wake);

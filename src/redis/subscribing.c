@@ -1,5 +1,5 @@
-/* Messages that come from the broker, and what it has to know for that: the channels that
- * connections here have subscribed to. */
+/* Receives messages from the broker, and subscribes there to the channels that local connections
+ * subscribe to. */
 #include "redis/redis.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
-/* ---- what the broker has to know ---- */
+/* ---- subscriptions at the broker ---- */
 
 static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel,
                         bool subscribe)
@@ -65,8 +65,8 @@ static void on_lost(struct uvh_redis_link *link, size_t messages)
     uvh_redis_note_connected(link->redis);
 }
 
-/* Redis compares a glob, letter by letter, with those of its access list, so one that allows
- * "uvhttp:*" allows exactly this glob, and no narrower one. */
+/* Redis compares a glob byte for byte with those of its ACL, so a rule for "uvhttp:*" permits
+ * exactly this glob and no narrower one. */
 static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *asked,
                        const char *why)
 {
@@ -83,9 +83,9 @@ static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel
         uvh_redis_subscribing_send(redis);
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
-/* The copies of one message, for several channels that fit, come behind one another. */
+/* The copies of one message, for several matching channels, arrive in succession. */
 static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_envelope *envelope)
 {
     bool same = envelope->number == redis->last_number &&
@@ -97,7 +97,7 @@ static bool is_same_as_last(struct uvhttp_redis *redis, const struct uvh_redis_e
     return same;
 }
 
-/* `glob`: by which it came, or NULL. */
+/* `glob`: the glob it was received by, or NULL. */
 static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
                        const redisReply *channel, const redisReply *payload)
 {

@@ -1,6 +1,6 @@
-/* A form with files: the pull parser (codec/forms/multipart.c) finds the parts, whose bytes are
- * held in the spool's blocks (spool.c) until they end, and are put into one piece then, or turn out
- * to be many, and go to a file. */
+/* A form with files. The pull parser (codec/forms/multipart.c) finds the parts. The spool (spool.c)
+ * holds the bytes of a part in its blocks until the part ends, then copies them into one buffer. A
+ * part that grows large goes to a file instead. */
 #include <uvhttp/error.h>
 #include <uvhttp/form_data.h>
 #include <uvhttp/multipart.h>
@@ -33,13 +33,13 @@ struct form {
     uvhttp_form_data_t facts;
     struct part *last;
     uint64_t received; /* bytes of the body */
-    size_t in_memory;  /* bytes of the parts that stay there */
+    size_t in_memory;  /* bytes of the parts kept in memory */
     uvhttp_form_cb done;
     void *arg;
     uvhttp_multipart_t parser;
 };
 
-/* ---- what a part says ---- */
+/* ---- the head of a part ---- */
 
 static const char *copy_text(uvhttp_request_t *request, uvhttp_slice_t text)
 {
@@ -81,7 +81,7 @@ static int begin_part(struct form *form)
     return 0;
 }
 
-/* ---- its bytes ---- */
+/* ---- the data of a part ---- */
 
 static int add_data(struct form *form, uvhttp_slice_t data)
 {
@@ -160,7 +160,7 @@ static int written(struct uvh_spool *spool, int err)
     if (err != 0)
         return uvh_spool_answer_error(spool, err);
     const uvhttp_form_part_t *next = form->facts.parts;
-    for (uint32_t i = 0; i < form->facts.count; i++) { /* only now their files have names */
+    for (uint32_t i = 0; i < form->facts.count; i++) { /* the files have no names before this */
         struct part *part =
             UVH_CONTAINER_OF((uvhttp_form_part_t *)(uintptr_t)next, struct part, facts);
         next = part->facts.next;
@@ -195,7 +195,7 @@ static struct form *new_form(uvhttp_request_t *request, const uvhttp_form_option
     struct form *form = uvhttp_request_allocate(request, sizeof(*form));
     if (form == NULL)
         return NULL;
-    /* the parser is large and clears what it needs */
+    /* the parser is large and clears its own fields */
     memset(form, 0, offsetof(struct form, parser));
     if (options != NULL)
         form->options = *options;

@@ -1,5 +1,5 @@
-/* Blocks go in a circle: filled on the loop, written by the job, then spare. So an upload of any
- * size takes the memory of those that wait at once. */
+/* Blocks circulate: the loop fills them, the job writes them, then they are spare. The memory of an
+ * upload of any size is limited to the blocks queued at once. */
 #include "uploads/spool.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@
 
 enum { RESUME_SIZE = UVH_SPOOL_MOST_SIZE / 2 };
 
-static const char key; /* under which the spool travels with the exchange */
+static const char key; /* identifies the spool in the exchange */
 
 struct uvh_spool_block {
     struct uvh_spool_block *next;
-    struct uvh_spool_file *file; /* once it goes to the disk */
+    struct uvh_spool_file *file; /* set once it goes to the disk */
     size_t size;
     bool ends_file;
     char data[UVH_SPOOL_BLOCK_SIZE];
@@ -39,7 +39,7 @@ static void give_back(struct uvh_spool *spool, struct uvh_spool_blocks *list)
     *list = (struct uvh_spool_blocks){NULL, NULL};
 }
 
-/* An empty block at the end of the list; NULL when memory ran out. */
+/* Appends an empty block to the list; NULL when out of memory. */
 static struct uvh_spool_block *add_block(struct uvh_spool *spool, struct uvh_spool_blocks *list,
                                          struct uvh_spool_file *file)
 {
@@ -57,8 +57,8 @@ static struct uvh_spool_block *add_block(struct uvh_spool *spool, struct uvh_spo
 
 /* ---- in a job ---- */
 
-/* What is to be done for the blocks of one file from `first` on, as many as are written at once;
- * `*next` is the one behind them. */
+/* Writes consecutive blocks of one file, beginning with `first`, as many as one write takes;
+ * `*next` is the block following them. */
 static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
                       struct uvh_spool_block **next)
 {
@@ -104,7 +104,7 @@ static void write_blocks(void *arg)
     bool hidden = false;
     for (struct uvh_spool_file *file = spool->files; file != NULL; file = file->next)
         hidden = hidden || file->name[0] != '\0';
-    if (!hidden) /* nothing is left to be removed: the exchange's end need not wait for a job */
+    if (!hidden) /* nothing is left to remove: the end of the exchange needs no job */
         uvh_store_close(&spool->store);
 }
 
@@ -118,7 +118,7 @@ static void remove_files(void *arg)
 
 /* ---- on the loop ---- */
 
-/* The exchange ends. No job of the spool runs any more, since that would hold it. */
+/* The exchange ends. No job of the spool runs any more, since a job refs the exchange. */
 static void release(void *data)
 {
     struct uvh_spool *spool = data;
@@ -136,7 +136,7 @@ int uvh_spool_begin(struct uvh_spool *spool)
 
 static int job_done(uvhttp_response_t *response, void *arg);
 
-/* Starts a job when there is work for one. */
+/* Starts a job when blocks or files are pending. */
 static int start_job(struct uvh_spool *spool)
 {
     bool enough =
@@ -159,20 +159,20 @@ static int job_done(uvhttp_response_t *response, void *arg)
     spool->busy = false;
     give_back(spool, &spool->writing);
     spool->writing_size = 0;
-    if (!uvhttp_response_open(response)) /* the client has gone, or has been refused meanwhile */
+    if (!uvhttp_response_open(response)) /* the client disconnected, or was refused meanwhile */
         return 0;
     int err = spool->error != 0 ? spool->error : start_job(spool);
     if (err != 0 || (spool->ended && !spool->busy))
         return spool->told(spool, err);
     if (spool->paused && spool->waiting_size + spool->writing_size <= RESUME_SIZE) {
         spool->paused = false;
-        /* last: more of the body may come before it returns */
+        /* last: this call may deliver more of the body before it returns */
         uvhttp_request_resume_body(spool->request);
     }
     return 0;
 }
 
-/* Some more waits to be written. */
+/* More data is queued for writing. */
 static int go_on(struct uvh_spool *spool)
 {
     int err = start_job(spool);
@@ -233,7 +233,7 @@ int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file)
     if (block == NULL)
         return UVHTTP_ENOMEM;
     block->ends_file = true;
-    /* Nothing more comes into it, so it counts as full: many small files are held back as well. */
+    /* The block takes no more data, so it counts as full: this also limits many small files. */
     spool->waiting_size += sizeof(block->data) - block->size;
     return 0;
 }
@@ -313,7 +313,7 @@ bool uvh_spool_exceeds(uvhttp_request_t *request, uint64_t limit)
     uvhttp_slice_t text = uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_LENGTH);
     uint64_t size = 0;
     for (size_t i = 0; i < text.length; i++) {
-        /* the same number once more, behind a comma */
+        /* the same number once more, after a comma */
         if (text.base[i] < '0' || text.base[i] > '9')
             break;
         size = size * 10 + (uint64_t)(text.base[i] - '0');

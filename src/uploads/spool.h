@@ -1,10 +1,10 @@
-/* The body of a request on its way to files: pieces are copied into blocks, a job in the heavy lane
- * writes them, and the client is held back while more than a bounded amount waits. Called by
- * upload.c, form_data.c and static_upload.c.
+/* Writes the body of a request to files: the loop copies chunks into blocks, a job in the heavy
+ * lane writes them, and reading pauses while the queued bytes exceed a limit. Called by upload.c,
+ * form_data.c and static_upload.c.
  *
- * Always true: one job at a time for one spool; bytes of a file reach it in order, and files are
- * written one behind the other; what was not published or taken when the exchange ends is removed
- * by a job, too. All of it lives in the exchange. Functions run on the loop's thread. */
+ * Invariants: a spool has at most one job at a time. The bytes of a file are written in order, and
+ * files one after the other. A job removes what is neither published nor taken when the exchange
+ * ends. All memory belongs to the exchange. Functions run on the loop's thread. */
 #ifndef UVH_UPLOADS_SPOOL_H
 #define UVH_UPLOADS_SPOOL_H
 
@@ -14,8 +14,8 @@
 
 enum {
     UVH_SPOOL_BLOCK_SIZE = 32768,
-    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE, /* bytes that are worth a job */
-    /* bytes that may wait; from then on nothing is read */
+    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE, /* queued bytes that start a job */
+    /* limit of queued bytes; reading pauses at it */
     UVH_SPOOL_MOST_SIZE = 8 * UVH_SPOOL_BLOCK_SIZE,
 };
 
@@ -26,16 +26,16 @@ struct uvh_spool_blocks {
     struct uvh_spool_block *last;
 };
 
-/* One file, or what may become one. Zeroed at first, but for `target` and `keep`. */
+/* A file, or a part that may become one. Zeroed at first, except `target` and `keep`. */
 struct uvh_spool_file {
-    struct uvh_spool_file *next; /* of those that go to the disk */
-    const char *target;          /* the name to be given at the end; NULL: it stays hidden */
-    bool keep;                   /* what has that name already */
-    bool created;                /* nothing had it; known when it is published */
-    bool on_disk;                /* its bytes go there, the others stay in `held` */
+    struct uvh_spool_file *next; /* in the list of those that go to the disk */
+    const char *target;          /* the final name; NULL: the file stays hidden */
+    bool keep;                   /* do not replace an existing file */
+    bool created;                /* the name was free; set when the file is published */
+    bool on_disk;                /* its bytes go to the disk; otherwise they stay in `held` */
     uint64_t size;
     struct uvh_spool_blocks held;
-    char name[UVH_STORE_NAME_SIZE]; /* the hidden name while there is a file that has it, else "" */
+    char name[UVH_STORE_NAME_SIZE]; /* the hidden name while such a file exists, else "" */
 };
 
 struct uvh_spool {
@@ -44,61 +44,60 @@ struct uvh_spool {
     const char *folder;
     unsigned mode;
     bool sync;
-    /* Told once on the loop: 0 when everything is written, or why not. The result is that of a
-     * handler. */
+    /* Called once on the loop: 0 when everything is written, else the error. Returns the result of
+     * a handler. */
     int (*told)(struct uvh_spool *spool, int err);
-    /* Shown in the job what has been written behind what was before. NULL: nobody wants to see
-     * it. */
+    /* Called in the job with the data just written, in order. May be NULL. */
     void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count);
 
-    /* The rest is the spool's. */
-    struct uvh_store
-        /* the job's, while one runs. May be opened before the first job, instead of by the path
-         * `folder` */
-        store;
+    /* The following fields are private to the spool. */
+    /* Owned by the job while one runs. May be opened before the first job, instead of by the path
+     * `folder`. */
+    struct uvh_store store;
     struct uvh_spool_file *files;
     struct uvh_spool_blocks waiting;
-    struct uvh_spool_blocks writing; /* the job's */
+    struct uvh_spool_blocks writing; /* owned by the job */
     struct uvh_spool_block *spare;
-    size_t waiting_size; /* of blocks: those with the end of a file count as full */
+    size_t waiting_size; /* bytes; the last block of a file counts as full */
     size_t writing_size;
     int error;
     bool busy;   /* a job runs */
-    bool ended;  /* nothing more comes: what waits is written, however little it is */
+    bool ended;  /* no more data follows: queued data is written, however little */
     bool last;   /* the job is the last one */
-    bool paused; /* the body is, by us */
+    bool paused; /* the spool has paused the body */
 };
 
-/* All up to `told` is set, the rest zero. From now on the exchange's end removes what is left.
- * UVHTTP_ENOMEM; UVHTTP_EINVAL when the exchange has a spool already. */
+/* Requires all fields up to `told` to be set and the rest to be zero. From now on the end of the
+ * exchange removes leftover files. Returns 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL when the exchange has
+ * a spool already. */
 int uvh_spool_begin(struct uvh_spool *spool);
 
-/* Takes bytes of a file. UVHTTP_ENOMEM, or what starting a job gives. */
+/* Copies bytes of a file. Returns 0, UVHTTP_ENOMEM, or an error of starting a job. */
 int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const char *data,
                   size_t size);
 
-/* What was held of it goes to the disk, and so does what follows. */
+/* Moves the held bytes of the file to the disk; later bytes follow them. */
 int uvh_spool_to_disk(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* The file is complete. One that is on the disk is closed and published by a job. */
+/* The file is complete. A job closes and publishes it if it is on the disk. */
 int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* The held bytes in one piece, with a NUL behind them, in the exchange's memory; NULL when memory
- * ran out. */
+/* The held bytes in one buffer with a terminating NUL, in the exchange's memory; NULL when out of
+ * memory. */
 char *uvh_spool_collect(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* All files are complete: writes what is left, then calls `told`, at once when nothing is left.
- * What that returns, or an error. */
+/* All files are complete: writes the queued data, then calls `told`; without queued data it calls
+ * `told` at once. Returns the result of `told`, or an error. */
 int uvh_spool_end(struct uvh_spool *spool);
 
-/* Answers for an error of a file: 507, 403, 409, 400, 503 or 500, with a line in the log. 0, or
- * what sending gives. */
+/* Sends the response to an error of a file: 507, 403, 409, 400, 503 or 500, and logs a line.
+ * Returns 0, or an error of sending. */
 int uvh_spool_answer_error(struct uvh_spool *spool, int err);
 
-/* Answers with the status and a reason behind it. */
+/* Sends a response with the status and the reason. */
 int uvh_spool_refuse(uvhttp_response_t *response, int status, const char *reason);
 
-/* The body's Content-Length is larger than `limit`; false when it has none. */
+/* The body's Content-Length is larger than `limit`; false without Content-Length. */
 bool uvh_spool_exceeds(uvhttp_request_t *request, uint64_t limit);
 
 #endif

@@ -1,5 +1,5 @@
-/* One body, one file: the pieces go through a spool (spool.c), which publishes the file when the
- * last one is written. */
+/* One body, one file: its chunks go through a spool (spool.c), which publishes the file once the
+ * last chunk is written. */
 #include <uvhttp/error.h>
 #include <uvhttp/upload.h>
 
@@ -48,8 +48,8 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
     return err != 0 ? err : uvh_spool_end(&upload->spool);
 }
 
-/* The upload with copies of all that was given, in the exchange's memory; NULL when that ran
- * out. */
+/* Returns the upload with copies of all parameters, in the exchange's memory; NULL when out of
+ * memory. */
 static struct upload *new_upload(uvhttp_request_t *request, const char *folder, const char *name,
                                  const uvhttp_upload_options_t *options)
 {

@@ -1,11 +1,12 @@
-/* A client of another system may send a path of that system, so both kinds of slashes divide. */
+/* A client on another system may send a path of that system, so both kinds of slashes are
+ * separators. */
 #include "uploads/upload_name.h"
 
 #include <string.h>
 
 #include "platform/store.h"
 
-/* The length of a text cut to at most `most` bytes, not within a character of UTF-8. */
+/* The length of a text truncated to at most `most` bytes, not within a UTF-8 sequence. */
 static size_t cut(const char *text, size_t length, size_t most)
 {
     if (length <= most)

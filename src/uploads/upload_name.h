@@ -1,4 +1,4 @@
-/* The name of a file that comes in a form, made fit for a folder.
+/* Makes the filename of a form part safe for a directory.
  *
  * Called by form_data.c and static_upload.c on the loop's thread. */
 #ifndef UVH_UPLOADS_UPLOAD_NAME_H
@@ -6,9 +6,9 @@
 
 #include <uvhttp/request.h>
 
-/* What stands behind the last slash or backslash, control characters and dots at its beginning
- * replaced by '_', at most 255 bytes; may be empty. In the exchange's memory; NULL when that ran
- * out. */
+/* The part of `raw` after the last slash or backslash, at most 255 bytes, may be empty. '_'
+ * replaces control characters and leading dots. In the exchange's memory; NULL when out of
+ * memory. */
 char *uvh_upload_name_from(uvhttp_request_t *request, uvhttp_slice_t raw);
 
 #endif

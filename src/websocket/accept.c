@@ -14,14 +14,14 @@
 
 #define VERSION "13"
 
-enum { SHOWN_SIZE = 52 }; /* bytes of what a client has sent */
+enum { SHOWN_SIZE = 52 }; /* bytes shown of a client's value */
 
-/* What stands in the fields. They are gone through once, since lists may have several lines and the
- * others must not. */
+/* The values of the handshake fields, read in one pass: lists may have several lines, the others
+ * must not. */
 struct offer {
     uvhttp_slice_t key, version, origin;           /* the first line */
     size_t key_count, version_count, origin_count; /* lines */
-    /* an index, or as uvh_ws_protocol_choose has it */
+    /* an index, or the result of uvh_ws_protocol_choose */
     int protocol;
     bool protocols_malformed;
     bool extensions_malformed;
@@ -48,7 +48,7 @@ static const char *shown(uvhttp_slice_t value, char text[SHOWN_SIZE])
     return uvh_shown(value, text, SHOWN_SIZE);
 }
 
-/* ---- reading ---- */
+/* ---- reading the fields ---- */
 
 static void note(uvhttp_slice_t *first, size_t *count, uvhttp_slice_t value)
 {
@@ -99,15 +99,15 @@ static void read_offer(uvhttp_request_t *request, const struct uvh_ws_accept_rul
     }
 }
 
-/* ---- judging: one function per rule ---- */
+/* ---- validation: one function per rule ---- */
 
-/* Section 4.2.1 items 1, 3 and 4. The server has looked at Host already. */
+/* Section 4.2.1 items 1, 3 and 4. The server has checked Host already. */
 static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refusal)
 {
     char text[SHOWN_SIZE];
     const char *method = uvhttp_request_method_name(request);
     bool offered = uvhttp_request_offers_upgrade(request, "websocket");
-    /* A HEAD that offers nothing is told what a GET like it would be. */
+    /* A HEAD without an offer gets the response of such a GET. */
     bool asks = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
     if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !asks)
         return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
@@ -122,7 +122,7 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
         "This is a WebSocket: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
 }
 
-/* Item 6. In front of the key, since clients of other versions may have other keys, or none. */
+/* Item 6. Before the key, since clients of other versions may have other keys, or none. */
 static int check_version(const struct offer *offer, struct uvh_ws_refusal *refusal)
 {
     char text[SHOWN_SIZE];
@@ -154,8 +154,8 @@ static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
                   shown(offer->key, text));
 }
 
-/* Item 7 and section 10.2. Only browsers say an origin, and they are whom it protects: anybody else
- * can say what he likes. */
+/* Item 7 and section 10.2. The check protects users of browsers, which send a true origin; other
+ * clients can send any value. */
 static int check_origin(const struct offer *offer, const struct uvh_ws_accept_rules *rules,
                         struct uvh_ws_refusal *refusal)
 {
@@ -180,7 +180,7 @@ static int check_origin(const struct offer *offer, const struct uvh_ws_accept_ru
         shown(offer->origin, text));
 }
 
-/* Ours, as far as there is room. */
+/* Lists the supported protocols, as far as they fit. */
 static void list_protocols(const char *const *protocols, char *text, size_t size)
 {
     size_t length = 0;
@@ -216,7 +216,7 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
                   "Sec-WebSocket-Protocol has none of what this WebSocket speaks: %s.\n", text);
 }
 
-/* Item 9. What is well-formed and unknown is passed over. */
+/* Item 9. Ignores well-formed unknown extensions. */
 static int check_extensions(const struct offer *offer, struct uvh_ws_refusal *refusal)
 {
     if (!offer->extensions_malformed)
@@ -246,7 +246,7 @@ int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_ru
     return err == 0 ? check_extensions(&offer, refusal) : err;
 }
 
-/* ---- answering ---- */
+/* ---- response ---- */
 
 static int set_or_remove(int err, uvhttp_response_t *response, const char *name, const char *value)
 {
@@ -296,7 +296,7 @@ int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusa
 
 /* ---- rules ---- */
 
-/* A token that is not in the list before it: what a client offers is to be unique (section 4.1). */
+/* A token not earlier in the list: the tokens a client offers must be unique (section 4.1). */
 static bool is_new_token(const char *const *list, size_t at)
 {
     if (!uvh_field_name_valid((uvhttp_slice_t){list[at], strlen(list[at])}))
@@ -324,7 +324,7 @@ int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules,
                                           "!#$%&'*+-.^_`|~, each a string of the list, once");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
-        /* A host may be called "*" as far as the syntax goes, but no browser says so. */
+        /* The syntax permits "*" in a host name, but no browser sends it. */
         if (strchr(origins[i], '*') != NULL ||
             !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
             return uvh_option_text_refuse(message, "origins", origins[i],

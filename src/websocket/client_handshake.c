@@ -13,8 +13,8 @@
 #define TEXT(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 enum {
-    FIXED_SIZE = 256,  /* of a request: more than names and values that are always there */
-    SHOWN_PHRASE = 68, /* bytes of what a server says to its status */
+    FIXED_SIZE = 256,  /* of a request: more than its fixed names and values */
+    SHOWN_PHRASE = 68, /* bytes shown of a server's reason phrase */
 };
 
 static uvhttp_slice_t text_slice(const char *text)
@@ -22,10 +22,10 @@ static uvhttp_slice_t text_slice(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-/* ---- asking ---- */
+/* ---- request ---- */
 
-/* What the handshake says itself, what would announce a body, and what asks for an answer that is
- * not waited for. */
+/* Fields of the handshake itself, fields that announce a body, and fields that request a response
+ * the client does not wait for. */
 static bool is_ours(uvhttp_slice_t name)
 {
     switch (uvh_field_lookup(name)) {
@@ -47,7 +47,7 @@ static bool is_ours(uvhttp_slice_t name)
     }
 }
 
-/* The next line: 1, 0 at the end, -1 when it may not be sent. */
+/* The next line: 1, 0 at the end, -1 when it must not be sent. */
 static int next_field(const char **fields, uvhttp_slice_t *name, uvhttp_slice_t *value)
 {
     const char *start = *fields;
@@ -74,7 +74,7 @@ bool uvh_ws_greeting_fields_valid(const char *fields)
 
 size_t uvh_ws_greeting_size(const struct uvh_ws_greeting *greeting)
 {
-    /* The writer puts a space behind a colon, which may be one byte more for each line. */
+    /* The writer adds a space after a colon, at most one byte per line. */
     size_t fields = greeting->fields != NULL ? 2 * strlen(greeting->fields) : 0;
     size_t size = FIXED_SIZE + UVH_WS_EXTENSION_MAX + fields + greeting->url->authority.length +
                   greeting->url->target.length;
@@ -144,7 +144,7 @@ ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t 
     return writer.error == UVHTTP_WRITER_OK ? (ptrdiff_t)writer.length : UVHTTP_EFULL;
 }
 
-/* ---- judging the answer: one function per rule of section 4.1 ---- */
+/* ---- response: one function per rule of section 4.1 ---- */
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
@@ -164,8 +164,7 @@ static uvhttp_slice_t value_of(const struct uvh_ws_reply *reply, const uvhttp_fi
     return (uvhttp_slice_t){reply->head.base + field->value_offset, field->value_length};
 }
 
-/* The value of a field that may be there once: `base` NULL when it is not there, false when it is
- * there more than once. */
+/* The value of a field that may occur once: `base` NULL when absent, false when it is repeated. */
 static bool single(struct uvh_ws_reply *reply, const char *name, uvhttp_slice_t *value)
 {
     size_t count = 0;
@@ -192,7 +191,7 @@ static bool has_upgrade_option(const struct uvh_ws_reply *reply)
     return false;
 }
 
-/* Items 1 to 3. A redirection is not followed: who connects decides where to. */
+/* Items 1 to 3. Redirects are not followed: the caller chooses the server. */
 static bool check_switch(struct uvh_ws_reply *reply)
 {
     uvhttp_slice_t upgrade;
@@ -261,7 +260,7 @@ static bool check_extensions(struct uvh_ws_reply *reply, const struct uvh_ws_gre
            refuse(reply, "Sec-WebSocket-Extensions does not fit what was offered");
 }
 
-/* ---- reading it ---- */
+/* ---- reading the response ---- */
 
 static void begin_head(struct uvh_ws_reply *reply)
 {
@@ -277,7 +276,7 @@ void uvh_ws_reply_init(struct uvh_ws_reply *reply)
     begin_head(reply);
 }
 
-/* Up to the end of one head; `*used` counts what belongs to it. */
+/* Reads up to the end of one head; `*used` counts its bytes. */
 static uvhttp_parse_result_t read_head(struct uvh_ws_reply *reply, const char *data, size_t size,
                                        size_t *used)
 {

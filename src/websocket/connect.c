@@ -1,4 +1,4 @@
-/* Clients: a connection that we make, and the handshake on it until frames begin. */
+/* Clients: connects and performs the handshake until frames begin. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,20 +14,20 @@
 enum {
     HOST_SIZE = 256,
     NONCE_SIZE = 16,
-    SHOWN_HOST = 52, /* of a reason, which is as short as that of a close frame */
+    SHOWN_HOST = 52, /* of a reason, which is limited like that of a close frame */
     SHOWN_URL = 100,
     WORDS_SIZE = 256,
 };
 
-/* What a connection needs until its handshake is done. */
+/* The state of a connection until its handshake is done. */
 struct uvh_ws_greeter {
     struct uvh_ws_greeting greeting;
     struct uvh_ws_deflate_wishes wishes;
-    size_t reserved;              /* of the budget, for the windows that are offered */
+    size_t reserved;              /* bytes of the budget, for the offered windows */
     char server[SHOWN_HOST + 16]; /* HOST:PORT */
     struct uvh_ws_reply reply;
     size_t request_size;
-    char request[]; /* what is sent first */
+    char request[]; /* the request */
 };
 
 void uvh_websocket_greeter_free(struct uvhttp_websocket *ws)
@@ -46,7 +46,7 @@ static void fail(struct uvhttp_websocket *ws, const char *reason)
     uvhttp_stream_close(ws->stream);
 }
 
-/* ---- the answer ---- */
+/* ---- response ---- */
 
 static void finish(struct uvhttp_websocket *ws, const struct uvh_ws_accepted *accepted)
 {
@@ -87,7 +87,7 @@ void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
     uvh_websocket_let_go(ws);
 }
 
-/* ---- the question ---- */
+/* ---- request ---- */
 
 static void tell_unreachable(struct uvhttp_websocket *ws, int status)
 {
@@ -106,7 +106,7 @@ static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
-    if (status != 0) { /* the stream closes itself behind this */
+    if (status != 0) { /* the stream closes itself after this callback */
         tell_unreachable(ws, status);
         return;
     }
@@ -139,7 +139,7 @@ static void show_server(const struct uvh_ws_url *url, char *text, size_t size)
              v6 ? "]" : "", url->port);
 }
 
-/* Writes the request. On failure nothing is left. */
+/* Writes the request. On failure nothing is allocated. */
 static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url,
                         const char *fields)
 {
@@ -175,14 +175,14 @@ static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
         return (int)written;
     }
     greeter->request_size = (size_t)written;
-    greeter->greeting.url = NULL; /* they are the caller's */
+    greeter->greeting.url = NULL; /* they belong to the caller */
     greeter->greeting.fields = NULL;
     return 0;
 }
 
-/* ---- what is refused at once ---- */
+/* ---- errors before connecting ---- */
 
-/* Says why: to the log, and to who has asked. */
+/* Reports the error to the log and to the caller. */
 static int refuse(const struct uvhttp_websocket_endpoint *endpoint,
                   const uvhttp_websocket_target_t *target, int err, const char *words)
 {
@@ -192,8 +192,7 @@ static int refuse(const struct uvhttp_websocket_endpoint *endpoint,
     return err;
 }
 
-/* A URL as anybody may read it: without what may be a secret, in front of '@' and behind '?' or
- * '#'. */
+/* A URL without possible secrets, before '@' and after '?' or '#'. */
 static const char *show_url(const char *url, char *text, size_t size)
 {
     char open[SHOWN_URL];

@@ -7,35 +7,35 @@
 #include "base/compiler.h"
 
 enum {
-    RATIO_FREE = 1 << 20, /* bytes to which any message may be expanded */
-    ZLIB_LOOKAHEAD = 262, /* zlib refers to its window but for so many bytes */
+    RATIO_FREE = 1 << 20, /* bytes to which any message may expand */
+    ZLIB_LOOKAHEAD = 262, /* zlib references all of its window except for so many bytes */
     SMALL_BITS = 12,      /* a window for short messages */
-    /* spare inflaters are kept while less than this part of the budget is taken */
+    /* Spare inflaters are kept while less than this part of the budget is used. */
     SPARE_PART = 2,
 };
 
 struct uvh_ws_deflate {
     const struct uvh_ws_deflate_settings *settings;
-    struct uvh_ws_deflate_worker
-        *worker; /* whose inflater it uses until the message ends; NULL: its own, or none */
+    /* whose inflater it uses until the message ends; NULL: its own, or none */
+    struct uvh_ws_deflate_worker *worker;
     struct uvh_deflater *deflater; /* its own, from the first message on */
     struct uvh_inflater *inflater; /* its own, from the first message on or until a message ends */
     size_t reserved;               /* bytes of the budget for windows that it keeps */
-    const char *in;                /* what is to be expanded */
+    const char *in;                /* input to expand */
     size_t in_size;
     size_t message_in; /* bytes of the message so far */
     size_t message_out;
-    uint8_t own_bits;      /* 8 to 15: no message that we send may need a larger window */
-    uint8_t peer_bits;     /* 9 to 15: the same for those that come */
-    uint8_t deflater_bits; /* of its own deflater; 0: it shares */
-    uint8_t inflater_bits; /* of the one it has until the message ends */
-    bool keeps_inflater;   /* messages that come refer to those before */
-    bool deflater_used;    /* there is something that messages may refer to */
+    uint8_t own_bits;      /* 8 to 15: the largest window a sent message may need */
+    uint8_t peer_bits;     /* 9 to 15: the same for received messages */
+    uint8_t deflater_bits; /* of its own deflater; 0: it uses a shared one */
+    uint8_t inflater_bits; /* of its inflater until the message ends */
+    bool keeps_inflater;   /* received messages refer to earlier ones */
+    bool deflater_used;    /* its window is not empty */
     bool in_message;
     bool last;
 };
 
-/* zlib's own ratio of both, down from its defaults, 15 and 8. */
+/* Keeps zlib's default ratio of memory level to window bits, 8 to 15. */
 static int memory_level(int window_bits)
 {
     return window_bits - 7;
@@ -52,15 +52,15 @@ static struct uvh_deflater *new_deflater(const struct uvh_ws_deflate_settings *s
     return uvh_deflater_new(settings->allocator, level, window_bits, memory_level(window_bits));
 }
 
-/* A window in which the whole message can be referred to is as good as the largest, and what has to
- * be forgotten of it before each message is less. */
+/* A window that holds the whole message compresses as well as the largest one, and is faster to
+ * reset before each message. */
 static int bits_for(size_t size, int most)
 {
     return most > SMALL_BITS && size + ZLIB_LOOKAHEAD <= (size_t)1 << SMALL_BITS ? SMALL_BITS
                                                                                  : most;
 }
 
-/* ---- what is shared ---- */
+/* ---- shared state ---- */
 
 static void free_spares(struct uvh_ws_deflate_worker *worker)
 {
@@ -150,7 +150,7 @@ struct uvh_ws_deflate *uvh_ws_deflate_new(const struct uvh_ws_deflate_settings *
         else
             needed += deflater_memory(bits);
     }
-    /* Only terms that are not those of the wishes need more than what is reserved. */
+    /* Only terms that differ from the offer need more than what is reserved. */
     bool affordable = needed <= reserved || uvh_budget_take(settings->windows, needed - reserved);
     if (needed < reserved)
         uvh_ws_deflate_unreserve(settings, reserved - needed);
@@ -191,9 +191,9 @@ bool uvh_ws_deflate_dedicated(const struct uvh_ws_deflate *deflate)
     return deflate->deflater_bits != 0 || deflate->keeps_inflater;
 }
 
-/* ---- what goes out ---- */
+/* ---- compression ---- */
 
-/* Appends the message, provided that it becomes smaller. */
+/* Appends the compressed message if it is smaller. */
 static bool append_smaller(struct uvh_deflater *deflater, const void *data, size_t size,
                            struct uvh_bytes *out)
 {
@@ -210,13 +210,13 @@ static bool append_smaller(struct uvh_deflater *deflater, const void *data, size
     return made;
 }
 
-/* NULL when there is none for this message: memory, or the peer has a window of 8 bits, which zlib
- * cannot be limited to. */
+/* NULL when there is none for this message: out of memory, or the peer has a window of 8 bits, to
+ * which zlib cannot be limited. */
 static struct uvh_deflater *shared_deflater(struct uvh_ws_deflate *deflate,
                                             struct uvh_ws_deflate_worker *worker, size_t size)
 {
     int most = deflate->settings->window_bits;
-    /* What is no longer than the peer's window refers to nothing outside it. */
+    /* A message no longer than the peer's window refers to nothing outside it. */
     if (size >> deflate->own_bits > 0 && deflate->own_bits < most)
         most = deflate->own_bits;
     if (most < UVH_WS_DEFLATE_BITS_LEAST)
@@ -242,7 +242,7 @@ bool uvh_ws_deflate_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflat
     if (deflater == NULL)
         return false;
     bool made = append_smaller(deflater, data, size, out);
-    /* What was not sent is nothing that the next message could refer to. */
+    /* The next message must not refer to data that was not sent. */
     if (!own || !made)
         uvh_deflater_reset(deflater);
     deflate->deflater_used = own && made;
@@ -267,7 +267,7 @@ int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, cons
     struct uvh_deflater *none = NULL;
     if (place != NULL)
         uvh_deflater_reset(deflater);
-    /* Another thread may have put its own there meanwhile. */
+    /* Another thread may have stored its own there meanwhile. */
     if (place == NULL || !atomic_compare_exchange_strong(place, &none, deflater))
         uvh_deflater_free(deflater);
     if (!made)
@@ -290,9 +290,9 @@ void uvh_ws_deflate_forget(struct uvh_ws_deflate *deflate)
     deflate->deflater_used = false;
 }
 
-/* ---- what comes in ---- */
+/* ---- decompression ---- */
 
-/* An inflater until the message ends. */
+/* Gets an inflater until the message ends. */
 static int borrow(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker)
 {
     struct uvh_budget *budget = deflate->settings->budget;
@@ -337,8 +337,8 @@ static void give_back(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_work
     uvh_budget_give(budget, uvh_inflater_memory(deflate->inflater_bits));
 }
 
-/* The one inflater for messages that are whole: it is left as soon as the message is expanded, and
- * that is before the next one begins unless somebody stops in between. */
+/* Uses the one inflater for whole messages: it is released as soon as the message is expanded,
+ * which is before the next one begins unless the user pauses in between. */
 static int share(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker)
 {
     if (worker->inflater == NULL)
@@ -350,7 +350,7 @@ static int share(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *w
     return 0;
 }
 
-/* An inflater for a message that begins, `whole` with its first piece. */
+/* Gets an inflater for a new message; `whole`: the first part is all of it. */
 static int find_inflater(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
                          bool whole)
 {

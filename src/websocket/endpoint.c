@@ -1,4 +1,5 @@
-/* Endpoints: options with their defaults, and the handler that makes a request a connection. */
+/* Endpoints: options with their defaults, and the handler that upgrades a request to a
+ * connection. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,13 +17,13 @@ enum {
     KIB = 1024,
     MIB = 1024 * 1024,
     DEFAULT_FRAGMENTS = 1024,
-    DEFAULT_FRAGMENT = 1024, /* bytes of each, on average */
+    DEFAULT_FRAGMENT = 1024, /* average bytes of a fragment */
     DEFAULT_PING_SECONDS = 30,
     DEFAULT_CLOSE_SECONDS = 10,
-    DEFAULT_MIN_SIZE = 64, /* below it the head of a compressed block alone eats what is gained */
+    DEFAULT_MIN_SIZE = 64, /* a smaller message gains less than the header of a compressed block */
     DEFAULT_RATIO = 200,
-    /* Level 1 gives three quarters of what 6 gains for less than half of the time, and what goes to
-     * many is compressed once. */
+    /* Level 1 gains three quarters of level 6 in less than half of the time. Broadcast messages are
+     * compressed once. */
     DEFAULT_LEVEL = 1,
     DEFAULT_LEVEL_FOR_MANY = 6,
     MOST_BITS = 15,
@@ -82,7 +83,7 @@ static int check_numbers(const uvhttp_websocket_options_t *options, char *messag
     return err != 0 ? err : check_or_never("idle_timeout", options->idle_timeout, message, size);
 }
 
-/* Each option by itself. */
+/* Checks each option separately. */
 static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     const size_t most = (size_t)1 << 30;
@@ -117,7 +118,7 @@ static void put_defaults(uvhttp_websocket_options_t *options)
 {
     options->max_message_size = or_default(options->max_message_size, MIB);
     options->max_frame_size = or_default(options->max_frame_size, options->max_message_size);
-    /* There are clients that send frames of 4 KiB. */
+    /* Some clients send frames of 4 KiB. */
     size_t fragments = options->max_message_size / DEFAULT_FRAGMENT;
     options->max_fragments = or_default(
         options->max_fragments, fragments > DEFAULT_FRAGMENTS ? fragments : DEFAULT_FRAGMENTS);
@@ -138,9 +139,9 @@ static void put_defaults(uvhttp_websocket_options_t *options)
                           : or_default(options->memory, 64 * (size_t)MIB);
 }
 
-/* What options say together, with the defaults put in: what one of them promises, another must not
- * make impossible. max_frame_size may be more than max_message_size: a frame is measured as it was
- * sent, and compressing makes some messages longer. */
+/* Checks combinations, with the defaults set: one option must not make another one's guarantee
+ * impossible. max_frame_size may exceed max_message_size: it applies to the frame as sent, and
+ * compression makes some messages longer. */
 static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
 {
     bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
@@ -207,11 +208,11 @@ static void endpoint_free(void *arg)
     }
     uvh_ws_deflate_many_release(&endpoint->many);
     uvh_owned_free(endpoint->owned);
-    uvh_ws_memory_unref(endpoint->memory); /* messages that are kept keep it */
+    uvh_ws_memory_unref(endpoint->memory); /* messages still referenced hold a reference to it */
     uvh_free(allocator, endpoint);
 }
 
-/* Everything but what is allocated. */
+/* Sets all members except allocated ones. */
 static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *server,
                    size_t workers)
 {
@@ -303,7 +304,8 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
                           pattern != NULL ? pattern : "", message);
     if (err != 0)
         return err;
-    /* Without .upgrade: what is no handshake is answered by the handler, which says what one is. */
+    /* Without .upgrade: the handler responds to requests that are no handshake, with an
+     * explanation. */
     return uvhttp_router_add(uvhttp_server_router(server),
                              &(uvhttp_route_t){.method = "GET",
                                                .pattern = pattern,
@@ -313,7 +315,7 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
 
 /* ---- requests ---- */
 
-/* The request fits; `data` is the user's until this returns 0. */
+/* The request is valid; `data` belongs to the user until this returns 0. */
 static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t *response,
                    const struct uvh_ws_accepted *accepted, void *data, uvhttp_websocket_t **out)
 {
@@ -338,7 +340,7 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
         if (ws != NULL)
             uvh_websocket_discard(ws);
         uvh_ws_deflate_free(deflate);
-        if (err != UVHTTP_EGONE) /* then the response may be gone as well */
+        if (err != UVHTTP_EGONE) /* with UVHTTP_EGONE the response may be invalid */
             uvh_ws_accept_take_back(response);
         return err;
     }
@@ -350,7 +352,7 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
     return 0;
 }
 
-/* What is agreed on with this client, with a part of the budget reserved for it. */
+/* Negotiates with this client, and reserves a part of the budget for it. */
 static int agree(struct uvhttp_websocket_endpoint *endpoint, uvhttp_request_t *request,
                  struct uvh_ws_accepted *accepted, struct uvh_ws_refusal *refusal)
 {
@@ -381,7 +383,7 @@ int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint, uvhttp_respon
     return err != 0 ? err : upgrade(endpoint, response, &accepted, data, ws);
 }
 
-/* What `admit` did not answer itself. Who has answered may return 0 as well. */
+/* Responds when `admit` did not. An `admit` that has responded may return 0 as well. */
 static int refuse(uvhttp_response_t *response, int err)
 {
     if (err < 0 || !uvhttp_response_open(response))
@@ -417,7 +419,7 @@ int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t
     return err;
 }
 
-/* ---- numbers ---- */
+/* ---- statistics ---- */
 
 void uvhttp_websocket_read_stats(const uvhttp_websocket_endpoint_t *endpoint,
                                  uvhttp_websocket_stats_t *stats)

@@ -1,4 +1,4 @@
-/* Messages for many: framed when they are made, and compressed when somebody there may want it. */
+/* Broadcast messages: framed when created, and compressed when a subscriber may need it. */
 #include "websocket/message.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "codec/simd/utf8.h"
 #include "websocket/websocket.h"
 
-enum { WINDOWS_LEAVE = 4 /* a part of so many, for messages */ };
+enum { WINDOWS_LEAVE = 4 /* divides the budget: one part is for messages */ };
 
-/* ---- what they live on ---- */
+/* ---- memory ---- */
 
 struct uvh_ws_memory *uvh_ws_memory_new(const uvhttp_allocator_t *allocator, size_t limit,
                                         bool passing)
@@ -47,7 +47,7 @@ bool uvh_websocket_message_settle(struct uvhttp_websocket_message *message,
     if (!uvh_budget_take(&memory->budget, message->size))
         return false;
     uvh_ws_memory_ref(memory);
-    /* another worker was faster */
+    /* another worker was first */
     if (!atomic_compare_exchange_strong(&message->memory, &before, memory))
         before = memory;
     uvh_budget_give(&before->budget, message->size);

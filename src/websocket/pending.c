@@ -1,5 +1,5 @@
-/* What waits for a peer that does not read: in the stream the rest of one write, behind it the
- * connection's queue. The limits of both, their budget, and how they leave. */
+/* Data for a peer that does not read: in the stream the rest of one write, then the connection's
+ * queue. Applies the limits and budget of both, and flushes them. */
 #include "websocket/websocket.h"
 
 #include <uvhttp/error.h>
@@ -31,11 +31,11 @@ bool uvh_websocket_charge(struct uvhttp_websocket *ws)
     }
     ws->charged = blocked;
     if (blocked > 0)
-        uvhttp_stream_await_drain(ws->stream); /* it is given back when that has left */
+        uvhttp_stream_await_drain(ws->stream); /* the budget is released when it is flushed */
     return true;
 }
 
-/* Whoever gets this is told by `drain`. */
+/* Requests the `drain` callback. */
 static int await_room(struct uvhttp_websocket *ws)
 {
     if (!ws->full) {
@@ -45,7 +45,7 @@ static int await_room(struct uvhttp_websocket *ws)
     return UVHTTP_EFULL;
 }
 
-/* What counts for the limits. */
+/* The bytes that the limits apply to. */
 static size_t waiting(const struct uvhttp_websocket *ws)
 {
     return ws->charged + (ws->queue == NULL ? 0 : ws->queue->bytes);
@@ -53,7 +53,7 @@ static size_t waiting(const struct uvhttp_websocket *ws)
 
 int uvh_websocket_taken(struct uvhttp_websocket *ws)
 {
-    if (UVH_UNLIKELY(ws->stream == NULL)) /* it broke when it was to be told of room */
+    if (UVH_UNLIKELY(ws->stream == NULL)) /* await_drain broke the connection */
         return UVHTTP_EGONE;
     uvh_websocket_moved(ws);
     return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0
@@ -72,7 +72,7 @@ int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_me
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "reads too slowly");
         return UVHTTP_EGONE;
     }
-    /* What would not fit beside what has to stay makes nobody else's place free. */
+    /* A message that cannot fit even then drops no other messages. */
     if (options->slow == UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST && ws->queue != NULL &&
         needed - ws->queue->droppable <= options->max_queue_size) {
         while (waiting(ws) + size > options->max_queue_size && uvh_ws_queue_drop_oldest(ws->queue))
@@ -93,7 +93,7 @@ int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_mess
     int err = uvh_ws_queue_push(ws->queue, message, compressed);
     if (err == 0) {
         uvhttp_stream_await_drain(ws->stream);
-    } else if (ws->queue->count == 0) { /* nothing would ever take it away */
+    } else if (ws->queue->count == 0) { /* an empty queue would never be freed */
         uvh_ws_queue_free(ws->queue);
         ws->queue = NULL;
     }

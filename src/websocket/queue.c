@@ -1,4 +1,4 @@
-/* A ring of references that doubles. */
+/* A ring of references that doubles when full. */
 #include "websocket/queue.h"
 
 #include <uvhttp/error.h>
@@ -27,7 +27,7 @@ static size_t ring_size(const struct uvh_ws_queue *queue)
     return queue->capacity * sizeof(*queue->entries);
 }
 
-/* A ring of `capacity` entries, in the budget. */
+/* A ring of `capacity` entries, charged to the budget. */
 static struct uvh_ws_queue_entry *ring_new(const struct uvh_ws_queue *queue, size_t capacity)
 {
     size_t size = capacity * sizeof(*queue->entries);
@@ -116,8 +116,8 @@ size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *area
     return count;
 }
 
-/* The entry at `index` leaves the queue, and those on the shorter side of it move: a peer that does
- * not read and pings has its pongs behind all that waits. */
+/* Removes the entry at `index` and moves those on its shorter side: the pongs of a peer that does
+ * not read but pings are at the end of the queue. */
 static void remove_at(struct uvh_ws_queue *queue, uint32_t index)
 {
     struct uvhttp_websocket_message *message = at(queue, index)->message;
@@ -140,7 +140,7 @@ void uvh_ws_queue_advance(struct uvh_ws_queue *queue, size_t bytes)
     while (queue->count > 0 && bytes > 0) {
         const struct uvh_ws_queue_entry *entry = at(queue, 0);
         size_t left = frame_of(entry).length - queue->sent;
-        if (queue->sent == 0 && entry->message->droppable) /* it has begun */
+        if (queue->sent == 0 && entry->message->droppable) /* it is partly sent */
             queue->droppable -= cost_of(entry);
         if (bytes < left) {
             queue->sent += bytes;
@@ -153,7 +153,7 @@ void uvh_ws_queue_advance(struct uvh_ws_queue *queue, size_t bytes)
     }
 }
 
-/* One that has not begun is not going to be sent. */
+/* An entry that is not partly sent and is removed. */
 static void uncount(struct uvh_ws_queue *queue, const struct uvh_ws_queue_entry *entry)
 {
     queue->bytes -= cost_of(entry);
@@ -178,7 +178,7 @@ bool uvh_ws_queue_drop_oldest(struct uvh_ws_queue *queue)
     return false;
 }
 
-/* From the end, where it is unless messages have come since. */
+/* Searches from the end, where it is unless messages were added since. */
 void uvh_ws_queue_drop_pong(struct uvh_ws_queue *queue)
 {
     for (uint32_t i = queue->count; i > (queue->sent > 0 ? 1u : 0u); i--) {

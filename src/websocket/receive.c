@@ -1,4 +1,5 @@
-/* What comes in: frames to messages, collected, expanded and checked; control frames; a pause. */
+/* Receiving: frames become messages, which are assembled, expanded and validated; control frames;
+ * pause. */
 #include <string.h>
 
 #include <uvhttp/embedding.h>
@@ -9,8 +10,8 @@
 #include "websocket/websocket.h"
 
 enum {
-    FIRST_ASSEMBLY = 2048, /* bytes of memory for a message that comes in pieces, at first */
-    RATE_MS = 1000,        /* max_message_rate is for so long */
+    FIRST_ASSEMBLY = 2048, /* initial bytes of memory for a fragmented message */
+    RATE_MS = 1000,        /* the interval of max_message_rate */
 };
 
 void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place)
@@ -25,8 +26,8 @@ void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_asse
     uvh_free(endpoint->allocator, assembly);
 }
 
-/* Appends to what has been collected. Memory grows with what has come, never with what was
- * announced. 0, UVHTTP_EFULL (the budget), UVHTTP_ENOMEM. */
+/* Appends to the assembled message. Memory grows with the bytes received, never with the length
+ * announced. Returns 0, UVHTTP_EFULL (the budget), UVHTTP_ENOMEM. */
 static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place,
                         const char *data, size_t size)
 {
@@ -39,8 +40,7 @@ static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **pl
         while (capacity - assembly->length < size)
             capacity *= 2;
         size_t most = endpoint->options.max_message_size;
-        if (capacity > most &&
-            assembly->length + size <= most) /* what a budget is promised to be enough for */
+        if (capacity > most && assembly->length + size <= most) /* a budget must suffice for this */
             capacity = most;
         if (!uvh_budget_take(&endpoint->memory->budget, capacity - assembly->capacity))
             return UVHTTP_EFULL;
@@ -58,16 +58,16 @@ static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **pl
     return 0;
 }
 
-/* False when the peer sends more often than it may: a bucket as one number, the moment at which it
- * is full again. */
+/* False when the peer exceeds its rate: a token bucket stored as the time at which it is full
+ * again. */
 static bool within_rate(struct uvhttp_websocket *ws)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     size_t rate = endpoint->options.max_message_rate;
     if (UVH_LIKELY(rate == 0))
         return true;
-    int64_t now = (int64_t)uvhttp_stream_now(ws->stream) *
-                  (int64_t)rate; /* in parts of a message's time, so that nothing is rounded */
+    /* in units of 1/rate ms, so that nothing is rounded */
+    int64_t now = (int64_t)uvhttp_stream_now(ws->stream) * (int64_t)rate;
     int64_t full_at = ws->rate_full_at > now ? ws->rate_full_at : now;
     if (full_at - now > RATE_MS * (int64_t)rate - RATE_MS)
         return false;
@@ -103,14 +103,14 @@ static void fail_for(struct uvhttp_websocket *ws, int err)
     }
 }
 
-/* Bytes of a message as its sender meant them. `last`: the message ends with them. False when the
- * connection has failed. */
+/* Uncompressed bytes of a message. `last`: the message ends with them. False when the connection
+ * has failed. */
 static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t size, bool last)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     bool whole = last && ws->message_size == 0;
     ws->message_size += size;
-    if (!ws->closing_timer) /* talking does not keep what is to end */
+    if (!ws->closing_timer) /* data does not delay the end of the closing handshake */
         uvh_websocket_moved(ws);
     if (UVH_UNLIKELY(ws->message_size > options->max_message_size)) {
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG,
@@ -150,8 +150,8 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     return true;
 }
 
-/* Goes on with the piece that was begun, to its end or until its user pauses: then the rest stays
- * as it came, since a little may become much. */
+/* Continues to expand the current part, to its end or until the user pauses: then the rest stays
+ * compressed, since it may expand to much more. */
 static void expand_on(struct uvhttp_websocket *ws)
 {
     struct uvh_ws_worker *worker = ws->worker;
@@ -189,14 +189,13 @@ static void expand(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
     expand_on(ws);
 }
 
-/* Bytes at the end of those before `data` that are left of the piece, because its user has
- * paused. */
+/* Bytes before `data` that are left of the part, because the user has paused. */
 static size_t left_to_expand(const struct uvhttp_websocket *ws)
 {
     return UVH_UNLIKELY(ws->expanding) && ws->paused ? uvh_ws_deflate_left(ws->deflate) : 0;
 }
 
-/* The rest of a piece, which lies at `data` now. Returns how much of it has been used. */
+/* The rest of a part, which is at `data` now. Returns the number of bytes used. */
 static size_t expand_kept(struct uvhttp_websocket *ws, const char *data)
 {
     size_t left = uvh_ws_deflate_left(ws->deflate);
@@ -236,8 +235,8 @@ static void on_control(struct uvhttp_websocket *ws, const struct uvh_ws_event *e
             options->events.pong(ws, event->data, event->size, options->arg);
         return;
     }
-    /* The latest may answer all (RFC 6455 section 5.5.3), so a peer that does not read has no more
-     * than one waiting. */
+    /* One pong may answer all pings (RFC 6455 section 5.5.3), so a peer that does not read has at
+     * most one queued. */
     if (!ws->close_sent) {
         if (ws->queue != NULL && ws->pong_waits)
             uvh_ws_queue_drop_pong(ws->queue);
@@ -304,7 +303,7 @@ void uvhttp_websocket_pause(uvhttp_websocket_t *ws)
     uvhttp_stream_pause(ws->stream);
 }
 
-/* In a turn of its own, since whoever resumes may be in the middle of another connection's
+/* In a separate loop iteration, since the caller of resume may be within another connection's
  * message. */
 static void take_kept(uvhttp_server_t *server, size_t worker, void *arg)
 {
@@ -330,7 +329,7 @@ void uvhttp_websocket_resume(uvhttp_websocket_t *ws)
     if (!ws->paused || ws->stream == NULL)
         return;
     ws->paused = false;
-    uvh_websocket_heard(ws); /* it was us who did not listen */
+    uvh_websocket_heard(ws); /* this side did not read */
     if (ws->kept == NULL && !ws->expanding) {
         uvhttp_stream_resume(ws->stream);
         return;

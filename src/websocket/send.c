@@ -1,8 +1,8 @@
-/* Sending: a message goes to the stream at once, and to the queue when the socket does not take it.
+/* Sending: a message is written to the stream at once, or queued when the socket is not writable.
  *
- * The stream copies what a socket leaves of one write, so no write is longer than SLICE, and
- * nothing is written behind what was refused: what waits, waits in the connection's queue
- * (pending.c), where it is a message that can be counted, dropped and shared. */
+ * The stream copies what a socket leaves of one write. So no write exceeds SLICE, and after a
+ * partial write nothing more is written to the stream: the connection's queue (pending.c) holds the
+ * rest as messages that can be counted, dropped and shared. */
 #include "websocket/websocket.h"
 
 #include <string.h>
@@ -16,21 +16,21 @@
 
 enum {
     SLICE = UVH_WS_SCRATCH,
-    SMALL = 4096,    /* of a client: what is masked on the stack */
+    SMALL = 4096,    /* for a client: masked on the stack up to this size */
     LEAST_FRAME = 2, /* bytes */
 };
 
 /* ---- frames ---- */
 
-/* What a frame is to the limits of the queue. */
+/* How the limits of the queue apply to a frame. */
 enum frame_class {
-    DROPPABLE, /* a message, also once it waits */
-    IN_WINDOW, /* a message to which later ones refer: once it was taken the peer has to get it */
-    PART,      /* of a message, which the peer has to get as well */
-    CONTROL,   /* has room always */
+    DROPPABLE, /* a message, may be dropped while queued */
+    IN_WINDOW, /* a message that later ones refer to: the peer must get it once it is accepted */
+    PART,      /* of a message, must not be dropped either */
+    CONTROL,   /* always accepted */
 };
 
-/* The peer waits for the rest of a frame. */
+/* The peer has only a part of a frame: the connection cannot continue. */
 static int break_off(struct uvhttp_websocket *ws)
 {
     uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
@@ -39,9 +39,9 @@ static int break_off(struct uvhttp_websocket *ws)
     return UVHTTP_EGONE;
 }
 
-/* Bytes that stand in two areas go to the stream, or a copy of what is left of them to the queue.
- * The rest of a frame that has begun is no matter for the limit of the queue but for the budget: so
- * one for which nobody had to wait may be larger than that limit. */
+/* Writes the bytes of two areas to the stream, or queues a copy of the rest. The rest of a frame
+ * partly written is charged to the budget but exempt from the limit of the queue: so a frame that
+ * found the queue empty may exceed that limit. */
 static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_slice_t payload,
                        enum frame_class class)
 {
@@ -82,7 +82,7 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
     return err != 0 && sent > 0 ? break_off(ws) : err;
 }
 
-/* As a client: masked with a number that the sender of the payload cannot know (RFC 6455 section
+/* As a client: masked with a key that the source of the payload cannot predict (RFC 6455 section
  * 10.3). */
 static int write_masked(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, const void *data,
                         enum frame_class class)
@@ -111,7 +111,7 @@ static int send_frame(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, c
                       enum frame_class class)
 {
     char head[UVH_WS_HEAD_MAX];
-    if (data == NULL) /* an empty one may be nowhere */
+    if (data == NULL) /* an empty payload may be NULL */
         data = "";
     if (ws->client)
         return write_masked(ws, frame, data, class);
@@ -129,7 +129,7 @@ static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t
     return ws->sending_pieces || !uvh_websocket_message_fits(kind, data, size) ? UVHTTP_EINVAL : 0;
 }
 
-/* The payload as it is sent: compressed in the worker's buffer, or as it was. */
+/* The payload to send: compressed in the worker's buffer, or unchanged. */
 static void compress(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, const void **data)
 {
     struct uvh_ws_worker *worker = ws->worker;
@@ -145,7 +145,7 @@ static void compress(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, co
     *data = worker->out.data;
 }
 
-/* What was kept for a large message is not kept for the next small one. */
+/* Frees the buffer of a large message before small ones follow. */
 static void trim(struct uvh_bytes *out)
 {
     const uvhttp_allocator_t *allocator = out->allocator;
@@ -164,14 +164,14 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
     int err = check_open(ws, kind, data, size);
     if (err != 0)
         return err;
-    /* What cannot be taken however small it becomes is not compressed. Nobody's place is made free
-     * for what may turn out not to fit. */
+    /* A message that cannot be accepted at any size is not compressed. No other message is dropped
+     * for one that may not fit. */
     if (ws->queue != NULL && worker->endpoint->options.slow != UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST) {
         err = uvh_websocket_make_room(ws, LEAST_FRAME, true);
         if (err != 0)
             return err;
     }
-    /* What has to stay droppable is no part of a window. */
+    /* A droppable message must not become part of a window. */
     bool stays_droppable = ws->queue != NULL && ws->deflate != NULL &&
                            uvh_ws_deflate_dedicated(ws->deflate) &&
                            worker->endpoint->options.slow == UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
@@ -184,7 +184,7 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
         uvh_counter_add(&worker->messages_sent, 1);
         err = uvh_websocket_taken(ws);
     } else if (frame.compressed && ws->stream != NULL) {
-        /* The peer's window has not got what ours has. */
+        /* The peer's window lacks this message. */
         uvh_ws_deflate_forget(ws->deflate);
     }
     trim(&worker->out);
@@ -226,16 +226,16 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
         if (last)
             uvh_counter_add(&worker->messages_sent, 1);
         err = uvh_websocket_taken(ws);
-    } else if (err == UVHTTP_EFULL) { /* which would say that it was taken */
+    } else if (err == UVHTTP_EFULL) { /* which would mean that it was accepted */
         err = UVHTTP_ENOMEM;
     }
     uvh_websocket_let_go(ws);
     return err;
 }
 
-/* ---- messages for many ---- */
+/* ---- broadcast messages ---- */
 
-/* Whether the peer gets the compressed one. */
+/* Whether the peer gets the compressed frame. */
 static bool gets_compressed(const struct uvhttp_websocket *ws,
                             const struct uvhttp_websocket_message *message)
 {
@@ -243,7 +243,7 @@ static bool gets_compressed(const struct uvhttp_websocket *ws,
            uvh_ws_deflate_understands(ws->deflate, message->window_bits);
 }
 
-/* The frame that goes out now. */
+/* The frame to send now. */
 static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws,
                                 const struct uvhttp_websocket_message *message)
 {
@@ -259,8 +259,8 @@ static size_t size_for(const struct uvhttp_websocket *ws,
     return uvh_websocket_message_frame(message, gets_compressed(ws, message)).length;
 }
 
-/* Nothing waits: by slices as far as the peer takes them, so that only what has to wait needs the
- * endpoint's memory. The queue knows how far it has left. */
+/* The queue is empty: writes by slices as far as the socket accepts them, so that only the rest is
+ * charged to the endpoint's budget. The queue stores how much was sent. */
 static int begin_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     bool compressed = gets_compressed(ws, message);
@@ -283,11 +283,11 @@ static int begin_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_mes
     return err != 0 && sent > 0 ? break_off(ws) : err;
 }
 
-/* To the end of the queue, or past it when nothing waits. */
+/* Appends to the queue, or writes directly when it is empty. */
 static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message)
 {
     bool compressed = gets_compressed(ws, message);
-    /* Who has taken everything so far is not slow. */
+    /* A peer without a backlog is not slow. */
     if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
         return begin_shared(ws, message);
     int err = uvh_websocket_make_room(ws, size_for(ws, message), true);
@@ -332,9 +332,9 @@ int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_messa
     return err;
 }
 
-/* Frames that leave with one call, at most SLICE bytes: as areas, or behind one another in the
- * worker's scratch when these are too many. That is free here: this is called by no connection's
- * receiving. Returns how many messages, with the areas in `*used`. */
+/* Collects frames for one call, at most SLICE bytes: as areas, or copied into the worker's scratch
+ * buffer when there are too many. The buffer is free here: no receive callback calls this. Returns
+ * the number of messages, with the number of areas in `*used`. */
 static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *const *messages,
                      size_t count, uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS], size_t *used)
 {
@@ -359,7 +359,7 @@ static size_t gather(struct uvhttp_websocket *ws, uvhttp_websocket_message_t *co
     return several;
 }
 
-/* For want of memory it does not get messages of which nobody else is told. */
+/* Counts messages lost when out of memory, which no return value reports. */
 static void miss(struct uvhttp_websocket *ws, size_t count)
 {
     uvh_counter_add(&ws->worker->dropped, count);
@@ -368,7 +368,7 @@ static void miss(struct uvhttp_websocket *ws, size_t count)
                            "memory for what waits is used up");
 }
 
-/* With one call of the system for all, when they fit into one. */
+/* Uses one system call for all messages that fit into one. */
 void uvh_websocket_send_many(struct uvhttp_websocket *ws,
                              uvhttp_websocket_message_t *const *messages, size_t count)
 {
@@ -376,7 +376,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws,
     struct uvh_ws_worker *worker = ws->worker;
     uvh_websocket_hold(ws);
     size_t i = 0;
-    bool moved = false; /* who gets nothing any more is not kept by what others are sent */
+    bool moved = false; /* a peer that gets no message does not count as active */
     while (i < count && uvh_websocket_is_open(ws) && !ws->sending_pieces) {
         size_t used = 0, several = 0;
         if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
@@ -393,11 +393,11 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws,
         moved = moved || err == 0;
         if (err == 0)
             uvh_counter_add(&worker->messages_sent, several);
-        else if (err == UVHTTP_ENOMEM) /* for want of room they have been counted */
+        else if (err == UVHTTP_ENOMEM) /* messages over the limit are counted already */
             miss(ws, several);
         i += several;
     }
-    if (i < count && uvh_websocket_is_open(ws)) /* in the middle of a streamed message */
+    if (i < count && uvh_websocket_is_open(ws)) /* within a streamed message */
         uvh_counter_add(&worker->dropped, count - i);
     if (moved)
         (void)uvh_websocket_taken(ws);

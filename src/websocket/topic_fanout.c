@@ -1,5 +1,5 @@
-/* Parcels lie in one array, those of a member are a chain through it: so a turn allocates nothing
- * once the array has grown, and it is emptied by a number. */
+/* Parcels are in one array, and those of a member form a chain in it: so a loop iteration allocates
+ * nothing once the array has grown, and resetting a number empties it. */
 #include "websocket/topic_fanout.h"
 
 #include <uvhttp/error.h>
@@ -8,11 +8,10 @@
 #include "websocket/websocket.h"
 
 enum {
-    MOST_PARCELS =
-        /* that wait to be sent together, 4 MiB; or one for every member, if these are more */
-    1 << 18,
-    KEPT_PARCELS = 1 << 12, /* beyond one for every member, between turns */
-    USUAL_COUNT = 64,       /* messages for one member in a turn for which the stack has room */
+    /* Pending parcels, 4 MiB; or one per member, if that is more. */
+    MOST_PARCELS = 1 << 18,
+    KEPT_PARCELS = 1 << 12, /* beyond one per member, between iterations */
+    USUAL_COUNT = 64,       /* messages per member that fit on the stack */
 };
 
 void uvh_topic_fanout_init(struct uvh_topic_fanout *fanout, const uvhttp_allocator_t *allocator)
@@ -83,7 +82,7 @@ void uvh_topic_fanout_collect(struct uvh_topic_fanout *fanout, struct uvh_topic_
         fanout->most = member->count;
 }
 
-/* All of a member's. What it collects meanwhile is a chain of its own. */
+/* Sends all of a member's. Messages collected meanwhile form a new chain. */
 static void send_to(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member,
                     uvhttp_websocket_message_t **messages, uint32_t room)
 {
@@ -105,7 +104,7 @@ static void send_to(struct uvh_topic_fanout *fanout, struct uvh_topic_member *me
 void uvh_topic_fanout_send(struct uvh_topic_fanout *fanout)
 {
     uvhttp_websocket_message_t *usual[USUAL_COUNT], **many = NULL;
-    if (fanout->most > USUAL_COUNT) /* without memory it takes some more calls */
+    if (fanout->most > USUAL_COUNT) /* when out of memory it takes more calls */
         many = uvh_alloc(fanout->allocator, fanout->most * sizeof(uvhttp_websocket_message_t *));
     uint32_t room = many == NULL ? USUAL_COUNT : fanout->most;
     while (!uvh_list_empty(&fanout->waiting)) {

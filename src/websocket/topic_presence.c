@@ -1,5 +1,5 @@
-/* An entry goes with its last reference, and may have no connection before: while the user is told
- * that the last one has gone. */
+/* The last reference frees an entry. It may have no connections before that, while the user's
+ * callback for the last one runs. */
 #include "websocket/topic_presence.h"
 
 #include <string.h>

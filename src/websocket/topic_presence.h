@@ -1,8 +1,8 @@
-/* How many connections have subscribed to a pattern on this machine, whatever their worker: one
- * table behind a lock, which subscribing and unsubscribing take, and messages do not.
+/* Counts the connections subscribed to a pattern in this process, over all workers: one table under
+ * a lock, which subscribing and unsubscribing take, and messages do not.
  *
- * Always true: the adapter is told of the first one and of the last one in the order in which they
- * came and went, since that happens under the lock. Any thread. Called by topics.c. */
+ * Invariant: the adapter is notified of the first and the last subscription in the order in which
+ * they occur, since that happens under the lock. Any thread. Called by topics.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_PRESENCE_H
 #define UVH_WEBSOCKET_TOPIC_PRESENCE_H
 
@@ -13,11 +13,11 @@
 #include "platform/lock.h"
 #include "websocket/topic_table.h"
 
-/* A pattern somebody has subscribed to, or is being told of. */
+/* A pattern with subscriptions, or with a pending notification. */
 struct uvh_topic_present {
     struct uvh_topic_link link;
     size_t count; /* connections */
-    size_t refs;  /* who needs the text */
+    size_t refs;  /* users of the text */
     size_t length;
     char pattern[]; /* NUL-terminated */
 };
@@ -33,19 +33,20 @@ struct uvh_topic_presence {
 
 void uvh_topic_presence_init(struct uvh_topic_presence *presence,
                              const uvhttp_allocator_t *allocator, uint64_t seed);
-/* Nobody is subscribed any more. */
+/* Requires that no subscription is left. */
 void uvh_topic_presence_release(struct uvh_topic_presence *presence);
 
-/* One more; `*count` with it. Holds a reference for the subscription. NULL when memory ran out. */
+/* Adds one; `*count` is the new number. Takes a reference for the subscription. NULL when out of
+ * memory. */
 struct uvh_topic_present *uvh_topic_presence_enter(struct uvh_topic_presence *presence,
                                                    const char *pattern, size_t length,
                                                    size_t *count);
 
-/* One less; returns how many are left. The reference stays. */
+/* Removes one; returns the number left. Does not drop the reference. */
 size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence,
                                 struct uvh_topic_present *present);
 
-/* Whoever calls the user with the text has a reference of its own. */
+/* The caller of a user's callback with the text needs its own reference. */
 void uvh_topic_presence_hold(struct uvh_topic_presence *presence,
                              struct uvh_topic_present *present);
 void uvh_topic_presence_let_go(struct uvh_topic_presence *presence,

@@ -1,5 +1,5 @@
-/* Chains behind slots, one slot for each member on average. The table never shrinks: who has had so
- * many members may have them again. */
+/* Chained slots, one per member on average. The table never shrinks, since its size may be needed
+ * again. */
 #include "websocket/topic_table.h"
 
 #include "base/alloc.h"

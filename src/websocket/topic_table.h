@@ -1,8 +1,7 @@
-/* A hash table whose members are embedded in what is found: adding fails never, for want of memory
- * it only becomes slower.
+/* A hash table with embedded links: adding never fails, without memory it only becomes slower.
  *
- * Always true: a member is in at most one table, and stays at its address. Who looks something up
- * compares the members of a hash itself. Called by topic_tree.c and topic_presence.c. */
+ * Invariants: a member is in at most one table, and keeps its address. The caller of a lookup
+ * compares the members with equal hashes itself. Called by topic_tree.c and topic_presence.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_TABLE_H
 #define UVH_WEBSOCKET_TOPIC_TABLE_H
 
@@ -18,15 +17,15 @@ struct uvh_topic_link {
 
 struct uvh_topic_table {
     const uvhttp_allocator_t *allocator;
-    struct uvh_topic_link **slots; /* a power of two of them; `only` until there are more */
+    struct uvh_topic_link **slots; /* their number is a power of two; `only` until there are more */
     size_t mask;
     size_t count;
     struct uvh_topic_link *only;
 };
 
-/* The table keeps its address from here on. */
+/* The table must not be moved after this. */
 void uvh_topic_table_init(struct uvh_topic_table *table, const uvhttp_allocator_t *allocator);
-/* Gives back the table's own memory; what its members lie in is the caller's. */
+/* Frees the table's own memory; the memory of its members belongs to the caller. */
 void uvh_topic_table_release(struct uvh_topic_table *table);
 
 /* The first member with this hash from here on, `link` included. */

@@ -1,6 +1,6 @@
-/* A match goes level by level: from all nodes that fit the levels so far to those of their children
- * that fit the next one. Which these are is a chain through the nodes themselves, and a node has
- * one parent, so it is in the chain at most once. */
+/* A match proceeds level by level: from all nodes that match the levels so far to those of their
+ * children that match the next one. They form a chain through the nodes themselves. A node has one
+ * parent, so it is in the chain at most once. */
 #include "websocket/topic_tree.h"
 
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* The rest of a pattern or topic, of which a level is cut off the front. */
+/* The rest of a pattern or topic after its first levels are removed. */
 struct levels {
     const char *at;
     const char *end;
-    bool over; /* the last level was cut off; an empty one behind the last '/' counts */
+    bool over; /* the last level was removed; an empty one after the last '/' counts */
 };
 
 struct level {
@@ -126,7 +126,7 @@ static struct uvh_topic_node *add_child(struct uvh_topic_tree *tree, struct uvh_
     return node;
 }
 
-/* Takes away nodes that nobody needs, from this one upwards. */
+/* Removes unused nodes, from this one upwards. */
 static void prune(struct uvh_topic_tree *tree, struct uvh_topic_node *node)
 {
     while (node != NULL && node->children == 0 && uvh_list_empty(&node->exact) &&
@@ -195,8 +195,8 @@ struct uvh_topic_subscription *uvh_topic_tree_find(struct uvh_topic_tree *tree,
     return NULL;
 }
 
-/* The node in which a pattern ends, made where it is missing. NULL when memory ran out, and then
- * there are no new ones. */
+/* The node in which a pattern ends, with missing nodes created. NULL when out of memory; then no
+ * nodes are added. */
 static struct uvh_topic_node *make_path(struct uvh_topic_tree *tree, const char *pattern,
                                         size_t length, bool *below)
 {
@@ -276,7 +276,7 @@ static void visit_all(const struct uvh_list *subscriptions, const struct match *
     }
 }
 
-/* From nodes that fit so far to their children that fit this level. */
+/* From the nodes that match so far to their children that match this level. */
 static struct uvh_topic_node *reach(const struct uvh_topic_tree *tree, struct uvh_topic_node *nodes,
                                     struct level level, const struct match *match)
 {

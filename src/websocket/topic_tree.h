@@ -1,14 +1,13 @@
-/* Who has subscribed to what, and who gets a message of a topic: patterns as a tree of their
- * levels, without sockets and without locks.
+/* Stores subscriptions and finds the subscribers of a topic: patterns as a tree of their levels,
+ * without sockets and without locks.
  *
- * A pattern is levels between '/'; '+' stands for one level, '#' at the end for any number. A topic
- * has neither. Subscribing and unsubscribing walk the levels of the pattern, and a match visits
- * those nodes that fit the topic's beginning, each once, whatever was subscribed to: no recursion,
- * no allocation.
+ * A pattern is levels separated by '/'; '+' matches one level, '#' at the end any number. A topic
+ * has neither. Subscribing and unsubscribing walk the levels of the pattern. A match visits only
+ * nodes that match the beginning of the topic, each once: no recursion, no allocation.
  *
- * Always true: a subscriber is visited once for a topic, however many of its patterns fit; nodes
- * that nobody needs are gone. One thread. What a visit calls may not change the tree: who lets
- * users' code run takes down first who was visited. Called by topics.c. */
+ * Invariants: a match visits a subscriber once, however many of its patterns match. Unused nodes
+ * are freed. One thread. The visit callback must not change the tree: a caller that runs users'
+ * code stores the visited subscribers first. Called by topics.c. */
 #ifndef UVH_WEBSOCKET_TOPIC_TREE_H
 #define UVH_WEBSOCKET_TOPIC_TREE_H
 
@@ -18,7 +17,7 @@
 #include "base/list.h"
 #include "websocket/topic_table.h"
 
-/* In the memory of who subscribes. */
+/* Embedded by the caller. */
 struct uvh_topic_subscriber {
     struct uvh_list subscriptions;
     size_t count;
@@ -32,18 +31,18 @@ struct uvh_topic_subscription {
     struct uvh_topic_node *node;
     struct uvh_topic_subscriber *subscriber;
     bool below;     /* the pattern ends with '#' */
-    void *presence; /* the owner's; NULL at first */
+    void *presence; /* used by the owner; NULL at first */
 };
 
-/* A pattern's levels so far. */
+/* The levels of a pattern up to this one. */
 struct uvh_topic_node {
     struct uvh_topic_link link; /* in tree->nodes, unless it is a '+' */
     struct uvh_topic_node *parent;
-    struct uvh_topic_node *plus; /* the child that stands for any level */
-    /* the next one that fits what was looked at of a topic, during a match */
+    struct uvh_topic_node *plus; /* the child that matches any level */
+    /* During a match: the next node that matches the levels so far. */
     struct uvh_topic_node *reached;
     struct uvh_list exact; /* subscriptions whose pattern ends here */
-    struct uvh_list below; /* those that have a '#' behind this */
+    struct uvh_list below; /* those with a '#' after this */
     size_t children;       /* `plus` included */
     size_t length;         /* bytes of the level */
     char name[];
@@ -59,11 +58,11 @@ struct uvh_topic_tree {
     size_t memory;   /* bytes of nodes and subscriptions */
 };
 
-/* `seed`: foreseen by nobody outside, since patterns may come from there. The tree keeps its
- * address. */
+/* `seed` must be unpredictable for clients, which may choose patterns. The tree must not be moved
+ * after this. */
 void uvh_topic_tree_init(struct uvh_topic_tree *tree, const uvhttp_allocator_t *allocator,
                          uint64_t seed);
-/* Nobody is subscribed any more. */
+/* Requires that no subscription is left. */
 void uvh_topic_tree_release(struct uvh_topic_tree *tree);
 
 static inline void uvh_topic_subscriber_init(struct uvh_topic_subscriber *subscriber)
@@ -83,13 +82,13 @@ struct uvh_topic_subscription *uvh_topic_tree_find(struct uvh_topic_tree *tree,
                                                    const struct uvh_topic_subscriber *subscriber,
                                                    const char *pattern, size_t length);
 
-/* Subscribes to a pattern to which it is not subscribed. NULL when memory ran out; then nothing has
+/* Subscribes to a pattern to which it is not subscribed. NULL when out of memory; then nothing has
  * changed. */
 struct uvh_topic_subscription *uvh_topic_tree_add(struct uvh_topic_tree *tree,
                                                   struct uvh_topic_subscriber *subscriber,
                                                   const char *pattern, size_t length);
 
-/* Ends a subscription, which is gone then. */
+/* Removes a subscription and frees it. */
 void uvh_topic_tree_remove(struct uvh_topic_tree *tree,
                            struct uvh_topic_subscription *subscription);
 
@@ -103,7 +102,7 @@ uvh_topic_subscriber_first(const struct uvh_topic_subscriber *subscriber)
                             of_subscriber);
 }
 
-/* Calls `visit` for each subscriber that has a pattern which fits. */
+/* Calls `visit` for each subscriber with a matching pattern. */
 void uvh_topic_tree_match(struct uvh_topic_tree *tree, const char *topic, size_t length,
                           void (*visit)(struct uvh_topic_subscriber *subscriber, void *arg),
                           void *arg);

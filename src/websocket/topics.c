@@ -1,5 +1,5 @@
-/* Topics and who has subscribed to them. A connection's subscriptions hang at the connection, which
- * calls `gone` when it ends. */
+/* Topics and their subscriptions. A connection links its subscriptions, and calls `gone` when it
+ * ends. */
 #include "websocket/topics.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
     DEFAULT_MEMORY = 64 << 20,
 };
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 static void topics_free(void *arg)
 {
@@ -129,7 +129,7 @@ static struct uvh_topic_member *member_of(const struct uvhttp_topics *topics,
     return member;
 }
 
-/* The subscription is gone when this returns, and the user is told, who may do anything. */
+/* Frees the subscription, then notifies the user, whose callback may do anything. */
 static void unsubscribe(struct uvh_topics_worker *worker,
                         struct uvh_topic_subscription *subscription)
 {
@@ -143,7 +143,7 @@ static void unsubscribe(struct uvh_topics_worker *worker,
     uvh_topic_presence_let_go(&topics->presence, present);
 }
 
-/* Publishing asks, on any thread, whether there is anybody, and anybody who wants it compressed. */
+/* Publishing checks, on any thread, whether there are subscribers, and any with compression. */
 static void count_member(const struct uvh_topic_member *member, int change)
 {
     struct uvhttp_topics *topics = member->worker->topics;
@@ -152,7 +152,7 @@ static void count_member(const struct uvh_topic_member *member, int change)
         atomic_fetch_add(&topics->compressing, (size_t)change);
 }
 
-/* The connection ends; it has let go of its members already. */
+/* The connection ends; it has unlinked its members already. */
 static void on_gone(struct uvh_topic_member *member)
 {
     while (member != NULL) {

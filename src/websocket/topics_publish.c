@@ -1,6 +1,7 @@
-/* From who publishes to who has subscribed. Who is subscribed on the publisher's worker at that
- * moment gets a message, though it leaves at the end of the turn: before the tree changes, what was
- * published is collected. On other workers it is who is subscribed when the batch arrives. */
+/* Delivers messages from publishers to subscribers. On the publisher's worker the subscribers at
+ * the time of publishing get a message, though it is sent at the end of the loop iteration: before
+ * the tree changes, published messages are collected. On other workers, the subscribers at the time
+ * the batch arrives get it. */
 #include <string.h>
 
 #include <uvhttp/embedding.h>
@@ -56,7 +57,7 @@ static void batch_append(struct uvh_topic_batch *batch, struct uvh_topic_publica
 struct visit {
     struct uvh_topic_fanout *fanout;
     const struct uvh_topic_publication *publication;
-    bool leave_out; /* the publisher may be here */
+    bool leave_out; /* the publisher may be on this worker */
 };
 
 static void visit_member(struct uvh_topic_subscriber *subscriber, void *arg)
@@ -81,14 +82,14 @@ void uvh_topics_collect(struct uvh_topics_worker *worker)
         return;
     struct uvh_topic_publication *one =
         worker->collected == NULL ? worker->batch->first : worker->collected->next;
-    /* Without room it is who is subscribed at the end of the turn. */
+    /* Without space, the subscribers at the end of the loop iteration get it. */
     for (; one != NULL && uvh_topic_fanout_room(&worker->fanout); one = one->next) {
         collect(worker, one, true);
         worker->collected = one;
     }
 }
 
-/* What is behind `from`, sending when there is no room left. */
+/* Collects what follows `from`, and sends when there is no space left. */
 static void collect_and_send(struct uvh_topics_worker *worker,
                              const struct uvh_topic_publication *from, bool leave_out)
 {
@@ -101,7 +102,7 @@ static void collect_and_send(struct uvh_topics_worker *worker,
 
 /* ---- from worker to worker ---- */
 
-/* Everything in a worker's box, the oldest first. */
+/* Takes all entries of a worker's inbox, oldest first. */
 static struct uvh_topic_mail *empty_box(struct uvh_topics_worker *worker)
 {
     uvh_lock_acquire(&worker->lock);
@@ -132,8 +133,8 @@ static void read_box(uvhttp_server_t *server, size_t index, void *arg)
     unref_all(mails);
 }
 
-/* One lock, and a letter when there was nothing in the box. A worker that has ended has nobody to
- * tell. */
+/* Takes one lock, and sends a loop message when the inbox was empty. A worker that has ended is
+ * skipped. */
 static void put_in_box(struct uvh_topics_worker *worker, struct uvh_topic_batch *batch)
 {
     struct uvhttp_topics *topics = worker->topics;
@@ -166,7 +167,7 @@ static void put_in_other_boxes(struct uvhttp_topics *topics, struct uvh_topic_ba
     }
 }
 
-/* The end of a turn in which connections of this worker have published. */
+/* Ends a loop iteration in which connections of this worker have published. */
 static void flush(uvhttp_server_t *server, size_t index, void *arg)
 {
     struct uvhttp_topics *topics = arg;
@@ -174,7 +175,7 @@ static void flush(uvhttp_server_t *server, size_t index, void *arg)
     struct uvh_topic_batch *batch = worker->batch;
     const struct uvh_topic_publication *collected = worker->collected;
     (void)server;
-    worker->batch = NULL; /* what is published from here on, in callbacks too, is another turn's */
+    worker->batch = NULL; /* later messages form the next batch */
     worker->collected = NULL;
     put_in_other_boxes(topics, batch, index);
     collect_and_send(worker, collected == NULL ? batch->first : collected->next, true);
@@ -182,7 +183,7 @@ static void flush(uvhttp_server_t *server, size_t index, void *arg)
     batch_unref(batch);
 }
 
-/* The first worker passes on what was published outside of connections. */
+/* The first worker distributes messages published outside of connections. */
 static void flush_elsewhere(uvhttp_server_t *server, size_t index, void *arg)
 {
     struct uvhttp_topics *topics = arg;
@@ -200,7 +201,7 @@ static void flush_elsewhere(uvhttp_server_t *server, size_t index, void *arg)
 
 /* ---- publishing ---- */
 
-/* Appends to the batch of this moment, which the first one makes, with a letter. */
+/* Appends to the current batch; the first message creates it and sends a loop message. */
 static int append(struct uvhttp_topics *topics, struct uvh_topic_batch **batch, size_t index,
                   uvhttp_post_cb run, struct uvh_topic_publication *one)
 {
@@ -232,7 +233,7 @@ static int append_from(struct uvhttp_topics *topics, const uvhttp_websocket_t *w
     return err;
 }
 
-/* Framed once for all; and compressed once, if there is a subscriber that gets it so. */
+/* Frames the message once for all, and compresses it once, if a subscriber needs that. */
 static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws,
                             uvhttp_slice_t topic, uvhttp_websocket_kind_t kind, uvhttp_slice_t data,
                             struct uvh_topic_publication **out)
@@ -254,7 +255,7 @@ static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket
     return 0;
 }
 
-/* On this machine. */
+/* In this process. */
 static int deliver(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, const char *topic,
                    uvhttp_websocket_kind_t kind, uvhttp_slice_t data)
 {

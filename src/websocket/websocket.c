@@ -1,4 +1,4 @@
-/* A connection from its handshake to its end: the events of its stream, silence and pings, the
+/* A connection from its handshake to its end: the events of its stream, timeouts and pings, the
  * closing handshake. */
 #include "websocket/websocket.h"
 
@@ -11,15 +11,13 @@
 #include "base/compiler.h"
 
 enum {
-    STREAM_BACKLOG =
-        /* what the stream may keep before it refuses: the rest waits in our queue, where it is
-         * counted */
-    4096,
+    /* Backlog limit of the stream: the rest is in the connection's queue, where it is counted. */
+    STREAM_BACKLOG = 4096,
 };
 
 const char uvh_websocket_stopping[] = "the server is stopping";
 
-/* ---- life ---- */
+/* ---- create and destroy ---- */
 
 struct uvhttp_websocket *uvh_websocket_new(struct uvh_ws_worker *worker, void *data)
 {
@@ -37,7 +35,7 @@ void uvh_websocket_discard(struct uvhttp_websocket *ws)
     uvh_free(ws->worker->endpoint->allocator, ws);
 }
 
-/* The user's last callback with it. */
+/* Calls the user's last callback. */
 static void tell_closed(struct uvhttp_websocket *ws)
 {
     struct uvh_ws_worker *worker = ws->worker;
@@ -65,7 +63,7 @@ static void tell_closed(struct uvhttp_websocket *ws)
     ws->data = NULL;
 }
 
-/* What it does not need any more once its user has been told. */
+/* Frees what is not needed after the user's last callback. */
 static void free_parts(struct uvhttp_websocket *ws)
 {
     uvh_websocket_greeter_free(ws);
@@ -80,7 +78,7 @@ void uvh_websocket_let_go(struct uvhttp_websocket *ws)
     const uvhttp_allocator_t *allocator = ws->worker->endpoint->allocator;
     if (--ws->holds > 0 || !ws->told)
         return;
-    free_parts(ws); /* others may need the memory while a slow peer is waited for */
+    free_parts(ws); /* other connections may need the memory while a slow peer drains */
     if (ws->stream != NULL)
         return;
     uvh_ws_queue_free(ws->queue);
@@ -90,13 +88,13 @@ void uvh_websocket_let_go(struct uvhttp_websocket *ws)
     uvh_free(allocator, ws);
 }
 
-/* Something that was sent has not been taken by the system yet. */
+/* Sent data that the socket has not accepted yet. */
 static bool is_sending(const struct uvhttp_websocket *ws)
 {
     return ws->queue != NULL || ws->charged > 0;
 }
 
-/* What its user has not been told, and would not know. */
+/* Sets a reason where the user could not recognize the end otherwise. */
 static void explain_end(struct uvhttp_websocket *ws)
 {
     const char *why = uvhttp_stream_tls_error(ws->stream);
@@ -121,7 +119,7 @@ static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
     uvh_websocket_let_go(ws);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 void uvh_websocket_keep_reason(struct uvhttp_websocket *ws, const char *text, size_t length)
 {
@@ -142,8 +140,8 @@ void uvh_websocket_set_reason(struct uvhttp_websocket *ws, unsigned code, const 
     ws->close_reason = text;
 }
 
-/* A stream that was ended has no timer any more, so ours goes on until the peer has taken what
- * waits. */
+/* An ended stream has no timer, so the connection's timer runs until the peer has taken the queued
+ * data. */
 void uvh_websocket_end_if_sent(struct uvhttp_websocket *ws)
 {
     if (!ws->end_when_sent || ws->stream == NULL || ws->queue != NULL)
@@ -162,8 +160,8 @@ static void end_when_sent(struct uvhttp_websocket *ws)
     uvh_websocket_end_if_sent(ws);
 }
 
-/* Gives the peer close_timeout from the last bytes on that have left. A paused connection goes on:
- * otherwise the peer's close frame would not be seen. */
+/* Gives the peer close_timeout from the last bytes sent. Resumes a paused connection: otherwise the
+ * peer's close frame would not be read. */
 static void await_end(struct uvhttp_websocket *ws)
 {
     ws->closing_timer = true;
@@ -201,7 +199,7 @@ void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_e
     ws->close_received = true;
     ws->close_code = event->code;
     uvh_websocket_keep_reason(ws, event->data, event->size);
-    /* behind what waits: it was sent before */
+    /* after queued messages, which were sent before */
     uvh_websocket_send_close(ws, event->code, NULL, 0, false);
     tell_closed(ws);
     await_end(ws);
@@ -247,7 +245,7 @@ static void on_stopping(uvhttp_stream_t *stream, void *arg)
     }
 }
 
-/* ---- from the stream ---- */
+/* ---- stream events ---- */
 
 static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
@@ -261,7 +259,7 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
     }
     if (!ws->opened)
         uvh_websocket_set_reason(ws, 0, "the server has ended the connection instead of answering");
-    /* The peer has ended its side: without a close frame it has not closed, it has gone. */
+    /* The peer has ended its side: without a close frame it has disconnected, not closed. */
     if (ws->close_received && ws->close_sent)
         end_when_sent(ws);
     else
@@ -272,12 +270,12 @@ static void on_drain(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     (void)stream;
-    uvh_websocket_heard(ws); /* it takes what waits, so it is there */
+    uvh_websocket_heard(ws); /* it takes queued data, so it is alive */
     uvh_websocket_moved(ws);
     uvh_websocket_drained(ws);
 }
 
-/* ---- silence ---- */
+/* ---- idle timeouts ---- */
 
 int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
 {
@@ -291,15 +289,15 @@ int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
     return err;
 }
 
-/* Milliseconds until so many seconds will have passed since then; 0 when they have. */
+/* Milliseconds until `seconds` have passed since `since`; 0 when they have. */
 static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, int seconds)
 {
     uint32_t passed = uvh_websocket_now(ws) - since, whole = (uint32_t)seconds * 1000;
     return passed < whole ? whole - passed : 0;
 }
 
-/* Has it looked at when something may be due, if ever. Moments are noted when bytes move and the
- * timer stays where it is, since setting it for each message would cost more. */
+/* Schedules the next check, if any. Timestamps are set when bytes move and the timer is not
+ * changed, since setting it for each message would cost more. */
 static int look_later(struct uvhttp_websocket *ws)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
@@ -312,8 +310,8 @@ static int look_later(struct uvhttp_websocket *ws)
     return least == UINT32_MAX ? 0 : uvhttp_stream_set_timer(ws->stream, least);
 }
 
-/* The stream tells when all has left, which a slow peer makes late: part of it is a sign of life,
- * too. */
+/* The stream notifies only when all is sent, which a slow peer delays: partial progress is a sign
+ * of life, too. */
 static void note_leaving(struct uvhttp_websocket *ws)
 {
     size_t blocked = uvhttp_stream_blocked(ws->stream);
@@ -325,12 +323,12 @@ static void note_leaving(struct uvhttp_websocket *ws)
     uvh_websocket_moved(ws);
 }
 
-/* A look at a connection that may have gone silent. */
+/* Checks for an idle connection. */
 static void on_look(struct uvhttp_websocket *ws)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     note_leaving(ws);
-    if (ws->paused) /* then it is us who do not listen */
+    if (ws->paused) /* then this side does not read */
         uvh_websocket_heard(ws);
     if (options->idle_timeout > 0 && left_of(ws, ws->moved_at, options->idle_timeout) == 0) {
         (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "idle_timeout");
@@ -342,7 +340,7 @@ static void on_look(struct uvhttp_websocket *ws)
             uvhttp_stream_close(ws->stream);
             return;
         }
-        ws->heard_at = uvh_websocket_now(ws); /* for the answer */
+        ws->heard_at = uvh_websocket_now(ws); /* restarts the wait, for the pong */
         int err = uvhttp_websocket_ping(ws, NULL, 0);
         if (err == UVHTTP_EGONE)
             return;
@@ -352,7 +350,7 @@ static void on_look(struct uvhttp_websocket *ws)
         (void)look_later(ws);
 }
 
-/* It closes: who still takes what waits has time for it. */
+/* While closing, a peer that still takes queued data gets more time. */
 static void on_deadline(struct uvhttp_websocket *ws)
 {
     note_leaving(ws);
@@ -388,7 +386,7 @@ const uvhttp_stream_events_t uvh_websocket_stream_events = {
     .closed = on_stream_closed,
 };
 
-/* ---- the beginning ---- */
+/* ---- opening ---- */
 
 void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
                         struct uvh_ws_deflate *deflate)
@@ -402,7 +400,7 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
     uvh_websocket_moved(ws);
     if (look_later(ws) == UVHTTP_ENOMEM) {
         uvh_websocket_set_reason(ws, 0, "no memory");
-        ws->unknown = !ws->client; /* the user of a client's waits for something to happen */
+        ws->unknown = !ws->client; /* the user of a client expects a callback */
         uvhttp_stream_close(ws->stream);
         return;
     }
@@ -418,7 +416,7 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
         endpoint->options.events.open(ws, endpoint->options.arg);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 void *uvhttp_websocket_data(const uvhttp_websocket_t *ws)
 {
