@@ -35,7 +35,7 @@ typedef enum uvhttp_access_format {
 typedef struct uvhttp_access_log_config {
     /* A file to append to (created with mode 0640) or a FIFO; "-": standard output. Required;
      * copied. */
-    const char * path;
+    const char *path;
     uvhttp_access_format_t format;
     /* A custom format instead; NULL: `format`. Text with names in braces, "{{" for a brace.
      * `combined` is

@@ -28,7 +28,7 @@ typedef struct uvhttp_auth uvhttp_auth_t;
 
 /* The credentials of a request. Strings are NUL-terminated and live as long as the request. */
 typedef struct uvhttp_credentials {
-    const char *user;     /* of Basic, without control characters; may be empty. NULL: Bearer */
+    const char *user; /* of Basic, without control characters; may be empty. NULL: Bearer */
     /* Of Basic, may contain colons. UTF-8 if the client follows RFC 7617 section 2.1. */
     const char *password;
     /* Of Bearer: letters, digits and "-._~+/=" (RFC 6750 section 2.1). NULL: Basic. */
@@ -61,7 +61,7 @@ typedef struct uvhttp_auth_user_row {
 typedef struct uvhttp_auth_config {
     /* Shown by browsers in the login dialog; NULL: "restricted". UTF-8 without control
      * characters, at most 256 bytes. */
-    const char * realm;
+    const char *realm;
     /* For Basic: a table, compared completely and in constant time for each request; for few
      * users. */
     /* Set both with UVHTTP_AUTH_USERS; one without the other is rejected. */

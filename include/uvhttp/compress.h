@@ -53,7 +53,7 @@ typedef struct uvhttp_compress_config {
     size_t max_size;
     /* Media types, separated by spaces or commas: "text/html", all of "text" with a star after
      * its slash, a suffix "+json"; NULL: text formats, uncompressed fonts and similar. */
-    const char * types;
+    const char *types;
     unsigned codings;                    /* sum of uvhttp_coding_t; 0: all */
     int gzip_level;                      /* 1 to 9; 0: 5 */
     int brotli_level;                    /* 1 to 11; 0: 4 */

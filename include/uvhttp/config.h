@@ -44,7 +44,7 @@ typedef struct uvhttp_config {
     size_t handler_timeout;
     /* time for a client to read an error response before the connection is closed */
     size_t linger_timeout;
-    size_t drain_timeout;  /* for open exchanges after uvhttp_server_stop: closed */
+    size_t drain_timeout; /* for open exchanges after uvhttp_server_stop: closed */
     /* After uvhttp_server_stop, idle keep-alive connections stay open this long, and close after
      * the response to their next request; at most drain_timeout */
     size_t drain_grace;

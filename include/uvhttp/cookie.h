@@ -39,7 +39,7 @@ typedef struct uvhttp_cookie {
     const char *name; /* a token */
     /* Visible ASCII except '"' ',' ';' '\', with optional quotes around the whole; NULL is "".
      * Encode other bytes (base64url, percent). */
-    const char * value;
+    const char *value;
     const char *domain; /* "example.com": with its subdomains. NULL: this host only */
     const char *path;   /* begins with '/'. NULL: the directory of the request's path */
     /* Lifetime in seconds; 0: session cookie; UVHTTP_COOKIE_DELETE, or any negative number:

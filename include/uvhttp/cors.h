@@ -46,7 +46,7 @@ typedef struct uvhttp_cors_config {
     /* additional request fields allowed; NULL: none; "*": any */
     const char *headers;
     /* Additional response fields that pages may read; NULL: none; "*": all, without credentials. */
-    const char * exposed;
+    const char *exposed;
     /* Seconds for which a browser may cache a preflight response, up to 86,400; 0: not sent
      * (browsers use 5 seconds). */
     size_t max_age;

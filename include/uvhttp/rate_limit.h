@@ -59,7 +59,7 @@ typedef struct uvhttp_rate_limit_config {
     size_t ipv6_prefix;
     /* Policy name in the fields: 1 to 64 visible ASCII characters except '"' and '\'; NULL:
      * "default". Copied. */
-    const char * name;
+    const char *name;
     /* do not send RateLimit and RateLimit-Policy; Retry-After stays */
     bool silent;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the limit. */

@@ -69,7 +69,7 @@ typedef enum uvhttp_static_symlinks {
     UVHTTP_SYMLINKS_INSIDE = 0, /* may point within the root */
     /* may point anywhere: for directories that no other user can write */
     UVHTTP_SYMLINKS_ALL,
-    UVHTTP_SYMLINKS_NONE,       /* not followed */
+    UVHTTP_SYMLINKS_NONE, /* not followed */
     /* may point anywhere, to files of the link's owner; the same for every link on the path */
     UVHTTP_SYMLINKS_OWNER
 } uvhttp_static_symlinks_t;
@@ -78,7 +78,7 @@ typedef enum uvhttp_static_symlinks {
  * one (upload_... needs uploads, archive needs listing, a level needs compress, rate_burst needs
  * rate_limit) is rejected without it. */
 typedef struct uvhttp_static_config {
-    const char *root;     /* directory; copied and opened once. Required. */
+    const char *root; /* directory; copied and opened once. Required. */
     /* Index file names, separated by spaces, without slashes; NULL: "index.html"; "": none. */
     const char *index;
     bool listing;         /* list directories without index; default: 403 */
@@ -120,7 +120,7 @@ typedef struct uvhttp_static_config {
      * built-in types. Set both fields with UVHTTP_STATIC_TYPES; one without the other is
      * rejected, also for `rules`. */
     const char *const *types;
-    size_t type_count;                 /* at most 1,000 */
+    size_t type_count; /* at most 1,000 */
     /* For files with an unknown extension, or none; NULL: application/octet-stream. */
     const char *default_type;
     const uvhttp_static_rule_t *rules; /* in order; set both with UVHTTP_STATIC_RULES */
@@ -147,7 +147,7 @@ typedef struct uvhttp_static_config {
      * files are named by their path below the root. */
     /* NULL, or directories up to a NULL, tried in order for files not in the root; copied and
      * opened once. */
-    const char *const * more_roots;
+    const char *const *more_roots;
     const char *file; /* serve this one file for every path; not with uploads */
     /* /about serves about.html if neither a file nor a servable directory has that name;
      * /about.html and /docs/index.html redirect (301) to /about and /docs/. */
@@ -155,15 +155,15 @@ typedef struct uvhttp_static_config {
     bool spa; /* same as `fallback` with the first name of `index` */
     /* File sent with 200 for a missing path whose last segment has no dot, to clients that
      * accept HTML. */
-    const char * fallback;
+    const char *fallback;
     /* Candidates for a path, in order, up to 16 words: names that contain "{path}", "{path}/"
      * for the directory, the name of one file, and as the last one "=404" or another error.
      * NULL: "{path} {path}/". */
-    const char * try_files;
+    const char *try_files;
     /* Files sent as error pages of this directory: "404=/404.html 500,503=/busy.html
      * 4xx=/error.html" for 403, 404, 500, 503 and the status at the end of try_files. A single
      * status is preferred to its class. Not for uploads. */
-    const char * error_pages;
+    const char *error_pages;
     uvhttp_static_symlinks_t symlinks;
 
     /* Listings, if `listing` is set. */

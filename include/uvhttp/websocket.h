@@ -116,14 +116,14 @@ typedef struct uvhttp_websocket_options {
     /* Handshake. */
     /* Subprotocols (RFC 6455 section 1.9) in order of preference, NULL-terminated; NULL: none.
      * The first one that the client offers is selected. */
-    const char *const * protocols;
+    const char *const *protocols;
     /* A client that offers none of them gets 400; otherwise it is accepted without a
      * subprotocol. */
     bool protocol_required;
     /* Allowed origins ("https://example.org"), NULL-terminated: a browser of another origin gets
      * 403. Clients that send no Origin are accepted. No patterns. NULL: any; an empty list: no
      * browser. */
-    const char *const * origins;
+    const char *const *origins;
     /* Decides whether a client is accepted, and sets the connection's data
      * (uvhttp_websocket_data). Returns 0: accept; UVHTTP_DECLINED: 403; a negative code: 503 for
      * UVHTTP_ENOMEM and UVHTTP_ESTOPPED, otherwise 500. Or it sends another response with
@@ -182,7 +182,7 @@ typedef struct uvhttp_websocket_options {
     size_t memory;
     /* Uses the memory limit of another endpoint (then `memory` stays 0), so that several
      * endpoints of a server share one limit. NULL: its own. */
-    uvhttp_websocket_endpoint_t * shares_memory_with;
+    uvhttp_websocket_endpoint_t *shares_memory_with;
     /* NULL: the system's. Must outlive the server, and messages that are kept longer. */
     const uvhttp_allocator_t *allocator;
 } uvhttp_websocket_options_t;
@@ -236,7 +236,7 @@ typedef struct uvhttp_websocket_target {
     const char *url;    /* "ws://host[:port]/path?query" or "wss://..." */
     const char *fields; /* additional request fields, each "Name: value\r\n"; NULL: none */
     /* Receives the error text when url or fields are invalid, otherwise ""; may be NULL. */
-    char * message;
+    char *message;
     size_t message_size; /* bytes of `message`; 256 are enough */
     /* For wss://: trusted authorities and TLS options. NULL: the system's authorities, as in
      * uvhttp_stream_connect_tls. The connection holds a reference. */
