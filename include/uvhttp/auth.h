@@ -63,8 +63,7 @@ typedef struct uvhttp_auth_config {
      * characters, at most 256 bytes. */
     const char *realm;
     /* For Basic: a table, compared completely and in constant time for each request; for few
-     * users. */
-    /* Set both with UVHTTP_AUTH_USERS; one without the other is rejected. */
+     * users. Set both with UVHTTP_AUTH_USERS; one without the other is rejected. */
     const uvhttp_auth_user_t *users;
     size_t user_count;
     /* called for users not in the table; NULL: rejected */

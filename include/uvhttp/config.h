@@ -74,6 +74,7 @@ typedef struct uvhttp_config {
 
     /* TLS handshakes. One takes as long as some hundred requests, and delays them unless it has
      * threads of its own. */
+
     /* Threads created when the server listens, shared by all workers; 0: handshakes run on the
      * loops. */
     size_t handshake_threads;

@@ -129,9 +129,8 @@ private:
 
 /* Limits of a message, in bytes, except maxFields. */
 struct Limits {
-    std::uint32_t maxHead =
-        /* start line and fields; at most the size of the ring, or a long head never completes */
-        16384;
+    /* start line and fields; at most the size of the ring, or a long head never completes */
+    std::uint32_t maxHead = 16384;
     std::uint32_t maxTarget = 8192;        /* requests: the target */
     std::uint32_t maxFields = 100;         /* in the head, and again in the trailer section */
     std::uint32_t maxTrailers = 8192;      /* the trailer section of a chunked body */

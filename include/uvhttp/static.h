@@ -92,6 +92,7 @@ typedef struct uvhttp_static_config {
 
     /* Compression (RFC 9110 section 12.5.3), by Accept-Encoding; of equally weighted codings br
      * is preferred to zstd, and zstd to gzip. */
+
     /* For a file "a.js" send "a.js.br", "a.js.zst" or "a.js.gz" in the same directory, if not
      * older. */
     bool precompressed;
@@ -105,6 +106,7 @@ typedef struct uvhttp_static_config {
     size_t zstd_level;        /* 1 to 19; 0: 3 */
 
     /* Cache */
+
     /* Files kept open by all workers together; 0: a quarter of the process's descriptor limit. */
     size_t cache_descriptors;
     /* Milliseconds for which a path without a file (404, 403, a fallback) is cached; 0:
@@ -116,6 +118,7 @@ typedef struct uvhttp_static_config {
     bool watch;
 
     /* Types and fields by name; copied, and evaluated once per file when it is loaded. */
+
     /* "extension=type", for example "md=text/markdown"; the longest match is preferred to the
      * built-in types. Set both fields with UVHTTP_STATIC_TYPES; one without the other is
      * rejected, also for `rules`. */
@@ -145,6 +148,7 @@ typedef struct uvhttp_static_config {
 
     /* Mapping of a path to a file. Strings are lists of words separated by spaces, and copied;
      * files are named by their path below the root. */
+
     /* NULL, or directories up to a NULL, tried in order for files not in the root; copied and
      * opened once. */
     const char *const *more_roots;
@@ -167,6 +171,7 @@ typedef struct uvhttp_static_config {
     uvhttp_static_symlinks_t symlinks;
 
     /* Listings, if `listing` is set. */
+
     /* Entries shown, the first in sort order; 0: 10,000. A longer listing states that it is
      * incomplete. */
     size_t listing_max;

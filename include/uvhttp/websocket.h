@@ -114,6 +114,7 @@ typedef struct uvhttp_websocket_options {
     void *arg; /* passed to the callbacks */
 
     /* Handshake. */
+
     /* Subprotocols (RFC 6455 section 1.9) in order of preference, NULL-terminated; NULL: none.
      * The first one that the client offers is selected. */
     const char *const *protocols;
@@ -144,6 +145,7 @@ typedef struct uvhttp_websocket_options {
     size_t max_message_rate;
 
     /* Send queue, for peers that do not read. */
+
     /* Queued bytes above which uvhttp_websocket_send returns UVHTTP_EFULL, at most
      * max_queue_size; 0: 64 KiB, or max_queue_size if that is less. */
     size_t high_watermark;
@@ -155,6 +157,7 @@ typedef struct uvhttp_websocket_options {
 
     /* Timeouts in seconds; each may be late by up to an eighth of its value plus a quarter of a
      * second. */
+
     /* Silence until a ping is sent; a peer that does not reply until the next one is
      * disconnected (ABNORMAL). 0: 30, -1: never. */
     int ping_interval;
@@ -174,6 +177,7 @@ typedef struct uvhttp_websocket_options {
     size_t max_ratio;
 
     /* Memory in bytes, for windows, partially received messages and queued messages. */
+
     /* For windows; 0: 64 KiB. With DEDICATED at least 18,016, the size of windows of 9 bits. */
     size_t memory_per_connection;
     /* Of all connections of this endpoint, on all workers, at least max_message_size; 0: 64 MiB.

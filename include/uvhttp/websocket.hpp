@@ -79,8 +79,8 @@ struct WebSocketOptions {
 struct WebSocketTarget {
     std::string_view url = {};    /* "ws://host[:port]/path?query" or "wss://..." */
     std::string_view fields = {}; /* additional request fields, each "Name: value\r\n" */
-    std::span<char> message =
-        {}; /* gets words, NUL-terminated, about a url or fields that are refused at once */
+    /* receives the error text, NUL-terminated, if url or fields are invalid */
+    std::span<char> message = {};
     const TlsClient *tls = nullptr; /* for wss://; omitted: the system's authorities */
 };
 
