@@ -1,6 +1,6 @@
 /* uvhttp: an embeddable HTTP/1.1 server on libuv.
  *
- * A whole program:
+ * A complete program:
  *
  *     #include <uvhttp.h>
  *
@@ -20,26 +20,24 @@
  *         return err != 0;
  *     }
  *
- * What it does not do: it is no client and no proxy, has no templates and no database, and starts
- * no thread for a connection.
+ * Not included: a client, a proxy, templates, a database. No thread is started per connection.
  *
- * NULL: what a callback hands to you (request, response, stream, WebSocket connection, output of a
- * filter) is never NULL, and must not be NULL where a function takes it, unless the function says
- * so. Every other pointer may be NULL. An optional one then takes its default, or is not told; a
- * required one is refused: UVHTTP_EINVAL, or NULL, 0 or false from a function without a code; one
- * without a result does nothing. A server, router, context of static files, hub, topics, WebSocket
- * endpoint or prepared fields that are NULL, because making them failed, give UVHTTP_ENOMEM (or
- * NULL or 0), so that only the last of several calls needs a check. docs/errors.md has the same as
- * a table.
+ * NULL: arguments of callbacks (request, response, stream, WebSocket connection, filter output) are
+ * never NULL, and must not be NULL when passed to a function, unless stated. Every other pointer
+ * may be NULL. An optional one then takes its default, or is not set. A required one is rejected:
+ * UVHTTP_EINVAL; or NULL, 0 or false from a function without a code; a function without a result
+ * does nothing. A server, router, static context, hub, topics, WebSocket endpoint or prepared
+ * fields that are NULL because their creation failed give UVHTTP_ENOMEM (or NULL or 0), so that
+ * only the last of several calls needs a check. docs/errors.md has a table.
  *
- * Where to read on: server.h (life of a server), router.h (patterns), request.h, response.h,
- * config.h (limits), error.h. Bodies: upload.h and form_data.h (files from clients), multipart.h
- * (forms as bytes), event_hub.h and sse.h (events), stream.h (upgrades), static.h (folders),
- * cookie.h, signed_cookie.h, negotiate.h. WebSocket: websocket.h (connections, either side),
- * topics.h (for all who have subscribed). Middleware: cors.h, auth.h, passwords.h, secret.h,
- * address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h, body_etag.h,
- * compress.h. TLS: tls.h, and as a client tls_client.h.
- * Watching: metrics.h, access_log.h. The parser alone, without libuv: parser.h. */
+ * Headers: server.h (server lifecycle), router.h (patterns), request.h, response.h, config.h
+ * (limits), error.h. Bodies: upload.h and form_data.h (file uploads), multipart.h (form parser),
+ * event_hub.h and sse.h (server-sent events), stream.h (upgrades), static.h (directories),
+ * cookie.h, signed_cookie.h, negotiate.h. WebSocket: websocket.h (server and client
+ * connections), topics.h (publish and subscribe). Middleware: cors.h, auth.h, passwords.h,
+ * secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h, security_headers.h,
+ * body_etag.h, compress.h. TLS: tls.h, and tls_client.h for clients. Monitoring: metrics.h,
+ * access_log.h. The parser without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 

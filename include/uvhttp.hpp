@@ -1,25 +1,29 @@
-/* uvhttp for C++20: header only, over the C headers. Nothing is hidden: every class has native(),
- * and both interfaces may be used side by side.
+/* uvhttp for C++20: header-only, over the C headers. Every class has native(), so both interfaces
+ * can be mixed.
  *
  *     #include <uvhttp.hpp>
  *
  *     int main()
- *     { uvhttp::Server server; server.get("/", [](uvhttp::Response res) { return res.sendText(200,
- *         "Hello, world\n"); }); server.listen("127.0.0.1", 8080); if (uvhttp::Result error =
- *         server.run()) { std::fprintf(stderr, "%s: %s\n", server.where(), error.text()); return 1;
+ *     {
+ *         uvhttp::Server server;
+ *         server.get("/", [](uvhttp::Response res) { return res.sendText(200, "Hello, world\n");
+ *           });
+ *         server.listen("127.0.0.1", 8080);
+ *         if (uvhttp::Result error = server.run()) {
+ *             std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+ *             return 1;
  *         }
  *     }
  *
- * Where to read on: server.hpp (life of a server, configuration), router.hpp (routes, groups,
- * middleware), request.hpp, response.hpp, stream.hpp (upgrades), tls.hpp, uploads.hpp (bodies that
- * go to files), middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp
- * (files, logs, signed cookies), event_hub.hpp (one event for many browsers), websocket.hpp and
- * topics.hpp (messages both ways, and for all who have subscribed), result.hpp (errors), parser.hpp
- * (the parser alone). What a call does in detail stands in the C header of the same name;
- * docs/cpp.md is a tour.
+ * Headers: server.hpp (server lifecycle, configuration), router.hpp (routes, groups, middleware),
+ * request.hpp, response.hpp, stream.hpp (upgrades), tls.hpp, uploads.hpp (file uploads),
+ * middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed
+ * cookies), event_hub.hpp (server-sent events), websocket.hpp, topics.hpp (publish and subscribe),
+ * result.hpp (errors), parser.hpp (the parser alone). The C header of the same name has the
+ * details; see docs/cpp.md.
  *
- * A program that uses nothing but parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions
- * and RTTI may be switched off (-fno-exceptions, -fno-rtti), for all files of a program alike. */
+ * A program that uses only parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions and
+ * RTTI may be disabled (-fno-exceptions, -fno-rtti), but then for all files of a program. */
 #ifndef UVHTTP_HPP
 #define UVHTTP_HPP
 

@@ -1,9 +1,8 @@
-/* Authentication: a middleware that lets requests pass whose client has said who it is, by password
- * (Basic, RFC 7617) or by token (Bearer, RFC 6750), and answers the others with what RFC 9110
- * section 11 asks for.
+/* Authentication: a middleware that accepts requests with valid credentials, a password (Basic, RFC
+ * 7617) or a token (Bearer, RFC 6750), and rejects others as RFC 9110 section 11 requires.
  *
- *     static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t
- *     *given, void *arg)
+ *     static int check(uvhttp_request_t *req, uvhttp_response_t *res,
+ *                      const uvhttp_credentials_t *given, void *arg)
  *     {
  *         return known(given->user, given->password) ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE;
  *     }
@@ -13,8 +12,8 @@
  *     int err = uvhttp_auth_new(&auth, &config, NULL, 0);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
- * Both schemes send secrets as they are, so they need TLS in front, or a network that nobody else
- * can read. Browsers send no credentials with a CORS preflight: put uvhttp/cors.h before this. */
+ * Both schemes send secrets in plain text, so they need TLS or a trusted network. Browsers send
+ * no credentials with a CORS preflight: add uvhttp/cors.h before this. */
 #ifndef UVHTTP_AUTH_H
 #define UVHTTP_AUTH_H
 
@@ -24,58 +23,55 @@
 extern "C" {
 #endif
 
-/* Who is asked for what, ready for use. */
+/* An authentication policy. */
 typedef struct uvhttp_auth uvhttp_auth_t;
 
-/* What a client has sent. Strings end with NUL and live as long as the request. */
+/* The credentials of a request. Strings are NUL-terminated and live as long as the request. */
 typedef struct uvhttp_credentials {
-    const char *user;     /* of Basic, without control characters; may be empty. NULL: Bearer */
-    const char *password; /* of Basic; colons are part of it. In UTF-8, if the client follows RFC
-                             7617 section 2.1 */
-    /* of Bearer: letters, digits and "-._~+/=" (RFC 6750 section 2.1). NULL: Basic */
+    const char *user; /* of Basic, without control characters; may be empty. NULL: Bearer */
+    /* Of Basic, may contain colons. UTF-8 if the client follows RFC 7617 section 2.1. */
+    const char *password;
+    /* Of Bearer: letters, digits and "-._~+/=" (RFC 6750 section 2.1). NULL: Basic. */
     const char *token;
 } uvhttp_credentials_t;
 
-/* What becomes of a request. */
+/* Result of a check. */
 typedef enum uvhttp_auth_verdict {
-    UVHTTP_AUTH_REFUSE = 0, /* 401: not known */
+    UVHTTP_AUTH_REFUSE = 0, /* 401: invalid credentials */
     UVHTTP_AUTH_ACCEPT = 1, /* the request passes */
-    /* 403: known, and may not; for Bearer with error="insufficient_scope" */
+    /* 403: valid credentials without permission; for Bearer with error="insufficient_scope" */
     UVHTTP_AUTH_FORBID = 2,
     UVHTTP_AUTH_LATER = 3 /* uvhttp_auth_decide will be called */
 } uvhttp_auth_verdict_t;
 
-/* Judges credentials: one of uvhttp_auth_verdict_t, or a negative code, which is answered as a
- * handler's (500, or 503 for UVHTTP_ENOMEM). It may set fields of the response, and the user
- * (uvhttp_auth_set_user). Compare secrets with uvhttp_equal_constant_time. A password hash that
- * takes time belongs on another thread: uvhttp_response_defer, UVHTTP_AUTH_LATER, and
- * uvhttp_auth_decide when it is done. */
+/* Checks credentials. Returns a uvhttp_auth_verdict_t, or a negative error, handled like that of
+ * a handler (500, or 503 for UVHTTP_ENOMEM). It may set response fields, and the user
+ * (uvhttp_auth_set_user). Compare secrets with uvhttp_equal_constant_time. Run a slow password
+ * hash on another thread: uvhttp_response_defer, UVHTTP_AUTH_LATER, then uvhttp_auth_decide. */
 typedef int (*uvhttp_auth_check_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                     const uvhttp_credentials_t *credentials, void *arg);
 
-/* Somebody who is known. (The struct is called otherwise than the function below, which would hide
- * it in C++.) */
+/* A user. (The struct tag differs from the function below, because it would hide that in C++.) */
 typedef struct uvhttp_auth_user_row {
     const char *name;     /* without colon and control characters */
-    const char *password; /* as it is */
+    const char *password; /* in plain text */
 } uvhttp_auth_user_t;
 
-/* At least one of users, check_basic and check_bearer. Strings are copied. */
+/* At least one of users, check_basic and check_bearer is required. Strings are copied. */
 typedef struct uvhttp_auth_config {
-    const char *
-        /* what a browser shows when it asks; NULL: "restricted". UTF-8 without control characters,
-         * at most 256 bytes */
-        realm;
-    /* For Basic: a table, compared in constant time, all of it at each request: for a handful. */
-    /* Set both by UVHTTP_AUTH_USERS; one without the other is refused. */
+    /* Shown by browsers in the login dialog; NULL: "restricted". UTF-8 without control
+     * characters, at most 256 bytes. */
+    const char *realm;
+    /* For Basic: a table, compared completely and in constant time for each request; for few
+     * users. Set both with UVHTTP_AUTH_USERS; one without the other is rejected. */
     const uvhttp_auth_user_t *users;
     size_t user_count;
-    /* asked about those who are not in the table; NULL: nobody else */
+    /* called for users not in the table; NULL: rejected */
     uvhttp_auth_check_cb check_basic;
-    uvhttp_auth_check_cb check_bearer; /* NULL: Bearer is not taken */
-    void *arg;                         /* handed to both; must outlive the server */
-    const char *scope; /* of Bearer: what is asked for (RFC 6750 section 3), shown in refusals;
-                          NULL: not said */
+    uvhttp_auth_check_cb check_bearer; /* NULL: Bearer is not accepted */
+    void *arg;                         /* passed to both; must outlive the server */
+    /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
+    const char *scope;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
 } uvhttp_auth_config_t;
 
@@ -86,35 +82,45 @@ typedef struct uvhttp_auth_config {
     UVHTTP_ARRAY_MEMBERS(users, user_count, uvhttp_auth_user_t, __VA_ARGS__)
 #endif
 
-/* 0, or with `*auth` NULL: UVHTTP_ECONFIG, with a NUL-terminated message of at most `size` bytes
- * that names field and value (`message` may be NULL), UVHTTP_EINVAL (no config; with a message:
- * users without their count, or the reverse), UVHTTP_ENOMEM. Any thread. */
+/* Creates a policy. Any thread.
+ * Returns 0, or with `*auth` NULL
+ *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
+ *                   and value (`message` may be NULL)
+ *   UVHTTP_EINVAL   no config; or, with a message, users without their count, or the reverse
+ *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config,
                                   char *message, size_t size);
 
-/* After the servers that use it. NULL is fine. */
+/* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_auth_free(uvhttp_auth_t *auth);
 
-/* A middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware): `auth` is the
- * uvhttp_auth_t. Answers 401 with WWW-Authenticate without credentials of a scheme that is taken,
- * or when they are refused; 400 when a Bearer token is malformed, and for several Authorization
- * fields. */
+/* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `auth` is
+ * the uvhttp_auth_t. Responds 401 with WWW-Authenticate without credentials of an accepted
+ * scheme or when the check refuses them; 400 for a malformed Bearer token and for several
+ * Authorization fields. */
 UVHTTP_EXPORT int uvhttp_auth_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                              void *auth);
 
-/* The decision behind UVHTTP_AUTH_LATER: UVHTTP_AUTH_ACCEPT goes on with the request, possibly
- * before this returns, the other two refuse as above. Not from within the check itself. Errors:
- * UVHTTP_EINVAL (nothing is to be decided, or not so), UVHTTP_EANSWERED, UVHTTP_EGONE,
- * UVHTTP_ENOMEM (nothing was sent: answer with 503). Loop thread. */
+/* Completes a check that returned UVHTTP_AUTH_LATER. UVHTTP_AUTH_ACCEPT continues with the request,
+ * possibly before this returns; the other two reject it as above. Not from within the check. Loop
+ * thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL     no check is pending, or an invalid verdict
+ *   UVHTTP_EANSWERED  the response was sent
+ *   UVHTTP_EGONE      the client has disconnected
+ *   UVHTTP_ENOMEM     nothing was sent: respond with 503 */
 UVHTTP_EXPORT int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdict);
 
-/* The user of a request that was accepted: of Basic, or as set by uvhttp_auth_set_user, which also
- * names somebody who was forbidden; NULL for others. The access log has it as {user}. As long as
- * the request lives. Loop thread. */
+/* The user of an accepted request: of Basic, or as set by uvhttp_auth_set_user, which may also
+ * name a user that gets 403; otherwise NULL. The access log writes it as {user}. Valid as long
+ * as the request. Loop thread. */
 UVHTTP_EXPORT const char *uvhttp_auth_user(const uvhttp_request_t *request);
 
-/* Says who it is: for the checks of Bearer tokens, before they accept, and for authentication of
- * your own. The name is copied. Errors: UVHTTP_EINVAL (NULL), UVHTTP_ENOMEM. Loop thread. */
+/* Sets the user, for checks of Bearer tokens before they accept, and for other authentication. The
+ * name is copied. Loop thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  `name` is NULL
+ *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_auth_set_user(uvhttp_request_t *request, const char *name);
 
 #ifdef __cplusplus

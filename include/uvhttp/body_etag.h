@@ -1,20 +1,18 @@
-/* Entity tags for answers that are made anew each time: a client that has the same bytes already is
- * answered with 304 and no body.
+/* Entity tags for dynamic responses: a client that already has the same bytes gets 304 without a
+ * body.
  *
  *     uvhttp_router_use(group, uvhttp_body_etag_handle_request, NULL);
  *
- * A 200 to GET or HEAD whose body is sent in one piece from memory gets a strong ETag (RFC 9110
- * section 8.8.3), a hash of its bytes, and If-Match and If-None-Match of the request are evaluated
- * with it (section 13): the answer may become 304 or 412. This saves the bytes on the wire, not the
- * work of making them. Left as they are: answers with an ETag of their own, with "Cache-Control:
- * no-store", in pieces, from files (uvhttp/static.h has tags of its own), larger than 16 MiB, and
- * those to HEAD without a body.
+ * A 200 to GET or HEAD with a body sent as a whole from memory gets a strong ETag (RFC 9110 section
+ * 8.8.3), a hash of its bytes. If-Match and If-None-Match are evaluated with it (section 13): the
+ * response may become 304 or 412. This saves transfer, not the generation of the body. Unchanged
+ * are responses with their own ETag, with "Cache-Control: no-store", streamed, from files
+ * (uvhttp/static.h has its own tags), above 16 MiB, and those to HEAD without a body.
  *
- * The hash is 128 bits of XXH3: quick, and without equal values by chance, but not made to
- * withstand somebody who looks for two bodies with one hash. Whoever may do that can have
- * others keep what they have. The same bytes have the same tag on every machine. A middleware
- * that changes bodies (a compression) must be added behind this one: what was added last sees
- * an answer first. */
+ * The hash is 128-bit XXH3: fast, without accidental collisions, but not collision-resistant
+ * against an attacker. An attacker who can create two bodies with one hash can make clients keep
+ * an outdated body. The same bytes have the same tag on every machine. Add a middleware that
+ * changes bodies (compression) after this one: the last one added runs first on a response. */
 #ifndef UVHTTP_BODY_ETAG_H
 #define UVHTTP_BODY_ETAG_H
 
@@ -24,7 +22,7 @@
 extern "C" {
 #endif
 
-/* A middleware: lets every request pass, and looks at what is answered. `arg` is not used. Any
+/* A middleware: passes every request and handles its response. `arg` is not used. For any
  * server, group or route. */
 UVHTTP_EXPORT int uvhttp_body_etag_handle_request(uvhttp_request_t *request,
                                                   uvhttp_response_t *response, void *arg);

@@ -1,10 +1,10 @@
-/* How a function of C++ becomes a callback of C: it is stored once, and a static function calls it
+/* Adapts C++ callables to C callbacks: the callable is stored once, and a static function calls it
  * through the callback's `arg`. No std::function, no allocation and no virtual call when it runs.
- * Everything here belongs to uvhttp.hpp and is not for its users.
+ * Internal to uvhttp.hpp.
  *
- * What is stored lives either as long as the server (handlers, uvhttp_server_own) or as long as the
- * exchange (uvhttp_request_allocate and, where there is something to destroy,
- * uvhttp_request_attach). No exception crosses a frame of C. */
+ * Callables live as long as the server (handlers, uvhttp_server_own) or as long as the exchange
+ * (uvhttp_request_allocate and, if not trivially destructible, uvhttp_request_attach). No
+ * exception crosses a C frame. */
 #ifndef UVHTTP_CALLBACK_HPP
 #define UVHTTP_CALLBACK_HPP
 
@@ -22,7 +22,7 @@
 namespace uvhttp::detail
 {
 
-/* What a call returns, as a code; void is success. */
+/* The result of a call as a code; void is success. */
 template <class Call> int codeOf(Call &&call)
 {
     if constexpr (std::is_void_v<decltype(call())>) {
@@ -40,7 +40,7 @@ inline int failed(uvhttp_response_t *response, const char *what) noexcept
     return UVHTTP_EINVAL;
 }
 
-/* The same with exceptions as failures, logged: UVHTTP_ENOMEM for std::bad_alloc, else
+/* The same with exceptions as errors, logged: UVHTTP_ENOMEM for std::bad_alloc, else
  * UVHTTP_EINVAL, so the client gets 503 or 500. */
 template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexcept
 {
@@ -60,7 +60,7 @@ template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexce
 #endif
 }
 
-/* For callbacks that have nobody to tell: false when an exception came out. */
+/* For callbacks without a result: false if an exception was thrown. */
 template <class Call> bool swallow(Call &&call) noexcept
 {
 #ifdef __cpp_exceptions
@@ -75,8 +75,7 @@ template <class Call> bool swallow(Call &&call) noexcept
     return true;
 }
 
-/* A callback may take the view (a Response, mostly) in front of its other arguments, or leave it
- * out. */
+/* A callback may take the view (usually a Response) before its other arguments, or omit it. */
 template <class F, class View, class... Rest>
 inline constexpr bool takes =
     std::is_invocable_v<F &, View, Rest...> || std::is_invocable_v<F &, Rest...>;
@@ -98,8 +97,8 @@ template <class T, class... From> T *constructAt(void *memory, From &&...from)
         return ::new (memory) T{std::forward<From>(from)...};
 }
 
-/* A T in the memory of an exchange, found under `key` (NULL: under none of the user's) and
- * destroyed with it. NULL when there is no memory. */
+/* A T in the memory of an exchange, attached under `key` (NULL: a private key) and destroyed
+ * with it. NULL when out of memory. */
 template <class T, class... From>
 T *storeInExchange(uvhttp_request_t *request, const void *key, From &&...from)
 {
@@ -112,15 +111,14 @@ T *storeInExchange(uvhttp_request_t *request, const void *key, From &&...from)
         if (key == nullptr)
             return object;
     }
-    /* Memory of its own is a key that nobody else has. When this fails, the object is destroyed
-     * already. */
+    /* Its own address is a unique key. On failure the object is already destroyed. */
     const int error =
         uvhttp_request_attach(request, key != nullptr ? key : memory, object,
                               [](void *data) noexcept { static_cast<T *>(data)->~T(); });
     return error == 0 ? object : nullptr;
 }
 
-/* An address for each type, under which an exchange holds an object of it. Not const: equal
+/* A unique address per type, the key of the exchange's object of that type. Not const: equal
  * constants may share an address. */
 template <class T> struct KeyOf {
     inline static char address = 0;
@@ -136,14 +134,13 @@ template <class F> void destroy(void *arg) noexcept
     delete static_cast<F *>(arg);
 }
 
-/* Of an empty list NULL, which C asks for beside a count of 0: data() of one may be anything. */
+/* NULL for an empty list, which C requires with a count of 0: data() may be any pointer. */
 template <class List> auto dataOf(const List &list) noexcept -> decltype(list.data())
 {
     return list.empty() ? nullptr : list.data();
 }
 
-/* What a server and its routers share while it is set up: the first failure, after which nothing is
- * added any more. */
+/* Setup state shared by a server and its routers: the first error, after which nothing is added. */
 class Setup
 {
 public:
@@ -157,7 +154,7 @@ public:
     Result error() const noexcept { return error_; }
     const char *where() const noexcept { return where_; }
 
-    /* True when `code` is none; else it is kept, if it is the first one, with what it was about. */
+    /* True without an error; otherwise stores the first one with its context. */
     bool note(int code, std::string_view what, std::string_view which = {}) noexcept
     {
         if (code >= 0)
@@ -173,8 +170,8 @@ public:
         return false;
     }
 
-    /* A copy of `from` (or what it is moved to) that lives as long as the server; NULL after a
-     * failure. */
+    /* A copy of `from` (or the result of a move) that lives as long as the server; NULL after an
+     * error. */
     template <class F>
     std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
     {
@@ -193,7 +190,7 @@ private:
     char where_[256] = "";
 };
 
-/* Frees what one of the C functions has made. */
+/* Frees an object with its C function. */
 template <auto Free> struct Freer {
     template <class T> void operator()(T *object) const noexcept { Free(object); }
 };

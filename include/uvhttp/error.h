@@ -1,7 +1,7 @@
-/* Error codes: 0 is success, every failure is negative.
+/* Error codes: 0 is success, all errors are negative.
  *
- * uvhttp's own codes are listed here; libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...) pass through
- * unchanged, so `err < 0` is the one test a caller needs and uvhttp_strerror knows them all. */
+ * Besides the codes listed here, functions return libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...)
+ * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. */
 #ifndef UVHTTP_ERROR_H
 #define UVHTTP_ERROR_H
 
@@ -34,18 +34,18 @@ extern "C" {
 
 enum {
     UVHTTP_OK = 0,
-    /* Returned by a handler: "not mine, ask the next one". Not an error. */
+    /* Result of a handler: continue with the next handler. Not an error. */
     UVHTTP_DECLINED = 1,
 #define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
     UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
 #undef UVHTTP_ERROR_ENUM
 };
 
-/* The text of a code ("out of memory"). Never NULL, never freed; an unknown code gives "unknown
- * error". Any thread. */
+/* The text of a code ("out of memory"); "unknown error" for an unknown code. Static, never NULL.
+ * Any thread. */
 UVHTTP_EXPORT const char *uvhttp_strerror(int code);
 
-/* The name of a code ("UVHTTP_ENOMEM", "EADDRINUSE"). Never NULL, never freed. Any thread. */
+/* The name of a code ("UVHTTP_ENOMEM", "EADDRINUSE"). Static, never NULL. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_error_name(int code);
 
 #ifdef __cplusplus

@@ -1,12 +1,11 @@
-/* One source of events, many browsers (event_hub.h).
+/* Publishes events to all subscribed streams (event_hub.h).
  *
  *     uvhttp::EventHub hub;
  *     uvhttp::Server server;
  *     server.get("/news", [&hub](uvhttp::Response res) { return hub.subscribe(res); });
  *
- * and anywhere on the loop's thread hub.publish({.data = "hello"}). A hub belongs to one loop, and
- * all of it to that loop's thread. It outlives the server, or ends its streams when it is destroyed
- * before. */
+ * and anywhere on the loop thread hub.publish({.data = "hello"}). A hub belongs to one loop and
+ * its thread. It outlives the server, or ends its streams when destroyed before. */
 #ifndef UVHTTP_EVENT_HUB_HPP
 #define UVHTTP_EVENT_HUB_HPP
 
@@ -28,12 +27,12 @@ public:
         : hub_(uvhttp_event_hub_new(allocator))
     {
     }
-    /* UVHTTP_ENOMEM when there was no memory in the beginning; then subscribing and publishing give
-     * it, too. */
+    /* UVHTTP_ENOMEM if the constructor ran out of memory; subscribe and publish then return it,
+     * too. */
     Result error() const noexcept { return hub_ ? 0 : int{UVHTTP_ENOMEM}; }
     uvhttp_event_hub_t *native() const noexcept { return hub_.get(); }
 
-    /* Makes the response a stream that gets all that is published from now on. */
+    /* Makes the response a stream that gets all events published from now on. */
     Result subscribe(Response response) const noexcept
     {
         return hub_ ? uvhttp_event_hub_subscribe(native(), response.native()) : int{UVHTTP_ENOMEM};
@@ -43,13 +42,13 @@ public:
         const uvhttp_sse_event_t raw = event.native();
         return hub_ ? uvhttp_event_hub_publish(native(), &raw) : int{UVHTTP_ENOMEM};
     }
-    /* Ends all streams: for a server that stops. */
+    /* Ends all streams, for a stopping server. */
     void end() const noexcept
     {
         if (hub_)
             uvhttp_event_hub_end(native());
     }
-    /* Streams of the moment; and those that were dropped, since they read too slowly. */
+    /* Number of current streams; and of streams dropped because they read too slowly. */
     std::size_t count() const noexcept { return hub_ ? uvhttp_event_hub_count(native()) : 0; }
     std::uint64_t dropped() const noexcept { return hub_ ? uvhttp_event_hub_dropped(native()) : 0; }
 

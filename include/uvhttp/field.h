@@ -1,6 +1,6 @@
-/* Field names (RFC 9110 section 5.1) that uvhttp knows by number.
+/* Known field names (RFC 9110 section 5.1) with numeric IDs.
  *
- * A parsed head indexes these, so that looking one up costs no string comparison. */
+ * A parsed head is indexed by these, so that a lookup needs no string comparison. */
 #ifndef UVHTTP_FIELD_H
 #define UVHTTP_FIELD_H
 
@@ -46,7 +46,7 @@
     X(VARY, "vary")                                         \
     X(X_FORWARDED_FOR, "x-forwarded-for")
 
-/* The number of a field name. */
+/* The ID of a field name. */
 typedef enum uvhttp_field_id {
     UVHTTP_FIELD_OTHER = 0,
 #define UVHTTP_FIELD_ENUM(id, name) UVHTTP_FIELD_##id,

@@ -1,16 +1,15 @@
-/* The middlewares that come along with the server, as objects: limits for clients, who may come in
- * (addresses, passwords, tokens), what browsers are told (CORS, security headers), request ids,
- * compression, entity tags.
+/* The server's middleware as objects: rate and size limits, access control (addresses, passwords,
+ * tokens), CORS, security headers, request IDs, compression, entity tags.
  *
  *     const uvhttp::Cors cors({.origins = "https://app.example.com", .credentials = true});
  *     uvhttp::Server server;
  *     server.use(cors);
  *
- * Each is made from a struct of options, in which what is left out has its default; the C header of
- * the same name explains them. Texts and lists of options are read while the object is made,
- * functions are moved into it. An object that could not be made says so itself (error(), and
- * message(), which names the option that is wrong), and to the server it is used with, whose set-up
- * then fails. All have to outlive the servers that use them: declare them first. */
+ * Each is created from a struct of options, in which omitted fields have their defaults; the C
+ * header of the same name describes them. Strings and lists are read during construction,
+ * callables are moved into the object. If creation fails, error() returns the reason and
+ * message() the invalid option, and the setup of a server that uses the object fails with it.
+ * All must outlive the servers that use them: declare them first. */
 #ifndef UVHTTP_MIDDLEWARE_HPP
 #define UVHTTP_MIDDLEWARE_HPP
 
@@ -44,12 +43,12 @@ namespace uvhttp
 namespace detail
 {
 
-/* An object of C, what its callbacks are called with, and why there is none. */
+/* A C object, the argument of its callbacks, and the error if its creation failed. */
 template <class T, auto Free> class Made
 {
 public:
     Result error() const noexcept { return error_; }
-    /* Names the option that is wrong; "" when none is. */
+    /* Names the invalid option; "" if none. */
     const char *message() const noexcept { return message_; }
     T *native() const noexcept { return made_.get(); }
 
@@ -61,14 +60,14 @@ protected:
         error_ = create(&made, &raw, message_, sizeof message_);
         made_.reset(made);
     }
-    /* False when it will not be made, for this reason. */
+    /* Stores an error; false if the object cannot be created. */
     bool fine(Result error, const char *message = "") noexcept
     {
         error_ = error;
         std::snprintf(message_, sizeof message_, "%s", message);
         return !error;
     }
-    /* The function on the heap, NULL when there was no memory. */
+    /* Moves the callable to the heap; NULL when out of memory. */
     template <class F> std::decay_t<F> *keep(F &&from)
     {
         using Kept = std::decay_t<F>;
@@ -88,13 +87,13 @@ private:
 template <class T, auto Free, uvhttp_handler_cb Handle> class Middleware : public Made<T, Free>
 {
 public:
-    /* Asks it from a middleware of your own. */
+    /* Runs it from another middleware. */
     Result handle(Request request, Response response) const noexcept
     {
         return this->error() ? this->error().code()
                              : Handle(request.native(), response.native(), this->native());
     }
-    operator Native() const && = delete; /* it has to outlive the server */
+    operator Native() const && = delete; /* it must outlive the server */
     operator Native() const &noexcept
     {
         return {Handle, this->native(), this->error(),
@@ -112,7 +111,7 @@ private:
 
 /* ---- limits ---- */
 
-/* How many requests a client may make (rate_limit.h). */
+/* Limits the requests of a client (rate_limit.h). */
 struct RateLimitOptions {
     std::size_t requests = 0; /* required */
     std::size_t seconds = 0;
@@ -133,8 +132,8 @@ public:
     {
         create(options, nullptr, nullptr);
     }
-    /* `key` gets a Request and returns a std::string_view: whose bucket it is; with data() NULL
-     * that of the client's address. */
+    /* `key` gets a Request and returns the bucket as std::string_view; data() NULL selects that
+     * of the client's address. */
     template <class F>
     RateLimit(const RateLimitOptions &options, F &&key) : Middleware("rate limit")
     {
@@ -171,7 +170,7 @@ private:
     }
 };
 
-/* How large bodies may be (size_limit.h). */
+/* Limits body sizes (size_limit.h). */
 struct SizeLimitOptions {
     std::size_t maxRequestBody = 0;
     std::size_t maxResponseBody = 0;
@@ -190,9 +189,9 @@ public:
     }
 };
 
-/* ---- who may come in ---- */
+/* ---- access control ---- */
 
-/* Rules by address, the first that fits decides (address_rules.h): AddressRules
+/* Rules by address; the first matching rule applies (address_rules.h): AddressRules
  * office({{"10.1.0.0/16", false}, {"10.0.0.0/8", true}}). */
 class AddressRules : public detail::Middleware<uvhttp_address_rules_t, uvhttp_address_rules_free,
                                                uvhttp_address_rules_handle_request>
@@ -213,7 +212,7 @@ public:
         : AddressRules(std::span(rules.begin(), rules.size()), allowOthers)
     {
     }
-    /* May a client with that address pass? Any thread. */
+    /* True if a client with that address is accepted. Any thread. */
     bool allows(const Text &address) const noexcept
     {
         return native() != nullptr && address.error() == 0 &&
@@ -244,11 +243,11 @@ public:
     }
 };
 
-/* Checks of your own, for Auth. That of Basic gets the user and the password, that of Bearer the
- * token, as std::string_views that live as long as the request; a Response in front if they want
- * it. They return a bool (false: 401), a uvhttp_auth_verdict_t, or a Result that is one or a
- * failure. With UVHTTP_AUTH_LATER goes Response::decideAuth, when it is known. Secrets are compared
- * by uvhttp_equal_constant_time (secret.h). */
+/* Application-defined checks for Auth. For Basic the callable gets user and password, for Bearer
+ * the token, as std::string_views that live as long as the request; optionally with a Response
+ * first. It returns a bool (false: 401), a uvhttp_auth_verdict_t, or a Result with either or an
+ * error. After UVHTTP_AUTH_LATER call Response::decideAuth. Compare secrets with
+ * uvhttp_equal_constant_time (secret.h). */
 template <class F> struct Basic {
     F check;
 };
@@ -259,8 +258,8 @@ template <class F> struct Bearer {
 };
 template <class F> Bearer(F) -> Bearer<F>;
 
-/* Who is asked for what (auth.h). The `users` have their passwords as they are; those of a
- * Passwords and of a Basic come behind them. */
+/* Authentication (auth.h). `users` have passwords in plain text; those of a Passwords or a Basic
+ * are checked after them. */
 struct AuthOptions {
     std::string_view realm = {};
     std::span<const uvhttp_auth_user_t> users = {};
@@ -287,7 +286,7 @@ public:
     {
         createWith(options, std::move(basic.check), std::move(bearer.check));
     }
-    /* `passwords` has to outlive the servers, too. */
+    /* `passwords` must outlive the servers, too. */
     Auth(const AuthOptions &options, const Passwords &passwords) noexcept : Middleware("auth")
     {
         if (fine(passwords.error(), passwords.message()))
@@ -373,9 +372,9 @@ private:
     }
 };
 
-/* ---- what browsers are told ---- */
+/* ---- fields for browsers ---- */
 
-/* Which other sites' pages may use this server (cors.h). */
+/* Origins that may access this server (cors.h). */
 struct CorsOptions {
     std::string_view origins = {};
     bool credentials = false;
@@ -392,8 +391,8 @@ public:
     {
         create(options, nullptr, nullptr);
     }
-    /* `allow` gets a std::string_view, the origin, and a Request in front of it if it wants one; it
-     * returns a bool. Asked about origins that are not in the list. */
+    /* `allow` gets the origin as std::string_view, optionally with a Request first, and returns
+     * a bool. Called for origins not in the list. */
     template <class F> Cors(const CorsOptions &options, F &&allow) : Middleware("CORS")
     {
         using Kept = std::decay_t<F>;
@@ -432,8 +431,7 @@ private:
     }
 };
 
-/* Fields that tell browsers to be careful (security_headers.h). Left out: the default; "": not
- * sent. */
+/* Security-related fields for browsers (security_headers.h). Omitted: the default; "": not sent. */
 struct SecurityHeadersOptions {
     std::string_view contentSecurityPolicy = {};
     std::string_view contentTypeOptions = {};
@@ -478,9 +476,9 @@ public:
     }
 };
 
-/* ---- ids, compression, tags ---- */
+/* ---- IDs, compression, tags ---- */
 
-/* A name for each request (request_id.h); handlers read it with Request::id. */
+/* An ID for each request (request_id.h); handlers read it with Request::id. */
 struct RequestIdsOptions {
     std::string_view header = {};
     bool trusted = false;
@@ -503,7 +501,7 @@ public:
     }
 };
 
-/* Compression of what handlers answer (compress.h). */
+/* Compression of responses (compress.h). */
 struct CompressOptions {
     std::size_t minSize = 0;
     std::size_t maxSize = 0;
@@ -534,7 +532,7 @@ public:
     }
 };
 
-/* Entity tags for answers that are made anew each time (body_etag.h). */
+/* Entity tags for dynamic responses (body_etag.h). */
 inline Native bodyEtags() noexcept
 {
     return {uvhttp_body_etag_handle_request, nullptr};

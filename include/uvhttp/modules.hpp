@@ -1,10 +1,10 @@
-/* What comes along with the server, as objects: files, the access log, signed cookies; the
- * middlewares stand in middleware.hpp.
+/* Modules of the server as objects: files, the access log, signed cookies; see middleware.hpp for
+ * middleware.
  *
- * Each is made from a struct of options, in which what is left out has its default; the C header of
- * the same name explains them. An object that could not be made says so itself (error()), and to
- * the server it is used with, whose set-up then fails. All but Server::files have to outlive the
- * servers that use them: declare them first. */
+ * Each is created from a struct of options, in which omitted fields have their defaults; the C
+ * header of the same name describes them. If creation fails, error() returns the reason, and the
+ * setup of a server that uses the object fails with it. All except Server::files must outlive
+ * the servers that use them: declare them first. */
 #ifndef UVHTTP_MODULES_HPP
 #define UVHTTP_MODULES_HPP
 
@@ -32,10 +32,10 @@ using FileStats = uvhttp_static_stats_t;
 using Prewarmed = uvhttp_static_prewarmed_t;
 using FileRule = uvhttp_static_rule_t;
 
-/* A folder (static.h). Lists are read while the folder is opened. */
+/* A directory (static.h). Lists are read when it is opened. */
 struct FileOptions {
     std::string_view root = {};
-    std::string_view index = {}; /* names, separated by spaces; left out: "index.html"; "": none */
+    std::string_view index = {}; /* names, separated by spaces; omitted: "index.html"; "": none */
     bool listing = false;
     bool hidden = false;
     std::size_t cacheMemory = 0;
@@ -76,7 +76,7 @@ struct FileOptions {
     std::size_t archiveEntries = 0;
     std::size_t archiveSize = 0;
 
-    /* Calls `call` with the options as C has them; what is wrong with them comes to `message`. */
+    /* Calls `call` with the C options; errors are written to `message`. */
     template <class Call> int with(Call call, char *message, std::size_t size) const noexcept
     {
         const detail::Option folder(root), names(index), type(defaultType);
@@ -135,7 +135,7 @@ struct FileOptions {
     }
 };
 
-/* Which files are loaded before the server runs; left out: all that fit (static.h). */
+/* Files to load before the server runs; omitted: everything within the limits (static.h). */
 struct PrewarmOptions {
     std::string_view folder = {};
     std::span<const char *const> patterns = {};
@@ -143,10 +143,9 @@ struct PrewarmOptions {
     std::size_t mostEntries = 0;
 };
 
-/* A folder as a handler, for groups and hosts: its file is what "*" stands for in the pattern.
- * server.files(prefix, files) adds the usual routes, and server.files(prefix, options) does without
- * such an object.
- * It serves one server: the first that uses it (static.h). */
+/* A directory as a handler, for groups and hosts: "*" in the pattern selects the file.
+ * server.files(prefix, files) adds the usual routes; server.files(prefix, options) needs no such
+ * object. For one server: the first that uses it (static.h). */
 class Files
 {
 public:
@@ -159,30 +158,30 @@ public:
         files_.reset(files);
     }
     Result error() const noexcept { return error_; }
-    /* Names the type or rule that is wrong; "" when none is. */
+    /* Names the invalid type or rule; "" if none. */
     const char *message() const noexcept { return message_; }
     uvhttp_static_t *native() const noexcept { return files_.get(); }
-    operator Native() const && = delete; /* it has to outlive the server */
+    operator Native() const && = delete; /* it must outlive the server */
     operator Native() const &noexcept { return as(uvhttp_static_handle_request); }
-    /* The handler of uploads, for routes with `.stream` and the methods PUT and POST; behind a
-     * middleware that asks who it is. */
+    /* The upload handler, for routes with `.stream` and the methods PUT and POST, after an
+     * authenticating middleware. */
     Native uploads() const && = delete;
     Native uploads() const &noexcept { return as(uvhttp_static_handle_upload); }
 
-    /* Loads a file into the cache now; before the server runs. */
+    /* Loads a file into the cache; before the server runs. */
     Result prewarm(const Text &path) const noexcept
     {
         if (error_ || path.error() != 0)
             return error_ ? error_ : Result(path.error());
         return uvhttp_static_prewarm_cache(native(), path.c_str());
     }
-    /* The same for the files of a folder. `found` may be NULL. */
+    /* The same for the files of a directory. `found` may be NULL. */
     Result prewarm(const PrewarmOptions &options, Prewarmed *found = nullptr) const noexcept
     {
         return prewarmFolder(options, found, nullptr, nullptr);
     }
-    /* `progress` gets a const Prewarmed & and a std::string_view, the path, for each file that was
-     * loaded; false ends the loading. */
+    /* `progress` gets a const Prewarmed & and the path as std::string_view for each loaded file;
+     * false ends the loading. */
     template <class F>
     Result prewarm(const PrewarmOptions &options, Prewarmed *found, F &&progress) const noexcept
     {
@@ -200,7 +199,7 @@ public:
             &call);
     }
 
-    /* Of all workers; all 0 after an error. Any thread. */
+    /* Sum over all workers; all 0 after an error. Any thread. */
     FileStats readStats() const noexcept
     {
         FileStats stats = {};
@@ -252,8 +251,8 @@ public:
     {
         open(options, nullptr, nullptr);
     }
-    /* `trouble` gets a uvhttp_log_level_t and a std::string_view when writing fails or works again,
-     * on the log's thread. */
+    /* `trouble` gets a uvhttp_log_level_t and a std::string_view when writing fails or works
+     * again, on the log's thread. */
     template <class F>
     AccessLog(const AccessLogOptions &options, F &&trouble)
         : told_(nullptr, detail::destroy<std::decay_t<F>>)
@@ -307,8 +306,8 @@ private:
 class CookieSigner : public detail::Made<uvhttp_cookie_signer_t, uvhttp_cookie_signer_free>
 {
 public:
-    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. Without it, signing and
-     * verifying give error(). */
+    /* Keys of 32 to 1,024 random bytes; the first one signs, all verify. If creation fails,
+     * signing and verifying return error(). */
     explicit CookieSigner(std::initializer_list<std::string_view> keys) noexcept
     {
         uvhttp_slice_t slices[16];

@@ -1,26 +1,24 @@
-/* The HTTP/1.1 parser alone: bytes in, facts out. No I/O, no allocation, no clock, no libuv.
- * docs/parser.md is a tour of it.
+/* The HTTP/1.1 parser: no I/O, no allocation, no clock, no libuv. See docs/parser.md.
  *
- * Library target uvhttp_parser. A message is taken apart in three steps:
+ * Library target uvhttp_parser. A message is parsed in three steps:
  *
  *   1. uvhttp_request_head_parse / uvhttp_response_head_parse   the head: start line and fields
  *      (RFC 9112 sections 2 to 5)
- *   2. uvhttp_request_framing / uvhttp_response_framing         what the head says of body and
- *      connection (sections 6 and 9)
- *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and what follows it
+ *   2. uvhttp_request_framing / uvhttp_response_framing         body framing and connection
+ *      (sections 6 and 9)
+ *   3. uvhttp_chunked_decode, uvhttp_trailers_parse             a chunked body and its trailers
  *      (section 7.1)
  *
- * uvhttp/ring.h, a buffer to receive into, and uvhttp/writer.h, which writes messages, belong to it
- * and are included; uvhttp.hpp wraps all three for C++20.
+ * It includes uvhttp/ring.h, a receive buffer, and uvhttp/writer.h, which writes messages;
+ * uvhttp.hpp wraps all three for C++20.
  *
- * Strict: what the RFCs forbid is refused with a reason (uvhttp_reason_t), which knows its status
- * code, text and RFC section. All functions are pure: any thread, no hidden state. Offsets are from
- * the first byte handed in.
+ * Strict: violations of the RFCs are rejected with a reason (uvhttp_reason_t), which has a status
+ * code, a text and an RFC section. All functions are pure: any thread, no hidden state. Offsets
+ * count from the first byte passed in.
  *
- * NULL: for `limits` it means the defaults; an out parameter that is NULL is not told. Where
- * something is required (an object, bytes that are to be read, memory to write to) it is refused:
- * BAD or a reason with UVHTTP_REASON_ARGUMENT, false, -1, 0 or NULL; a function without a result
- * does nothing. */
+ * NULL: for `limits` it means the defaults; an output parameter may be NULL. A required pointer
+ * that is NULL (an object, input bytes, output memory) gives BAD or a reason with
+ * UVHTTP_REASON_ARGUMENT, false, -1, 0 or NULL; a function without a result does nothing. */
 #ifndef UVHTTP_PARSER_H
 #define UVHTTP_PARSER_H
 
@@ -33,23 +31,23 @@
 extern "C" {
 #endif
 
-/* The back end that parses heads: "avx2", "avx512", "sse42", "neon" or, on every processor, "swar".
- * Chosen when the program starts: the quickest the processor has, or the one that the environment
- * variable UVHTTP_PARSER_BACKEND names. Never NULL. */
+/* The SIMD implementation that parses heads: "avx2", "avx512", "sse42", "neon" or, on every
+ * processor, "swar". Selected at program start: the fastest that the processor supports, or that
+ * of the environment variable UVHTTP_PARSER_BACKEND. Never NULL. */
 UVHTTP_EXPORT const char *uvhttp_parser_backend(void);
 
-/* Takes another one (NULL: the quickest); false, with nothing changed, when it is unknown or the
- * processor does not have it. For tests and measurements: not while another thread parses. */
+/* Selects another implementation (NULL: the fastest); false, with nothing changed, if it is
+ * unknown or not supported. For tests and benchmarks: not while another thread parses. */
 UVHTTP_EXPORT bool uvhttp_parser_use_backend(const char *name);
 
 /* Result of every parsing function. */
 typedef enum uvhttp_parse_result {
-    UVHTTP_PARSE_DONE = 0, /* complete; see what the function says of its output */
-    UVHTTP_PARSE_MORE = 1, /* correct so far; call again with more bytes */
-    UVHTTP_PARSE_BAD = 2   /* refused; the reason says why */
+    UVHTTP_PARSE_DONE = 0, /* complete; the function describes its output */
+    UVHTTP_PARSE_MORE = 1, /* valid so far; call again with more bytes */
+    UVHTTP_PARSE_BAD = 2   /* rejected; see the reason */
 } uvhttp_parse_result_t;
 
-/* Why a message is refused: name, status to answer with, text, source. */
+/* Reasons for rejection: name, response status, text, source. */
 #define UVHTTP_REASON_MAP(X)                                                                     \
     X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                  \
     X(TARGET, 400, "the request target holds a character that is not allowed", "RFC 9112 3.2")   \
@@ -90,7 +88,7 @@ typedef enum uvhttp_parse_result {
     X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing",         \
       "RFC 9110 6.5.1")
 
-/* Why a message is refused, as a number. */
+/* Reason for the rejection of a message. */
 typedef enum uvhttp_reason {
     UVHTTP_REASON_NONE = 0,
 #define UVHTTP_REASON_ENUM(name, status, text, source) UVHTTP_REASON_##name,
@@ -105,76 +103,76 @@ UVHTTP_EXPORT const char *uvhttp_reason_name(uvhttp_reason_t reason); /* "HOST_M
 UVHTTP_EXPORT const char *uvhttp_reason_text(uvhttp_reason_t reason);
 UVHTTP_EXPORT const char *uvhttp_reason_source(uvhttp_reason_t reason); /* "RFC 9112 3.2" */
 
-/* One field line, as offsets from the head's base. 16 bytes: sixteen fields fill four cache
+/* One field line, as offsets from the head's base. 16 bytes, so sixteen fields fill four cache
  * lines. */
 typedef struct uvhttp_field {
     uint32_t name_offset;
-    uint32_t value_offset; /* surrounding white space removed */
+    uint32_t value_offset; /* without surrounding white space */
     uint32_t value_length;
     uint16_t name_length;
-    uint8_t id;       /* uvhttp_field_id_t; UVHTTP_FIELD_OTHER when not in the table */
-    uint8_t repeated; /* 1 in the first field of a known id when more fields have that id */
+    uint8_t id;       /* uvhttp_field_id_t; UVHTTP_FIELD_OTHER if not in the table */
+    uint8_t repeated; /* 1 in the first field of a known id if more fields have that id */
 } uvhttp_field_t;
 
 enum { UVHTTP_HEAD_INLINE_FIELDS = 32 };
 
-/* A parsed head. Filled by the parse functions; `base` is the caller's buffer and may be moved by
- * the caller together with the bytes. Valid after UVHTTP_PARSE_DONE only, but for `scanned`,
- * `reason` and `reason_offset`. */
+/* A parsed head. Filled by the parse functions. `base` is the caller's buffer; the caller may
+ * change it when the bytes move. Valid after UVHTTP_PARSE_DONE only, except `scanned`, `reason`
+ * and `reason_offset`. */
 typedef struct uvhttp_head {
     const char *base;
-    uint32_t size; /* bytes up to and with the empty line; the body begins there */
-    /* kept between calls with MORE: bytes that need not be looked at again */
+    uint32_t size; /* bytes including the empty line; the body begins there */
+    /* state between calls with MORE: bytes already scanned */
     uint32_t scanned;
-    /* offset of the start line (empty lines before it are skipped, RFC 9112 2.2) */
+    /* offset of the start line (empty lines before it are skipped, RFC 9112 section 2.2) */
     uint32_t start;
     uint16_t method_length; /* requests: the method begins at `start` */
     uint8_t method;         /* uvhttp_method_t */
     uint8_t minor_version;  /* 0 or 1 */
     uint32_t target_offset;
     uint32_t target_length;
-    uint32_t query_offset; /* behind the first '?' of the target; 0 when there is none */
+    uint32_t query_offset; /* after the first '?' of the target; 0 without one */
     uint16_t status;       /* responses */
     uint16_t field_count;
     uint32_t reason_phrase_offset; /* responses */
     uint32_t reason_phrase_length;
     uint16_t reason; /* uvhttp_reason_t after BAD */
     uint16_t field_capacity;
-    uint32_t reason_offset; /* after BAD: where */
-    /* requests: so many first bytes of Host can stand in a registered name */
+    uint32_t reason_offset; /* after BAD: the position */
+    /* requests: length of the prefix of Host with characters of a registered name */
     uint16_t host_name_length;
-    /* kept between calls of the functions for pieces: bytes copied so far */
+    /* state between calls of the functions for slices: bytes copied so far */
     uint32_t gathered;
     uvhttp_field_t *fields; /* `inline_fields`, or the table given to uvhttp_head_init */
-    /* bit `id` is set when there is a field of that uvhttp_field_id_t; bit 0 never */
+    /* bit `id` is set if there is a field of that uvhttp_field_id_t; bit 0 never */
     uint64_t present;
-    /* where it is set: the index of the first field of that id */
+    /* if it is set: the index of the first field of that id */
     uint16_t first[UVHTTP_FIELD_COUNT];
     uvhttp_field_t inline_fields[UVHTTP_HEAD_INLINE_FIELDS];
 } uvhttp_head_t;
 
-/* What a head may measure. A parse function that is given NULL instead takes the defaults below. */
+/* Limits of a head. A parse function that gets NULL uses the defaults below. */
 typedef struct uvhttp_head_limits {
     uint32_t max_size;   /* bytes of the whole head: HEAD_TOO_LARGE */
     uint32_t max_target; /* bytes: TARGET_TOO_LONG */
-    uint32_t max_fields; /* TOO_MANY_FIELDS; more than the table's capacity is the capacity */
+    uint32_t max_fields; /* TOO_MANY_FIELDS; at most the capacity of the table */
 } uvhttp_head_limits_t;
 
-/* Those of the server (docs/limits.md): bytes of a head, bytes of a target, fields. */
+/* Defaults of the server (docs/limits.md): bytes of a head, bytes of a target, fields. */
 enum {
     UVHTTP_HEAD_DEFAULT_SIZE = 16384,
     UVHTTP_HEAD_DEFAULT_TARGET = 8192,
     UVHTTP_HEAD_DEFAULT_FIELDS = 100
 };
 
-/* Prepares `head` for a new message. `fields` with `capacity` entries replaces the 32 inline ones;
- * NULL and 0 keep them. Cheap: the inline table is not cleared. */
+/* Initializes `head` for a new message. `fields` with `capacity` entries replaces the 32 inline
+ * ones; NULL and 0 keep them. Cheap: the inline table is not cleared. */
 UVHTTP_EXPORT void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity);
 
-/* Parses a head that begins at `data`; `length` counts all bytes at hand, which may reach into the
- * body. On MORE call again with the same bytes and more behind them (they may have moved) and the
- * same `head`: no byte is searched twice for the end. Nothing past `length` is read. A head that
- * cannot become valid any more is BAD as early as its start line or a limit shows. */
+/* Parses a head that begins at `data`; `length` counts all bytes available, which may extend
+ * into the body. After MORE call again with the same bytes plus more (they may have moved) and
+ * the same `head`: no byte is scanned twice for the end. Nothing past `length` is read. A head
+ * that cannot become valid is BAD as soon as its start line or a limit shows it. */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data,
                                                               size_t length,
                                                               const uvhttp_head_limits_t *limits);
@@ -182,19 +180,17 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *he
                                                                const char *data, size_t length,
                                                                const uvhttp_head_limits_t *limits);
 
-/* The same from `count` pieces that stand one behind the other, such as the two halves of a ring
- * buffer; pieces may be empty. Results, reasons and offsets are those of the same bytes in one
- * buffer.
+/* Parses a head from `count` consecutive slices, for example the two halves of a ring buffer;
+ * slices may be empty. Results, reasons and offsets are the same as for one buffer.
  *
- * A head that lies in the first piece that is not empty is parsed where it is: head->base is that
- * piece. Only one that goes across a seam is copied, each byte once and none behind its empty line,
- * to `gather`, which has room for limits->max_size bytes (with `limits` NULL:
- * UVHTTP_HEAD_DEFAULT_SIZE) and stays the caller's; head->base is then `gather`. Either way
- * head->size bytes of the pieces are used up.
+ * A head within the first non-empty slice is parsed in place: head->base is that slice. A head
+ * across slices is copied, each byte once and none after its empty line, to `gather`, the caller's
+ * memory of limits->max_size bytes (with `limits` NULL: UVHTTP_HEAD_DEFAULT_SIZE); head->base is
+ * then `gather`. In both cases head->size bytes of the slices are consumed.
  *
- * On MORE call again with the same bytes (cut and placed as you like) and more behind them, the
- * same `head`, and the same `gather` with its contents. The first head->gathered bytes are not read
- * from the pieces again; only their number counts. */
+ * After MORE call again with the same bytes (divided and placed in any way) plus more, the same
+ * `head`, and the same `gather` with its contents. The first head->gathered bytes are not read
+ * from the slices again; only their number counts. */
 UVHTTP_EXPORT uvhttp_parse_result_t
 uvhttp_request_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
                                  char *gather, const uvhttp_head_limits_t *limits);
@@ -202,14 +198,14 @@ UVHTTP_EXPORT uvhttp_parse_result_t
 uvhttp_response_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
                                   char *gather, const uvhttp_head_limits_t *limits);
 
-/* Parses a trailer section (field lines up to an empty line) the same way; refuses fields that RFC
- * 9110 6.5.1 forbids there (framing, routing, authentication, content fields): TRAILER_FORBIDDEN.
- * `size` counts the empty line. */
+/* Parses a trailer section (field lines up to an empty line) in the same way. Rejects fields
+ * that RFC 9110 section 6.5.1 forbids there (framing, routing, authentication, content fields):
+ * TRAILER_FORBIDDEN. `size` includes the empty line. */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data,
                                                           size_t length,
                                                           const uvhttp_head_limits_t *limits);
 
-/* The first field with that id or name (case-insensitive), NULL when absent. */
+/* The first field with that id or name (case-insensitive), NULL if absent. */
 UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find(const uvhttp_head_t *head,
                                                      uvhttp_field_id_t id);
 UVHTTP_EXPORT const uvhttp_field_t *uvhttp_head_find_name(const uvhttp_head_t *head,
@@ -220,27 +216,25 @@ typedef enum uvhttp_body_kind {
     UVHTTP_BODY_NONE = 0,
     UVHTTP_BODY_LENGTH = 1, /* content_length bytes; may be 0 */
     UVHTTP_BODY_CHUNKED = 2,
-    UVHTTP_BODY_UNTIL_CLOSE = 3 /* responses only: whatever comes until the connection ends */
+    UVHTTP_BODY_UNTIL_CLOSE = 3 /* responses only: until the connection ends */
 } uvhttp_body_kind_t;
 
-/* What a head says of its message: where the body ends, and what becomes of the connection. */
+/* Framing of a message: the end of the body, and persistence of the connection. */
 typedef struct uvhttp_framing {
     uint64_t content_length;
     uint8_t body;    /* uvhttp_body_kind_t */
-    bool keep_alive; /* the connection may be used again (RFC 9112 section 9.3) */
+    bool keep_alive; /* the connection is reusable (RFC 9112 section 9.3) */
     /* the client waits for 100 (RFC 9110 section 10.1.1); never for HTTP/1.0 */
     bool expect_continue;
-    /* Connection names "upgrade" and there is an Upgrade field (RFC 9110 section 7.8) */
+    /* Connection contains "upgrade" and there is an Upgrade field (RFC 9110 section 7.8) */
     bool upgrade;
     uint8_t target_form; /* uvhttp_target_form_t */
-    uvhttp_slice_t
-        /* host[:port] that counts: of the absolute or authority form, else the Host field */
-        authority;
-    uvhttp_slice_t
-        /* raw path of origin and absolute form ("/" if empty), "*" for asterisk, empty for
-         * authority */
-        path;
-    uvhttp_slice_t query; /* behind '?', without it; base NULL when there is no '?' */
+    /* Effective host[:port]: of the absolute or authority form, else the Host field. */
+    uvhttp_slice_t authority;
+    /* Raw path of origin and absolute form ("/" if empty), "*" for asterisk, empty for
+     * authority. */
+    uvhttp_slice_t path;
+    uvhttp_slice_t query; /* after '?'; base NULL without '?' */
 } uvhttp_framing_t;
 
 /* The forms of a request target (RFC 9112 section 3.2). */
@@ -251,25 +245,26 @@ typedef enum uvhttp_target_form {
     UVHTTP_TARGET_ASTERISK = 3   /* *, OPTIONS only */
 } uvhttp_target_form_t;
 
-/* Applies the rules that decide where the message ends and whether it may be trusted: Host,
- * Content-Length, Transfer-Encoding, Connection, Expect, Upgrade, target form. UVHTTP_REASON_NONE
- * and `framing` filled (slices into the head), or the reason. */
+/* Determines the framing of a request from Host, Content-Length, Transfer-Encoding, Connection,
+ * Expect, Upgrade and target form. Returns UVHTTP_REASON_NONE with `framing` filled (slices into
+ * the head), or the reason. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_request_framing(const uvhttp_head_t *head,
                                                      uvhttp_framing_t *framing);
 
-/* The same for a response to a request with `request_method`, which decides too: the answer to HEAD
- * has no body, whatever its fields say, and neither has one with status 1xx, 204 or 304, nor a 2xx
- * to CONNECT (RFC 9112 section 6.3). Transfer codings besides chunked are not refused here, since
- * they do not hide where the body ends; nobody undoes them either: look at Transfer-Encoding if you
- * have asked for any. target_form, authority, path and query stay empty; expect_continue is false;
- * upgrade is set for 101. */
+/* The same for a response to a request with `request_method`. The response to HEAD has no body,
+ * whatever its fields, and neither has one with status 1xx, 204 or 304, nor a 2xx to CONNECT
+ * (RFC 9112 section 6.3). Transfer codings other than chunked are accepted, because they do not
+ * affect framing, but not decoded: check Transfer-Encoding if you have requested any.
+ * target_form, authority, path and query stay empty; expect_continue is false; upgrade is set
+ * for 101. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_response_framing(const uvhttp_head_t *head,
                                                       uvhttp_method_t request_method,
                                                       uvhttp_framing_t *framing);
 
-/* Decoder of chunked bodies (RFC 9112 section 7.1). Plain value; start with uvhttp_chunked_init. */
+/* Decoder of chunked bodies (RFC 9112 section 7.1). Plain value; initialize with
+ * uvhttp_chunked_init. */
 typedef struct uvhttp_chunked {
-    uint64_t remaining;      /* bytes left of the current chunk's data */
+    uint64_t remaining;      /* remaining data bytes of the current chunk */
     uint32_t extension_size; /* bytes of the current chunk's extensions so far */
     uint32_t max_extension;
     uint8_t state;
@@ -277,78 +272,78 @@ typedef struct uvhttp_chunked {
     uint16_t reason; /* after BAD */
 } uvhttp_chunked_t;
 
-/* Prepares for a new body; `max_extension` are the bytes that the extensions of one chunk may
- * have. */
+/* Initializes the decoder for a new body; `max_extension` limits the bytes of extensions per
+ * chunk. */
 UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension);
 
-/* Takes bytes of a chunked body, in pieces of any size. `*consumed` bytes are used up; `*piece` is
- * body data within `data` (nothing is moved or copied), possibly empty.
- *   MORE: go on behind what was consumed: call again while bytes are left, then with new ones
- *   DONE: the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins behind
- *   what was consumed
- *   BAD:  decoder->reason */
+/* Decodes bytes of a chunked body, in slices of any size. `*consumed` bytes are consumed; `*piece`
+ * is body data within `data` (not moved or copied), possibly empty.
+ *   MORE  continue after the consumed bytes: call again while bytes are left, then with new ones
+ *   DONE  the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins after
+ *         the consumed bytes
+ *   BAD   decoder->reason */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder,
                                                           const char *data, size_t length,
                                                           size_t *consumed, uvhttp_slice_t *piece);
 
-/* The same, for a body that shall lie in one piece where it was received: the body data of all
- * chunks in `data` is moved together to its front, where it is the first `*body` bytes; what lies
- * between it and `data + *consumed` is undefined. Goes through all that is there:
- *   MORE: all `length` bytes are used up; call again with new ones
- *   DONE: as above; the trailer section begins at `data + *consumed`
- *   BAD:  decoder->reason; `*body` counts what was correct before */
+/* Decodes in place, so that the body is contiguous in the receive buffer: the body data of all
+ * chunks in `data` is moved to its front, the first `*body` bytes; bytes between that and `data +
+ * *consumed` are undefined. Processes all bytes available:
+ *   MORE  all `length` bytes are consumed; call again with new ones
+ *   DONE  as above; the trailer section begins at `data + *consumed`
+ *   BAD   decoder->reason; `*body` counts the valid bytes before */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder,
                                                                    char *data, size_t length,
                                                                    size_t *consumed, size_t *body);
 
-/* Decodes %XX (and '+' as a space when `plus` is set) from `input` to `output`, which has room for
- * input.length bytes and may be input.base. The decoded length, or -1 for a malformed escape
- * (`output` is undefined then). */
+/* Decodes %XX (and '+' as a space if `plus` is set) from `input` to `output`, which has space
+ * for input.length bytes and may be input.base. Returns the decoded length, or -1 for a
+ * malformed escape (`output` is then undefined). */
 UVHTTP_EXPORT ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus);
 
-/* Decodes without writing, to compare or to copy piece by piece: `*rest` starts as the whole and
- * shrinks, `*piece` is a run of its bytes that stand for themselves, or one decoded byte, which
- * lies in constant memory. 1 for a piece, 0 at the end, -1 for a malformed escape, with which
- * `*rest` begins; with 0 and -1 `*piece` is empty. */
+/* Decodes without writing, to compare or to copy in parts: `*rest` starts as the whole and
+ * shrinks; `*piece` is a run of unescaped bytes, or one decoded byte in constant memory. Returns
+ * 1 for a part, 0 at the end, -1 for a malformed escape, at which `*rest` begins; with 0 and -1
+ * `*piece` is empty. */
 UVHTTP_EXPORT int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece);
 
-/* Walks a query or form: `*rest` starts as the whole and shrinks; name and value are still encoded
- * (decode after splitting, so that an encoded '&' stays data). False at the end. A pair without '='
- * has value.base NULL. Empty pairs are skipped. */
+/* Iterates over a query or form: `*rest` starts as the whole and shrinks; name and value are
+ * still encoded (decode after splitting, so that an encoded '&' remains data). Returns false at
+ * the end. A pair without '=' has value.base NULL. Empty pairs are skipped. */
 UVHTTP_EXPORT bool uvhttp_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
                                      uvhttp_slice_t *value);
 
-/* Walks a form (application/x-www-form-urlencoded, URL standard section 5.1) or the query of one,
- * and decodes: `*rest` starts as the whole and shrinks, name and value are written to the beginning
- * of `scratch`, which has room for rest->length bytes. Given (char *)rest->base each time, the form
- * is decoded in place and all pairs stay; given other memory, a pair stays until the next one. A
- * pair without '=' has an empty value, empty pairs are skipped.
- *   1: a pair
- *   0: the end; name and value are empty
- *  -1: a malformed escape; name and value are empty and the pair is passed over, so the next call
- *  goes on behind it */
+/* Iterates over a form (application/x-www-form-urlencoded, URL standard section 5.1) or a query in
+ * that format, and decodes: `*rest` starts as the whole and shrinks; name and value are written to
+ * the beginning of `scratch`, which has space for rest->length bytes. With (char *)rest->base each
+ * time, the form is decoded in place and all pairs stay valid; with other memory, a pair is valid
+ * until the next call. A pair without '=' has an empty value; empty pairs are skipped.
+ *    1  a pair
+ *    0  the end; name and value are empty
+ *   -1  a malformed escape; name and value are empty, and the next call continues after this
+ *       pair */
 UVHTTP_EXPORT int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
                                    uvhttp_slice_t *value);
 
-/* Walks the value of one Cookie field: `*rest` starts as the whole and shrinks; pairs name=value
- * divided by ';' (RFC 6265 section 5.4), also in quotes, as browsers do; white space around name
- * and value removed, double quotes around a value kept. Nothing is decoded or copied. False at the
- * end. Lenient, as cookies are: a pair without '=' has an empty name and is its value (as browsers
- * send it); pairs with neither name nor value are skipped. */
+/* Iterates over the value of one Cookie field: `*rest` starts as the whole and shrinks; pairs
+ * name=value separated by ';' (RFC 6265 section 5.4), also within quotes, as in browsers. White
+ * space around name and value is removed, double quotes around a value are kept. Nothing is
+ * decoded or copied. Returns false at the end. Lenient: a pair without '=' is a value with an
+ * empty name (as browsers send it); pairs with neither are skipped. */
 UVHTTP_EXPORT bool uvhttp_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
                                       uvhttp_slice_t *value);
 
-/* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX decoded once, dot
- * segments removed whether spelled plainly or encoded. An encoded slash stays as it is ("%2F"), so
- * that it divides nothing, and the %25 of a text that decodes to "%2F", "%252F" and so on stays
- * too, so that the two cannot be confused. `output` has room for raw.length bytes. The reason is
- * TARGET_ENCODING for a malformed escape or %00, TARGET_ABOVE_ROOT when ".." leads above "/", else
- * NONE and `*length` is set. */
+/* Decodes and normalizes a raw path (RFC 3986 sections 2.1 and 5.2.4): %XX is decoded once, and
+ * dot segments, plain or encoded, are removed. An encoded slash stays encoded ("%2F"), so that
+ * it is no separator. The %25 of a text that would decode to "%2F", "%252F" and so on also
+ * stays, so that the two remain distinct. `output` has space for raw.length bytes. Returns
+ * TARGET_ENCODING for a malformed escape or %00, TARGET_ABOVE_ROOT if ".." leads above "/", else
+ * NONE with `*length` set. */
 UVHTTP_EXPORT uvhttp_reason_t uvhttp_path_normalize(uvhttp_slice_t raw, char *output,
                                                     size_t *length);
 
-/* True when uvhttp_path_normalize would change nothing (no '%', no dot segment): the common case,
- * found in one pass. */
+/* True if uvhttp_path_normalize would change nothing (no '%', no dot segment): the common case,
+ * detected in one pass. */
 UVHTTP_EXPORT bool uvhttp_path_is_normal(uvhttp_slice_t raw);
 
 #ifdef __cplusplus

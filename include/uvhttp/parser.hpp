@@ -1,34 +1,33 @@
 /* The parser for C++20: requests, responses, a ring buffer, a chunked decoder, a writer, and ranges
- * for fields, queries, forms and cookies. Header only, over <uvhttp/parser.h>; link uvhttp_parser.
+ * for fields, queries, forms and cookies. Header-only, over <uvhttp/parser.h>; link uvhttp_parser.
  * No libuv. Part of uvhttp.hpp.
  *
  *     uvhttp::RingBuffer ring(16384);
  *     uvhttp::HttpRequest request({.maxHead = 16384});
  *     for (;;) {
- *         auto room = ring.getWriteIovecs();
- *         ssize_t got = readv(fd, room.data(), room.count());
+ *         auto space = ring.getWriteIovecs();
+ *         ssize_t got = readv(fd, space.data(), space.count());
  *         if (got <= 0) break;
  *         ring.commit(size_t(got));
  *         while (ring.size() > 0) {
  *             auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
- *             if (error) return refuse(error.status(), error.text());
+ *             if (error) return reject(error.status(), error.text());
  *             ring.consume(consumed);
  *             if (!request.isComplete()) break;
- *             answer(request.method(), request.path(), request.field("host"), request.body());
+ *             respond(request.method(), request.path(), request.field("host"), request.body());
  *             request.reset();
  *         }
  *     }
  *
- * Who owns what. Only the bytes of the call that completes a message are ever borrowed: a head or a
- * body that lies in one piece in them is not copied, and its views point there. Whatever came with
- * earlier calls, or lies across a seam, has been copied into the message. So a view stays good
- * until the message is reset, moved to or destroyed, as long as the bytes of that one call stay in
- * place: RingBuffer::consume leaves them, writing to the ring or reading into it does not. detach()
- * copies what is borrowed, and then the caller's bytes do not matter any more.
+ * Ownership: only bytes of the call that completes a message are borrowed. A head or body that is
+ * contiguous in them is not copied, and its views point there. Bytes of earlier calls, or across
+ * the ring's end, are copied into the message. So a view is valid until the message is reset, moved
+ * or destroyed, as long as the bytes of that one call are unchanged: RingBuffer::consume keeps
+ * them, writing or reading into the ring does not. detach() copies borrowed bytes, so that views no
+ * longer depend on the caller's memory.
  *
- * Errors are values; nothing here throws on its own account but the constructor of RingBuffer
- * (std::bad_alloc). Objects are for one thread at a time, and different objects for different
- * threads. */
+ * Errors are values; only the constructor of RingBuffer throws (std::bad_alloc). One thread at a
+ * time per object. */
 #ifndef UVHTTP_PARSER_HPP
 #define UVHTTP_PARSER_HPP
 
@@ -60,7 +59,7 @@
 namespace uvhttp
 {
 
-/* Between the views of C and C++, for calling the functions of parser.h directly. */
+/* Conversions between the views of C and C++, to call functions of parser.h directly. */
 inline std::string_view toView(uvhttp_slice_t slice) noexcept
 {
     return {slice.base, slice.length};
@@ -71,15 +70,15 @@ inline uvhttp_slice_t toSlice(std::string_view view) noexcept
     return {view.data(), view.size()};
 }
 
-/* Why something failed; false in a condition when nothing did. */
+/* An error; false in a condition if there is none. */
 class [[nodiscard]] Error
 {
 public:
     enum class Kind : std::uint8_t {
         None,
-        Refused,      /* the message breaks a rule or a limit of a head: reason() says which */
+        Refused,      /* the message violates a rule or a limit of a head: see reason() */
         BodyTooLarge, /* more than Limits::maxBody */
-        Truncated,    /* the input has ended inside the message */
+        Truncated,    /* the input ended within the message */
         BadEscape,    /* a malformed %XX in a form */
         OutOfMemory
     };
@@ -99,17 +98,17 @@ public:
     constexpr Kind kind() const noexcept { return kind_; }
     /* UVHTTP_REASON_NONE unless the kind is Refused. */
     constexpr uvhttp_reason_t reason() const noexcept { return reason_; }
-    /* The byte that is wrong, counted from the first byte of the message; 0 when the message is
-     * refused as a whole, for fields that do not fit together. */
+    /* Offset of the invalid byte from the first byte of the message; 0 if the message is
+     * rejected as a whole, for inconsistent fields. */
     constexpr std::uint64_t offset() const noexcept { return offset_; }
-    /* The status to answer a request with: 400, 413, 431, ...; 0 without an error. */
+    /* The response status to a request: 400, 413, 431, ...; 0 without an error. */
     int status() const noexcept
     {
         static constexpr std::array statuses = {0, 0, 413, 400, 400, 503};
         return kind_ == Kind::Refused ? uvhttp_reason_status(reason_)
                                       : statuses[static_cast<std::size_t>(kind_)];
     }
-    /* A text for people; in constant memory, ends with NUL. */
+    /* A description; static and NUL-terminated. */
     const char *text() const noexcept
     {
         static constexpr std::array texts = {"no error",
@@ -128,26 +127,26 @@ private:
     Kind kind_ = Kind::None;
 };
 
-/* What a message may take. All in bytes but maxFields. */
+/* Limits of a message, in bytes, except maxFields. */
 struct Limits {
-    std::uint32_t maxHead =
-        16384; /* start line and fields; at most the ring's size, or a long head never completes */
+    /* start line and fields; at most the size of the ring, or a long head never completes */
+    std::uint32_t maxHead = 16384;
     std::uint32_t maxTarget = 8192;        /* requests: the target */
     std::uint32_t maxFields = 100;         /* in the head, and again in the trailer section */
-    std::uint32_t maxTrailers = 8192;      /* the trailer section behind a chunked body */
+    std::uint32_t maxTrailers = 8192;      /* the trailer section of a chunked body */
     std::uint32_t maxChunkExtension = 256; /* the extensions of one chunk */
-    /* a body that is kept; one handed to a callback has no limit */
+    /* a buffered body; one passed to a callback has no limit */
     std::uint64_t maxBody = 1048576;
 };
 
-/* What a call of fromIOVec did: auto [error, consumed] = ... */
+/* Result of fromIOVec: auto [error, consumed] = ... */
 struct [[nodiscard]] ParseResult {
     Error error;
-    /* bytes that belong to this message and are done with; 0 with an error */
+    /* bytes of this message that were consumed; 0 with an error */
     std::size_t consumed = 0;
 };
 
-/* A field, a pair of a query or form, a cookie. */
+/* A field, a pair of a query or form, or a cookie. */
 struct NameValue {
     std::string_view name;
     std::string_view value;
@@ -156,8 +155,8 @@ struct NameValue {
 namespace detail
 {
 
-/* Owned bytes that grow. Running out of memory is a false, not an exception; moving leaves an empty
- * one. */
+/* A growing byte buffer. Returns false when out of memory, without an exception; a moved-from
+ * buffer is empty. */
 class Bytes
 {
 public:
@@ -207,8 +206,7 @@ private:
     std::size_t capacity_ = 0;
 };
 
-/* A head that can be moved: its field table goes along, whether it stands in the head or beside
- * it. */
+/* A movable head: moves its field table, inline or external. */
 class Head
 {
 public:
@@ -228,8 +226,8 @@ public:
     }
 
     void init() noexcept { uvhttp_head_init(&raw, table_.get(), capacity_); }
-    /* Gives an empty head a table for `count` fields, when that is more than it has; false when
-     * there was no memory. */
+    /* Allocates a table of `count` fields for an empty head, if larger than the current one;
+     * false when out of memory. */
     bool grow(std::uint32_t count) noexcept
     {
         const auto capacity =
@@ -257,19 +255,19 @@ private:
     std::uint16_t capacity_ = 0;
 };
 
-/* What stands behind the last chunk, always copied. */
+/* The trailer section, always copied. */
 struct Trailers {
     Bytes bytes;
     Head head;
 };
 
-/* Walks pieces as if they were one. */
+/* Iterates over slices as one contiguous sequence. */
 class Cursor
 {
 public:
     explicit Cursor(std::span<const iovec> pieces) noexcept : pieces_(pieces) { settle(); }
     bool atEnd() const noexcept { return pieces_.empty(); }
-    /* What lies in one piece from here on; empty only at the end. */
+    /* The contiguous bytes from here; empty only at the end. */
     std::string_view front() const noexcept
     {
         if (atEnd())
@@ -277,7 +275,7 @@ public:
         const iovec &piece = pieces_.front();
         return {static_cast<const char *>(piece.iov_base) + offset_, piece.iov_len - offset_};
     }
-    /* `count` is at most what is left. */
+    /* `count` is at most the remaining bytes. */
     void advance(std::size_t count) noexcept
     {
         taken_ += count;
@@ -304,7 +302,7 @@ private:
     std::size_t taken_ = 0;
 };
 
-/* Pieces as the C functions take them, without the empty ones. */
+/* Slices for the C functions, without empty ones. */
 class Slices
 {
 public:
@@ -326,7 +324,7 @@ public:
     Slices(const Slices &) = delete;
     Slices &operator=(const Slices &) = delete;
 
-    /* NULL when there was no memory for very many pieces. */
+    /* NULL when out of memory for very many slices. */
     const uvhttp_slice_t *data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }
 
@@ -337,11 +335,11 @@ private:
     std::size_t size_ = 0;
 };
 
-/* In place of a callback for body bytes: keep them. */
+/* Instead of a callback for body bytes: buffer them. */
 struct Keep {
 };
 
-/* ASCII only, as field names are. */
+/* Case-insensitive for ASCII, as field names. */
 inline bool sameName(std::string_view a, std::string_view b) noexcept
 {
     auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
@@ -349,7 +347,7 @@ inline bool sameName(std::string_view a, std::string_view b) noexcept
                       [lower](char x, char y) { return lower(x) == lower(y); });
 }
 
-/* Walks a range whose next(rest, pair) gives one pair after the other. */
+/* Iterates over a range whose next(rest, pair) returns one pair after the other. */
 template <class Range> class PairIterator
 {
 public:
@@ -388,9 +386,8 @@ private:
 
 } // namespace detail
 
-/* The fields of a head or trailer section in the order they came, or only those of one name:
- * for (auto [name, value] : request.fields()). Good as long as the message is neither reset nor
- * moved. */
+/* The fields of a head or trailer section in wire order, or only those of one name: for (auto
+ * [name, value] : request.fields()). Valid until the message is reset or moved. */
 class Fields
 {
 public:
@@ -452,7 +449,7 @@ public:
     };
 
     Fields() noexcept = default;
-    /* Of `head`: those with that id (UVHTTP_FIELD_OTHER: any), and among unknown ones those with
+    /* Fields of `head` with that id (UVHTTP_FIELD_OTHER: any), and of unknown ones those with
      * that name (empty: any). */
     explicit Fields(const uvhttp_head_t &head, uvhttp_field_id_t id = UVHTTP_FIELD_OTHER,
                     std::string_view name = {}) noexcept
@@ -473,8 +470,8 @@ private:
 };
 
 /* The pairs of a query, still encoded: for (auto [name, value] : Query(request.query())). A pair
- * without '=' has a value whose data() is NULL. Views into `text`. For decoded pairs take Form,
- * whose format a query usually has. */
+ * without '=' has a value with data() NULL. Views into `text`. For decoded pairs use Form;
+ * queries usually have its format. */
 class Query
 {
 public:
@@ -517,9 +514,9 @@ private:
     std::string_view text_;
 };
 
-/* The pairs of a form or of a query, decoded (application/x-www-form-urlencoded). The whole text is
- * checked first: with an error the range is empty, never a part. Views into the Form's own memory,
- * good as long as it lives; `text` has to live as long as pairs are taken.
+/* The decoded pairs of a form or query (application/x-www-form-urlencoded). The whole text is
+ * checked first: after an error the range is empty. Views into the Form's memory, valid as long as
+ * it lives; `text` must live during the iteration.
  *
  *     uvhttp::Form form(request.body());
  *     if (form.error()) ...
@@ -550,7 +547,7 @@ public:
     bool next(uvhttp_slice_t &rest, NameValue &pair) const noexcept { return take(rest, pair) > 0; }
 
 private:
-    /* A pair is decoded to where it stands in the text, so that no pair overwrites another. */
+    /* A pair is decoded at its position in the text, so that pairs do not overwrite each other. */
     int take(uvhttp_slice_t &rest, NameValue &pair) const noexcept
     {
         if (rest.length == 0)
@@ -569,8 +566,7 @@ private:
     Error error_;
 };
 
-/* What requests and responses share: fed with bytes, piece by piece or whole, it takes exactly one
- * message from them. */
+/* Base of requests and responses: parses exactly one message from bytes, in any division. */
 class Message
 {
 public:
@@ -596,21 +592,20 @@ public:
         return *this;
     }
 
-    /* Takes bytes that stand one behind the other: all that have come and were not consumed before.
-     * `consumed` of them are done with; the next call begins behind them. Nothing is consumed while
-     * the head is incomplete, so it must fit where the bytes are collected; then body bytes are
-     * consumed as they come and kept, up to Limits::maxBody. Never more than this one message: what
-     * follows belongs to the next one. A complete message takes nothing until reset(); an error
-     * stays until then. */
+    /* Parses consecutive bytes: all that were received and not yet consumed. `consumed` of them
+     * are consumed; the next call begins after them. Nothing is consumed while the head is
+     * incomplete, so it must fit into the receive buffer. Then body bytes are consumed as they
+     * arrive and buffered, up to Limits::maxBody. Never consumes bytes of the next message. A
+     * complete message accepts nothing until reset(); an error persists until then. */
     ParseResult fromIOVec(std::span<const iovec> pieces) noexcept
     {
         detail::Keep keep;
         return take(pieces, keep);
     }
 
-    /* The same, but the body is not kept: `onBody` gets its bytes (std::string_view, never empty,
-     * without chunk lines) as they come, good for the length of that call. Use one of the two for
-     * the whole message. When onBody throws, the message can only be reset. */
+    /* The same without buffering the body: `onBody` gets its bytes (std::string_view, never
+     * empty, without chunk lines) as they arrive, valid during that call. Use one of the two
+     * functions for the whole message. If onBody throws, the message can only be reset. */
     template <std::invocable<std::string_view> OnBody>
     ParseResult
     fromIOVec(std::span<const iovec> pieces,
@@ -619,7 +614,7 @@ public:
         return take(pieces, onBody);
     }
 
-    /* fromIOVec for bytes in one piece. */
+    /* fromIOVec for contiguous bytes. */
     ParseResult fromBuffer(std::string_view bytes) noexcept
     {
         const iovec piece = toIovec(bytes);
@@ -634,8 +629,8 @@ public:
         return fromIOVec({&piece, 1}, onBody);
     }
 
-    /* The connection has ended. Completes a response whose body reaches to there; Truncated when a
-     * message was left incomplete; no error when none had begun. */
+    /* The connection has ended. Completes a response whose body is delimited by that; Truncated
+     * if a message is incomplete; no error if none has begun. */
     Error finish() noexcept
     {
         if (state_.error || state_.part == Part::Complete || !state_.begun)
@@ -647,14 +642,14 @@ public:
         return state_.error;
     }
 
-    /* Head, body and trailer section are there. */
+    /* Head, body and trailer section are complete. */
     bool isComplete() const noexcept { return state_.part == Part::Complete; }
 
-    /* The head is there and everything but body() and trailers() can be asked; before that, all
-     * answers are empty. */
+    /* The head is complete, and all functions except body() and trailers() return values; before
+     * that, all return empty ones. */
     bool isHeadComplete() const noexcept { return state_.part != Part::Head; }
 
-    /* Ready for the next message. All views end; memory is kept for it. */
+    /* Resets for the next message. All views become invalid; memory is kept for reuse. */
     void reset() noexcept
     {
         state_ = {};
@@ -663,9 +658,9 @@ public:
         trailers_.reset();
     }
 
-    /* Copies what is borrowed from the caller's bytes, so that they may go: from then on all views
-     * are good until reset(), a move or the end of the object. Views taken before are not changed.
-     * False when there was no memory. */
+    /* Copies bytes borrowed from the caller, so that they may be released: new views are then
+     * valid until reset(), a move or destruction. Earlier views are not updated. False when out
+     * of memory. */
     [[nodiscard]] bool detach() noexcept
     {
         if (isHeadComplete() && !ownHead())
@@ -686,8 +681,8 @@ public:
         return head_.raw.minor_version == 1 ? "HTTP/1.1" : "HTTP/1.0";
     }
 
-    /* The value of the first field of that name, in any spelling, or of that id (which costs no
-     * comparison); nothing when there is none. */
+    /* The value of the first field of that name (case-insensitive), or of that id (without a
+     * string comparison); std::nullopt if absent. */
     std::optional<std::string_view> field(std::string_view name) const noexcept
     {
         return isHeadComplete()
@@ -699,7 +694,7 @@ public:
         return isHeadComplete() ? valueOf(uvhttp_head_find(&head_.raw, id)) : std::nullopt;
     }
 
-    /* All fields in order, or all of one name or id; `name` has to live as long as the range. */
+    /* All fields in order, or all of one name or id; `name` must outlive the range. */
     Fields fields() const noexcept { return isHeadComplete() ? Fields(head_.raw) : Fields(); }
     Fields fields(std::string_view name) const noexcept
     {
@@ -715,21 +710,21 @@ public:
         return isHeadComplete() && id != UVHTTP_FIELD_OTHER ? Fields(head_.raw, id) : Fields();
     }
 
-    /* The fields behind a chunked body, once the message is complete. */
+    /* The trailer fields, once the message is complete. */
     Fields trailers() const noexcept
     {
         return isComplete() && trailers_ ? Fields(trailers_->head.raw) : Fields();
     }
 
-    /* The body as far as it has come; empty when it goes to a callback. */
+    /* The body received so far; empty if passed to a callback. */
     std::string_view body() const noexcept
     {
         return state_.borrowed.data() != nullptr ? state_.borrowed : bodyBytes_.view();
     }
-    /* Bytes of it so far, wherever they went. */
+    /* Body bytes received so far, buffered or not. */
     std::uint64_t bodySize() const noexcept { return state_.bodySize; }
 
-    /* What Content-Length says, when the body is delimited by it. */
+    /* Content-Length, if it delimits the body. */
     std::optional<std::uint64_t> contentLength() const noexcept
     {
         return state_.framing.body == UVHTTP_BODY_LENGTH
@@ -737,14 +732,13 @@ public:
                    : std::nullopt;
     }
     bool chunked() const noexcept { return state_.framing.body == UVHTTP_BODY_CHUNKED; }
-    /* The connection may be used for another message. */
+    /* The connection is reusable for another message. */
     bool keepAlive() const noexcept { return state_.framing.keep_alive; }
-    /* The other side offers, or with 101 takes, another protocol; its bytes begin behind this
+    /* The peer offers, or with 101 accepts, another protocol; its bytes begin after this
      * message. */
     bool upgrade() const noexcept { return state_.framing.upgrade; }
 
-    /* The head as parser.h has it, for its functions; nothing but `reason` before
-     * isHeadComplete(). */
+    /* The C head, for functions of parser.h; only `reason` is valid before isHeadComplete(). */
     const uvhttp_head_t &head() const noexcept { return head_.raw; }
 
 protected:
@@ -767,13 +761,13 @@ private:
 
     struct State {
         Error error;
-        /* a body that lies in the caller's bytes; data() is NULL when none does */
+        /* a body in the caller's bytes; data() is NULL without one */
         std::string_view borrowed;
         std::uint64_t received = 0; /* bytes of earlier calls */
         std::uint64_t bodySize = 0;
-        std::uint64_t remaining = 0; /* Counted: bytes still to come */
+        std::uint64_t remaining = 0; /* Counted: remaining bytes */
         Part part = Part::Head;
-        bool begun = false; /* bytes have come */
+        bool begun = false; /* bytes were received */
         uvhttp_framing_t framing = {};
         uvhttp_chunked_t chunked = {};
     };
@@ -796,7 +790,7 @@ private:
                          : uvhttp_request_framing(&head_.raw, &state_.framing);
     }
 
-    /* Moves the head into our own memory; what framing found points into it and is found anew. */
+    /* Copies the head to own memory; framing points into it and is computed again. */
     bool ownHead() noexcept
     {
         if (head_.raw.base == headBytes_.data())
@@ -816,20 +810,20 @@ private:
         return parse(&head_.raw, slices.data(), slices.size(), headBytes_.data(), &limits);
     }
 
-    /* MORE leaves the part at Head. */
+    /* After MORE the part is still Head. */
     Error takeHead(std::span<const iovec> pieces, detail::Cursor &in) noexcept
     {
         const detail::Slices slices(pieces);
         if (slices.data() == nullptr)
             return Error(Error::Kind::OutOfMemory);
         state_.begun = state_.begun || slices.size() > 0;
-        /* Room for a head across the seam; once there, it holds what was gathered by earlier
+        /* Memory for a head across slices; afterwards it holds the bytes gathered by earlier
          * calls. */
         if (slices.size() > 1 && !headBytes_.reserve(limits_.maxHead))
             return Error(Error::Kind::OutOfMemory);
         uvhttp_parse_result_t result = parseHead(slices);
-        /* Few heads have more fields than stand in a head itself: the table comes with the first
-         * one, which is parsed again. */
+        /* Few heads have more fields than the inline table: the larger table is allocated for
+         * the first such head, which is parsed again. */
         if (result == UVHTTP_PARSE_BAD && head_.raw.reason == UVHTTP_REASON_TOO_MANY_FIELDS &&
             limits_.maxFields > head_.raw.field_capacity) {
             if (!head_.grow(limits_.maxFields))
@@ -864,7 +858,7 @@ private:
         }
     }
 
-    /* Where the message stands at the cursor. */
+    /* Offset of the cursor in the message. */
     std::uint64_t position(const detail::Cursor &in) const noexcept
     {
         return state_.received + in.taken();
@@ -943,8 +937,8 @@ private:
         return {};
     }
 
-    /* The section is collected up to its limit and parsed from there, so that it lies in one piece;
-     * nearly always it is empty. */
+    /* The section is buffered up to its limit and parsed from there, so that it is contiguous;
+     * it is almost always empty. */
     Error takeTrailers(detail::Cursor &in) noexcept
     {
         if (!trailers_) {
@@ -993,7 +987,7 @@ private:
             error = takeChunked(in, onBody);
         if (!error && state_.part == Part::Trailers && !in.atEnd())
             error = takeTrailers(in);
-        /* More calls will follow, and these bytes may be gone by then. */
+        /* More calls will follow, and these bytes may be invalid by then. */
         if (!error && isHeadComplete() && !isComplete() && !ownHead())
             error = Error(Error::Kind::OutOfMemory);
         return error;
@@ -1016,13 +1010,13 @@ private:
     bool response_;
     State state_;
     detail::Head head_;
-    detail::Bytes headBytes_; /* a head that is not borrowed */
-    detail::Bytes bodyBytes_; /* a body that is not borrowed */
+    detail::Bytes headBytes_; /* a head that was copied */
+    detail::Bytes bodyBytes_; /* a body that was copied */
     std::unique_ptr<detail::Trailers> trailers_;
 };
 
-/* One request at a time. About 1 KB; memory for bodies, seams and more than 32 fields is taken when
- * it is needed, and kept.
+/* One request at a time. About 1 KB; memory for bodies, copies and more than 32 fields is allocated
+ * on demand and reused.
  *
  *     uvhttp::HttpRequest request;
  *     auto [error, consumed] = request.fromIOVec(iovecs); */
@@ -1034,7 +1028,7 @@ public:
     {
     }
 
-    /* "GET"; as a number for a switch, UVHTTP_METHOD_OTHER when it is none of the known ones. */
+    /* "GET"; as a number for a switch, UVHTTP_METHOD_OTHER if unknown. */
     std::string_view method() const noexcept { return ofHead(head().start, head().method_length); }
     uvhttp_method_t methodId() const noexcept
     {
@@ -1050,26 +1044,26 @@ public:
     {
         return static_cast<uvhttp_target_form_t>(framing().target_form);
     }
-    /* Host and port that count: of the target when it has them, else of the Host field. */
+    /* Effective host and port: of the target if present, else of the Host field. */
     std::string_view authority() const noexcept { return toView(framing().authority); }
     /* The path, still encoded (uvhttp_path_normalize decodes it safely); "/" for an absolute target
      * without one, "*" for that target. */
     std::string_view path() const noexcept { return toView(framing().path); }
-    /* Behind the '?', still encoded; data() is NULL when there is none. */
+    /* After '?', still encoded; data() is NULL without one. */
     std::string_view query() const noexcept { return toView(framing().query); }
 
-    /* The client sends the body after a 100 (Continue): worth answering when isHeadComplete() and
-     * not isComplete(). */
+    /* The client waits for 100 (Continue) before it sends the body: check when isHeadComplete()
+     * and not isComplete(). */
     bool expectContinue() const noexcept { return framing().expect_continue; }
 };
 
-/* One response at a time. Interim ones (1xx) are messages of their own: look at status(), reset()
- * and go on. */
+/* One response at a time. Interim responses (1xx) are separate messages: check status(), then
+ * reset() and continue. */
 class HttpResponse : public Message
 {
 public:
-    /* The method of the request decides whether there is a body: the answer to HEAD has none,
-     * whatever its fields say. */
+    /* The method of the request determines whether there is a body: the response to HEAD has
+     * none, whatever its fields. */
     explicit HttpResponse(const Limits &limits = {},
                           uvhttp_method_t requestMethod = UVHTTP_METHOD_GET) noexcept
         : Message(limits, true, requestMethod)
@@ -1077,7 +1071,8 @@ public:
     }
 
     using Message::reset;
-    /* Ready for the response to a request with another method; without one, the method stays. */
+    /* Resets for the response to a request with another method; without an argument the method
+     * stays. */
     void reset(uvhttp_method_t requestMethod) noexcept
     {
         reset();
@@ -1093,13 +1088,13 @@ public:
     }
 };
 
-/* One or two pieces for readv and writev; a range of iovec, so fromIOVec takes it as it is. */
+/* One or two areas for readv and writev; a range of iovec, so fromIOVec accepts it. */
 class IoVecs
 {
 public:
     const iovec *data() const noexcept { return pieces_.data(); }
     std::size_t size() const noexcept { return size_; }
-    /* The size as readv and writev want it. */
+    /* The size in the type of readv and writev. */
     int count() const noexcept { return static_cast<int>(size_); }
     bool empty() const noexcept { return size_ == 0; }
     const iovec *begin() const noexcept { return pieces_.data(); }
@@ -1111,9 +1106,9 @@ private:
     std::size_t size_ = 0;
 };
 
-/* A ring buffer with memory of its own: what arrives is written behind, what is used up is consumed
- * in front, nothing is moved. The pieces it gives point into that memory; they go along when the
- * ring is moved, and a ring that was moved from has a capacity of 0. */
+/* A ring buffer with its own memory: data is appended at the end and consumed at the front
+ * without moving bytes. Its areas point into that memory and stay valid when the ring is moved;
+ * a moved-from ring has capacity 0. */
 class RingBuffer
 {
 public:
@@ -1135,12 +1130,12 @@ public:
         return *this;
     }
 
-    /* Copies bytes behind those that are held; how many: fewer when the room is smaller. */
+    /* Appends a copy of bytes. Returns the number appended, at most the free space. */
     std::size_t write(std::string_view bytes) noexcept
     {
         return uvhttp_ring_write(&ring_, bytes.data(), bytes.size());
     }
-    /* The bytes that are held, in order. */
+    /* The stored bytes, in order. */
     IoVecs getReadIovecs() const noexcept
     {
         uvhttp_slice_t pieces[2];
@@ -1150,7 +1145,7 @@ public:
             found.add(const_cast<char *>(pieces[i].base), pieces[i].length);
         return found;
     }
-    /* The room that is left, in order, for readv; commit() what was read. */
+    /* The free space, in order, for readv; then commit() the bytes read. */
     IoVecs getWriteIovecs() noexcept
     {
         uvhttp_span_t pieces[2];
@@ -1160,13 +1155,13 @@ public:
             found.add(pieces[i].base, pieces[i].length);
         return found;
     }
-    /* The first `length` bytes of the room have been filled; how many were taken: never more than
-     * the room. */
+    /* Stores the first `length` bytes of the free space. Returns the number stored, at most the
+     * free space. */
     std::size_t commit(std::size_t length) noexcept { return uvhttp_ring_commit(&ring_, length); }
-    /* Drops the first bytes, which stay in memory until the ring is written to; how many: never
-     * more than there are. */
+    /* Discards the first bytes, which stay in memory until the ring is written. Returns the
+     * number discarded, at most the stored bytes. */
     std::size_t consume(std::size_t length) noexcept { return uvhttp_ring_consume(&ring_, length); }
-    /* Bytes that are held, and that could be. */
+    /* Stored bytes, and the capacity. */
     std::size_t size() const noexcept { return ring_.length; }
     std::size_t capacity() const noexcept { return ring_.capacity; }
 
@@ -1175,13 +1170,13 @@ private:
     uvhttp_ring_t ring_;
 };
 
-/* Takes a chunked body apart without a message around it. */
+/* Decodes a chunked body without a message. */
 class ChunkedDecoder
 {
 public:
     struct [[nodiscard]] Step {
         Error error;              /* its offset counts from the first byte of this call */
-        std::size_t consumed = 0; /* bytes of the input that are used up */
+        std::size_t consumed = 0; /* input bytes consumed */
         std::string_view piece;   /* body bytes among them, in place; may be empty */
     };
 
@@ -1196,7 +1191,7 @@ public:
         complete_ = false;
     }
 
-    /* Up to the next piece of body data: call again behind what was consumed while bytes are left
+    /* Decodes up to the next body data: call again after the consumed bytes while bytes are left
      * and isComplete() is false. */
     Step next(std::string_view bytes) noexcept
     {
@@ -1207,7 +1202,7 @@ public:
         return finish(result, consumed, toView(piece));
     }
 
-    /* All of `bytes` at once: body data is moved together to its front, and `piece` is all of
+    /* Decodes all of `bytes` in place: body data is moved to the front, and `piece` is all of
      * it. */
     Step inPlace(std::span<char> bytes) noexcept
     {
@@ -1218,8 +1213,8 @@ public:
         return finish(result, consumed, {bytes.data(), body});
     }
 
-    /* The last chunk was read; the trailer section (uvhttp_trailers_parse) begins behind what was
-     * consumed. */
+    /* The last chunk was read; the trailer section (uvhttp_trailers_parse) begins after the
+     * consumed bytes. */
     bool isComplete() const noexcept { return complete_; }
 
 private:
@@ -1237,13 +1232,16 @@ private:
     bool complete_ = false;
 };
 
-/* Writes messages into memory of the caller, which has to live as long as the writer. What a parser
- * would refuse is not written. An error stays: write everything, look once.
+/* Writes messages to memory of the caller, which must outlive the writer. Invalid parts are not
+ * written. Errors are sticky: write everything, check once.
  *
  *     std::array<char, 512> memory;
  *     uvhttp::MessageWriter writer(memory);
- *     writer.statusLine(200).field("content-type", "text/plain").field("content-length",
- *     5).end().bytes("hello");
+ *     writer.statusLine(200)
+ *         .field("content-type", "text/plain")
+ *         .field("content-length", 5)
+ *         .end()
+ *         .bytes("hello");
  *     if (!writer.error()) send(fd, writer.view().data(), writer.view().size(), 0); */
 class MessageWriter
 {
@@ -1259,7 +1257,7 @@ public:
         uvhttp_writer_request_line_slice(&writer_, toSlice(method), toSlice(target));
         return *this;
     }
-    /* "HTTP/1.1 200 OK"; without a phrase the registered one. `phrase` ends with NUL. */
+    /* "HTTP/1.1 200 OK"; without a phrase the registered one. `phrase` is NUL-terminated. */
     MessageWriter &statusLine(int status, const char *phrase = nullptr) noexcept
     {
         uvhttp_writer_status_line(&writer_, status, phrase);
@@ -1275,19 +1273,19 @@ public:
         uvhttp_writer_field_number(&writer_, name, number);
         return *this;
     }
-    /* The empty line that ends a head or a trailer section. */
+    /* The empty line at the end of a head or a trailer section. */
     MessageWriter &end() noexcept
     {
         uvhttp_writer_end(&writer_);
         return *this;
     }
-    /* Bytes of a body as they are. */
+    /* Raw bytes of a body. */
     MessageWriter &bytes(std::string_view data) noexcept
     {
         uvhttp_writer_bytes(&writer_, data.data(), data.size());
         return *this;
     }
-    /* One chunk; nothing for empty data, since an empty chunk would end the body. */
+    /* One chunk; nothing for empty data, because an empty chunk would end the body. */
     MessageWriter &chunk(std::string_view data) noexcept
     {
         uvhttp_writer_chunk(&writer_, data.data(), data.size());
@@ -1300,11 +1298,11 @@ public:
         return *this;
     }
 
-    /* UVHTTP_WRITER_OK (0), the memory was too small, or something must not be sent. */
+    /* UVHTTP_WRITER_OK (0), the memory was too small, or an invalid part. */
     uvhttp_writer_error_t error() const noexcept { return writer_.error; }
-    /* What is written so far: whole lines. */
+    /* The output so far: complete lines. */
     std::string_view view() const noexcept { return {writer_.memory, writer_.length}; }
-    /* Begins anew in the same memory, without the error. */
+    /* Restarts in the same memory, without the error. */
     void clear() noexcept { uvhttp_writer_init(&writer_, writer_.memory, writer_.capacity); }
 
 private:

@@ -1,23 +1,23 @@
-/* Topics of several machines over Redis: what is published on one reaches the subscribers of all
- * that use the same broker.
+/* Topics of several machines over Redis: messages published on one machine reach the subscribers of
+ * all machines that use the same broker.
  *
  *     uvhttp_topics_new(&topics, server, NULL);
- *     uvhttp_redis_carry(topics, server, &(uvhttp_redis_options_t){.host = "broker.example"},
- *     NULL);
+ *     uvhttp_redis_options_t options = {.host = "broker.example"};
+ *     uvhttp_redis_carry(topics, server, &options, NULL);
  *
- * A library of its own, uvhttp_redis (CMake: uvhttp::redis, pkg-config: uvhttp_redis), which needs
- * hiredis. Two connections are made on the loop of the server's first worker, and made again, after
- * growing pauses, when they break. A message costs one PUBLISH, however many machines and
- * subscribers there are; a machine subscribes at the broker to what its own connections have
- * subscribed to.
+ * A separate library, uvhttp_redis (CMake: uvhttp::redis, pkg-config: uvhttp_redis), which needs
+ * hiredis. It opens two connections on the loop of the server's first worker, and reconnects with
+ * increasing delays. A message costs one PUBLISH, for any number of machines and subscribers. A
+ * machine subscribes at the broker only to the patterns of its own connections.
  *
- * Redis' publish and subscribe gives what comes, once, to who is there: what is published while a
- * machine's subscribing connection is broken does not reach it, and what was on its way to the
- * broker when the publishing one broke may be lost. What was not on its way yet waits. When the
- * server is freed, what was published last goes out first: uvhttp_server_free waits for a broker
- * that is there as long as it answers, at most five seconds, or one without an answer (with a loop
- * of the caller, its last callback does); looking up the name of the broker holds up nobody. What
- * is lost is counted, and told in the log at most once a second. */
+ * Redis delivers at most once: a machine misses messages published while its subscribing connection
+ * is down, and messages in transit when the publishing connection breaks may be lost. Messages not
+ * yet sent are queued.
+ *
+ * When the server is freed, queued messages are sent first: uvhttp_server_free (with a loop of
+ * the caller, its last callback) waits for a connected broker that responds, at most five
+ * seconds, or one without a response. A pending name lookup does not delay it. Lost messages are
+ * counted, and logged at most once per second. */
 #ifndef UVHTTP_REDIS_H
 #define UVHTTP_REDIS_H
 
@@ -34,42 +34,43 @@ typedef struct uvhttp_redis uvhttp_redis_t;
 typedef struct uvhttp_redis_options {
     const char *host;     /* name or address; NULL: 127.0.0.1 */
     int port;             /* 0: 6379 */
-    const char *path;     /* of a unix socket, instead of host and port; NULL: none */
-    const char *user;     /* of Redis' access control lists; NULL: the default one */
-    const char *password; /* NULL: none is sent */
-    const char *prefix;   /* of channels, before the topic; NULL: "uvhttp:" */
-    size_t
-        /* bytes of messages that may wait for a broker that is away, and of one message; four times
-         * as much when it is there, for bursts. Beyond that the oldest are dropped. 0: 4 MiB */
-        max_queue_size;
-    /* seconds until a silent broker is asked; who does not answer until the next time is gone. 0:
-     * 15 */
+    const char *path;     /* of a Unix socket, instead of host and port; NULL: none */
+    const char *user;     /* of Redis ACLs; NULL: the default user */
+    const char *password; /* NULL: not sent */
+    const char *prefix;   /* prefix of channel names; NULL: "uvhttp:" */
+    /* Bytes of messages queued while disconnected, and of one message; four times as much while
+     * connected, for bursts. Above that the oldest are dropped. 0: 4 MiB. */
+    size_t max_queue_size;
+    /* Seconds of silence until a ping; a broker that does not reply until the next one is
+     * disconnected. 0: 15. */
     int ping_interval;
-    int max_delay;                       /* seconds between attempts to connect, at most; 0: 10 */
+    /* maximal delay between connection attempts, in seconds; 0: 10 */
+    int max_delay;
     const uvhttp_allocator_t *allocator; /* NULL: the C library's. Must outlive the server */
 } uvhttp_redis_options_t;
 
-/* Carries the topics' messages over a broker, as their adapter, until the server is freed. It need
- * not be there yet; what becomes of the connections is told in the server's log. Before the server
- * listens. `redis` may be NULL. Errors: UVHTTP_EINVAL (there is an adapter already, a value out of
- * range), UVHTTP_EFROZEN (the server listens), UVHTTP_ENOMEM, libuv's. */
+/* Sets a Redis adapter for the topics, until the server is freed. The broker need not be available
+ * yet; connection events are logged. Before the server listens. `redis` may be NULL.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   an adapter is set already, or a value is out of range
+ *   UVHTTP_EFROZEN  the server listens already
+ *   UVHTTP_ENOMEM   out of memory
+ *   libuv           errors of libuv */
 UVHTTP_EXPORT int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
                                      const uvhttp_redis_options_t *options, uvhttp_redis_t **redis);
 
-/* What has gone over a broker. */
+/* Statistics of a Redis adapter. */
 typedef struct uvhttp_redis_stats {
     bool connected;     /* both connections are ready */
-    uint64_t published; /* messages that the broker has taken */
-    uint64_t received;  /* messages of other machines */
-    uint64_t
-        /* messages that waited too long, were too large, refused, or on their way when the
-         * connection broke */
-        dropped;
-    uint64_t waiting;  /* bytes of messages that wait now */
-    uint64_t attempts; /* to connect, of both connections */
+    uint64_t published; /* messages accepted by the broker */
+    uint64_t received;  /* messages from other machines */
+    /* Messages queued too long, too large, rejected, or in transit when the connection broke. */
+    uint64_t dropped;
+    uint64_t waiting;  /* bytes of messages queued now */
+    uint64_t attempts; /* connection attempts, of both connections */
 } uvhttp_redis_stats_t;
 
-/* Any thread, until the server is freed. */
+/* Reads the statistics. Any thread, until the server is freed. */
 UVHTTP_EXPORT void uvhttp_redis_read_stats(uvhttp_redis_t *redis, uvhttp_redis_stats_t *stats);
 
 #ifdef __cplusplus

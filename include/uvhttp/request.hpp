@@ -1,8 +1,7 @@
-/* The request, as a view: what request.h has, with std::string_view and ranges.
+/* The request as a view (request.h), with std::string_view and ranges.
  *
- * A Request is one pointer, freely copied, and owns nothing. Whatever it gives lives until the
- * exchange ends. Absent values are std::nullopt, or, where absence is a mistake of the program,
- * empty with data() NULL. */
+ * A Request is one copyable pointer without ownership. Its values live until the exchange ends.
+ * Absent values are std::nullopt, or, where absence is a program error, empty with data() NULL. */
 #ifndef UVHTTP_REQUEST_HPP
 #define UVHTTP_REQUEST_HPP
 
@@ -31,7 +30,7 @@ namespace uvhttp
 
 class Response;
 
-/* The fields of a request in the order they came: for (auto [name, value] : req.headers()). */
+/* The fields of a request in wire order: for (auto [name, value] : req.headers()). */
 class Headers
 {
 public:
@@ -76,18 +75,17 @@ private:
     uvhttp_request_t *request_;
 };
 
-/* A part of a form with files. Nothing in it can be trusted: a file name is no path. The views are
- * good until the next part. */
+/* A part of a form with files. All values are untrusted: a file name is not a path. The views
+ * are valid until the next part. */
 struct Part {
     std::string_view name;
-    std::string_view filename; /* data() is NULL when it is no file */
-    /* data() is NULL when the client says none, which means text/plain */
+    std::string_view filename; /* data() is NULL if it is not a file */
+    /* data() is NULL if absent, which means text/plain */
     std::string_view type;
     std::string_view data;
 };
 
-/* The parts of a form (multipart/form-data) whose body is there as a whole, one after the other,
- * once:
+/* Iterates once over the parts of a form (multipart/form-data) with a complete body:
  *
  *     uvhttp::Multipart form = req.multipart();
  *     for (uvhttp::Part part : form)
@@ -95,8 +93,7 @@ struct Part {
  *     if (form.status() != 0)
  *         return res.sendStatus(form.status());
  *
- * About 5 KB, no allocation. For uploads that do not fit into memory take the body in pieces, and
- * multipart.h. */
+ * About 5 KB, no allocation. For uploads larger than memory use a streamed body and multipart.h. */
 class Multipart
 {
 public:
@@ -127,7 +124,7 @@ public:
         Multipart *form_ = nullptr;
     };
 
-    /* `type` is the Content-Type, `body` the whole body; both have to live as long as this. */
+    /* `type` is the Content-Type, `body` the complete body; both must outlive this object. */
     Multipart(std::string_view type, std::string_view body,
               const uvhttp_multipart_limits_t *limits = nullptr) noexcept
         : rest_(toSlice(body))
@@ -143,10 +140,10 @@ public:
     Iterator begin() noexcept { return Iterator(this); }
     std::default_sentinel_t end() const noexcept { return {}; }
 
-    /* After the last part: 0; or what to answer: 400 or 413 as uvhttp_multipart_error_status says,
-     * 415 when the body is no such form. */
+    /* After the last part: 0, or the error status: 400 or 413 (uvhttp_multipart_error_status),
+     * 415 if the body is no such form. */
     int status() const noexcept { return status_; }
-    /* Why, for people; "" without an error. */
+    /* The reason as text; "" without an error. */
     const char *text() const noexcept
     {
         if (status_ == 415)
@@ -155,7 +152,7 @@ public:
     }
 
 private:
-    /* The next part into part_. Its data lies in one piece, since the body does. */
+    /* Reads the next part into part_. Its data is contiguous, like the body. */
     bool take() noexcept
     {
         if (status_ != 0)
@@ -193,7 +190,7 @@ private:
 namespace detail
 {
 
-/* What Request::attachToConnection makes; the type is asked before it is believed. */
+/* Created by Request::attachToConnection; `type` is checked before a cast. */
 struct ConnectionData {
     const void *type;
 };
@@ -224,11 +221,11 @@ public:
     explicit Request(uvhttp_request_t *request) noexcept : request_(request) {}
     uvhttp_request_t *native() const noexcept { return request_; }
 
-    /* As a number for a switch (UVHTTP_METHOD_GET), and as it was sent. */
+    /* As a number for a switch (UVHTTP_METHOD_GET), and as sent. */
     uvhttp_method_t method() const noexcept { return uvhttp_request_method(request_); }
     std::string_view methodName() const noexcept { return uvhttp_request_method_name(request_); }
 
-    /* As it was sent; the path decoded and clean, and as it was sent; what follows the '?'. */
+    /* As sent; the path, normalized and as sent; the query after '?'. */
     std::string_view target() const noexcept { return toView(uvhttp_request_target(request_)); }
     std::string_view path() const noexcept { return toView(uvhttp_request_path_slice(request_)); }
     std::string_view rawPath() const noexcept { return toView(uvhttp_request_raw_path(request_)); }
@@ -237,21 +234,20 @@ public:
         return toView(uvhttp_request_query_string(request_));
     }
 
-    /* The route's ":name" or "*name", decoded completely; data() is NULL when the route has none of
-     * that name. */
+    /* The route's ":name" or "*name", decoded completely; data() is NULL if the route has no
+     * such parameter. */
     std::string_view param(const Text &name) const noexcept
     {
         return view(name, uvhttp_request_param);
     }
-    /* The same as it stands in path(), for what takes it apart as a path. */
+    /* The same as in path(), for code that splits it as a path. */
     std::string_view paramPath(const Text &name) const noexcept
     {
         return name.error() != 0 ? std::string_view()
                                  : toView(uvhttp_request_param_path(request_, name.c_str()));
     }
 
-    /* The first parameter of the query, field of a form in the body, cookie, or header field of
-     * that name. */
+    /* The first query parameter, form field, cookie or header field of that name. */
     std::optional<std::string_view> query(const Text &name) const noexcept
     {
         return find(name, uvhttp_request_query);
@@ -268,7 +264,7 @@ public:
     {
         return find(name, uvhttp_request_header);
     }
-    /* By known id, quicker. */
+    /* By known id; faster. */
     std::optional<std::string_view> field(uvhttp_field_id_t id) const noexcept
     {
         return optional(uvhttp_request_field(request_, id));
@@ -278,8 +274,8 @@ public:
         return find(name, uvhttp_request_trailer);
     }
 
-    /* All of them, in order. queryPairs and formFields are decoded, with one allocation, and have
-     * an error() (parser.hpp, Form). */
+    /* All of them, in order. queryPairs and formFields are decoded, with one allocation, and
+     * have an error() (parser.hpp, Form). */
     Headers headers() const noexcept { return Headers(request_); }
     Form queryPairs() const noexcept { return Form(queryString()); }
     Form formFields() const noexcept { return Form(body()); }
@@ -288,16 +284,16 @@ public:
         return Multipart(field(UVHTTP_FIELD_CONTENT_TYPE).value_or(""), body(), limits);
     }
 
-    /* The whole body; not for middleware, and not for routes that take it in pieces. */
+    /* The complete body; not for middleware, and not for routes with a streamed body. */
     std::string_view body() const noexcept { return toView(uvhttp_request_body(request_)); }
 
-    /* Takes the body in pieces (RouteOptions::stream): `take` gets a std::string_view, in front of
-     * it a Response if it wants one, and in the end an empty one. What it returns is treated as a
-     * handler's result. It is moved into the exchange's memory. */
+    /* Streams the body (RouteOptions::stream): `take` gets a std::string_view, optionally with a
+     * Response first, and finally an empty one. Its result is handled like that of a handler. It
+     * is moved into the exchange's memory. */
     template <class F> Result onBody(F &&take) const;
     void pauseBody() const noexcept { uvhttp_request_pause_body(request_); }
     void resumeBody() const noexcept { uvhttp_request_resume_body(request_); }
-    /* From middleware. */
+    /* For middleware. */
     Result limitBody(std::uint64_t most) const noexcept
     {
         return uvhttp_request_limit_body(request_, most);
@@ -308,21 +304,21 @@ public:
     {
         return uvhttp_request_client_address(request_);
     }
-    /* Who is at the other end of the connection; "http" or "https"; the host that was asked for:
-     * with proxies in front (Server::trustProxies). */
+    /* The address of the connection's peer; "http" or "https"; the requested host. The last two
+     * respect trusted proxies (Server::trustProxies). */
     std::string_view peerAddress() const noexcept { return uvhttp_request_peer_address(request_); }
     std::string_view scheme() const noexcept { return uvhttp_request_scheme(request_); }
     std::string_view host() const noexcept { return uvhttp_request_host(request_); }
-    /* What the TLS handshake has agreed on (tls.h); nullptr for a request in plain text. */
+    /* Result of the TLS handshake (tls.h); nullptr for plain text. */
     const uvhttp_tls_info_t *tls() const noexcept { return uvhttp_request_tls(request_); }
-    /* It came as early data, before the handshake was over (tls.h). */
+    /* Received as early data, before the handshake was complete (tls.h). */
     bool isEarly() const noexcept { return uvhttp_request_is_early(request_); }
     bool offersUpgrade(const Text &protocol) const noexcept
     {
         return protocol.error() == 0 && uvhttp_request_offers_upgrade(request_, protocol.c_str());
     }
 
-    /* Who it is, behind Auth; and for checks of Bearer tokens to say so. */
+    /* The user, after Auth; checks of Bearer tokens may set it. */
     std::optional<std::string_view> user() const noexcept
     {
         return optional(uvhttp_auth_user(request_));
@@ -331,7 +327,7 @@ public:
     {
         return name.error() != 0 ? name.error() : uvhttp_auth_set_user(request_, name.c_str());
     }
-    /* Its name, behind RequestIds. */
+    /* The request ID, after RequestIds. */
     std::optional<std::string_view> id() const noexcept
     {
         return optional(uvhttp_request_id(request_));
@@ -340,14 +336,14 @@ public:
     /* The number of its worker, for Server::postTo; and that worker's loop, for timers. */
     std::size_t worker() const noexcept { return uvhttp_request_worker(request_); }
     uv_loop_s *loop() const noexcept { return uvhttp_request_loop(request_); }
-    /* Its handler has a thread of its own, where nothing of the loop can be called. */
+    /* Its handler is blocking and must not call functions of the loop. */
     bool isBlocking() const noexcept { return uvhttp_request_is_blocking(request_); }
-    /* Counts a look into a cache of yours in Stats. */
+    /* Counts a lookup in a cache of the application in Stats. */
     void countCache(bool hit) const noexcept { uvhttp_request_count_cache(request_, hit); }
 
-    /* Takes the body to a file (upload.h), in a route with `.stream`. `done` gets a const Upload &,
-     * in front of it a Response if it wants one, and returns what a handler does; without it the
-     * client is answered 201 or 204. A parameter of the route may be the name as it is. */
+    /* Stores the body as a file (upload.h), in a route with `.stream`. `done` gets a const
+     * Upload &, optionally with a Response first, and returns a handler's result; without it the
+     * response is 201 or 204. A route parameter may be passed as name unchecked. */
     Result uploadToFile(const Text &folder, const Text &name,
                         const UploadOptions &options = {}) const noexcept
     {
@@ -356,35 +352,34 @@ public:
     template <class F>
     Result uploadToFile(const Text &folder, const Text &name, const UploadOptions &options,
                         F &&done) const;
-    /* Takes a form with files (form_data.h), in a route with `.stream`: `done` gets a const
-     * FormData &, in front of it a Response if it wants one. */
+    /* Reads a form with files (form_data.h), in a route with `.stream`: `done` gets a const
+     * FormData &, optionally with a Response first. */
     template <class F> Result readForm(const FormOptions &options, F &&done) const;
 
-    /* The value of a cookie that was signed: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ...
-     * (signed_cookie.h). */
+    /* The value of a signed cookie: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ... (signed_cookie.h). */
     struct Signed {
         Result error;
         std::string_view value;
     };
     Signed signedCookie(const CookieSigner &signer, const Text &name) const noexcept;
 
-    /* A T that lives in the exchange's memory until the exchange ends, made from `from`; a second
-     * one of the type replaces the first. NULL when memory ran out. For what a middleware has found
-     * out and handlers want to know: req.attach<User>(id), later req.attached<User>(). */
+    /* Creates a T from `from` in the exchange's memory, destroyed when the exchange ends; a
+     * second one of the type replaces the first. NULL when out of memory. For middleware that
+     * passes data to handlers: req.attach<User>(id), later req.attached<User>(). */
     template <class T, class... From> T *attach(From &&...from) const
     {
         return detail::storeInExchange<T>(request_, &detail::KeyOf<T>::address,
                                           std::forward<From>(from)...);
     }
-    /* NULL when there is none. */
+    /* NULL if none. */
     template <class T> T *attached() const noexcept
     {
         return static_cast<T *>(uvhttp_request_attached(request_, &detail::KeyOf<T>::address));
     }
 
-    /* The same for the connection and the requests that come on it later: one T, destroyed with the
-     * connection or when another takes its place; NULL also in a handler that blocks. Not together
-     * with uvhttp_request_set_connection_data. */
+    /* The same for the connection and its later requests: one T, destroyed with the connection
+     * or when replaced; NULL also in a blocking handler. Not together with
+     * uvhttp_request_set_connection_data. */
     template <class T, class... From> T *attachToConnection(From &&...from) const
     {
         auto *data = new (std::nothrow) detail::ConnectionDataOf<T>(std::forward<From>(from)...);
@@ -408,17 +403,17 @@ public:
                    ? nullptr
                    : &static_cast<detail::ConnectionDataOf<T> *>(data)->object;
     }
-    /* No other connection of the server has it; 0 without memory. */
+    /* Unique among all connections of the server; 0 when out of memory. */
     std::uint64_t connectionId() const noexcept { return uvhttp_request_connection_id(request_); }
 
-    /* The response that answers this request. */
+    /* The response to this request. */
     Response response() const noexcept;
 
 private:
     Result upload(const Text &folder, const Text &name, const UploadOptions &options,
                   uvhttp_upload_cb done, void *arg) const noexcept
     {
-        /* A name that is none, as one with a NUL inside, is the client's fault. */
+        /* An invalid name, for example with a NUL, is an error of the client. */
         if (folder.error() != 0 || name.error() == UVHTTP_ENOMEM)
             return folder.error() != 0 ? folder.error() : name.error();
         uvhttp_upload_options_t raw = {};

@@ -1,16 +1,16 @@
-/* The response: what the server answers.
+/* The response.
  *
- * A handler answers with exactly one of the send functions, now or later. What was set before
- * (status, fields) goes out with it. All functions run on the thread of the server's loop.
+ * A handler sends exactly one response with a send function, immediately or later, with the status
+ * and fields set before. All functions run on the loop thread.
  *
- * Errors shared by every send function, and by those that set something:
- *   UVHTTP_EANSWERED  the response was sent already; nothing is sent a second time
- *   UVHTTP_EGONE      the client has gone, or the server has ended the response (a timeout, its
+ * Errors of all send functions and of functions that set something:
+ *   UVHTTP_EANSWERED  the response was sent already
+ *   UVHTTP_EGONE      the client has disconnected, or the server has ended the response (timeout,
  *                     stop)
- *   UVHTTP_ENOMEM     out of memory; a handler may just return it (the client gets 503)
- *   UVHTTP_EHEADER    a field name is no token, or a value holds a control character but tab (RFC
- *                     9110 section 5.5)
- *   UVHTTP_EINVAL     a status outside 200..599 (interim answers are sent by the server itself) */
+ *   UVHTTP_ENOMEM     out of memory; a handler may return it (the client gets 503)
+ *   UVHTTP_EHEADER    a field name is not a token, or a value contains a control character other
+ *                     than tab (RFC 9110 section 5.5)
+ *   UVHTTP_EINVAL     a status outside 200..599 (the server sends interim responses itself) */
 #ifndef UVHTTP_RESPONSE_H
 #define UVHTTP_RESPONSE_H
 
@@ -22,37 +22,38 @@
 extern "C" {
 #endif
 
-/* Sets the status for uvhttp_response_send_* calls that are given 0 as status. Default 200. */
+/* Sets the status for send functions that get 0 as status. Default 200. */
 UVHTTP_EXPORT int uvhttp_response_set_status(uvhttp_response_t *response, int status);
 
 /* The status set or sent so far. */
 UVHTTP_EXPORT int uvhttp_response_status(const uvhttp_response_t *response);
 
-/* Sets a field, replacing earlier ones of that name; or adds one more of that name (Set-Cookie).
- * Name and value are copied. Content-Length, Transfer-Encoding, Connection and Date belong to the
- * server: UVHTTP_EHEADER. */
+/* Sets a field and replaces earlier ones of that name; or adds another field of that name
+ * (Set-Cookie). Name and value are copied. Content-Length, Transfer-Encoding, Connection and
+ * Date are set by the server: UVHTTP_EHEADER. */
 UVHTTP_EXPORT int uvhttp_response_set_header(uvhttp_response_t *response, const char *name,
                                              const char *value);
 UVHTTP_EXPORT int uvhttp_response_add_header(uvhttp_response_t *response, const char *name,
                                              const char *value);
 
 /* Adds a Set-Cookie field (RFC 6265 section 4.1). UVHTTP_EHEADER also for a cookie that browsers
- * would ignore: uvhttp_cookie_write says why. */
+ * would ignore; uvhttp_cookie_write returns the reason. */
 UVHTTP_EXPORT int uvhttp_response_set_cookie(uvhttp_response_t *response,
                                              const uvhttp_cookie_t *cookie);
 
-/* Sends a body. `content_type` may be NULL (no Content-Type unless one was set). `send` copies the
- * bytes during the call; `send_static` refers to them until they have been written, so they must
- * outlive the server (literals, tables). For HEAD, 204, 205 and 304 the fields go out and the body
- * does not (RFC 9110 section 9.3.2, 15.3.5, 15.4.5). NULL where there are to be bytes or a text is
- * UVHTTP_EINVAL. */
+/* Sends a response with a body. `content_type` may be NULL: no Content-Type unless one was set.
+ * `send` copies the bytes during the call. `send_static` refers to them until they are written,
+ * so they must outlive the server (literals, tables). For HEAD, 204, 205 and 304 only the head
+ * is sent (RFC 9110 sections 9.3.2, 15.3.5, 15.3.6, 15.4.5). `data` NULL with a `size` above 0
+ * is UVHTTP_EINVAL. */
 UVHTTP_EXPORT int uvhttp_response_send(uvhttp_response_t *response, int status,
                                        const char *content_type, const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int status,
                                               const char *content_type, const void *data,
                                               size_t size);
 
-/* Sends a NUL-terminated text as text/plain, HTML or JSON, in UTF-8; copies it. */
+/* Sends a NUL-terminated string as text/plain, text/html or application/json, in UTF-8; copies
+ * it. NULL is UVHTTP_EINVAL. */
 UVHTTP_EXPORT int uvhttp_response_send_text(uvhttp_response_t *response, int status,
                                             const char *text);
 UVHTTP_EXPORT int uvhttp_response_send_html(uvhttp_response_t *response, int status,
@@ -60,13 +61,12 @@ UVHTTP_EXPORT int uvhttp_response_send_html(uvhttp_response_t *response, int sta
 UVHTTP_EXPORT int uvhttp_response_send_json(uvhttp_response_t *response, int status,
                                             const char *json);
 
-/* Sends a status with a one-line text body that names it ("404 Not Found"); none for 204 and
- * 304. */
+/* Sends a status with a one-line text body ("404 Not Found"); no body for 204 and 304. */
 UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int status);
 
-/* Sends 425 Too Early (RFC 8470 section 5.2): for a handler that does not want to do what an early
- * request asks for (uvhttp_request_is_early), such as a GET that is expensive or counts something.
- * The client asks again after the handshake. Errors as those of uvhttp_response_send_status. */
+/* Sends 425 Too Early (RFC 8470 section 5.2), for a handler that refuses a request in early data
+ * (uvhttp_request_is_early), such as an expensive GET or one that counts something. The client
+ * retries after the handshake. Errors as for uvhttp_response_send_status. */
 UVHTTP_EXPORT int uvhttp_response_send_too_early(uvhttp_response_t *response);
 
 /* Sends 301, 302, 303, 307 or 308 with Location (RFC 9110 section 15.4). `location` is sent as
@@ -74,75 +74,85 @@ UVHTTP_EXPORT int uvhttp_response_send_too_early(uvhttp_response_t *response);
 UVHTTP_EXPORT int uvhttp_response_redirect(uvhttp_response_t *response, int status,
                                            const char *location);
 
-/* Sends a file of the file system. Opening happens in the call; the type comes from the name. More
- * errors: libuv's for opening (UV_ENOENT, UV_EACCES, ...), UVHTTP_ENOTREG for a folder or device.
- * Nothing was sent then, so the handler can still answer. For whole folders, conditional requests
- * and ranges use uvhttp/static.h. */
+/* Sends a file, opened during the call; the content type is derived from the name. After an error
+ * nothing was sent, so the handler can still respond. For directories, conditional requests and
+ * ranges use uvhttp/static.h. Returns 0, the errors of send, or
+ *   UVHTTP_ENOTREG  a directory or device
+ *   libuv           errors of opening (UV_ENOENT, UV_EACCES, ...) */
 UVHTTP_EXPORT int uvhttp_response_send_file(uvhttp_response_t *response, int status,
                                             const char *path);
 
-/* Called exactly once when the server no longer needs what a send function referred to: written
- * completely, aborted, or refused with an error. */
+/* Called exactly once when the server no longer needs the data of a send function: after it was
+ * written, aborted, or refused with an error. */
 typedef void (*uvhttp_release_cb)(void *arg);
 
-/* ---- A body in pieces ----
+/* ---- Streamed response bodies ----
+ * For a body that is produced while it is sent: begin, write as often as needed, end; immediately
+ * or later, from any callback on the loop thread.
  *
- * For a body that is made while it is sent: begin, write as often as needed, end; now or later,
- * from any callback on the loop's thread. What the socket does not take at once is kept, up to the
- * limit `write_backlog`; then write refuses with UVHTTP_EFULL until the client has read on
- * (on_drain tells), so a slow client costs no more memory than that. A client that reads as fast as
- * the body is written must not hold up the others: after 1 MiB in one loop iteration (of a body
- * that filters change 128 KiB; `write_backlog` if that is more; each piece counts as 64 bytes at
- * least) write says UVHTTP_EFULL as well, and on_drain tells in the next iteration. This does not
- * concern handlers that block and streams of events. A handler that has begun and returns an error,
- * and one whose body turns out too short, end the connection, since the client could not know
- * otherwise. */
+ * Data that the socket does not accept is queued, up to `write_backlog`. Then write fails with
+ * UVHTTP_EFULL until the client has read, and the on_drain callback runs. So a slow client needs no
+ * more memory than that. For fairness to other clients, write also fails with UVHTTP_EFULL after 1
+ * MiB in one loop iteration (128 KiB with filters; `write_backlog` if larger; a chunk counts at
+ * least 64 bytes); on_drain runs in the next iteration. This does not apply to blocking handlers
+ * and event streams.
+ *
+ * If a handler that has begun a response returns an error, or the body is too short, the
+ * connection is closed, because the client could not detect it otherwise. */
 
-/* The body's length is not known: it goes out in chunks (RFC 9112 section 7.1), to a client of
- * HTTP/1.0 up to the connection's end. */
+/* Body length unknown: sent with chunked coding (RFC 9112 section 7.1), or until the connection
+ * closes for HTTP/1.0. */
 #define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
 
-/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors as
- * for send. */
+/* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors
+ * as for send. */
 UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status,
                                         const char *content_type, uint64_t length);
 
-/* Sends the next piece, or keeps a copy of what cannot leave yet. More errors: UVHTTP_EFULL
- * (`write_backlog` is pending, or the budget of this loop iteration is spent; nothing was taken:
- * write it again when it has drained), UVHTTP_ELENGTH (more than the announced length; nothing was
- * taken), UVHTTP_EANSWERED (not begun, or ended). With UVHTTP_EGONE, UVHTTP_ETOOLARGE
- * (uvhttp_response_limit_body) and the errors of filters the connection has ended, and unless this
- * is called in a callback of the exchange, request and response are no more. A piece is taken as a
- * whole; larger ones than 1 GiB give UVHTTP_EINVAL. For HEAD, 204, 205 and 304 pieces are thrown
- * away. */
+/* Sends the next chunk, or queues a copy of the part that cannot be sent yet. A chunk is accepted
+ * completely or not at all; at most 1 GiB. For HEAD, 204, 205 and 304 chunks are discarded.
+ *
+ * After UVHTTP_EGONE, UVHTTP_ETOOLARGE and errors of filters the connection has ended. Request and
+ * response are then invalid, except within a callback of the exchange.
+ * Returns 0, the errors of send, or
+ *   UVHTTP_EFULL      `write_backlog` bytes are queued, or the budget of this loop iteration is
+ *                     used; nothing was accepted: write again after on_drain
+ *   UVHTTP_ELENGTH    more than the announced length; nothing was accepted
+ *   UVHTTP_EANSWERED  not begun, or ended
+ *   UVHTTP_ETOOLARGE  above the limit of uvhttp_response_limit_body
+ *   UVHTTP_EINVAL     above 1 GiB */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
-/* Sends a field behind the body (RFC 9110 section 6.5), to be set before end. Only a body in chunks
- * can carry it; otherwise it is dropped.
- * Errors as for set_header; UVHTTP_EHEADER also for fields that frame or route a message
- * (Content-Length, Transfer-Encoding, Host, Trailer, TE, ...), which are not allowed there. */
+/* Adds a trailer field (RFC 9110 section 6.5), before end. Only chunked bodies have trailers;
+ * otherwise it is dropped. Errors as for set_header; UVHTTP_EHEADER also for fields that frame
+ * or route a message (Content-Length, Transfer-Encoding, Host, Trailer, TE, ...), which are not
+ * allowed in trailers. */
 UVHTTP_EXPORT int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name,
                                               const char *value);
 
-/* The body is complete. Errors: UVHTTP_ELENGTH (shorter than announced: the connection is closed),
- * UVHTTP_EANSWERED, UVHTTP_EGONE, UVHTTP_ENOMEM (the connection is closed). */
+/* Completes the body.
+ * Returns 0, or
+ *   UVHTTP_ELENGTH    shorter than announced; the connection is closed
+ *   UVHTTP_EANSWERED  not begun, or ended
+ *   UVHTTP_EGONE      the client has disconnected
+ *   UVHTTP_ENOMEM     out of memory; the connection is closed */
 UVHTTP_EXPORT int uvhttp_response_end(uvhttp_response_t *response);
 
-/* Called once after each UVHTTP_EFULL, when everything taken before has left, and in a later loop
- * iteration. At most one; a second call replaces the first. A negative result ends the connection,
- * as a handler's would. */
+/* Sets the callback that runs once after each UVHTTP_EFULL, in a later loop iteration, when all
+ * queued data is sent. A second call replaces the first. A negative result closes the
+ * connection, like that of a handler. */
 typedef int (*uvhttp_drain_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_drain_cb drain,
                                             void *arg);
 
-/* Bytes taken and not given to the system yet. */
+/* Bytes queued and not yet passed to the system. */
 UVHTTP_EXPORT size_t uvhttp_response_pending(const uvhttp_response_t *response);
 
-/* The same turned round: the server asks for the next bytes whenever there is room for them. `pull`
- * writes at most `size` bytes to `buffer`, their number to `*length`, and returns 0; with 0 bytes
- * the body has ended; UVHTTP_EFULL says that there are none yet: uvhttp_response_resume_pull asks
- * again. A negative result ends the connection. `release` runs exactly once, whatever the call
- * returns, when `arg` is not needed any more. Errors as for begin. */
+/* Sends a body that the server pulls when there is buffer space. `pull` writes at most `size`
+ * bytes to `buffer`, sets `*length` and returns 0; 0 bytes end the body. It returns UVHTTP_EFULL
+ * if no data is available; uvhttp_response_resume_pull then calls it again. Another negative
+ * result closes the connection. `release` runs exactly once, whatever the call returns, when
+ * `arg` is no longer needed. Errors as for begin. */
 typedef int (*uvhttp_pull_cb)(uvhttp_response_t *response, char *buffer, size_t size,
                               size_t *length, void *arg);
 UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int status,
@@ -151,184 +161,200 @@ UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int s
                                               void *arg);
 UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
 
-/* Begins a stream of server-sent events: 200 with text/event-stream, which nobody may store. What
- * the client saw last stands in the request's Last-Event-ID. While nothing is sent for
- * `event_heartbeat` seconds, a comment goes out, which clients ignore: proxies keep the connection,
- * and a client that has gone is noticed. So what is sent behind it has to be whole events. A server
- * that stops ends the stream: the client gets a complete response, and `on_abort` runs. Behind HEAD
- * the same happens in the next loop iteration. Errors as for begin, and UVHTTP_ESTOPPED when the
- * server stops already (503, when a handler returns it). */
+/* Begins a stream of server-sent events: 200 with text/event-stream and no-store. The request's
+ * Last-Event-ID names the last event the client received. End it with uvhttp_response_end.
+ *
+ * After `event_heartbeat` seconds without data a comment is sent, which clients ignore. It keeps
+ * the connection open in proxies and detects disconnected clients. Therefore only complete events
+ * may be written. When the server stops, it completes the response, and `on_abort` runs. The same
+ * happens for HEAD in the next loop iteration.
+ * Returns 0, the errors of begin, or
+ *   UVHTTP_ESTOPPED  the server is stopping (503 when a handler returns it) */
 UVHTTP_EXPORT int uvhttp_response_begin_events(uvhttp_response_t *response);
 
-/* Sends one event behind it (uvhttp/sse.h says what it may hold: one with nothing but an empty
- * comment is a heartbeat). Errors as for write, and UVHTTP_EINVAL for an id or type with a line
- * end. uvhttp_response_end ends the stream. */
+/* Sends one event (uvhttp/sse.h); one with only an empty comment is a heartbeat. Errors as for
+ * write, and UVHTTP_EINVAL for an id or type with a line end. */
 UVHTTP_EXPORT int uvhttp_response_send_event(uvhttp_response_t *response,
                                              const uvhttp_sse_event_t *event);
 
-/* Sends an interim answer before the final one (RFC 8297): 103 with the fields set so far, which
- * stay set and go out again with the final answer. Clients of HTTP/1.0 are sent none (0 is
- * returned). Errors as for send, and UVHTTP_EFULL when the client reads nothing. */
+/* Sends an interim response (RFC 8297): 103 with the fields set so far, which are sent again
+ * with the final response. HTTP/1.0 clients get none (returns 0). Errors as for send, and
+ * UVHTTP_EFULL when the client does not read. */
 UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
 
-/* ---- What others see of it ---- */
+/* ---- Response callbacks ---- */
 
-/* Called once for the response just before it leaves, whoever sends it: a handler, a middleware, or
- * the server (404, 413, 500, ...), if it was set until then. Status and fields may be read and
- * changed; of a body that is sent in one piece from memory the bytes can be seen. For middleware
- * that works behind the handler. Called in the opposite order of setting, so that what was set
- * first has the last word. A negative result makes the sending call fail with it. When a sending
- * call fails, what they have done to status and fields is undone, and they are called for the
- * answer that is sent instead, also the server's own 500 or 503. Errors: UVHTTP_EINVAL (no
- * function), UVHTTP_ENOMEM. */
+/* Adds a callback that runs once just before the response is sent, by a handler, a middleware, or
+ * the server (404, 413, 500, ...). For middleware that acts after the handler. It may read and
+ * change status and fields, and read a body sent as a whole from memory.
+ *
+ * Callbacks run in reverse order of adding, so the first added runs last. A negative result makes
+ * the send function fail with it. When a send function fails, changes to status and fields are
+ * undone, and the callbacks run again for the response sent instead, including the server's own 500
+ * or 503.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no function
+ *   UVHTTP_ENOMEM  out of memory */
 typedef int (*uvhttp_send_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_on_send(uvhttp_response_t *response, uvhttp_send_cb send,
                                           void *arg);
 
-/* In a uvhttp_send_cb: the body if it lies in memory, base NULL if it does not; and its length,
- * UVHTTP_LENGTH_UNKNOWN for one in pieces of unknown length. */
+/* In a uvhttp_send_cb: the body if it is in memory, otherwise base NULL; and its length,
+ * UVHTTP_LENGTH_UNKNOWN for a streamed body of unknown length. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *response);
 UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
 
-/* The body comes in pieces (begin, send_pulled, events): true in a uvhttp_send_cb and behind it. */
+/* In a uvhttp_send_cb and afterwards: true if the body is streamed (begin, send_pulled, events). */
 UVHTTP_EXPORT bool uvhttp_response_in_pieces(const uvhttp_response_t *response);
 
-/* In a uvhttp_send_cb: has these bytes sent instead of the body, which is released; they are
- * copied. Content-Type stays what it is until it is changed. Errors: UVHTTP_EINVAL (anywhere else,
- * the body comes in pieces, or this is the 101 of an upgrade, whose status stays as well),
- * UVHTTP_ENOMEM. */
+/* In a uvhttp_send_cb: replaces the body by a copy of these bytes and releases the original.
+ * Content-Type is not changed.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  not in a uvhttp_send_cb, the body is streamed, or the 101 of an upgrade (whose
+ *                  status cannot be changed either)
+ *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data,
                                                size_t size);
 
-/* ---- Changing a body in pieces ----
- *
- * A filter sees each piece that is written, and what it appends to its output goes out instead:
- * more, less, or nothing for now. For a compression, a checksum in a trailer, a watermark. */
+/* ---- Filters of streamed bodies ----
+ * A filter receives each chunk that is written and appends its output, which is sent instead:
+ * more, less, or nothing yet. For compression, a checksum in a trailer, a watermark. */
 typedef enum uvhttp_filter_event {
-    UVHTTP_FILTER_PIECE = 0, /* `data`, at least one byte */
-    UVHTTP_FILTER_FLUSH,     /* no data: what was kept is to leave now */
+    UVHTTP_FILTER_PIECE = 0, /* `data` with at least one byte */
+    UVHTTP_FILTER_FLUSH,     /* no data: send what the filter has buffered */
     UVHTTP_FILTER_END,       /* no data: the last call */
 } uvhttp_filter_event_t;
 
-/* Where a filter's bytes go. */
+/* Output of a filter. */
 typedef struct uvhttp_filter_output uvhttp_filter_output_t;
 
-/* Must not send, write or end; fields behind the body (uvhttp_response_add_trailer) it may add. A
- * result other than 0 ends the connection, since half a body must not look like a whole one. Not
- * called for HEAD and answers without a body. */
+/* Filters a chunk. Must not send, write or end; may add trailers (uvhttp_response_add_trailer).
+ * A result other than 0 closes the connection, so that a partial body does not look complete.
+ * Not called for HEAD and responses without a body. */
 typedef int (*uvhttp_filter_cb)(uvhttp_response_t *response, uvhttp_filter_event_t event,
                                 const void *data, size_t size, uvhttp_filter_output_t *output,
                                 void *arg);
 
-/* In a uvhttp_send_cb: has the pieces of this body pass through `filter`, before those that are set
- * later. The body's length becomes unknown, so it goes out in chunks, with trailers; that it has
- * the length which was announced is still looked after. Back-pressure stays as it is: while there
- * is no room, a piece is refused and no filter has seen it. `release` runs exactly once whatever
- * the call returns, when `arg` is not needed any more. Errors: UVHTTP_EINVAL (anywhere else, no
- * function, or the body does not come in pieces), UVHTTP_ENOMEM. */
+/* In a uvhttp_send_cb: passes the chunks of this body through `filter`, before filters added later.
+ * The body length becomes unknown: it is sent with chunked coding and trailers. The announced
+ * length is still checked. A chunk refused for lack of buffer space is not passed to filters.
+ * `release` runs exactly once, whatever the call returns, when `arg` is no longer needed.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  not in a uvhttp_send_cb, no function, or the body is not streamed
+ *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
                                          uvhttp_release_cb release, void *arg);
 
-/* In a filter: bytes that go on, copied. Errors: UVHTTP_EINVAL (no `data`), UVHTTP_ENOMEM. */
+/* In a filter: appends output bytes, which are copied.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no `data`
+ *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data,
                                               size_t size);
 
-/* Behind write: what filters have kept of the body so far leaves now; the client can use every byte
- * that was written. For whoever waits between two pieces. Without filters nothing is kept. Errors
- * as for write; UVHTTP_EFULL: flush again when it has drained. */
+/* Flushes the filters, so that the client can use every byte written so far. For a body with
+ * pauses between chunks. Without filters nothing is buffered. Errors as for write; after
+ * UVHTTP_EFULL flush again after on_drain. */
 UVHTTP_EXPORT int uvhttp_response_flush(uvhttp_response_t *response);
 
-/* Lets the body of this response have at most that many bytes; of several limits the smallest
- * counts. A sending call that would begin a larger one fails with UVHTTP_ETOOLARGE, which is
- * answered with 500 when the handler returns it; so does the write that makes a body of unknown
- * length larger, which also ends the connection, since the client must not take it for the whole.
- * What the server itself answers for a handler that failed is not limited. */
+/* Limits the response body to `most` bytes; of several limits the lowest applies. A send
+ * function with a larger body fails with UVHTTP_ETOOLARGE (500 when a handler returns it). For a
+ * body of unknown length the write that exceeds the limit fails and closes the connection, so
+ * that the client does not take it for complete. The server's own error responses are not
+ * limited. */
 UVHTTP_EXPORT void uvhttp_response_limit_body(uvhttp_response_t *response, uint64_t most);
 
-/* Lets the body of this response leave at no more than `bytes_per_second` on average, whether it
- * lies in memory, in a file or comes in pieces; 0 lifts the limit. At once leave `burst` bytes, and
- * at least a quarter of a second's worth, so that small answers do not wait; then four portions a
- * second. What a slow client did not take is made up for during one second at most. write_timeout
- * does not run while the rate is what the response waits for. Pieces leave as a whole, and the next
- * one is refused (UVHTTP_EFULL, then on_drain) until it has been paid for. To be called before the
- * response is sent; again, also between pieces, it changes the rate. A handler that blocks calls it
- * before it begins. The head is not counted, nor is what an upgraded connection sends. 0, or
- * UVHTTP_ENOMEM with nothing changed. */
+/* Limits the average rate of this response's body, from memory, from a file or streamed; 0 removes
+ * the limit. `burst` bytes, and at least those of a quarter of a second, are sent immediately, so
+ * that small responses are not delayed; then four portions per second. At most one second of unused
+ * rate is carried over. write_timeout does not run while the rate limit delays the response. A
+ * chunk is sent as a whole; the next one is refused (UVHTTP_EFULL, then on_drain) until the rate
+ * allows it.
+ *
+ * Before the response is sent; a later call, also between chunks, changes the rate. A blocking
+ * handler calls it before it begins the response. The head and data after an upgrade are not
+ * limited.
+ * Returns 0, or
+ *   UVHTTP_ENOMEM  out of memory; nothing changed */
 UVHTTP_EXPORT int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_second,
                                              uint64_t burst);
 
-/* The value of a field set so far (the first of that name), or NULL; of fields set by
+/* The value of the first field of that name set so far, or NULL: those of
  * uvhttp_response_set_header and add_header, and Content-Type. */
 UVHTTP_EXPORT const char *uvhttp_response_header(const uvhttp_response_t *response,
                                                  const char *name);
-/* The same, of prepared fields too, behind the others; base NULL when there is none. Not
- * NUL-terminated; lives until the fields are changed. */
+/* The same, then also prepared fields; base NULL without one. Not NUL-terminated; valid until
+ * the fields change. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_header_slice(const uvhttp_response_t *response,
                                                           const char *name);
 
-/* Whether a field that is a list has a token, given in small letters ("Cache-Control",
- * "no-transform"), in whatever case and in any of its lines, set or prepared: several lines are one
- * list (RFC 9110 section 5.3). False where a name is NULL. */
+/* True if a list field contains a token, given in lower case ("Cache-Control", "no-transform");
+ * comparison ignores case. Considers all field lines, set or prepared, as one list (RFC 9110
+ * section 5.3). False if an argument is NULL. */
 UVHTTP_EXPORT bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char *name,
                                                 const char *token);
 
-/* Takes away every field of that name that was set or added; prepared ones stay. Does nothing once
- * the response was sent. */
+/* Removes every set or added field of that name; prepared fields stay. Does nothing after the
+ * response was sent. */
 UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name);
 
-/* Goes on behind a middleware that answered neither with UVHTTP_DECLINED nor with a response but
- * returned 0: it needed time to decide. The next middleware or the handler runs, possibly before
- * this returns. Errors: UVHTTP_EINVAL (no middleware holds it), UVHTTP_EANSWERED, UVHTTP_EGONE. */
+/* Continues after a middleware that returned 0 without a response because it needed time to decide.
+ * The next middleware or the handler runs, possibly before this returns.
+ * Returns 0, or
+ *   UVHTTP_EINVAL     no middleware has delayed it
+ *   UVHTTP_EANSWERED  the response was sent
+ *   UVHTTP_EGONE      the client has disconnected */
 UVHTTP_EXPORT int uvhttp_response_proceed(uvhttp_response_t *response);
 
-/* Like send_static, but the bytes have to live only until `release` is called. `release` runs
- * exactly once whatever the call returns, possibly before it returns. */
+/* Like send_static, but the bytes must live only until `release` is called. `release` runs
+ * exactly once, whatever the call returns, possibly before it returns. */
 UVHTTP_EXPORT int uvhttp_response_send_borrowed(uvhttp_response_t *response, int status,
                                                 const char *content_type, const void *data,
                                                 size_t size, uvhttp_release_cb release, void *arg);
 
-/* Sends `size` bytes of an open regular file from `offset` by sendfile (never changing its file
- * position). The descriptor stays yours and open until `release` is called; same rule as
- * send_borrowed. If the file turns out to be shorter than promised the connection is closed and a
- * line is logged. */
+/* Sends `size` bytes of an open regular file from `offset` with sendfile; the file position does
+ * not change. The caller keeps the descriptor and leaves it open until `release` is called,
+ * which runs as for send_borrowed. If the file is shorter than `size`, the connection is closed
+ * and a line is logged. */
 UVHTTP_EXPORT int uvhttp_response_send_descriptor(uvhttp_response_t *response, int status,
                                                   const char *content_type, int descriptor,
                                                   uint64_t offset, uint64_t size,
                                                   uvhttp_release_cb release, void *arg);
 
-/* A part of a body: memory when `descriptor` is negative, else that many bytes of an open regular
- * file from `offset`. */
+/* A part of a body: memory if `descriptor` is negative, otherwise `size` bytes of an open
+ * regular file from `offset`. */
 typedef struct uvhttp_part {
-    const void *data; /* of a part in memory; may be NULL when `size` is 0 */
+    const void *data; /* memory of the part; may be NULL when `size` is 0 */
     int descriptor;
-    uint64_t offset; /* bytes into the file; of no meaning for memory */
+    uint64_t offset; /* bytes; ignored for memory */
     uint64_t size;   /* bytes */
 } uvhttp_part_t;
 
-/* Sends one body that is made of `count` parts, one behind the other; Content-Length is their sum.
- * The array is copied during the call, what it refers to (bytes and descriptors) stays yours and
- * has to stay as it is until `release` is called; same rule as send_borrowed, and for files as
- * send_descriptor. With no parts the body is empty. More errors: UVHTTP_EINVAL (no array, memory
- * without `data`, a file's end or a sum beyond 2^63 - 1). For a file between texts, several pieces
- * of one file (RFC 9110 section 15.3.7.2), or headers and contents of an archive. */
+/* Sends one body that consists of `count` parts in order; Content-Length is their sum. With no
+ * parts the body is empty. For example a file between texts, several ranges of one file (RFC 9110
+ * section 15.3.7.2), or an archive.
+ *
+ * The array is copied. Bytes and descriptors belong to the caller and must not change until
+ * `release` is called, as for send_borrowed and send_descriptor. Returns 0, the errors of send, or
+ *   UVHTTP_EINVAL  no array, memory without `data`, or a file end or sum above 2^63 - 1 */
 UVHTTP_EXPORT int uvhttp_response_send_parts(uvhttp_response_t *response, int status,
                                              const char *content_type, const uvhttp_part_t *parts,
                                              size_t count, uvhttp_release_cb release, void *arg);
-/* Called when the bytes of send_descriptor or of a file in send_parts cannot be read any more, in
- * the middle of the body, before the connection is closed for it: `error` is UVHTTP_ETRUNCATED or
- * libuv's code (UV_EIO, UV_ESTALE, ...). For whoever keeps the descriptor to send it again. Now and
- * then the error is the socket's. Runs before `release`, on the loop's thread, and may not send. At
- * most one; a second call replaces the first. To be set before the response is sent. */
+/* Sets the callback for a read error in the middle of the body, of send_descriptor or of a file
+ * in send_parts; the connection is closed after it. `error` is UVHTTP_ETRUNCATED or a code of
+ * libuv (UV_EIO, UV_ESTALE, ...); occasionally it is an error of the socket. For code that
+ * caches the descriptor. Runs before `release`, on the loop thread, and must not send. Before
+ * the response is sent. A second call replaces the first. */
 typedef void (*uvhttp_read_error_cb)(int error, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_read_error(uvhttp_response_t *response,
                                                  uvhttp_read_error_cb failed, void *arg);
 
-/* Fields encoded once and sent many times: the quickest way to send the same fields again and
- * again. */
+/* Fields encoded once and sent many times: the fastest way to send the same fields repeatedly. */
 typedef struct uvhttp_prepared uvhttp_prepared_t;
 
-/* These four: any thread, one at a time for one object. NULL when memory ran out. `allocator` NULL
- * means the system's. Freed with uvhttp_prepared_free (NULL is fine). */
+/* Creates and frees a set of prepared fields. `allocator` NULL means the system's. Returns NULL
+ * when out of memory; free(NULL) does nothing. All uvhttp_prepared_* functions: any thread, one
+ * at a time per object. */
 UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);
 UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
 
@@ -336,157 +362,158 @@ UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
 UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name,
                                       const char *value);
 
-/* Adds all fields of another set, but those named `except` (NULL: all). `from` is only read. 0, or
- * UVHTTP_ENOMEM with nothing added. */
+/* Adds all fields of another set, except those named `except` (NULL: all). `from` is only read.
+ * Returns 0, or
+ *   UVHTTP_ENOMEM  out of memory; nothing was added */
 UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared,
                                           const uvhttp_prepared_t *from, const char *except);
 
-/* Promises that these bytes do not change as long as `prepared` lives, and go with its fields. They
- * are not copied. A response of 200 that sends exactly them with `prepared` and without other
- * fields may then be kept whole while it is asked for often, and leave by one sendfile, without
- * being copied for each client (config->standing_memory; Linux 6.5 and later; for bodies of 4 to 60
- * KiB). Clients get the same bytes either way. A second call replaces the first; `data` NULL takes
- * it back. Thread: as uvhttp_prepared_add. */
+/* Declares that these bytes belong to the prepared fields and do not change while `prepared`
+ * lives. They are not copied. The response cache may then store a 200 response that consists of
+ * exactly these bytes, `prepared` and no other fields, while it is requested often. It is sent
+ * by one sendfile without a copy per client (config->standing_memory; Linux 6.5 or later; bodies
+ * of 4 to 60 KiB). Clients get the same bytes in either case. A second call replaces the first;
+ * `data` NULL removes it. Threads as for uvhttp_prepared_add. */
 UVHTTP_EXPORT void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data,
                                             size_t size);
 
-/* The same of `size` bytes of an open regular file from `offset`, sent by
- * uvhttp_response_send_descriptor with the same three. The descriptor stays yours and open as long
- * as `prepared` lives. Should the file be written to all the same, clients get the old bytes for up
- * to a second. This promise and that of uvhttp_prepared_set_body replace one another; a negative
- * `descriptor` takes them back. Thread: as uvhttp_prepared_add. */
+/* The same for `size` bytes of an open regular file from `offset`, sent by
+ * uvhttp_response_send_descriptor with the same descriptor, offset and size. The caller keeps
+ * the descriptor open while `prepared` lives. If the file is written nevertheless, clients may
+ * get the old bytes for up to one second. This and uvhttp_prepared_set_body replace each other;
+ * a negative `descriptor` removes both. Threads as for uvhttp_prepared_add. */
 UVHTTP_EXPORT void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor,
                                                   uint64_t offset, size_t size);
 
-/* Sends these fields with the response, after those set one by one. They are copied when the
- * response is sent, so `prepared` has to live until the send function returns. One set per
- * response: a second call replaces the first. A Content-Type among them wins over those set or
- * given otherwise. */
+/* Adds prepared fields to the response, after the fields set individually. They are copied when
+ * the response is sent, so `prepared` must live until the send function returns. One set per
+ * response: a second call replaces the first. A Content-Type in it overrides any other. */
 UVHTTP_EXPORT void uvhttp_response_use_prepared(uvhttp_response_t *response,
                                                 const uvhttp_prepared_t *prepared);
 
-/* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). Once its
- * body in pieces has begun the client is not told beforehand any more, but the connection is closed
- * all the same. */
+/* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). After a
+ * streamed body has begun, the connection is closed without that field. */
 UVHTTP_EXPORT void uvhttp_response_close_after(uvhttp_response_t *response);
 
-/* True until a send function was called successfully or the client has gone. */
+/* True until a send function has succeeded or the client has disconnected. */
 UVHTTP_EXPORT bool uvhttp_response_open(const uvhttp_response_t *response);
 
-/* Answering later: return 0 from the handler without having sent anything and keep `response`. It
- * stays valid until it has been sent, or until the abort callback has run, which happens exactly
- * once if the client goes away or the server stops first; then the response is gone and must not be
- * touched any more. Without an abort callback you cannot know, so set one whenever you answer
- * later. At most one; a second call replaces the first. Not called once the response is sent. A
- * client that only ends its sending side still gets its answer, and one that has closed looks the
- * same until something is sent to it or the system's probes (about two minutes of silence) find
- * out; a reset is noticed at once. uvhttp_response_on_peer_end tells of both. */
+/* Sets the abort callback, for a handler that responds later: it returns 0 without a response and
+ * keeps `response`. `response` is valid until it is sent or the abort callback has run. The
+ * callback runs exactly once if the client disconnects or the server stops before the response is
+ * sent; `response` is invalid after it. Always set one when responding later. A second call
+ * replaces the first.
+ *
+ * A client that only shuts down its sending side still gets its response. A client that has
+ * closed looks the same until data is sent or the TCP keep-alive probes fail (about two
+ * minutes); a reset is detected immediately. uvhttp_response_on_peer_end reports both. */
 typedef void (*uvhttp_abort_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_abort_cb abort,
                                             void *arg);
 
-/* The client has ended its sending side while the response is not complete: called once, in a loop
- * iteration after this call. Most clients that do so have closed the connection and take nothing
- * more. With 0 the response is sent later as before, and a client that waits for it gets it;
- * UVHTTP_EGONE closes the connection, and the abort callback is called; other negative results are
- * as a handler's. At most one; a second call replaces the first, and NULL takes it back. The loop's
- * thread.
+/* Sets the callback that runs once, in a later loop iteration, when the client has shut down its
+ * sending side before the response is complete. Most such clients have closed the connection. If it
+ * returns 0, the response is sent as before, and a client that waits gets it. UVHTTP_EGONE closes
+ * the connection and runs the abort callback. Other negative results are handled like those of a
+ * handler. Loop thread. A second call replaces the first; NULL removes it.
  * Returns 0, or
  *   UVHTTP_EINVAL     a blocking handler: see uvhttp_response_peer_ended
  *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has gone, or the server has ended the response */
+ *   UVHTTP_EGONE      the client has disconnected, or the server has ended the response */
 typedef int (*uvhttp_peer_end_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended,
                                               void *arg);
 
-/* True once the client has ended its sending side, with all that uvhttp_response_on_peer_end says
- * of it. For a blocking handler, which asks now and then whether its work is still wanted; a
- * handler on the loop may ask, too. The handler's thread. */
+/* True once the client has shut down its sending side, see uvhttp_response_on_peer_end. For a
+ * blocking handler that checks whether its work is still needed, and for handlers on the loop.
+ * The handler's thread. */
 UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response);
 
-/* Runs `work(arg)` on a thread of the server's quick lane, then `done(response, arg)` on the
- * loop. For short work that may block: a look at a file, a read, a query that is answered at
- * once. The loop's thread; not in a handler that blocks. The exchange lives until `done` has
- * returned, even if the client has gone meanwhile; then sending gives UVHTTP_EGONE
- * (uvhttp_response_open tells). So `done` runs exactly once and is the place to free what `arg`
- * owns. A body in pieces may be made that way, too: from uvhttp_response_begin to
- * uvhttp_response_end, and in a uvhttp_pull_cb that then says UVHTTP_EFULL. Any result of `done`
- * but 0 is a failure: 503 for UVHTTP_ENOMEM and UVHTTP_EFULL, else 500; of a response that has
- * begun the connection ends.
- * Returns 0, or, with neither function called,
- * UVHTTP_EINVAL: no function, or a handler that blocks calls.
- * UVHTTP_ENOMEM: memory ran out.
- * UVHTTP_EFULL: config->quick_queue jobs are pending. A handler that returns this answers 503
- *   with "Retry-After: 1". Only for the first job of a response in a lane, and only before its
- *   body in pieces has begun: later ones are always taken.
- * UVHTTP_EANSWERED: the response was sent.
- * UVHTTP_EGONE: the client has gone. */
+/* Runs `work(arg)` on a thread of the server's quick lane, then `done(response, arg)` on the loop.
+ * For short work that may block: a stat, a read, a fast query. Loop thread only; not in a blocking
+ * handler.
+ *
+ * The exchange lives until `done` has returned, even after a disconnect; sending then fails with
+ * UVHTTP_EGONE (check uvhttp_response_open). So `done` runs exactly once and may free `arg`. A
+ * streamed body may use it too, from uvhttp_response_begin to uvhttp_response_end, and in a
+ * uvhttp_pull_cb that returns UVHTTP_EFULL. A result of `done` other than 0 is a failure: 503 for
+ * UVHTTP_ENOMEM and UVHTTP_EFULL, otherwise 500; a response that has begun ends with its
+ * connection.
+ * Returns 0, or with neither function called
+ *   UVHTTP_EINVAL     no function, or called from a blocking handler
+ *   UVHTTP_ENOMEM     out of memory
+ *   UVHTTP_EFULL      config->quick_queue jobs are pending; a handler that returns this sends 503
+ *                     with "Retry-After: 1". Only for the first job of a response in a lane, before
+ *                     its streamed body has begun; later jobs are always accepted.
+ *   UVHTTP_EANSWERED  the response was sent
+ *   UVHTTP_EGONE      the client has disconnected */
 typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work,
                                         uvhttp_done_cb done, void *arg);
 
-/* The same in the heavy lane (config->heavy_threads, config->heavy_queue), for work that takes
- * long: compression, hashing of passwords, large files. It waits for other work of this kind, and
- * never delays the quick lane.
- * Returns 0, or the errors of uvhttp_response_defer. */
+/* The same in the heavy lane (config->heavy_threads, config->heavy_queue), for long work:
+ * compression, password hashing, large files. It is queued with other work of this kind and
+ * never delays the quick lane. Returns 0, or the errors of uvhttp_response_defer. */
 UVHTTP_EXPORT int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work,
                                               uvhttp_done_cb done, void *arg);
 
-/* Answers as if the handler had just returned this error: 503 for UVHTTP_ENOMEM, UVHTTP_ESTOPPED
- * and UVHTTP_EFULL (with "Retry-After: 1"), otherwise 500, with a line in the log; a response that
- * was begun ends with its connection. For whoever answers later and cannot. Errors: UVHTTP_EINVAL
- * (`error` is not negative, or a handler that blocks calls, or a uvhttp_send_cb, which returns its
- * error instead), UVHTTP_EANSWERED, UVHTTP_EGONE; then nothing has happened. The loop's thread. */
+/* Responds as if the handler had returned this error: 503 for UVHTTP_ENOMEM, UVHTTP_ESTOPPED and
+ * UVHTTP_EFULL (with "Retry-After: 1"), otherwise 500, with a line in the log. A response that has
+ * begun ends with its connection. For code that responds later and fails. Loop thread.
+ * Returns 0, or without effect
+ *   UVHTTP_EINVAL     `error` is not negative, or called from a blocking handler or a
+ *                     uvhttp_send_cb (which returns its error instead)
+ *   UVHTTP_EANSWERED  the response was sent
+ *   UVHTTP_EGONE      the client has disconnected */
 UVHTTP_EXPORT int uvhttp_response_fail(uvhttp_response_t *response, int error);
 
-/* Runs `work(arg)` as a job to put something away that the exchange leaves behind: files to close
- * or to remove. It runs in the heavy lane if the response has had a job there, else in the quick
- * one, and no limit of a queue refuses it. The loop's thread, and in a handler that blocks, where
- * it runs at once. Unlike uvhttp_response_defer it may be called as long as the response is
- * there, whatever has become of it: after the response was sent, in the abort callback, and in
- * the `release` of uvhttp_request_attach. Exchange and server live until it has run, and nobody
- * is notified. When memory runs out it runs at once, on the loop. Does nothing without `work`. */
+/* Runs `work(arg)` as a job that releases resources of the exchange: closes or removes files. It
+ * runs in the heavy lane if the response has had a job there, otherwise in the quick lane; queue
+ * limits do not apply. Does nothing without `work`.
+ *
+ * Loop thread, or a blocking handler, where it runs immediately. Allowed in every state of the
+ * response: after it was sent, in the abort callback, and in the `release` of
+ * uvhttp_request_attach. Exchange and server live until it has run; there is no completion
+ * callback. When out of memory it runs immediately, on the loop. */
 UVHTTP_EXPORT void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work,
                                             void *arg);
 
-/* The request this response answers, and the server both belong to. */
+/* The request of this response. */
 UVHTTP_EXPORT uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response);
 
-/* The standard reason phrase ("Not Found"), "" for a status without one. Any thread. */
+/* The standard reason phrase ("Not Found"), "" for an unknown status. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_status_text(int status);
 
-/* Writes to the server's log (uvhttp_config_t.log) at that level; printf-style. Control characters
- * are escaped; lines longer than 1,000 bytes are cut. */
+/* Writes to the server's log (uvhttp_config_t.log); printf-style. Control characters are
+ * escaped; lines above 1,000 bytes are truncated. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 UVHTTP_EXPORT void
 uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...);
 
-/* Milliseconds of the loop's coarse clock: monotonic, no system call, the same value during one
- * loop turn. */
+/* The loop time in milliseconds: monotonic, no system call, constant during one loop iteration. */
 UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 
-/* No status of HTTP's, but what logs have for a client that had gone before anything was sent,
- * since nginx. */
+/* nginx's log status for a client that disconnected before a response was sent; not an HTTP
+ * status. */
 #define UVHTTP_STATUS_CLIENT_GONE 499
 
-/* How an exchange has ended. */
+/* Result of an exchange. */
 typedef struct uvhttp_outcome {
-    int status; /* the response's, or CLIENT_GONE */
-    uint64_t
-        /* head and body of this response; of an aborted one what still waited counts as well */
-        bytes_sent;
+    int status; /* of the response, or UVHTTP_STATUS_CLIENT_GONE */
+    /* Head and body of this response; for an aborted response including data still queued. */
+    uint64_t bytes_sent;
     uint64_t duration_us;
-    bool aborted;    /* the client had gone before the end */
+    bool aborted;    /* the client disconnected before the end */
     int64_t unix_ms; /* when the head had arrived, in milliseconds since 1970-01-01 00:00 UTC */
 } uvhttp_outcome_t;
 
-/* Called once for each exchange when it is over: its last byte was handed to the system or waits to
- * be, or the client has gone. Request and response are still there, and nothing can be sent any
- * more; of the response's fields those that were set one by one. A request that was refused because
- * of its bytes has neither method nor target nor fields. See uvhttp_server_on_finished. */
+/* Called once at the end of each exchange: its last byte was passed to the system or is queued,
+ * or the client has disconnected. Request and response are valid, but nothing can be sent. Of
+ * the response's fields only those set individually are available. A request rejected for
+ * malformed bytes has neither method nor target nor fields. See uvhttp_server_on_finished. */
 typedef void (*uvhttp_finished_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                    const uvhttp_outcome_t *outcome, void *arg);
 

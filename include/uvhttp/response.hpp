@@ -1,11 +1,11 @@
-/* The response, as a view: what response.h has, with std::string_view, and functions with captures
- * for what happens later.
+/* The response as a view (response.h), with std::string_view, and callables with captures for
+ * callbacks.
  *
- * A Response is one pointer, freely copied, and owns nothing; it is good until it has been sent or
- * the client has gone. Who answers later keeps a Later, which knows. Functions that are given to a
- * response are moved into the exchange's memory, and destroyed when the exchange ends; so what
- * would be given anew again and again (to a stream of events) is given once. They get the Response
- * in front of their arguments if they want it. */
+ * A Response is one copyable pointer without ownership; it is valid until it is sent or the
+ * client has disconnected. To respond later, keep a Later, which tracks this. Callables passed
+ * to a response are moved into the exchange's memory and destroyed when the exchange ends, so
+ * set a callback once, not repeatedly (for an event stream). They may take the Response as first
+ * argument. */
 #ifndef UVHTTP_RESPONSE_HPP
 #define UVHTTP_RESPONSE_HPP
 
@@ -31,7 +31,7 @@
 namespace uvhttp
 {
 
-/* A cookie to set; what is left out is not sent (cookie.h). */
+/* A cookie to set; omitted fields are not sent (cookie.h). */
 struct Cookie {
     std::string_view name = {};
     std::string_view value = {};
@@ -45,7 +45,7 @@ struct Cookie {
     uvhttp_same_site_t sameSite = UVHTTP_SAME_SITE_UNSET;
 };
 
-/* An event of a text/event-stream; what is left out is not sent (sse.h). */
+/* An event of a text/event-stream; omitted fields are not sent (sse.h). */
 struct Event {
     std::string_view id = {};
     std::string_view event = {};
@@ -59,7 +59,7 @@ struct Event {
     }
 };
 
-/* A part of a body for Response::sendParts: bytes in memory, or some of an open regular file. */
+/* A part of a body for Response::sendParts: memory, or a range of an open regular file. */
 using BodyPart = uvhttp_part_t;
 
 inline BodyPart memoryPart(std::string_view bytes) noexcept
@@ -72,7 +72,7 @@ inline BodyPart filePart(int descriptor, std::uint64_t offset, std::uint64_t siz
     return {nullptr, descriptor, offset, size};
 }
 
-/* Where the bytes of a filter go (Response::filter). */
+/* Output of a filter (Response::filter). */
 class FilterOutput
 {
 public:
@@ -87,26 +87,26 @@ private:
     uvhttp_filter_output_t *output_;
 };
 
-/* Fields encoded once and sent often. */
+/* Fields encoded once and sent many times. */
 class Prepared
 {
 public:
     Prepared() noexcept : prepared_(uvhttp_prepared_new(nullptr)) {}
-    /* UVHTTP_ENOMEM also when there was no memory in the beginning. */
+    /* UVHTTP_ENOMEM also if the constructor ran out of memory. */
     Result add(const Text &name, const Text &value) noexcept
     {
         const int error = prepared_ ? detail::errorOf(name, value) : int{UVHTTP_ENOMEM};
         return error != 0 ? error
                           : uvhttp_prepared_add(prepared_.get(), name.c_str(), value.c_str());
     }
-    /* As uvhttp_prepared_set_body: the bytes stay the caller's, live and do not change as long as
-     * this object lives. */
+    /* See uvhttp_prepared_set_body: the caller owns the bytes, which must not change while this
+     * object lives. */
     void setBody(std::string_view body) noexcept
     {
         if (prepared_)
             uvhttp_prepared_set_body(prepared_.get(), body.data(), body.size());
     }
-    /* As uvhttp_prepared_set_descriptor. */
+    /* See uvhttp_prepared_set_descriptor. */
     void setDescriptor(int descriptor, std::uint64_t offset, std::size_t size) noexcept
     {
         if (prepared_)
@@ -142,7 +142,7 @@ public:
     {
         return withTexts(uvhttp_response_add_header, name, value);
     }
-    /* What is set so far, in prepared fields too; good until the fields are changed. */
+    /* The value set so far, also of prepared fields; valid until the fields change. */
     std::optional<std::string_view> header(const Text &name) const noexcept
     {
         const uvhttp_slice_t value = name.error() != 0
@@ -162,22 +162,22 @@ public:
         });
     }
     Result setSignedCookie(const CookieSigner &signer, const Cookie &cookie) const noexcept;
-    /* `prepared` has to live until the response is sent. */
+    /* `prepared` must live until the response is sent. */
     void usePrepared(const Prepared &prepared) const noexcept
     {
         uvhttp_response_use_prepared(response_, prepared.native());
     }
 
-    /* ---- a whole answer; the status 0 stands for the one that was set ---- */
+    /* ---- a response sent as a whole; status 0 means the one that was set ---- */
 
-    /* Copies the bytes, if they do not leave at once. `type` NULL: as it was set. */
+    /* Copies bytes that cannot be sent immediately. `type` NULL: as set before. */
     Result send(int status, const Text &type, std::string_view body) const noexcept
     {
         return type.error() != 0 ? type.error()
                                  : uvhttp_response_send(response_, status, type.c_str(),
                                                         body.data(), body.size());
     }
-    /* Takes the bytes over: for large bodies that are there as a string. */
+    /* Takes ownership of the bytes: for large bodies in a string. */
     Result sendOwned(int status, const Text &type, std::string body) const noexcept
     {
         if (type.error() != 0)
@@ -188,10 +188,10 @@ public:
                    : uvhttp_response_send_borrowed(response_, status, type.c_str(), kept->data(),
                                                    kept->size(), giveBack<std::string>, kept);
     }
-    /* One body made of parts, one behind the other. What they refer to has to stay until they are
-     * sent: it outlives the server, or belongs to `keep`, which is moved into the exchange's memory
-     * and destroyed when it is not needed any more (so its bytes must not move with it: a
-     * std::vector, a std::unique_ptr). */
+    /* One body made of consecutive parts. Their data must live until they are sent: it outlives
+     * the server, or belongs to `keep`, which is moved into the exchange's memory and destroyed
+     * when no longer needed (so moving it must not move its bytes: a std::vector, a
+     * std::unique_ptr). */
     Result sendParts(int status, const Text &type, std::span<const BodyPart> parts) const noexcept
     {
         return type.error() != 0
@@ -249,7 +249,7 @@ public:
     }
     Result sendEarlyHints() const noexcept { return uvhttp_response_send_early_hints(response_); }
 
-    /* ---- an answer in pieces ---- */
+    /* ---- a streamed response ---- */
 
     Result begin(int status, const Text &type,
                  std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
@@ -266,15 +266,16 @@ public:
         return withTexts(uvhttp_response_add_trailer, name, value);
     }
     Result end() const noexcept { return uvhttp_response_end(response_); }
-    /* What filters (a compression) have kept so far leaves now. */
+    /* Flushes the filters (compression). */
     Result flush() const noexcept { return uvhttp_response_flush(response_); }
     std::size_t pending() const noexcept { return uvhttp_response_pending(response_); }
 
-    /* The client has ended its side: most have closed the connection then. */
+    /* The client has shut down its sending side; most have then closed the connection. */
     bool peerEnded() const noexcept { return uvhttp_response_peer_ended(response_); }
 
-    /* Called once when the client has ended its side: most have closed the connection then. It can
-     * still be answered; UVHTTP_EGONE as its result closes the connection. */
+    /* Called once when the client has shut down its sending side; most have then closed the
+     * connection. A response is still possible; UVHTTP_EGONE as its result closes the
+     * connection. */
     template <class F> Result onPeerEnd(F &&ended) const
     {
         using Kept = std::decay_t<F>;
@@ -293,7 +294,7 @@ public:
             kept);
     }
 
-    /* Called after UVHTTP_EFULL, when everything has left, in a later loop iteration. */
+    /* Called after UVHTTP_EFULL, in a later loop iteration, when all queued data is sent. */
     template <class F> Result onDrain(F &&drain) const
     {
         using Kept = std::decay_t<F>;
@@ -313,9 +314,9 @@ public:
         return 0;
     }
 
-    /* Has the server ask for the body: `pull` gets a std::span<char> and returns how many bytes it
-     * has put there, 0 at the end, UVHTTP_EFULL when there are none yet (resumePull asks again),
-     * another negative code when it has failed. */
+    /* Sends a pulled body: `pull` gets a std::span<char> and returns the number of bytes it has
+     * written there, 0 at the end, UVHTTP_EFULL if none are available (resumePull calls it
+     * again), another negative code on failure. */
     template <class F>
     Result sendPulled(int status, const Text &type, F &&pull,
                       std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
@@ -332,7 +333,7 @@ public:
     }
     void resumePull() const noexcept { uvhttp_response_resume_pull(response_); }
 
-    /* A stream of events; end() ends it. */
+    /* An event stream; end() ends it. */
     Result beginEvents() const noexcept { return uvhttp_response_begin_events(response_); }
     Result sendEvent(const Event &event) const noexcept
     {
@@ -340,36 +341,37 @@ public:
         return uvhttp_response_send_event(response_, &raw);
     }
 
-    /* ---- later, and elsewhere ---- */
+    /* ---- later responses and jobs ---- */
 
-    /* What keeps the response for an answer that is given later, from a callback on this loop;
-     * `gone` is called when the client goes, a timeout strikes or the server stops before that.
-     * Empty when memory ran out. Of several the last one counts. */
+    /* Keeps the response for a later response from a callback on this loop. `gone` is called on
+     * a disconnect, a timeout or a server stop before that. Empty when out of memory. A second
+     * call replaces the first. */
     template <class F> Later later(F &&gone) const;
     Later later() const;
 
-    /* Runs `work()` on a thread of the quick lane, then `done` with what it returned on the loop,
-     * with the Response in front. An exception of `work` becomes a 500 (std::bad_alloc: 503), and
-     * `done` does not run. UVHTTP_EFULL: the queue is full; returned by a handler, it is a 503. */
+    /* Runs `work()` on a thread of the quick lane, then `done` with its result on the loop,
+     * optionally with the Response as first argument. An exception of `work` becomes a 500
+     * (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the queue is full; a handler
+     * that returns it sends 503. */
     template <class Work, class Done> Result defer(Work &&work, Done &&done) const;
 
-    /* The same in the heavy lane, for work that takes long. */
+    /* The same in the heavy lane, for long work. */
     template <class Work, class Done> Result deferHeavy(Work &&work, Done &&done) const;
 
-    /* Lets a middleware that took its time go on. */
+    /* Continues after a middleware that delayed the request. */
     Result proceed() const noexcept { return uvhttp_response_proceed(response_); }
-    /* The decision behind UVHTTP_AUTH_LATER. */
+    /* The decision after UVHTTP_AUTH_LATER. */
     Result decideAuth(uvhttp_auth_verdict_t verdict) const noexcept
     {
         return uvhttp_auth_decide(response_, verdict);
     }
-    /* Answers as if a handler had returned this failure. */
+    /* Responds as if a handler had returned this error. */
     Result fail(Result error) const noexcept
     {
         return uvhttp_response_fail(response_, error.code());
     }
 
-    /* Goes over to another protocol; stream.hpp says what a handler of streams is. */
+    /* Upgrades to another protocol; see stream.hpp for handlers of streams. */
     template <class H> Result upgrade(const Text &protocol, H &&handler) const
     {
         using Handler = detail::StreamHandler<std::decay_t<H>>;
@@ -380,9 +382,9 @@ public:
                     : Result(UVHTTP_ENOMEM);
     }
 
-    /* ---- what others see of it ---- */
+    /* ---- callbacks and filters ---- */
 
-    /* Called just before the response leaves, whoever sends it. */
+    /* Called just before the response is sent, by any sender. */
     template <class F> Result onSend(F &&send) const
     {
         using Kept = std::decay_t<F>;
@@ -400,18 +402,18 @@ public:
                          },
                          kept);
     }
-    /* In such a function: data() NULL when it does not lie in memory; UVHTTP_LENGTH_UNKNOWN. */
+    /* In such a callback: data() is NULL if not in memory; length UVHTTP_LENGTH_UNKNOWN. */
     std::string_view body() const noexcept { return toView(uvhttp_response_body(response_)); }
     std::uint64_t bodyLength() const noexcept { return uvhttp_response_body_length(response_); }
     Result replaceBody(std::string_view body) const noexcept
     {
         return uvhttp_response_replace_body(response_, body.data(), body.size());
     }
-    /* It goes out in pieces: in such a function, and behind it. */
+    /* The body is streamed: valid in such a callback and afterwards. */
     bool inPieces() const noexcept { return uvhttp_response_in_pieces(response_); }
-    /* Has the pieces pass through a function that gets a uvhttp_filter_event_t, a std::string_view
-     * and a FilterOutput, in front a Response if it wants one. What it appends goes out instead. In
-     * a function given to onSend. */
+    /* Filters the chunks with a callable that gets a uvhttp_filter_event_t, a std::string_view
+     * and a FilterOutput, optionally with a Response first. Its output is sent instead. In a
+     * callback of onSend. */
     template <class F> Result filter(F &&filter) const
     {
         using Kept = std::decay_t<F>;
@@ -439,20 +441,20 @@ public:
     {
         uvhttp_response_limit_body(response_, most);
     }
-    /* 0 lifts the limit; see uvhttp_response_limit_rate. */
+    /* 0 removes the limit; see uvhttp_response_limit_rate. */
     Result limitRate(std::uint64_t bytes_per_second, std::uint64_t burst = 0) const noexcept
     {
         return uvhttp_response_limit_rate(response_, bytes_per_second, burst);
     }
 
     void closeAfter() const noexcept { uvhttp_response_close_after(response_); }
-    /* Nothing was sent, and the client is there. */
+    /* Nothing was sent, and the client is connected. */
     bool isOpen() const noexcept { return uvhttp_response_open(response_); }
     void log(uvhttp_log_level_t level, std::string_view text) const noexcept
     {
         uvhttp_response_log(response_, level, "%.*s", UVHTTP_SLICE_ARGS(toSlice(text)));
     }
-    /* Milliseconds of the loop's clock. */
+    /* The loop time in milliseconds. */
     std::uint64_t now() const noexcept { return uvhttp_response_now(response_); }
 
 private:
@@ -461,8 +463,8 @@ private:
         return detail::storeInExchange<std::decay_t<F>>(request().native(), nullptr,
                                                         std::forward<F>(from));
     }
-    /* Memory of the exchange too, but destroyed by giveBack: for what C says when it does not need
-     * it any more. */
+    /* Also memory of the exchange, but destroyed by giveBack: for callables that C releases
+     * itself. */
     template <class F> std::decay_t<F> *lend(F &&from) const
     {
         using Kept = std::decay_t<F>;
@@ -482,8 +484,7 @@ private:
             return error == UVHTTP_EINVAL ? UVHTTP_EHEADER : error;
         return call(response_, name.c_str(), value.c_str());
     }
-    /* Calls `call` with the cookie as C has it; its texts are copied on the stack, which they
-     * rarely exceed. */
+    /* Calls `call` with the C cookie; its strings are copied to the stack, unless long. */
     template <class Call> static Result withCookie(const Cookie &cookie, Call call) noexcept
     {
         const Text name(cookie.name), value(cookie.value), domain(cookie.domain), path(cookie.path);
@@ -525,8 +526,8 @@ private:
 namespace detail
 {
 
-/* What a Later and its exchange know of each other. Lives in the exchange, and when that ends
- * first, tells the Later. */
+/* State shared by a Later and its exchange. Lives in the exchange, and notifies the Later if
+ * that ends first. */
 struct Waiting {
     explicit Waiting(uvhttp_response_t *of) noexcept : response(of) {}
     Waiting(const Waiting &) = delete;
@@ -614,14 +615,14 @@ private:
 
 } // namespace detail
 
-/* The right, and the duty, to answer later: res.later(), kept until it is time. False in a
- * condition once there is nobody to answer any more, so nothing has to be remembered:
+/* The obligation to respond later: res.later(), kept until then. False in a condition once a
+ * response is no longer possible:
  *
  *     if (later)
  *         later->sendText(200, "at last\n");
  *
- * One that is destroyed without an answer gives 500; a body that has begun is ended. Moves; for the
- * loop's thread only, as everything of a response. */
+ * If destroyed without a response it sends 500; a body that has begun is ended. Movable; loop
+ * thread only, like everything of a response. */
 class Later
 {
 public:
@@ -644,12 +645,12 @@ public:
     ~Later() { finish(); }
 
     explicit operator bool() const noexcept { return waiting_ != nullptr; }
-    /* Only while it is true in a condition. */
+    /* Only while true in a condition. */
     const Response *operator->() const noexcept { return &response_; }
     Response operator*() const noexcept { return response_; }
 
-    /* Lets go: nobody is told any more, nothing is done at the end. To be followed by the answer,
-     * or by proceed(). */
+    /* Releases the obligation: no callback runs and nothing is sent on destruction. Then send a
+     * response, or call proceed(). */
     Response release() noexcept
     {
         if (waiting_ != nullptr)
@@ -684,7 +685,7 @@ private:
         if (waiting_ == nullptr)
             return;
         const Response response = release();
-        /* Neither has anything to do when it is answered. */
+        /* Neither is needed once the response is sent. */
         if (response.isOpen())
             (void)response.sendStatus(500);
         else

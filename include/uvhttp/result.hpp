@@ -1,9 +1,9 @@
-/* What calls and handlers of uvhttp.hpp give back, and the texts they are given.
+/* Results of calls and handlers of uvhttp.hpp, and their string parameters.
  *
- * Errors are values, as in the rest of uvhttp, for three reasons: a program without exceptions uses
- * the same interface; a handler hands on what a call said by returning it; and setting a server up
- * is one chain of calls with one look at the end, since the first failure stays (server.hpp).
- * Whoever prefers exceptions throws where that suits: one that leaves a handler becomes a 500. */
+ * Errors are values, as in the rest of uvhttp, for three reasons: programs without exceptions
+ * use the same interface; a handler propagates an error by returning it; and server setup is a
+ * chain of calls with one check at the end (server.hpp). Programs may throw exceptions: one that
+ * leaves a handler becomes a 500. */
 #ifndef UVHTTP_RESULT_HPP
 #define UVHTTP_RESULT_HPP
 
@@ -19,8 +19,8 @@
 namespace uvhttp
 {
 
-/* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition when it is a
- * failure, as std::error_code is:
+/* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition if it is an
+ * error, like std::error_code:
  *
  *     if (uvhttp::Result error = res.setHeader("X-Name", name))
  *         return error; */
@@ -29,7 +29,7 @@ class [[nodiscard]] Result
 public:
     constexpr Result() noexcept = default;
     constexpr Result(int code) noexcept : code_(code) {}
-    /* The constants of error.h have a type of their own. */
+    /* The constants of error.h have their own type. */
     template <class E>
     requires(std::is_enum_v<E> &&std::is_convertible_v<E, int>) constexpr Result(E code) noexcept
         : code_(code)
@@ -38,7 +38,7 @@ public:
 
     constexpr explicit operator bool() const noexcept { return code_ < 0; }
     constexpr int code() const noexcept { return code_; }
-    /* "UVHTTP_ENOMEM" and "out of memory"; in constant memory, end with NUL. */
+    /* "UVHTTP_ENOMEM" and "out of memory"; static and NUL-terminated. */
     const char *name() const noexcept { return uvhttp_error_name(code_); }
     const char *text() const noexcept { return uvhttp_strerror(code_); }
     friend constexpr bool operator==(Result a, Result b) noexcept { return a.code_ == b.code_; }
@@ -47,13 +47,13 @@ private:
     int code_ = 0;
 };
 
-/* What a middleware returns to let a request pass, and a handler that leaves it to the next one. */
+/* Result of a middleware that passes a request, and of a handler that declines it. */
 inline constexpr Result next(UVHTTP_DECLINED);
 
-/* A text as the C functions take it, with NUL at its end. Made from what is given: a literal, a
- * `const char *` and a std::string are used as they are; a std::string_view, behind which there may
- * be no NUL, is copied, on the stack up to 127 bytes. A text with a NUL inside is an error, never a
- * shorter text. Only for parameters. */
+/* A NUL-terminated string parameter for C functions. A literal, a `const char *` and a
+ * std::string are used in place; a std::string_view, which may not be NUL-terminated, is copied,
+ * up to 127 bytes on the stack. A string that contains a NUL is an error and is never truncated.
+ * For parameters only. */
 class Text
 {
 public:
@@ -77,13 +77,13 @@ public:
     Text &operator=(const Text &) = delete;
     ~Text() { delete[] many_; }
 
-    /* NULL when NULL was given, or after an error. */
+    /* NULL if NULL was passed, or after an error. */
     const char *c_str() const noexcept { return error_ == 0 ? text_ : nullptr; }
-    /* 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL for a NUL inside. */
+    /* 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL if it contains a NUL. */
     int error() const noexcept { return error_; }
 
 private:
-    /* `size` is what text_ should have in front of its NUL. */
+    /* `size` is the expected length of text_ without its NUL. */
     void refuse(std::size_t size) noexcept
     {
         if (std::strlen(text_) != size)
@@ -99,7 +99,7 @@ private:
 namespace detail
 {
 
-/* A text among options, NULL when it was left out. */
+/* A string option, NULL if omitted. */
 class Option
 {
 public:
@@ -112,7 +112,7 @@ private:
     bool given_;
 };
 
-/* The first failure of several texts. */
+/* The first error of several strings. */
 template <class... Texts> int errorOf(const Texts &...texts) noexcept
 {
     int error = 0;

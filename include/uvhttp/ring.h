@@ -1,9 +1,9 @@
-/* A ring buffer over memory of the caller: what arrives is written behind, what is used up is
- * consumed in front, nothing is moved.
+/* A ring buffer in memory of the caller: data is appended at the end and consumed at the front
+ * without moving bytes.
  *
- * Part of uvhttp_parser. Its two halves go to readv and writev as they are (an uvhttp_slice_t and
- * an uvhttp_span_t have the layout of struct iovec), and to uvhttp_request_head_parse_pieces. Plain
- * value, no allocation; one thread at a time. Without ring, pieces or data (NULL) the functions do
+ * Part of uvhttp_parser. Its two parts can be passed to readv and writev (uvhttp_slice_t and
+ * uvhttp_span_t have the layout of struct iovec), and to uvhttp_request_head_parse_pieces. Plain
+ * value, no allocation; one thread at a time. With a NULL ring, pieces or data the functions do
  * nothing and return 0. */
 #ifndef UVHTTP_RING_H
 #define UVHTTP_RING_H
@@ -14,44 +14,43 @@
 extern "C" {
 #endif
 
-/* Bytes to write to. */
+/* Writable bytes. */
 typedef struct uvhttp_span {
     char *base;
     size_t length; /* bytes */
 } uvhttp_span_t;
 
-/* A ring over memory of the caller. Filled by uvhttp_ring_init; for reading only. */
+/* A ring buffer. Initialized by uvhttp_ring_init; read-only for the caller. */
 typedef struct uvhttp_ring {
     char *memory;
-    size_t capacity; /* bytes of `memory`; any number, not just powers of two */
-    size_t start;    /* offset of the first byte that is held, below `capacity` */
-    size_t length;   /* bytes that are held */
+    size_t capacity; /* bytes of `memory`; need not be a power of two */
+    size_t start;    /* offset of the first stored byte, below `capacity` */
+    size_t length;   /* stored bytes */
 } uvhttp_ring_t;
 
-/* An empty ring over `memory`, which stays the caller's and lives as long as the ring; NULL gives a
- * ring without memory. Also drops all that a ring held. */
+/* Initializes an empty ring in `memory`, which the caller owns and which must outlive the ring;
+ * NULL gives a ring without memory. Also discards the contents of a ring. */
 UVHTTP_EXPORT void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t capacity);
 
-/* The bytes that are held, in order, as at most two pieces: the second begins at the memory's
- * beginning. Returns how many are not empty (0 to
- * 2) and clears the others. They stay valid until what they hold is consumed; writing behind them
- *    does not touch them. */
+/* The stored bytes, in order, as at most two parts; the second begins at the start of the
+ * memory. Returns the number of non-empty parts (0 to 2) and clears the others. They stay valid
+ * until their bytes are consumed; appending does not change them. */
 UVHTTP_EXPORT size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2]);
 
-/* The room that is left, in order, as at most two pieces; the same way. What is filled there counts
- * after uvhttp_ring_commit. Valid until the next call that writes, commits or consumes. */
+/* The free space, in order, as at most two parts, in the same way. Bytes written there are
+ * stored by uvhttp_ring_commit. Valid until the next call that writes, commits or consumes. */
 UVHTTP_EXPORT size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2]);
 
-/* The first `length` bytes of the room have been filled, after uvhttp_ring_writable and nothing in
- * between. Returns how many were taken: fewer when the room is smaller. */
+/* Stores the first `length` bytes of the free space, filled after uvhttp_ring_writable. Returns
+ * the number stored, at most the free space. */
 UVHTTP_EXPORT size_t uvhttp_ring_commit(uvhttp_ring_t *ring, size_t length);
 
-/* Copies bytes behind those that are held. Returns how many: fewer when the room is smaller. `data`
- * may be NULL when `length` is 0. */
+/* Appends a copy of bytes. Returns the number appended, at most the free space. `data` may be
+ * NULL if `length` is 0. */
 UVHTTP_EXPORT size_t uvhttp_ring_write(uvhttp_ring_t *ring, const void *data, size_t length);
 
-/* Drops the first bytes. Returns how many: fewer when fewer are held. A ring that becomes empty
- * starts at its memory's beginning again, which spares the next message a seam. */
+/* Discards the first bytes. Returns the number discarded, at most the stored bytes. An empty
+ * ring restarts at the beginning of its memory, so that the next message is contiguous. */
 UVHTTP_EXPORT size_t uvhttp_ring_consume(uvhttp_ring_t *ring, size_t length);
 
 #ifdef __cplusplus

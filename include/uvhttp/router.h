@@ -1,31 +1,31 @@
-/* The router: which handler answers which host, method and path, and which middleware runs before
- * it.
+/* The router: maps host, method and path to a handler, and to the middleware that runs before it.
  *
- * Patterns are paths whose segments are literal, ":name" (exactly one segment, not empty) or, as
- * the last one, "*name" or "*" (all the rest, may be empty). Literal goes before ":name", and
- * ":name" before "*name", segment by segment, with a way back when the more specific one leads
- * nowhere. Matching uses the decoded path segments and never the query; an encoded slash is part of
- * its segment.
- * A HEAD request uses the GET route when it has none of its own; OPTIONS is answered with Allow
- * unless a route takes it; a path with other methods only gives 405 with Allow (RFC 9110 section
- * 15.5.6).
+ * Patterns are paths. A segment is literal, ":name" (exactly one segment, not empty) or, as the
+ * last one, "*name" or "*" (the rest, may be empty). In each segment a literal is preferred to
+ * ":name", and ":name" to "*name"; the router backtracks if the preferred one does not match.
+ * Matching uses the decoded path segments, never the query; an encoded slash is part of its
+ * segment.
  *
- * A router is the server's (uvhttp_server_router), one of a named host (uvhttp_router_host), or a
- * group of either (uvhttp_router_group). All of a server belong to it: nobody frees them.
+ * HEAD uses the GET route unless it has a route. OPTIONS gets a response with Allow unless it has a
+ * route. A path with routes for other methods only gets 405 with Allow (RFC 9110 section 15.5.6).
  *
- * Frozen once the server listens. All functions: before that, on one thread. Errors of the adding
- * functions:
- *   UVHTTP_EROUTE    the pattern does not begin with '/', holds '?', '#' or '%' (paths are matched
- *                    decoded), has more than 16 parameters, names one twice or not at all, or goes
- *                    on after '*'; a prefix or host is malformed
- *   UVHTTP_ECONFLICT method and pattern exist already (parameter names do not tell patterns apart)
- *   UVHTTP_EFROZEN   the server listens already
- *   UVHTTP_EINVAL    no handler, the method is no token, a static handler (uvhttp/static.h) with
- *                    UVHTTP_ROUTE_BLOCKING, middleware without its count or the
- *                    reverse (logged), or another argument that cannot be meant
- *   UVHTTP_ENOMEM    out of memory; also when the router is NULL, so that only the last of several
- *                    calls needs a check
- * The first two are logged with the patterns they are about: host, prefix and all. */
+ * A router is that of the server (uvhttp_server_router), of a named host (uvhttp_router_host), or a
+ * group of either (uvhttp_router_group). The server owns and frees all of them.
+ *
+ * All functions: before the server listens, on one thread. Functions that add something return 0,
+ * or
+ *   UVHTTP_EROUTE     the pattern does not begin with '/', contains '?', '#' or '%' (paths are
+ *                     matched decoded), has more than 16 parameters, has a duplicate or empty
+ *                     parameter name, or continues after '*'; or a prefix or host is malformed
+ *   UVHTTP_ECONFLICT  method and pattern exist already (parameter names do not distinguish
+ *                     patterns)
+ *   UVHTTP_EFROZEN    the server listens already
+ *   UVHTTP_EINVAL     no handler, an invalid method token, a static handler (uvhttp/static.h) with
+ *                     UVHTTP_ROUTE_BLOCKING, middleware without its count or the reverse (logged),
+ *                     or another invalid argument
+ *   UVHTTP_ENOMEM     out of memory; also when the router is NULL, so that only the last of several
+ *                     calls needs a check
+ * The first two are logged with the complete patterns, including host and prefix. */
 #ifndef UVHTTP_ROUTER_H
 #define UVHTTP_ROUTER_H
 
@@ -35,68 +35,72 @@
 extern "C" {
 #endif
 
-/* A set of routes, or a view of one; borrowed from its server. */
+/* A set of routes, or a view of one. Owned by its server. */
 typedef struct uvhttp_router uvhttp_router_t;
 
-/* A handler or middleware. 0: taken (answered now, or will be later); UVHTTP_DECLINED: ask the next
- * one; negative: failed (500, or 503 for UVHTTP_ENOMEM, UVHTTP_EFULL and UVHTTP_ESTOPPED, unless
- * answered already; logged with the code's name, UVHTTP_EFULL and UVHTTP_ESTOPPED at level debug,
- * for nothing has gone wrong). `arg` is what was given with it. */
+/* A handler or middleware; `arg` is the argument it was added with.
+ * Returns 0 if it sends the response now or later, or
+ *   UVHTTP_DECLINED  continue with the next handler
+ *   negative         failure, logged with the name of the code: 503 for UVHTTP_ENOMEM,
+ *                    UVHTTP_EFULL and UVHTTP_ESTOPPED, otherwise 500, unless the response was
+ *                    sent. UVHTTP_EFULL and UVHTTP_ESTOPPED are logged at level debug, because
+ *                    they are no faults. */
 typedef int (*uvhttp_handler_cb)(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
-/* What a route may be told, for uvhttp_route_t.flags. */
+/* Values for uvhttp_route_t.flags. */
 typedef enum uvhttp_route_flags {
-    /* The handler runs when the head has arrived, and takes the body with uvhttp_request_on_body.
-     * Of what it may have, max_body_size of the route is the limit; 0 means none. */
+    /* The handler runs when the head has arrived, and reads the body with
+     * uvhttp_request_on_body. Its body limit is max_body_size of the route; 0 means no limit. */
     UVHTTP_ROUTE_STREAM = 1,
 
-    /* The handler runs on a thread of its own, so it may block: wait for a database, read files,
-     * compute. At most blocking_threads run at once and blocking_queue wait; one more gets 503.
-     * What it may do: everything but answer later. It has answered when it returns; what it sends
-     * as a whole leaves then; uvhttp_response_write waits until a slow client has made room instead
-     * of saying UVHTTP_EFULL, and a body that is pulled (uvhttp_response_send_pulled) is asked for
-     * to its end before that returns: it may not say UVHTTP_EFULL either. What still waits for the
-     * socket cannot be seen from there: uvhttp_response_pending says 0. It may use request and
-     * response on this thread only, and none of what says that it is for the loop's thread:
-     * uvhttp_response_defer, uvhttp_response_defer_heavy, uvhttp_response_upgrade,
-     * uvhttp_static_handle_request and uvhttp_static_handle_upload fail with UVHTTP_EINVAL (a route
-     * with one of the last two as its handler is refused), an abort callback is not called (ask
-     * uvhttp_response_open), and what it attaches to the request is seen by nobody else. Several
-     * run at the same time, so `arg` is shared between threads; allocator and log callback of the
-     * configuration are called from these threads. Not together with UVHTTP_ROUTE_STREAM or an
-     * upgrade: UVHTTP_EINVAL. */
+    /* The handler runs on a thread of its own, so it may block: query a database, read files,
+     * compute. At most blocking_threads handlers run at once and blocking_queue are queued; further
+     * requests get 503. Several run concurrently, so `arg` is shared between threads; allocator and
+     * log callback of the configuration are called from these threads.
+     *
+     * The handler must have responded when it returns. A response sent as a whole leaves then.
+     * uvhttp_response_write blocks until a slow client has read, instead of returning UVHTTP_EFULL.
+     * uvhttp_response_send_pulled calls its callback until the body is complete before it returns;
+     * that callback must not return UVHTTP_EFULL either. uvhttp_response_pending returns 0.
+     *
+     * Request and response may be used on this thread only, without the functions for the loop
+     * thread. uvhttp_response_defer, uvhttp_response_defer_heavy, uvhttp_response_upgrade,
+     * uvhttp_static_handle_request and uvhttp_static_handle_upload fail with UVHTTP_EINVAL; a
+     * route with one of the last two as its handler is rejected. Abort callbacks are not called:
+     * use uvhttp_response_open. Data it attaches to the request is not visible elsewhere. Not
+     * together with UVHTTP_ROUTE_STREAM or an upgrade: UVHTTP_EINVAL. */
     UVHTTP_ROUTE_BLOCKING = 2
 } uvhttp_route_flags_t;
 
-/* Something that runs before a handler. Unless it returns UVHTTP_DECLINED, nothing behind it
- * runs. */
+/* A middleware. Unless it returns UVHTTP_DECLINED, the rest of the chain does not run. */
 typedef struct uvhttp_middleware {
     uvhttp_handler_cb handler;
-    void *arg; /* handed to the handler; must outlive the server */
+    void *arg; /* passed to the handler; must outlive the server */
 } uvhttp_middleware_t;
 
-/* A route. Pattern and handler are required; what is zero takes its default. */
+/* A route. Pattern and handler are required; zero fields take their defaults. */
 typedef struct uvhttp_route {
     const char *method;  /* "GET", "POST", ...; NULL for any method. Copied. */
     const char *pattern; /* copied. In a group with a prefix "" is the prefix itself. */
     uvhttp_handler_cb handler;
-    void *arg;            /* handed to the handler; must outlive the server */
+    void *arg;            /* passed to the handler; must outlive the server */
     size_t max_body_size; /* bytes; 0 means the server's max_body_size, see UVHTTP_ROUTE_STREAM */
-    /* Timeouts in seconds, at most 86,400; 0 means the server's of the same name (uvhttp/config.h).
-     * That for writing also counts for a stream that the connection becomes (uvhttp/stream.h,
-     * uvhttp/websocket.h). */
+    /* Timeouts in seconds, at most 86,400; 0 means the server's of the same name
+     * (uvhttp/config.h). write_timeout also applies to a stream after an upgrade
+     * (uvhttp/stream.h, uvhttp/websocket.h). */
     uint32_t handler_timeout;
     uint32_t body_timeout;
     uint32_t write_timeout;
-    /* what a client gets after handler_timeout: 503, which 0 means too, or 504 for a handler that
-     * waits for another server (RFC 9110 section 15.6.5) */
+    /* Status after handler_timeout: 503 (also for 0), or 504 for a handler that waits for
+     * another server (RFC 9110 section 15.6.5). */
     unsigned timeout_status;
     unsigned flags; /* of uvhttp_route_flags_t */
-    /* the handler is asked only by clients that offer to go over to this protocol
-     * (uvhttp/stream.h); others get 426 (RFC 9110 section 15.5.22). NULL: any. Copied. */
+    /* The handler runs only for clients that offer an upgrade to this protocol
+     * (uvhttp/stream.h); others get 426 (RFC 9110 section 15.5.22). NULL: any request. Copied. */
     const char *upgrade;
-    /* Middleware of this route alone, after that of its groups, in this order; copied. Set both by
-     * UVHTTP_MIDDLEWARE. One without the other is refused, so that none is left out silently. */
+    /* Middleware of this route only, in this order, after that of its groups; copied. Set both
+     * fields with UVHTTP_MIDDLEWARE. One without the other is rejected, so that no middleware is
+     * lost silently. */
     const uvhttp_middleware_t *middleware;
     size_t middleware_count; /* 0 with `middleware` NULL: none */
 } uvhttp_route_t;
@@ -113,62 +117,67 @@ typedef struct uvhttp_route {
     UVHTTP_ARRAY_MEMBERS(middleware, middleware_count, uvhttp_middleware_t, __VA_ARGS__)
 #endif
 
-/* Adds a route, of which everything but arguments is copied. Errors: see above. */
+/* Adds a route; everything except arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
 
-/* Any method, no argument. */
+/* Adds a route for any method, without an argument. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern,
                                           uvhttp_handler_cb handler);
 
-/* Adds a middleware. To the server's router: for every request that was understood, those without a
- * route too (they would get 404 or 405). To that of a host: for every request for it, after the
- * server's. To a group: for the requests whose route belongs to it or to a group in it, whether
- * that was added before or after; a request without route belongs to no group, but for a preflight
- * (OPTIONS with Access-Control-Request-Method) that no route takes: it gets the middleware of the
- * request it asks about, that of its route included. From the outermost to the innermost, each in
- * the order of adding, then the route's own.
- * Errors: UVHTTP_EINVAL (no middleware), UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+/* Adds a middleware, which runs in the order added, from the outermost router to the innermost,
+ * before the route's own.
+ *
+ * On the server's router it runs for every valid request, including those that get 404 or 405. On a
+ * host's router it runs for every request to that host, after the server's. On a group it runs for
+ * requests whose route belongs to the group or a group in it, whether added before or after. A
+ * request without a route belongs to no group, except a preflight without a route (OPTIONS with
+ * Access-Control-Request-Method): it gets the middleware of the route it asks about.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   no middleware
+ *   UVHTTP_EFROZEN  the server listens already
+ *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware,
                                     void *arg);
 
-/* A group: a router whose patterns are put behind `prefix` ("/api/v1", "/users/:id"; copied), with
- * middleware of its own; "" is a group for the sake of middleware only. A prefix does not end with
- * '/', so that patterns go on with it, and holds no '*'. The group is a view of `router`: routes of
- * both are matched as one set, and may conflict. `*group` is borrowed, NULL after an error.
- * Errors: as above. */
+/* Creates a group: a router that puts `prefix` before its patterns ("/api/v1", "/users/:id";
+ * copied) and has its own middleware. "" creates a group for middleware only. A prefix must not
+ * end with '/' nor contain '*'. The group is a view of `router`: their routes form one set and
+ * may conflict. `*group` is owned by the server, NULL after an error. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_group(uvhttp_router_t *router, const char *prefix,
                                       uvhttp_router_t **group);
 
-/* A virtual server: a router for the requests whose host (of the absolute target, else of the Host
- * field; RFC 9110 section 7.2) is `host`: "example.com" that one, "*.example.com" everything below
- * it. A host that is named goes before a pattern, and a longer pattern before a shorter one. Case,
- * the port and a dot at the end do not matter. Requests for no named host go to the server's own
- * routes; a host with a name does not see those, and answers 404 and 405 by its own. The same host
- * again gives the same router. `router` is the server's (else UVHTTP_EINVAL); `*out` is borrowed,
- * NULL after an error.
- * Errors: as above. */
+/* Creates a virtual host: a router for requests whose host is `host` (of the absolute target, else
+ * of the Host field; RFC 9110 section 7.2). "*.example.com" matches all subdomains of example.com.
+ * An exact name is preferred to a wildcard, and a longer wildcard to a shorter one. Case, port and
+ * a trailing dot are ignored. The same host again returns the same router.
+ *
+ * Requests for other hosts use the server's own routes. A named host does not use those; it has
+ * its own 404 and 405. `router` must be the server's, else UVHTTP_EINVAL. `*out` is owned by the
+ * server, NULL after an error. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_host(uvhttp_router_t *router, const char *host,
                                      uvhttp_router_t **out);
 
-/* What happens to a path that has no route for the method while the same path with a slash more, or
- * less, at its end has one. */
+/* Handling of a path without a route for the method, when the same path with a trailing slash
+ * added or removed has one. */
 typedef enum uvhttp_slash {
-    UVHTTP_SLASH_STRICT = 0, /* it is another path: 404 */
-    UVHTTP_SLASH_REDIRECT =
-        /* 308 to the path that has a route, as it was sent, with the query (RFC 9110 section
-         * 15.4.9) */
-    1,
+    UVHTTP_SLASH_STRICT = 0, /* a different path: 404 */
+    /* 308 to the path that has a route, as sent, with the query (RFC 9110 section 15.4.9). */
+    UVHTTP_SLASH_REDIRECT = 1,
     UVHTTP_SLASH_IGNORE = 2 /* that route serves it */
 } uvhttp_slash_t;
 
-/* Sets it for the routes of a router and of its groups, or hosts, that set none of their own. The
- * default is UVHTTP_SLASH_STRICT. A path that begins with "//" is not redirected: its beginning
- * would be read as a host. Errors: UVHTTP_EINVAL, UVHTTP_EFROZEN, UVHTTP_ENOMEM. */
+/* Sets it for the routes of a router and of its groups or hosts that do not set their own. The
+ * default is UVHTTP_SLASH_STRICT. A path that begins with "//" is not redirected, because Location
+ * would be parsed as a host.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   no such value
+ *   UVHTTP_EFROZEN  the server listens already
+ *   UVHTTP_ENOMEM   `router` is NULL */
 UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash);
 
-/* A route as it is in force. */
+/* A route with its effective settings. */
 typedef struct uvhttp_route_info {
-    /* as given to uvhttp_router_host, in small letters; NULL for the server's own routes */
+    /* as given to uvhttp_router_host, in lower case; NULL for the server's own routes */
     const char *host;
     const char *pattern;                                   /* with the prefixes of its groups */
     const char *method;                                    /* NULL for any */
@@ -176,18 +185,21 @@ typedef struct uvhttp_route_info {
     uint32_t handler_timeout, body_timeout, write_timeout; /* seconds; 0: the server's */
     unsigned timeout_status;                               /* 503 or 504 */
     unsigned flags;                                        /* of uvhttp_route_flags_t */
-    /* NULL: it has nothing to do with upgrades */
+    /* NULL: not restricted to an upgrade */
     const char *upgrade;
-    /* that run before its handler; counted when the server listens, 0 before */
+    /* middleware that runs before its handler; 0 before the server listens */
     size_t middleware_count;
 } uvhttp_route_info_t;
 
-/* Gets one route; its strings live as long as the server. Anything but 0 ends the listing. */
+/* Receives one route; its strings live as long as the server. A result other than 0 ends the
+ * listing. */
 typedef int (*uvhttp_route_cb)(const uvhttp_route_info_t *route, void *arg);
 
-/* Calls `each` for every route that was added to `router`, its groups and its hosts, in the order
- * of adding. What `each` returned last; 0 when there is none. Also while the server runs. Errors:
- * UVHTTP_EINVAL without `each`, UVHTTP_ENOMEM without router. */
+/* Calls `each` for every route of `router`, its groups and its hosts, in the order added. Also
+ * while the server runs.
+ * Returns 0, the last result of `each`, or
+ *   UVHTTP_EINVAL  no `each`
+ *   UVHTTP_ENOMEM  no router */
 UVHTTP_EXPORT int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each,
                                      void *arg);
 

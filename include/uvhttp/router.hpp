@@ -1,14 +1,14 @@
-/* Routes, groups, hosts and middleware (router.h), with functions and objects that have captures.
+/* Routes, groups, hosts and middleware (router.h), with callables that have captures.
  *
- * A handler gets a Request and a Response, or one of them, and returns nothing, a Result or an int:
- * nothing and 0 say that it has answered or will, uvhttp::next leaves the request to the next one,
- * a failure becomes 500 or 503. A middleware is the same and must say which. Both are moved to the
- * heap once, when they are added, belong to the server, and are destroyed with it. With several
- * workers (config.h), and on threads that block (RouteOptions::blocking), several requests call one
- * handler at the same time: what it has captured needs a lock then.
+ * A handler takes a Request and a Response, or one of them, and returns nothing, a Result or an
+ * int. Nothing and 0 mean that it responds now or later; uvhttp::next continues with the next
+ * handler; an error becomes 500 or 503. Middleware is the same but must return a result. Both are
+ * moved to the heap when added, owned by the server, and destroyed with it. With several workers
+ * (config.h), and on blocking threads (RouteOptions::blocking), one handler runs for several
+ * requests concurrently: captured state then needs a lock.
  *
- * The first failure stays with the server (Server::error): what is added after it is not, and the
- * functions are destroyed at once. */
+ * After the first error (Server::error) nothing more is added, and callables are destroyed
+ * immediately. */
 #ifndef UVHTTP_ROUTER_HPP
 #define UVHTTP_ROUTER_HPP
 
@@ -29,21 +29,20 @@ namespace uvhttp
 struct WebSocketOptions;
 template <class F> class WebSocketEndpointOf;
 
-/* What a route may be told; see uvhttp_route_t. A middleware for one route alone goes into a
- * group("") of it. */
+/* Options of a route; see uvhttp_route_t. For middleware of a single route use group(""). */
 struct RouteOptions {
-    bool stream = false;   /* the handler takes the body with Request::onBody */
+    bool stream = false;   /* the handler reads the body with Request::onBody */
     bool blocking = false; /* the handler may block: it runs on a thread of its own */
     std::size_t maxBody = 0;
     std::uint32_t handlerTimeout = 0; /* seconds */
     std::uint32_t bodyTimeout = 0;
     std::uint32_t writeTimeout = 0;
     unsigned timeoutStatus = 0;
-    std::string_view upgrade = {}; /* the protocol that its clients must offer to go over to */
+    std::string_view upgrade = {}; /* upgrade protocol that clients must offer */
 };
 
-/* A handler or middleware of C with its argument; the ready-made ones of modules.hpp are given as
- * such. `error` is one that was made without success. */
+/* A C handler or middleware with its argument, for example those of modules.hpp. `error` is set
+ * if its creation failed. */
 struct Native {
     uvhttp_handler_cb handler = nullptr;
     void *arg = nullptr;
@@ -79,11 +78,11 @@ int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg) no
                  [&] { return callHandler(stored<F>(arg), Request(request), Response(response)); });
 }
 
-/* What a server and its groups have in common. `Self` has setup() and routes(), the router of C. */
+/* Common base of a server and its groups. `Self` has setup() and routes(), the C router. */
 template <class Self> class Routes
 {
 public:
-    /* `handler` is a function or a Native. The method "" stands for any. */
+    /* `handler` is a callable or a Native. The method "" means any. */
     template <class Handler>
     Self &route(const Text &method, const Text &pattern, Handler &&handler,
                 const RouteOptions &options = {})
@@ -145,16 +144,17 @@ public:
         return route("", pattern, std::forward<Handler>(handler), options);
     }
 
-    /* WebSocket: websocket.hpp says what a handler is, and defines these. */
+    /* WebSocket: defined in websocket.hpp, which describes handlers. */
     template <class F>
     Self &webSocket(const Text &pattern, F &&handler, const WebSocketOptions &options);
     template <class F> Self &webSocket(const Text &pattern, F &&handler);
-    /* An endpoint without a route: for clients, messages for many, and routes that have options. */
+    /* An endpoint without a route: for clients, messages to many connections, and routes with
+     * options. */
     template <class F>
     WebSocketEndpointOf<std::decay_t<F>> webSocketEndpoint(F &&handler,
                                                            const WebSocketOptions &options);
 
-    /* Adds a middleware: a function, or one of modules.hpp. */
+    /* Adds a middleware: a callable, or one of modules.hpp. */
     template <class Middleware> Self &use(Middleware &&middleware)
     {
         if constexpr (!std::is_convertible_v<Middleware &&, Native>) {
@@ -173,14 +173,14 @@ public:
         return self();
     }
 
-    /* Sets what a slash at the end means: UVHTTP_SLASH_REDIRECT, ... */
+    /* Sets the handling of a trailing slash: UVHTTP_SLASH_REDIRECT, ... */
     Self &slash(uvhttp_slash_t policy) noexcept
     {
         setup().note(uvhttp_router_set_slash(self().routes(), policy), "slash");
         return self();
     }
 
-    /* Calls `each` with a const uvhttp_route_info_t & for every route, in the order of adding. */
+    /* Calls `each` with a const uvhttp_route_info_t & for every route, in the order added. */
     template <class F> void eachRoute(F &&each) const
     {
         auto call = [&each](const uvhttp_route_info_t &route) { each(route); };
@@ -222,17 +222,17 @@ private:
 
 } // namespace detail
 
-/* A group or a host: a view that is good as long as its server. */
+/* A group or a host: a view, valid as long as its server. */
 class Router : public detail::Routes<Router>
 {
 public:
     Router(detail::Setup &setup, uvhttp_router_t *router) noexcept : setup_(&setup), router_(router)
     {
     }
-    /* NULL after a failure. */
+    /* NULL after an error. */
     uvhttp_router_t *native() const noexcept { return router_; }
 
-    /* A group in this one; "" is one for the sake of middleware only. */
+    /* A group in this one; "" for middleware only. */
     Router group(const Text &prefix) const noexcept
     {
         uvhttp_router_t *group = nullptr;

@@ -1,4 +1,4 @@
-/* Comparing secrets: passwords, tokens, signatures. */
+/* Constant-time comparison of secrets: passwords, tokens, signatures. */
 #ifndef UVHTTP_SECRET_H
 #define UVHTTP_SECRET_H
 
@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* The same bytes? The time it takes depends on `a_length` alone, not on where the two differ, so
- * that nobody can guess a secret byte by byte from how long a refusal takes. `a` is what came from
- * outside, `b` the secret: its length is not told either. NULL has no bytes: it is the same as
- * another with length 0, and unlike everything else. Any thread. */
+/* True if both byte strings are equal. The time depends on `a_length` only, not on the position
+ * of a difference, so that a timing attack cannot guess a secret byte by byte. `a` is the
+ * untrusted input, `b` the secret, whose length is not revealed. NULL has length 0: it equals
+ * only another of length 0. Any thread. */
 UVHTTP_EXPORT bool uvhttp_equal_constant_time(const void *a, size_t a_length, const void *b,
                                               size_t b_length);
 

@@ -1,13 +1,13 @@
-/* Security headers: a middleware that tells browsers to be careful with what this server sends.
+/* Security headers: a middleware that adds security-related fields for browsers.
  *
- *     uvhttp_security_headers_t *careful;
- *     int err = uvhttp_security_headers_new(&careful, NULL, NULL, 0);
- *     if (err == 0) err = uvhttp_server_use(server, uvhttp_security_headers_handle_request,
- *     careful);
+ *     uvhttp_security_headers_t *headers;
+ *     int err = uvhttp_security_headers_new(&headers, NULL, NULL, 0);
+ *     if (err == 0)
+ *         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, headers);
  *
- * The fields go out with every answer to a request it has seen, errors and files included. One that
- * a handler has set goes out as the handler has set it. The defaults suit a site of its own:
- * everything comes from it, no other site may show it in a frame. */
+ * The fields are added to every response to a request that passed it, including errors and
+ * files. A field set by a handler is kept. The defaults suit a self-contained site: all content
+ * comes from its own origin, and no other site may frame it. */
 #ifndef UVHTTP_SECURITY_HEADERS_H
 #define UVHTTP_SECURITY_HEADERS_H
 
@@ -17,13 +17,13 @@
 extern "C" {
 #endif
 
-/* Fields, ready for use. */
+/* A set of fields. */
 typedef struct uvhttp_security_headers uvhttp_security_headers_t;
 
-/* Values of the fields. NULL: the default that stands beside it; "": not sent. Copied. */
+/* Values of the fields. NULL: the default given here; "": not sent. Copied. */
 typedef struct uvhttp_security_headers_config {
-    /* "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; object-src
-     * 'none'" (CSP level 3). Scripts and styles within a page are not run with it. */
+    /* "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self';
+     * object-src 'none'" (CSP level 3). Inline scripts and styles do not run with it. */
     const char *content_security_policy;
     const char *content_type_options; /* "nosniff" (Fetch, "X-Content-Type-Options") */
     /* "SAMEORIGIN" (RFC 7034): for browsers without frame-ancestors */
@@ -32,30 +32,33 @@ typedef struct uvhttp_security_headers_config {
     const char *permissions_policy; /* "camera=(), geolocation=(), microphone=()" */
     /* "same-origin" (HTML, "cross-origin opener policies") */
     const char *cross_origin_opener_policy;
-    const char *cross_origin_resource_policy; /* "same-origin" (Fetch); for what others may embed:
-                                                 "cross-origin" */
-    const char *cross_origin_embedder_policy; /* not sent (HTML); "require-corp" */
-    /* "max-age=31536000" (RFC 6797). Sent only when the client came by https: the connection has
-     * TLS, or a trusted proxy (uvhttp_server_trust_proxies) or `https` says so: over plain HTTP it
-     * means nothing (section 7.2). */
+    /* "same-origin" (Fetch); "cross-origin" for content that others may embed. */
+    const char *cross_origin_resource_policy;
+    /* not sent by default (HTML); for example "require-corp" */
+    const char *cross_origin_embedder_policy;
+    /* "max-age=31536000" (RFC 6797). Sent only over HTTPS: the connection has TLS, or a trusted
+     * proxy (uvhttp_server_trust_proxies) or `https` indicates it. Over plain HTTP it has no
+     * meaning (section 7.2). */
     const char *strict_transport_security;
-    /* clients get here by https alone: a proxy in front of this server speaks TLS with them */
+    /* All clients use HTTPS: a proxy terminates TLS. */
     bool https;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
 } uvhttp_security_headers_config_t;
 
-/* `config` NULL: the defaults. 0, or with `*headers` NULL: UVHTTP_ECONFIG, with a NUL-terminated
- * message of at most `size` bytes that names field and value (`message` may be NULL),
- * UVHTTP_ENOMEM. Any thread. */
+/* Creates a set of fields. `config` NULL: the defaults. Any thread.
+ * Returns 0, or with `*headers` NULL
+ *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
+ *                   and value (`message` may be NULL)
+ *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
                                               const uvhttp_security_headers_config_t *config,
                                               char *message, size_t size);
 
-/* After the servers that use it. NULL is fine. */
+/* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_security_headers_free(uvhttp_security_headers_t *headers);
 
-/* A middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware): `headers` is the
- * uvhttp_security_headers_t. Of several, the one nearest to the handler decides about a field. */
+/* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `headers` is
+ * the uvhttp_security_headers_t. Of several, the one nearest to the handler sets a field. */
 UVHTTP_EXPORT int uvhttp_security_headers_handle_request(uvhttp_request_t *request,
                                                          uvhttp_response_t *response,
                                                          void *headers);

@@ -1,9 +1,8 @@
-/* The server (server.h), its configuration, and the end of both.
+/* The server (server.h) and its configuration.
  *
- * Setting up is a chain of calls that nobody has to check one by one: the first failure stays, what
- * comes after it does nothing, and run() returns it, or error() does before. One thread, that of
- * the loop; stop() may be called from others. With several workers (config.h) handlers run on
- * several threads at once. */
+ * Setup is a chain of calls without individual checks: after the first error, further calls do
+ * nothing; run() and error() return it. Loop thread only, except stop(). With several workers
+ * (config.h) handlers run on several threads concurrently. */
 #ifndef UVHTTP_SERVER_HPP
 #define UVHTTP_SERVER_HPP
 
@@ -37,8 +36,8 @@ struct TopicsOptions;
 using Stats = uvhttp_stats_t;
 using Outcome = uvhttp_outcome_t;
 
-/* A uvhttp_config_t with every default: config->max_connections = 100. Given to one server, which
- * copies it and takes the log function over. */
+/* A uvhttp_config_t with all defaults: config->max_connections = 100. For one server, which
+ * copies it and takes the log function. */
 class Config
 {
 public:
@@ -54,8 +53,8 @@ public:
     uvhttp_config_t *operator->() noexcept { return &values_; }
     const uvhttp_config_t *operator->() const noexcept { return &values_; }
 
-    /* `log` gets a uvhttp_log_level_t and a std::string_view; from threads of the server, too
-     * (config.h). */
+    /* `log` gets a uvhttp_log_level_t and a std::string_view; also called on other threads of
+     * the server (config.h). */
     template <class F> Config &onLog(F &&log)
     {
         using Kept = std::decay_t<F>;
@@ -83,9 +82,9 @@ private:
 class Server : public detail::Routes<Server>
 {
 public:
-    /* Without a loop the server has its own, which run() drives; with one, it must outlive the
-     * server, whose memory goes when the loop has run the last close callback. These throw
-     * std::bad_alloc, if anything; other failures are error(). */
+    /* Without `loop` the server owns a loop, which run() runs. Otherwise the loop must outlive
+     * the server, whose memory is released when the loop has run the last close callback. May
+     * throw std::bad_alloc only; error() returns other failures. */
     explicit Server(uv_loop_s *loop = nullptr) : setup_(std::make_unique<detail::Setup>())
     {
         begin(uvhttp_server_new(loop));
@@ -101,26 +100,25 @@ public:
             (void)config.log_.release();
             return;
         }
-        uvhttp_server_free(native()); /* which would log with what is destroyed now */
+        uvhttp_server_free(native()); /* would log to the destroyed function */
         setup_->setServer(nullptr);
     }
     Server(Server &&) noexcept = default;
     Server &operator=(Server &&) noexcept = default;
-    /* Stops at once what still runs, and destroys handlers and all. Not from inside a handler. */
+    /* Closes all connections immediately, and destroys handlers. Not from a handler. */
     ~Server() = default;
 
-    /* NULL when memory ran out, and of a server that was moved from, of which nothing else may be
-     * asked. */
+    /* NULL when out of memory, and after a move; no other function may be called then. */
     uvhttp_server_t *native() const noexcept { return setup_ ? setup_->server() : nullptr; }
 
-    /* The first failure of setting up, and what it was about: a method with its pattern, an
-     * address, a folder; good as long as the server. */
+    /* The first error of setup, and its context: a method with its pattern, an address, a
+     * directory; valid as long as the server. */
     Result error() const noexcept { return setup_->error(); }
     const char *where() const noexcept { return setup_->where(); }
 
     Router router() noexcept { return Router(*setup_, routes()); }
     Router group(const Text &prefix) noexcept { return router().group(prefix); }
-    /* A virtual server: "example.com", "*.example.com". */
+    /* A virtual host: "example.com", "*.example.com". */
     Router host(const Text &name) noexcept
     {
         uvhttp_router_t *host = nullptr;
@@ -129,7 +127,7 @@ public:
         return Router(*setup_, host);
     }
 
-    /* Serves a folder below `prefix` ("/assets/"); static.h. */
+    /* Serves a directory below `prefix` ("/assets/"); static.h. */
     Server &files(const Text &prefix, const FileOptions &options) noexcept
     {
         if (!setup_->error() && setup_->note(prefix.error(), "files")) {
@@ -143,7 +141,7 @@ public:
         }
         return *this;
     }
-    /* The same with one that was opened before; it has to outlive the server. */
+    /* The same with an open one, which must outlive the server. */
     Server &files(const Text &prefix, const Files &files) noexcept
     {
         const Native given = files;
@@ -154,18 +152,18 @@ public:
         return *this;
     }
     Server &files(const Text &prefix, const Files &&files) = delete;
-    /* Answers GET with the counters of this server for Prometheus. */
+    /* A GET route with the counters of this server for Prometheus. */
     Server &metrics(const Text &pattern)
     {
         return get(pattern, Native{uvhttp_metrics_handle_request, native()});
     }
 
-    /* Topics for WebSockets, which go with the server; topics.hpp defines these. */
+    /* Topics for WebSockets, owned by the server; see topics.hpp. */
     Topics topics() noexcept;
     Topics topics(const TopicsOptions &options) noexcept;
 
-    /* `finished` gets a Request, a Response and a const Outcome & when an exchange is over. At most
-     * one. */
+    /* `finished` gets a Request, a Response and a const Outcome & after each exchange. A second
+     * call replaces the first. */
     template <class F> Server &onFinished(F &&finished)
     {
         using Kept = std::decay_t<F>;
@@ -201,8 +199,8 @@ public:
         return *this;
     }
 
-    /* Called once, when the last connection of a stopped server is closed; on a caller's loop the
-     * server may be destroyed in it. Not called when the server is destroyed before. */
+    /* Called once, when the last connection of a stopped server is closed; on a caller's loop it
+     * may destroy the server. Not called if the server is destroyed before. */
     template <class F> Server &onStopped(F &&stopped)
     {
         using Kept = std::decay_t<F>;
@@ -210,7 +208,7 @@ public:
             uvhttp_server_on_stopped(
                 native(),
                 [](uvhttp_server_t *, void *arg) noexcept {
-                    /* Out of the server, which may be destroyed by it. */
+                    /* Moved out of the server, which it may destroy. */
                     detail::swallow([&] {
                         Kept last(std::move(detail::stored<Kept>(arg)));
                         last();
@@ -220,14 +218,14 @@ public:
         return *this;
     }
 
-    /* Has something live as long as the server: what handlers refer to. Its address, NULL after a
-     * failure. */
+    /* Keeps an object as long as the server, for handlers. Returns its address, NULL after an
+     * error. */
     template <class T> std::decay_t<T> *own(T &&object)
     {
         return setup_->keep(std::forward<T>(object), "own");
     }
 
-    /* Listens on a numeric address; port 0 takes a free one. Any number of times. */
+    /* Listens on a numeric address; port 0 selects a free port. May be called repeatedly. */
     Server &listen(const Text &address, int port) noexcept
     {
         char where[96];
@@ -248,7 +246,7 @@ public:
                          where);
         return *this;
     }
-    /* On a unix socket: the permissions of its file, 0: what the umask leaves (embedding.h). */
+    /* On a Unix socket; `mode` is the permissions of its file, 0: by the umask (embedding.h). */
     Server &listenUnix(const Text &path, unsigned mode = 0) noexcept
     {
         if (!setup_->error() && setup_->note(path.error(), "listen"))
@@ -256,8 +254,7 @@ public:
                          path.c_str());
         return *this;
     }
-    /* On a socket that listens already, which is the server's from then on; after a failure it
-     * stays yours. */
+    /* On a listening socket, which the server then owns; after an error the caller keeps it. */
     Server &listenFd(int descriptor) noexcept
     {
         if (!setup_->error())
@@ -272,7 +269,7 @@ public:
                          "descriptor");
         return *this;
     }
-    /* On those the process was started with, by systemd for instance: how many there are. */
+    /* On sockets inherited from systemd; returns their number. */
     std::size_t listenInherited() noexcept
     {
         std::size_t count = 0;
@@ -280,8 +277,7 @@ public:
             setup_->note(uvhttp_server_listen_inherited(native(), &count), "inherited sockets");
         return count;
     }
-    /* Believes what these proxies say of their clients: server.trustProxies({"10.0.0.0/8",
-     * "unix"}). */
+    /* Sets the trusted proxies: server.trustProxies({"10.0.0.0/8", "unix"}). */
     Server &trustProxies(std::span<const char *const> prefixes,
                          uvhttp_forwarding_t fields = UVHTTP_FORWARDING_X) noexcept
     {
@@ -296,7 +292,7 @@ public:
     {
         return trustProxies(std::span(prefixes.begin(), prefixes.size()), fields);
     }
-    /* SIGINT and SIGTERM stop the server, a second one at once. */
+    /* SIGINT and SIGTERM stop the server, a second signal immediately. */
     Server &stopOnSignals() noexcept
     {
         if (!setup_->error())
@@ -304,7 +300,7 @@ public:
         return *this;
     }
 
-    /* Runs until the server has stopped. The first failure of setting up, or libuv's. */
+    /* Runs until the server has stopped. Returns the first error of setup, or an error of libuv. */
     Result run() noexcept
     {
         if (!setup_->error())
@@ -314,18 +310,18 @@ public:
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
 
-    /* Calls `function`, with the number of the worker if it takes one, on the thread of a
-     * worker: of Request::worker for an answer from a thread of yours. Any thread. It is moved
-     * to the heap, and destroyed behind the call on the worker's thread; after a failure at
-     * once, on this one. */
+    /* Calls `function`, with the worker's number if it takes one, on the thread of a worker:
+     * Request::worker for a response from another thread. Any thread. It is moved to the heap,
+     * and destroyed after the call on the worker's thread; after an error immediately, on this
+     * thread. */
     template <class F> Result postTo(std::size_t worker, F &&function) const
     {
         using Kept = std::decay_t<F>;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
         return kept ? postTo(worker, kept) : Result(UVHTTP_ENOMEM);
     }
-    /* The same with one that lies on the heap already, and stays the caller's after a failure: for
-     * what holds a Later, which no other thread may destroy. */
+    /* The same with a function on the heap, which the caller keeps after an error: for functions
+     * that hold a Later, which no other thread may destroy. */
     template <class F>
     Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
     {
@@ -333,7 +329,8 @@ public:
                       "it takes nothing, or the number of the worker");
         if (!function)
             return UVHTTP_EINVAL;
-        F *const given = function.release(); /* it may run, and be gone, before the call returns */
+        /* it may run and be destroyed before the call returns */
+        F *const given = function.release();
         const int error = uvhttp_server_post(
             native(), worker,
             [](uvhttp_server_t *, std::size_t number, void *arg) noexcept {
@@ -347,8 +344,8 @@ public:
     }
     std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(native()); }
 
-    /* The port of the first listener, 0 before; the loop; the counters, refreshed, all 0 without a
-     * server. */
+    /* The port of the first listener, 0 before; the loop; the refreshed counters, all 0 without
+     * a server. */
     int port() noexcept { return uvhttp_server_port(native()); }
     uv_loop_s *loop() noexcept { return uvhttp_server_loop(native()); }
     const Stats &stats() noexcept
@@ -357,7 +354,7 @@ public:
         const Stats *found = uvhttp_server_stats(native());
         return found == nullptr ? none : *found;
     }
-    /* The same as a copy, of all workers or of one, for any thread; all 0 where there is none. */
+    /* A copy of the counters, of all workers or of one, on any thread; all 0 without a server. */
     Stats readStats() const noexcept
     {
         Stats stats = {};

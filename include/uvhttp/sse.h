@@ -1,4 +1,4 @@
-/* Events of a text/event-stream (WHATWG HTML, section "Server-sent events") as bytes.
+/* Encodes events of a text/event-stream (WHATWG HTML, section "Server-sent events").
  *
  * Part of uvhttp_parser: no I/O, no allocation. Any thread. */
 #ifndef UVHTTP_SSE_H
@@ -10,25 +10,26 @@
 extern "C" {
 #endif
 
-/* One event; what is zero is left out, so that `{.data = {"hello", 5}}` is an event. A slice with a
- * base and length 0 is sent as empty: empty data is an event of its own, an empty id makes the
- * client forget the last one. All text is UTF-8. */
+/* One event; zero fields are omitted, so `{.data = {"hello", 5}}` is an event. A slice with a
+ * base and length 0 is sent as empty: empty data is an event, an empty id resets the client's
+ * last event ID. All text is UTF-8. */
 typedef struct uvhttp_sse_event {
-    uvhttp_slice_t id;    /* what comes back as Last-Event-ID; no NUL, CR or LF */
-    uvhttp_slice_t event; /* the type; "message" when left out; no NUL, CR or LF */
-    /* any number of lines, ended by CR LF, CR or LF: the client gets them with LF */
+    uvhttp_slice_t id;    /* returned by clients as Last-Event-ID; no NUL, CR or LF */
+    uvhttp_slice_t event; /* the type; "message" if omitted; no NUL, CR or LF */
+    /* any number of lines that end with CR LF, CR or LF; the client receives LF */
     uvhttp_slice_t data;
-    /* lines that clients ignore; alone, and even empty, it is a heartbeat */
+    /* lines that clients ignore; alone, even empty, it is a heartbeat */
     uvhttp_slice_t comment;
-    /* milliseconds a client waits before it connects again; 0 leaves it out */
+    /* reconnection time of the client in milliseconds; 0 omits it */
     uint32_t retry;
 } uvhttp_sse_event_t;
 
-/* The number of bytes of the event with the empty line that ends it. They are written to `out` when
- * `size` is as much or more, else nothing is: call with NULL to learn the size. Nothing is
- * terminated by NUL. -1 when id or event hold what they must not, or there is no event.
+/* Returns the size of the event in bytes, including the empty line that ends it, and writes it to
+ * `out` if `size` is large enough; otherwise writes nothing: call with NULL to get the size. The
+ * output is not NUL-terminated. Returns -1 if id or event contain invalid characters, or without
+ * event.
  *
- * An event without data reaches no listener, but its id and retry count. */
+ * An event without data reaches no listener, but its id and retry apply. */
 UVHTTP_EXPORT ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -1,20 +1,20 @@
-/* Streams, as a view: what a connection becomes behind an upgrade (stream.h). Response::upgrade
- * makes one, and stores what handles it.
+/* Streams as a view: connections after an upgrade (stream.h). Response::upgrade creates one and
+ * stores its handler.
  *
- * A handler of a stream is a function that gets a Stream and a std::string_view, empty when the
- * client has ended its side; or an object with
+ * A handler is a callable that gets a Stream and a std::string_view, empty when the client has shut
+ * down its sending side; or an object with
  *
- *     void data(uvhttp::Stream, std::string_view)     the same; required. Who takes a
- *     std::span<char> instead may overwrite it
- *     void opened(uvhttp::Stream)                     behind the 101, before anything comes
- *     void drain(uvhttp::Stream)                      after UVHTTP_EFULL everything has left
- *     void timer(uvhttp::Stream)                      the time of setTimer has passed
- *     void stopping(uvhttp::Stream)                   the server stops: say goodbye
- *     void closed()                                   it is over
+ *     void data(uvhttp::Stream, std::string_view)   required; with std::span<char> it may
+ *                                                   overwrite the bytes
+ *     void opened(uvhttp::Stream)                   after the 101, before any data
+ *     void drain(uvhttp::Stream)                    all data was sent, after UVHTTP_EFULL
+ *     void timer(uvhttp::Stream)                    the timer of setTimer has expired
+ *     void stopping(uvhttp::Stream)                 the server stops: send a closing message
+ *     void closed()                                 the stream has ended
  *
- * all but the first of which may be left out. It is moved to the heap once, for each connection
- * that is upgraded, and destroyed when the stream is over, behind `closed`; also when it closes the
- * stream itself, then after its function has returned. An exception closes the stream. */
+ * All but the first are optional. It is moved to the heap for each upgraded connection, and
+ * destroyed after `closed`; if it closes the stream itself, after its function has returned. An
+ * exception closes the stream. */
 #ifndef UVHTTP_STREAM_HPP
 #define UVHTTP_STREAM_HPP
 
@@ -35,19 +35,19 @@
 namespace uvhttp
 {
 
-/* Good until its handler is destroyed. */
+/* Valid until its handler is destroyed. */
 class Stream
 {
 public:
     explicit Stream(uvhttp_stream_t *stream) noexcept : stream_(stream) {}
     uvhttp_stream_t *native() const noexcept { return stream_; }
 
-    /* All of the bytes, or none: UVHTTP_EFULL, ... */
+    /* Accepts all bytes or none: UVHTTP_EFULL, ... */
     Result write(std::string_view bytes) const noexcept
     {
         return uvhttp_stream_write(stream_, bytes.data(), bytes.size());
     }
-    /* Both as one, such as a frame's head and its content. */
+    /* Sends both as one, for example the head and payload of a frame. */
     Result write(std::string_view first, std::string_view second) const noexcept
     {
         const uvhttp_slice_t areas[] = {toSlice(first), toSlice(second)};
@@ -55,8 +55,8 @@ public:
     }
     std::size_t pending() const noexcept { return uvhttp_stream_pending(stream_); }
     void setBacklog(std::size_t bytes) const noexcept { uvhttp_stream_set_backlog(stream_, bytes); }
-    /* Has `timer` called once, in place of what was set before; zero takes it back. UVHTTP_EINVAL
-     * when the handler has none. */
+    /* Starts a one-shot timer, which replaces an earlier one; zero stops it. UVHTTP_EINVAL if
+     * the handler has no `timer`. */
     Result setTimer(std::chrono::milliseconds time) const noexcept
     {
         if (time.count() < 0 || time.count() > std::int64_t{UINT32_MAX})
@@ -65,7 +65,7 @@ public:
     }
     void pause() const noexcept { uvhttp_stream_pause(stream_); }
     void resume() const noexcept { uvhttp_stream_resume(stream_); }
-    /* Sends what waits, then ends; and closes at once. */
+    /* Ends after sending queued data; and closes immediately. */
     void end() const noexcept { uvhttp_stream_end(stream_); }
     void close() const noexcept { uvhttp_stream_close(stream_); }
     friend bool operator==(Stream a, Stream b) noexcept { return a.stream_ == b.stream_; }
@@ -77,8 +77,8 @@ private:
 namespace detail
 {
 
-/* The handler of one stream, and the callbacks that know its type. It frees itself when the stream
- * is closed and none of its functions runs. */
+/* The handler of one stream, and the callbacks for its type. It frees itself when the stream is
+ * closed and none of its functions runs. */
 template <class H> class StreamHandler
 {
 public:
@@ -105,7 +105,7 @@ public:
                                                           stops ? onStopping : nullptr,
                                                           times ? onTimer : nullptr, onClosed};
         StreamHandler *self = handler.get();
-        self->running_++; /* it may be over before this returns */
+        self->running_++; /* the stream may be closed before this returns */
         uvhttp_stream_t *stream;
         const int error = uvhttp_response_upgrade(response, protocol, &events, self, &stream);
         if (error != 0)

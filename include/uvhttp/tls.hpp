@@ -1,15 +1,14 @@
-/* TLS as an object: certificates, keys and options (tls.h, which explains them; docs/https.md is a
- * tour).
+/* TLS as an object: certificates, keys and options (tls.h; see docs/https.md).
  *
- *     const uvhttp::TlsCertificate certificates[] = {{.certificateFile = "site.pem", .keyFile =
- *     "site.key"}};
+ *     const uvhttp::TlsCertificate certificates[] = {
+ *         {.certificateFile = "site.pem", .keyFile = "site.key"}};
  *     uvhttp::Tls tls({.certificates = certificates});
  *     uvhttp::Server server;
  *     server.listenTls("0.0.0.0", 443, tls);
  *
- * Texts and lists of options are read while the object is made. An object that could not be made
- * says so itself (error(), and message(), which names what is wrong), and to the server that
- * listens with it. It may go before the server, which keeps what it needs. */
+ * Strings and lists are read during construction. If creation fails, error() returns the reason
+ * and message() a description, and the setup of a server that listens with it fails. It may be
+ * destroyed before the server, which holds a reference. */
 #ifndef UVHTTP_TLS_HPP
 #define UVHTTP_TLS_HPP
 
@@ -29,7 +28,7 @@ namespace uvhttp
 
 using TlsInfo = uvhttp_tls_info_t;
 
-/* A certificate with its key; texts end with a NUL. */
+/* A certificate with its key; strings are NUL-terminated. */
 struct TlsCertificate {
     const char *certificateFile = nullptr;
     const char *keyFile = nullptr;
@@ -57,7 +56,7 @@ struct TlsCertificate {
     }
 };
 
-/* What is left out has its default. */
+/* Omitted fields have their defaults. */
 struct TlsOptions {
     std::span<const TlsCertificate> certificates = {}; /* at least one */
     uvhttp_tls_profile_t profile = UVHTTP_TLS_INTERMEDIATE;
@@ -78,10 +77,10 @@ struct TlsOptions {
     std::string_view clientCrlFile = {};
     std::string_view keyLogFile = {};
     bool watch = false;
-    uvhttp_log_cb log = nullptr; /* on the watching thread; uvhttp_log_to_stderr is one */
+    uvhttp_log_cb log = nullptr; /* on the watcher thread; for example uvhttp_log_to_stderr */
     void *logArg = nullptr;
 
-    /* Calls `call` with the options as C has them. */
+    /* Calls `call` with the C options. */
     template <class Call> int with(Call call) const noexcept
     {
         const detail::Option list(ciphers), suites(cipherSuites), curves(groups);
@@ -135,7 +134,7 @@ public:
         if (unfit)
             fine(unfit);
     }
-    /* For connections from now on; after an error nothing has changed. Any thread. `message` may be
+    /* For new connections; after an error nothing has changed. Any thread. `message` may be
      * NULL. */
     Result replace(const TlsOptions &options, char *message = nullptr,
                    std::size_t size = 0) noexcept
@@ -144,12 +143,12 @@ public:
             return uvhttp_tls_replace(native(), &raw, message, size);
         });
     }
-    /* The same with all files read again. */
+    /* Reloads all files. */
     Result reload(char *message = nullptr, std::size_t size = 0) noexcept
     {
         return uvhttp_tls_reload(native(), message, size);
     }
-    /* Seconds since 1970 at which the first certificate expires. */
+    /* Expiry of the first certificate to expire, in seconds since 1970. */
     std::int64_t expires() const noexcept { return uvhttp_tls_expires(native()); }
 };
 

@@ -1,12 +1,10 @@
-/* TLS as a client, as an object: who is trusted, a certificate, options (tls_client.h, which
- * explains them).
+/* TLS client as an object: trusted authorities, a certificate, options (tls_client.h).
  *
  *     const uvhttp::TlsClient tls({.caFile = "ca.pem"});
  *     endpoint.connect({.url = "wss://chat.example/", .tls = &tls});
  *
- * An object that could not be made says so itself (error(), and message(), which names what is
- * wrong), and connecting with it gives its error. It may go before the connections, which keep what
- * they need. */
+ * If creation fails, error() returns the reason and message() a description; connecting with it
+ * returns its error. It may be destroyed before its connections, which hold a reference. */
 #ifndef UVHTTP_TLS_CLIENT_HPP
 #define UVHTTP_TLS_CLIENT_HPP
 
@@ -19,9 +17,9 @@
 namespace uvhttp
 {
 
-/* What is left out has its default. */
+/* Omitted fields have their defaults. */
 struct TlsClientOptions {
-    std::string_view caFile = {}; /* left out: the system's authorities */
+    std::string_view caFile = {}; /* omitted: the system's authorities */
     std::string_view certificateFile = {};
     std::string_view keyFile = {};
     std::string_view passphraseFile = {};

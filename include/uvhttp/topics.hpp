@@ -1,12 +1,12 @@
-/* Topics (topics.h): who has subscribed gets what is published.
+/* Topics (topics.h): publish and subscribe for WebSockets.
  *
  *     uvhttp::Topics topics = server.topics();
  *     server.webSocket("/news", [topics](uvhttp::WebSocket ws, std::string_view topic) {
- *     (void)topics.subscribe(ws, topic); });
- *     (void)topics.publish("weather", "rain");                                 any thread, when the
- *     server listens
+ *         (void)topics.subscribe(ws, topic);
+ *     });
+ *     (void)topics.publish("weather", "rain");   any thread, after the server listens
  *
- * Topics go with the server; a Topics is a view of them, to be captured and copied. */
+ * The server owns the topics; a Topics is a copyable view of them. */
 #ifndef UVHTTP_TOPICS_HPP
 #define UVHTTP_TOPICS_HPP
 
@@ -27,8 +27,8 @@ namespace uvhttp
 
 struct TopicsOptions {
     std::size_t maxTopicSize = 0;
-    std::size_t maxSubscriptions = 0; /* of one connection */
-    std::size_t memory = 0;           /* of messages on their way */
+    std::size_t maxSubscriptions = 0; /* per connection */
+    std::size_t memory = 0;           /* of messages in transit */
 };
 
 class Topics
@@ -37,10 +37,10 @@ public:
     Topics(detail::Setup &setup, uvhttp_topics_t *topics) noexcept : setup_(&setup), topics_(topics)
     {
     }
-    /* NULL after a failure of setting up; then nothing works, and gives UVHTTP_ENOMEM. */
+    /* NULL after an error of setup; all functions then return UVHTTP_ENOMEM. */
     uvhttp_topics_t *native() const noexcept { return topics_; }
 
-    /* On the connection's thread. '+' stands for one level, '#' at the end for any number. */
+    /* On the connection's thread. '+' matches one level, '#' at the end any number. */
     Result subscribe(WebSocket ws, const Text &pattern) const noexcept
     {
         const int unfit = check(pattern);
@@ -66,7 +66,7 @@ public:
     {
         return publish(topic, UVHTTP_WEBSOCKET_TEXT, text);
     }
-    /* To all but the one who says it, on its thread. */
+    /* To all except the publisher, on its thread. */
     Result publishFrom(WebSocket ws, const Text &topic, WebSocketKind kind,
                        std::string_view data) const noexcept
     {
@@ -79,7 +79,7 @@ public:
     {
         return publishFrom(ws, topic, UVHTTP_WEBSOCKET_TEXT, text);
     }
-    /* What has come from another machine: to the subscribers of this one. Any thread. */
+    /* Delivers a message of another machine to the subscribers of this one. Any thread. */
     Result deliver(const Text &topic, WebSocketKind kind, std::string_view data) const noexcept
     {
         const int unfit = check(topic);
@@ -93,8 +93,9 @@ public:
     {
         return check(pattern) != 0 ? 0 : uvhttp_topics_count(topics_, pattern.c_str());
     }
-    /* `told` gets a pattern (std::string_view) and a number of subscribers whenever that changes;
-     * with several workers on several threads at once. At most one, before the server listens. */
+    /* `told` gets a pattern (std::string_view) and its number of subscribers when that changes;
+     * with several workers on several threads concurrently. A second call replaces the first.
+     * Before the server listens. */
     template <class F> const Topics &onPresence(F &&told) const
     {
         using Kept = std::decay_t<F>;
@@ -110,17 +111,17 @@ public:
         return *this;
     }
 
-    /* What carries messages to other machines: an object with `int publish(std::string_view topic,
-     * uvhttp::WebSocketKind, std::string_view data)` and, if it likes, `void
-     * subscribe(std::string_view pattern)` and `void unsubscribe(std::string_view pattern)`. It is
-     * destroyed with the topics. */
+    /* Transport to other machines: an object with `int publish(std::string_view topic,
+     * uvhttp::WebSocketKind, std::string_view data)` and optionally `void
+     * subscribe(std::string_view pattern)` and `void unsubscribe(std::string_view pattern)`.
+     * Destroyed with the topics. */
     template <class Adapter>
     const Topics &setAdapter(std::unique_ptr<Adapter> adapter) const noexcept
     {
         uvhttp_topics_adapter_t raw = {};
         raw.publish = [](void *self, const char *topic, uvhttp_websocket_kind_t kind,
                          const void *data, std::size_t size) noexcept -> int {
-            int error = UVHTTP_EINVAL; /* of an exception */
+            int error = UVHTTP_EINVAL; /* after an exception */
             detail::swallow([&] {
                 error = static_cast<Adapter *>(self)->publish(
                     std::string_view(topic), kind,

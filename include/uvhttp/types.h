@@ -1,6 +1,4 @@
-/* Plain values shared by every public header: slices, methods, the allocator and the log callback.
- *
- * Nothing here does anything; the functions are declared in the other headers of this folder. */
+/* Types shared by all public headers: slices, methods, the allocator and the log callback. */
 #ifndef UVHTTP_TYPES_H
 #define UVHTTP_TYPES_H
 
@@ -12,15 +10,15 @@
 extern "C" {
 #endif
 
-/* Marks what the shared library exports; everything else is hidden. */
+/* Marks symbols exported by the shared library; all others are hidden. */
 #if defined(__GNUC__)
 #define UVHTTP_EXPORT __attribute__((visibility("default")))
 #else
 #define UVHTTP_EXPORT
 #endif
 
-/* Bytes somebody else owns. `base` may be NULL only when `length` is 0. Not NUL-terminated unless
- * the function that returned it says so. */
+/* Bytes owned by another object. `base` may be NULL only when `length` is 0. Not NUL-terminated
+ * unless the function that returns it says so. */
 typedef struct uvhttp_slice {
     const char *base;
     size_t length; /* bytes */
@@ -30,18 +28,17 @@ typedef struct uvhttp_slice {
 #define UVHTTP_SLICE_ARGS(slice) (int)(slice).length, (slice).base
 
 #ifndef __cplusplus
-/* For a designated initializer: an array and its count, which then cannot differ. The macros for
- * users are made of it: UVHTTP_MIDDLEWARE, UVHTTP_ADDRESS_RULES, UVHTTP_AUTH_USERS, ... The array
- * is a compound literal: it lives as long as the block around it, or, outside of functions, for
- * ever; so it cannot initialize a static variable of a function. C only: the wrapper for C++ takes
- * lists. */
+/* For a designated initializer: sets an array and its count consistently. Base of
+ * UVHTTP_MIDDLEWARE, UVHTTP_ADDRESS_RULES, UVHTTP_AUTH_USERS and others. The array is a compound
+ * literal: it lives as long as the enclosing block, or forever outside of functions, so it
+ * cannot initialize a static variable of a function. C only: the C++ wrapper takes lists. */
 #define UVHTTP_ARRAY_MEMBERS(array, count, type, ...) \
     .array = (type const[]){__VA_ARGS__},             \
     .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
 #endif
 
-/* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A method that is a valid token but
- * stands not in this table is UVHTTP_METHOD_OTHER; its name is still available from the request. */
+/* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A valid method token that is not in
+ * this table is UVHTTP_METHOD_OTHER; the request still has its name. */
 #define UVHTTP_METHOD_MAP(X)  \
     X(GET, "GET")             \
     X(HEAD, "HEAD")           \
@@ -60,7 +57,7 @@ typedef struct uvhttp_slice {
     X(LOCK, "LOCK")           \
     X(UNLOCK, "UNLOCK")
 
-/* The method of a request; its names stand in UVHTTP_METHOD_MAP. */
+/* The method of a request; see UVHTTP_METHOD_MAP for the names. */
 typedef enum uvhttp_method {
     UVHTTP_METHOD_OTHER = 0,
 #define UVHTTP_METHOD_ENUM(id, name) UVHTTP_METHOD_##id,
@@ -69,10 +66,9 @@ typedef enum uvhttp_method {
         UVHTTP_METHOD_COUNT
 } uvhttp_method_t;
 
-/* Where all memory of a server comes from. The three functions follow malloc, realloc and free of
- * C11 with `context` added; returning NULL is an ordinary error to uvhttp, never an abort. They are
- * called on the thread of the server's loop, and on a thread-pool thread while that thread works
- * for an exchange, so they must be thread-safe. */
+/* Source of all memory of a server. The three functions follow malloc, realloc and free of C11
+ * with `context` added. NULL is handled as an ordinary error, never as an abort. Must be
+ * thread-safe: called on loop threads, and on thread-pool threads that work for an exchange. */
 typedef struct uvhttp_allocator {
     void *(*allocate)(size_t size, void *context);
     void *(*reallocate)(void *memory, size_t size, void *context);
@@ -80,7 +76,7 @@ typedef struct uvhttp_allocator {
     void *context;
 } uvhttp_allocator_t;
 
-/* How much a line of the log matters. */
+/* Severity of a log line. */
 typedef enum uvhttp_log_level {
     UVHTTP_LOG_ERROR = 0,
     UVHTTP_LOG_WARNING = 1,
@@ -88,8 +84,8 @@ typedef enum uvhttp_log_level {
     UVHTTP_LOG_DEBUG = 3
 } uvhttp_log_level_t;
 
-/* Receives one line, NUL-terminated, without a line end; control characters of logged values are
- * already escaped. Runs on the thread that has something to say. */
+/* Receives one NUL-terminated line without line end; control characters of logged values are
+ * escaped. Runs on the thread that logs. */
 typedef void (*uvhttp_log_cb)(uvhttp_log_level_t level, const char *message, void *arg);
 
 #ifdef __cplusplus

@@ -1,6 +1,4 @@
-/* What bodies become that go to files while they come: uploads (upload.h) and forms with files
- * (form_data.h). Request::uploadToFile and Request::readForm take them; here stands what these are
- * told and what they give. */
+/* Options and results of Request::uploadToFile (upload.h) and Request::readForm (form_data.h). */
 #ifndef UVHTTP_UPLOADS_HPP
 #define UVHTTP_UPLOADS_HPP
 
@@ -24,7 +22,7 @@ struct UploadOptions {
     bool sync = false;
 };
 
-/* An upload that is complete, as long as the exchange lives. */
+/* A complete upload, valid as long as the exchange. */
 struct Upload {
     std::string_view path;
     std::uint64_t size;
@@ -42,7 +40,7 @@ struct FormOptions {
     unsigned mode = 0;
 };
 
-/* A part of a form that has come: a view, good as long as the exchange. */
+/* A part of a complete form: a view, valid as long as the exchange. */
 class FormPart
 {
 public:
@@ -50,17 +48,17 @@ public:
     const uvhttp_form_part_t *native() const noexcept { return part_; }
 
     std::string_view name() const noexcept { return part_->name; }
-    /* Fit to be a file's name, though still the client's words; "" for a file input without a file,
-     * nothing when it is no file. */
+    /* Sanitized file name, still chosen by the client; "" for a file input without a file,
+     * std::nullopt if not a file. */
     std::optional<std::string_view> filename() const noexcept { return optional(part_->filename); }
-    /* As the client says: never use it as a path. */
+    /* As sent by the client: never use it as a path. */
     std::optional<std::string_view> rawFilename() const noexcept
     {
         return optional(part_->raw_filename);
     }
     std::optional<std::string_view> type() const noexcept { return optional(part_->type); }
     std::uint64_t size() const noexcept { return part_->size; }
-    /* Its bytes when they are in memory, else the file that they are in. */
+    /* Its bytes if in memory, else the path of its file. */
     std::optional<std::string_view> data() const noexcept
     {
         return part_->data == nullptr ? std::nullopt
@@ -68,7 +66,7 @@ public:
                                             part_->data, static_cast<std::size_t>(part_->size)));
     }
     std::optional<std::string_view> path() const noexcept { return optional(part_->path); }
-    /* Gives it to a file of your own; replaces none. Waits for the disk. */
+    /* Keeps it as a file; replaces none. Blocks for the disk. */
     Result keep(const Text &to) const noexcept
     {
         return to.error() != 0 ? to.error() : uvhttp_form_part_keep(part_, to.c_str());
@@ -83,7 +81,7 @@ private:
     const uvhttp_form_part_t *part_;
 };
 
-/* A form that has come: for (uvhttp::FormPart part : form). */
+/* A complete form: for (uvhttp::FormPart part : form). */
 class FormData
 {
 public:

@@ -1,30 +1,29 @@
-/* WebSocket (websocket.h), with functions and objects that have captures.
+/* WebSocket (websocket.h), with callables that have captures.
  *
  *     server.webSocket("/echo", [](uvhttp::WebSocket ws, uvhttp::WebSocketKind kind,
- *     std::string_view data) { (void)ws.send(kind, data); });
+ *                                  std::string_view data) { (void)ws.send(kind, data); });
  *
- * What handles the connections of an endpoint is one of three:
- *
- * - a function that is called with each message, as above, or without its kind;
+ * The handler of an endpoint is one of:
+ * - a callable for each message, as above, or without the kind;
  * - an object for all connections, with the functions below;
- * - a function that makes an object for each connection: called with the Request, the Response,
- *   both or nothing, it returns the object, a std::optional or a std::unique_ptr of it. One that
- *   is empty refuses: the client gets 403, unless the function has answered. It is found by one
- *   pointer of the connection, and destroyed behind its `close`.
+ * - a callable that creates an object per connection: it gets the Request, the Response, both or
+ *   nothing, and returns the object, a std::optional or a std::unique_ptr of it. An empty one
+ *   rejects the client with 403, unless the callable has responded. The object is destroyed after
+ *   its `close`.
  *
- *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)      or without the
- *     kind; required, or instead:
+ *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)
+ *                                       required, also without the kind; or instead:
  *     void piece(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view, bool last)
  *     void open(uvhttp::WebSocket)
  *     void drain(uvhttp::WebSocket)
- *     void ping(uvhttp::WebSocket, std::string_view)    and pong
+ *     void ping(uvhttp::WebSocket, std::string_view)                  and pong
  *     void close(uvhttp::WebSocket, unsigned code, std::string_view reason)
- *     bool admit(uvhttp::Request)                       of an object for all: whether a client may
- *     come in; or a Result, as in C
+ *     bool admit(uvhttp::Request)       of an object for all connections: accepts or rejects
+ *                                       a client; or returns a Result, as in C
  *
  * An object that ends its connection is destroyed when its function has returned. An exception
  * closes the connection with INTERNAL_ERROR. With several workers an object for all connections,
- * and what functions have captured, is used on several threads at once. */
+ * and captured state, is used on several threads concurrently. */
 #ifndef UVHTTP_WEBSOCKET_HPP
 #define UVHTTP_WEBSOCKET_HPP
 
@@ -50,12 +49,11 @@ namespace uvhttp
 using WebSocketKind = uvhttp_websocket_kind_t;
 using WebSocketStats = uvhttp_websocket_stats_t;
 
-/* What the connections of an endpoint have in common (uvhttp_websocket_options_t); lists are
- * copied. */
+/* Options of an endpoint (uvhttp_websocket_options_t); lists are copied. */
 struct WebSocketOptions {
-    std::span<const char *const> protocols = {}; /* the best first */
+    std::span<const char *const> protocols = {}; /* in order of preference */
     bool protocolRequired = false;
-    std::span<const char *const> origins = {}; /* left out, or empty: any */
+    std::span<const char *const> origins = {}; /* omitted or empty: any */
     std::size_t maxMessageSize = 0;
     std::size_t maxFrameSize = 0;
     std::size_t maxFragments = 0;
@@ -77,16 +75,16 @@ struct WebSocketOptions {
     uvhttp_websocket_endpoint_t *sharesMemoryWith = nullptr; /* the native() of an endpoint */
 };
 
-/* Where a client connects to. */
+/* Target of an outgoing connection. */
 struct WebSocketTarget {
     std::string_view url = {};    /* "ws://host[:port]/path?query" or "wss://..." */
-    std::string_view fields = {}; /* further request fields, each "Name: value\r\n" */
-    std::span<char> message =
-        {}; /* gets words, NUL-terminated, about a url or fields that are refused at once */
-    const TlsClient *tls = nullptr; /* with wss://; left out: one with the system's authorities */
+    std::string_view fields = {}; /* additional request fields, each "Name: value\r\n" */
+    /* receives the error text, NUL-terminated, if url or fields are invalid */
+    std::span<char> message = {};
+    const TlsClient *tls = nullptr; /* for wss://; omitted: the system's authorities */
 };
 
-/* An endpoint, which goes with its server: a view. As a handler it does the handshake:
+/* An endpoint, owned by its server: a view. As a handler it performs the handshake:
  * group.get("/chat", endpoint). */
 class WebSocketEndpoint
 {
@@ -95,7 +93,7 @@ public:
         : endpoint_(endpoint)
     {
     }
-    /* NULL after a failure. */
+    /* NULL after an error. */
     uvhttp_websocket_endpoint_t *native() const noexcept { return endpoint_; }
     operator Native() const noexcept
     {
@@ -114,8 +112,8 @@ private:
     uvhttp_websocket_endpoint_t *endpoint_;
 };
 
-/* A message for many, framed and compressed once; copies are references to the same one, and may be
- * kept for longer than there is a server. Any thread. */
+/* A message for many connections, framed and compressed once; copies are references, and may
+ * outlive the server. Any thread. */
 class WebSocketMessage
 {
 public:
@@ -149,8 +147,7 @@ public:
         if (message_ != nullptr)
             uvhttp_websocket_message_unref(message_);
     }
-    /* False when memory ran out, a text is no UTF-8, the kind is neither text nor binary, or it was
-     * moved from. */
+    /* False when out of memory, if a text is not UTF-8, for an invalid kind, or after a move. */
     explicit operator bool() const noexcept { return message_ != nullptr; }
     uvhttp_websocket_message_t *native() const noexcept { return message_; }
 
@@ -158,15 +155,15 @@ private:
     uvhttp_websocket_message_t *message_;
 };
 
-/* A connection, as a view: good until its `close` has run. On its own thread. */
+/* A connection as a view: valid until its `close` has run. On its own thread. */
 class WebSocket
 {
 public:
     explicit WebSocket(uvhttp_websocket_t *ws = nullptr) noexcept : ws_(ws) {}
     uvhttp_websocket_t *native() const noexcept { return ws_; }
 
-    /* UVHTTP_EFULL: much waits, go on at `drain`; it was taken unless WebSocketOptions::slow says
-     * otherwise. */
+    /* UVHTTP_EFULL: the queue is long, continue at `drain`; the message was accepted unless
+     * WebSocketOptions::slow specifies otherwise. */
     Result send(WebSocketKind kind, std::string_view data) const noexcept
     {
         return uvhttp_websocket_send(ws_, kind, data.data(), data.size());
@@ -187,7 +184,7 @@ public:
     {
         return uvhttp_websocket_send(ws_, UVHTTP_WEBSOCKET_BINARY, data.data(), data.size());
     }
-    /* A message whose length nobody knows yet. */
+    /* A streamed message of unknown length. */
     Result sendPiece(WebSocketKind kind, std::string_view piece, bool last) const noexcept
     {
         return uvhttp_websocket_send_piece(ws_, kind, piece.data(), piece.size(), last);
@@ -196,14 +193,14 @@ public:
     {
         return uvhttp_websocket_ping(ws_, data.data(), data.size());
     }
-    /* Sends what waits, then the code (0: none) and the reason. */
+    /* Sends queued data, then the code (0: none) and the reason. */
     Result close(unsigned code = UVHTTP_WEBSOCKET_NORMAL,
                  const Text &reason = nullptr) const noexcept
     {
         return reason.error() != 0 ? reason.error()
                                    : uvhttp_websocket_close(ws_, code, reason.c_str());
     }
-    /* Ends it at once. */
+    /* Closes immediately. */
     void abort() const noexcept { uvhttp_websocket_abort(ws_); }
     void pause() const noexcept { uvhttp_websocket_pause(ws_); }
     void resume() const noexcept { uvhttp_websocket_resume(ws_); }
@@ -214,7 +211,7 @@ public:
     }
     /* For Server::postTo. */
     std::size_t worker() const noexcept { return uvhttp_websocket_worker(ws_); }
-    /* The subprotocol that was agreed on, or "". */
+    /* The negotiated subprotocol, or "". */
     std::string_view protocol() const noexcept { return uvhttp_websocket_protocol(ws_); }
     bool compressed() const noexcept { return uvhttp_websocket_compressed(ws_); }
     std::size_t pending() const noexcept { return uvhttp_websocket_pending(ws_); }
@@ -227,7 +224,7 @@ private:
 namespace detail
 {
 
-/* ---- what a handler has ---- */
+/* ---- handler traits ---- */
 
 template <class H>
 concept TakesMessages = std::is_invocable_v<H &, WebSocket, WebSocketKind, std::string_view> ||
@@ -260,7 +257,7 @@ void giveMessage(H &handler, WebSocket ws, WebSocketKind kind, std::string_view 
         handler.message(ws, data);
 }
 
-/* What a function that makes objects gives: the object, or something that may be empty. */
+/* Result of a callable that creates objects: the object, or a type that may be empty. */
 template <class T> struct MadeObject {
     using Object = T;
 };
@@ -279,7 +276,7 @@ template <class F> decltype(auto) makeWith(F &make, Request request, Response re
         return make();
 }
 
-/* The object of one connection. It frees itself when the connection is over and none of its
+/* The object of one connection. It frees itself when the connection has ended and none of its
  * functions runs. */
 template <class H> class Held
 {
@@ -307,8 +304,7 @@ private:
     bool over_ = false;
 };
 
-/* Where the callbacks of an endpoint find their handler: with the server, or with the
- * connection. */
+/* Location of the handler for callbacks of an endpoint: with the server, or with the connection. */
 template <class H> struct ForAll {
     using Handler = H;
     using Kept = H;
@@ -468,7 +464,7 @@ public:
     }
 };
 
-/* A list as C has it, with NULL at its end. */
+/* A list for C, NULL-terminated. */
 class OptionList
 {
 public:
@@ -540,7 +536,7 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
 
 } // namespace detail
 
-/* An endpoint that knows what handles its connections: from Server::webSocketEndpoint. */
+/* An endpoint with a known handler type: from Server::webSocketEndpoint. */
 template <class F> class WebSocketEndpointOf : public WebSocketEndpoint
 {
     using Binding = typename detail::BindingOf<F>::Type;
@@ -548,15 +544,15 @@ template <class F> class WebSocketEndpointOf : public WebSocketEndpoint
 public:
     using WebSocketEndpoint::WebSocketEndpoint;
 
-    /* Connects to a server. `open` tells of success; otherwise `close` is called, and its reason
-     * says why. The first worker's thread. */
+    /* Connects to a server. `open` runs on success; otherwise `close` with the reason. The first
+     * worker's thread. */
     Result connect(const WebSocketTarget &target, WebSocket *ws = nullptr) const noexcept
         requires(detail::WebSocketHandler<F>)
     {
         return connectWith(target, nullptr, ws);
     }
-    /* The same where each connection has an object: this is the one for it, as the function would
-     * have made it. */
+    /* The same for endpoints with an object per connection: passes the object, instead of the
+     * callable's. */
     template <class From>
     Result connect(const WebSocketTarget &target, From &&object, WebSocket *ws = nullptr) const
         requires(!detail::WebSocketHandler<F>)
@@ -577,7 +573,8 @@ private:
         const int unfit = detail::errorOf(url, fields);
         if (unfit != 0 || native() == nullptr)
             return unfit != 0 ? unfit : int{UVHTTP_ENOMEM};
-        if (target.tls != nullptr && target.tls->error()) /* not the system's authorities instead */
+        /* do not fall back to the system's authorities */
+        if (target.tls != nullptr && target.tls->error())
             return target.tls->error();
         if (target.tls != nullptr && target.tls->native() == nullptr) /* moved from */
             return UVHTTP_EINVAL;

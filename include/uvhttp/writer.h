@@ -1,9 +1,8 @@
-/* Writes HTTP/1.1 messages (RFC 9112) into memory of the caller: heads, trailers, chunks.
+/* Writes HTTP/1.1 messages (RFC 9112) to memory of the caller: heads, trailers, chunks.
  *
- * Part of uvhttp_parser. What a parser would refuse is not written: names are checked to be tokens,
- * values to hold no control, so no line can be smuggled in. The writer does not judge whether the
- * fields fit together (Content-Length with Transfer-Encoding, ...); that is its caller's message.
- * An error stays: write everything, look once.
+ * Part of uvhttp_parser. Names must be tokens and values must not contain control characters, which
+ * prevents header injection. The caller is responsible for consistent fields (Content-Length with
+ * Transfer-Encoding, ...). Errors are sticky: write everything, check once.
  *
  *     char memory[512];
  *     uvhttp_writer_t writer;
@@ -25,10 +24,10 @@
 extern "C" {
 #endif
 
-/* Why nothing more is written:
- *   FULL     the memory is too small: give more, or send what is there and go on with a new writer
- *   INVALID  a method, target, status, phrase, name or value that must not be sent, or the line of
- *            an empty chunk */
+/* Errors of a writer:
+ *   FULL     the memory is too small: use more, or send the contents and continue with a new writer
+ *   INVALID  an invalid method, target, status, phrase, name or value, or the line of an empty
+ *            chunk */
 typedef enum uvhttp_writer_error {
     UVHTTP_WRITER_OK = 0,
     UVHTTP_WRITER_FULL = 1,
@@ -39,34 +38,34 @@ typedef enum uvhttp_writer_error {
 typedef struct uvhttp_writer {
     char *memory;
     size_t capacity; /* bytes of `memory` */
-    /* bytes written: whole lines, chunks and bodies, never a part of one */
+    /* bytes written: complete lines, chunks and bodies only */
     size_t length;
-    uvhttp_writer_error_t error; /* the first one; nothing is written after it */
+    uvhttp_writer_error_t error; /* the first error; nothing is written after it */
 } uvhttp_writer_t;
 
-/* An empty writer over `memory`, which stays the caller's; NULL gives
- * one in which nothing has room. Nothing is terminated by NUL. */
+/* Initializes an empty writer for `memory`, which the caller owns; with NULL every write fails.
+ * The output is not NUL-terminated. */
 UVHTTP_EXPORT void uvhttp_writer_init(uvhttp_writer_t *writer, char *memory, size_t capacity);
 
-/* All of these: true when it was written; false, with nothing written and writer->error set, when
- * it was not or an earlier one had failed. What is given is copied. Strings end with NUL; one that
- * is NULL is INVALID unless it says so, a writer that is NULL gives false. Methods and names have
- * at most 65,535 bytes. */
+/* All of these return true if written; false, with nothing written and writer->error set, if not
+ * or after an earlier error. Arguments are copied. Strings are NUL-terminated; NULL is INVALID
+ * unless stated otherwise. A NULL writer gives false. Methods and names have at most 65,535
+ * bytes. */
 
-/* "GET /path HTTP/1.1": `method` is a token, `target` holds visible ASCII without '#' (RFC 9112
+/* "GET /path HTTP/1.1": `method` is a token, `target` visible ASCII without '#' (RFC 9112
  * section 3). */
 UVHTTP_EXPORT bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method,
                                               const char *target);
 UVHTTP_EXPORT bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t method,
                                                     uvhttp_slice_t target);
 
-/* "HTTP/1.1 200 OK": `status` is 100 to 999. `phrase` NULL takes the registered one, none for
- * numbers without one; "" sends none; it holds no control but HTAB (RFC 9112 section 4). */
+/* "HTTP/1.1 200 OK": `status` is 100 to 999. `phrase` NULL writes the registered phrase, if any;
+ * "" writes none. No control characters except HTAB (RFC 9112 section 4). */
 UVHTTP_EXPORT bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status,
                                              const char *phrase);
 
-/* "name: value", in a head or in a trailer section: `name` is a token, `value` holds no control but
- * HTAB (RFC 9110 section 5). White space around the value is not sent. */
+/* "name: value", in a head or a trailer section: `name` is a token, `value` has no control
+ * characters except HTAB (RFC 9110 section 5). White space around the value is removed. */
 UVHTTP_EXPORT bool uvhttp_writer_field(uvhttp_writer_t *writer, const char *name,
                                        const char *value);
 UVHTTP_EXPORT bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name,
@@ -74,18 +73,18 @@ UVHTTP_EXPORT bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_sli
 UVHTTP_EXPORT bool uvhttp_writer_field_number(uvhttp_writer_t *writer, const char *name,
                                               uint64_t number);
 
-/* The empty line that ends a head or a trailer section. */
+/* The empty line at the end of a head or a trailer section. */
 UVHTTP_EXPORT bool uvhttp_writer_end(uvhttp_writer_t *writer);
 
-/* Bytes as they are: a body. `data` may be NULL when `length` is 0. */
+/* Raw bytes: a body. `data` may be NULL if `length` is 0. */
 UVHTTP_EXPORT bool uvhttp_writer_bytes(uvhttp_writer_t *writer, const void *data, size_t length);
 
 /* One chunk with its size line and line end (RFC 9112 section 7.1). Empty data writes nothing,
- * since an empty chunk would end the body. */
+ * because an empty chunk would end the body. */
 UVHTTP_EXPORT bool uvhttp_writer_chunk(uvhttp_writer_t *writer, const void *data, size_t length);
 
-/* The size line of a chunk whose data is sent from elsewhere; behind the data comes CR LF:
- * uvhttp_writer_end. `length` 0 is INVALID. */
+/* The size line of a chunk whose data is sent separately, followed by CR LF (uvhttp_writer_end).
+ * `length` 0 is INVALID. */
 UVHTTP_EXPORT bool uvhttp_writer_chunk_line(uvhttp_writer_t *writer, uint64_t length);
 
 /* "0": the last chunk. Trailer fields may follow, then uvhttp_writer_end. */
