@@ -33,9 +33,8 @@ enum { LONG = 600000, MOST_ALLOCATIONS = 60, ANSWER = 65536, FULL = 3 };
 
 static struct stage stage;
 static uvhttp_stream_t *stream;
-static char
-    /* 'c' connected, 'e' failed, bytes, '.' for the other's end, 's' stopping, '!' over */
-    heard[ANSWER];
+/* 'c' connected, 'e' failed, bytes, '.' for the other's end, 's' stopping, '!' over */
+static char heard[ANSWER];
 static int failed_with;
 static void (*when_told)(void); /* in `connected` */
 static int listener, port;

@@ -26,10 +26,9 @@ static struct stage stage;
 static struct raw_client client;
 static uvhttp_response_t *kept;
 static uvhttp_stream_t *stream;
-static char heard
-    /* what the stream was told, in order: bytes, '.' for the client's end, '!' for its own, 't' for
-     * its timer */
-    [256];
+/* what the stream was told, in order: bytes, '.' for the client's end, '!' for its own, 't' for its
+ * timer */
+static char heard[256];
 static bool stays;        /* when the server stops */
 static void (*due)(void); /* what its timer does */
 static int drains;        /* how often it was told that everything has left */

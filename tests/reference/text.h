@@ -125,9 +125,8 @@ static inline bool reference_reads_as_slash(const int *text, ptrdiff_t at, ptrdi
  * would read as one. The length, or -1 for a malformed escape or NUL. */
 static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
 {
-    static int
-        /* bytes; an encoded slash is 256 and the last byte of its escape */
-        decoded[REFERENCE_LONGEST_PATH];
+    /* bytes; an encoded slash is 256 and the last byte of its escape */
+    static int decoded[REFERENCE_LONGEST_PATH];
     ptrdiff_t count = 0;
     ptrdiff_t length = 0;
     for (size_t at = 0; at < text.length; at++) {

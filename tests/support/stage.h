@@ -25,10 +25,9 @@ struct stage {
     uvhttp_config_t *config; /* with the heap's allocator and a log that is counted */
     uvhttp_server_t *server; /* freed by stage_end when there is one */
     size_t descriptors;      /* open before the stage */
-    bool
-        /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented,
-         * too */
-        invents_full;
+    /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented,
+     * too */
+    bool invents_full;
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];

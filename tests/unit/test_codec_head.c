@@ -59,10 +59,9 @@ static void names_of_65535_bytes_on_all(void **state)
 static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, size_t length)
 {
     static const uvhttp_head_limits_t limits = {1000, 500, 100};
-    static char *
-        /* of exactly this length, so that a read past its end is found; the last one stays for
-         * `head` */
-        copy;
+    /* of exactly this length, so that a read past its end is found; the last one stays for
+     * `head` */
+    static char *copy;
     free(copy);
     copy = malloc(length);
     memcpy(copy, text, length);
