@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""What the public headers say, for the reference: tools/apidoc.py HEADER prints a header with its comments as Doxygen takes them.
+"""What the public headers say, for the reference: tools/apidoc.py HEADER prints a header with its
+comments as Doxygen takes them.
 
-Comments in our headers are plain ones: in front of a declaration, or of several that stand behind it without an empty line between (then it
-is for each of them), or behind a declaration or field. A header's first comment is about the file; one that is followed by an empty line is added to
-that. Tables of the form X(NAME, ..., "text") become the constants they make, with their text. Used as a filter by tools/reference.py, and
-by tools/check_reference.py, which asks whether everything is documented.
+Comments in our headers are plain ones: in front of a declaration, or of several that stand behind
+it without an empty line between (then it is for each of them), or behind a declaration or field. A
+header's first comment is about the file; one that is followed by an empty line is added to that.
+Tables of the form X(NAME, ..., "text") become the constants they make, with their text. Used as a
+filter by tools/reference.py, and by tools/check_reference.py, which asks whether everything is
+documented.
 """
 
 import dataclasses
@@ -19,7 +22,8 @@ CALLBACK = re.compile(r"^typedef\b[^;{]*?\(\*(\w+)\)\s*\(", re.S)
 TYPE = re.compile(r"^typedef\s+(struct|enum|union)\b.*?\b(\w+)\s*;\Z", re.S)
 TABLE = re.compile(r"^#define (UVHTTP_\w+_MAP)\(X\)(.*?[^\\])\n", re.M | re.S)
 ROW = re.compile(r'X\(((?:"(?:\\.|[^"\\])*"|[^()"])*)\)')
-ENUM = re.compile(r"^#define (UVHTTP_\w+_ENUM)\(([^)]*)\) (.*)\n\s*(UVHTTP_\w+_MAP)\(\1\)\n#undef \1\n", re.M)
+ENUM = re.compile(
+    r"^#define (UVHTTP_\w+_ENUM)\(([^)]*)\) (.*)\n\s*(UVHTTP_\w+_MAP)\(\1\)\n#undef \1\n", re.M)
 NAME = re.compile(r"\buvhttp_\w+\b")
 CXX_ONLY = re.compile(r"^#ifdef __cplusplus\n.*?^#endif\n", re.M | re.S)
 
@@ -34,11 +38,14 @@ class Declaration:
 
 
 def tables(text):
-    """The rows of every table of a header: {name of the macro: [[cell, ...], ...]}, strings without quotes."""
+    """The rows of every table of a header: {name of the macro: [[cell, ...], ...]}, strings without
+    quotes."""
     found = {}
     for name, body in TABLE.findall(text):
         rows = [re.findall(r'"(?:\\.|[^"\\])*"|[^,\s][^,]*', row) for row in ROW.findall(body)]
-        found[name] = [[cell.strip().strip('"').replace('\\"', '"') for cell in row] for row in rows]
+        found[name] = [[cell.strip().strip('"').replace('\\"', '"')
+                        for cell in row]
+                       for row in rows]
     return found
 
 
@@ -65,19 +72,20 @@ def is_blank(line):
 
 
 class Header:
-    """A public header, walked line by line. `declarations` is what it declares; `text` what Doxygen is to see."""
-
+    """A public header, walked line by line. `declarations` is what it declares; `text` what Doxygen
+    is to see."""
     def __init__(self, text, names=()):
         self.declarations = []
         self.names = set(names)
         self.file = csource.without_comments(text)
-        self.lines = CXX_ONLY.sub(lambda match: "\n" * match.group().count("\n"), with_tables_expanded(text)).split("\n")
+        self.lines = CXX_ONLY.sub(lambda match: "\n" * match.group().count("\n"),
+                                  with_tables_expanded(text)).split("\n")
         self.code = csource.without_comments("\n".join(self.lines)).split("\n")
         self.out, self.about = [], []
         self.depth = 0
         self.statement = None  # the first line of one that goes on
-        self.comment = None    # what was said in front of this one and those behind it
-        self.said = False      # it stands in front of the present one already
+        self.comment = None  # what was said in front of this one and those behind it
+        self.said = False  # it stands in front of the present one already
         self.walk()
         self.text = "\n".join(doc(self.about, self.names, "@file") + self.out) + "\n"
 
@@ -114,7 +122,8 @@ class Header:
             self.out += [""] * (end + 1 - at)
             return
         # In a struct: a heading over fields that have comments of their own.
-        if self.depth > 0 and end + 1 < len(self.lines) and "/*" in following and not following.lstrip().startswith("/*"):
+        if self.depth > 0 and end + 1 < len(
+                self.lines) and "/*" in following and not following.lstrip().startswith("/*"):
             self.out += [""] * (end + 1 - at)
             return
         self.out += doc(text, self.names)
@@ -132,13 +141,15 @@ class Header:
         if self.statement is None:
             self.statement = at
             own = any("/*" in self.lines[i] for i in range(at, self.statement_end(at) + 1))
-            if self.depth == 0 and self.comment is not None and not self.said and not (own and "{" not in code):
+            if self.depth == 0 and self.comment is not None and not self.said and not (own and "{"
+                                                                                       not in code):
                 self.out += doc(self.comment, self.names)
             self.said = False
         start = line.find("/*")
         if start >= 0 and not code[start:].strip():
             self.out.append(line[:start].rstrip())
-            self.out += doc(comment_text("\n".join([line[start:]] + self.lines[at + 1:end + 1])), self.names, behind=True)
+            self.out += doc(comment_text("\n".join([line[start:]] + self.lines[at + 1:end + 1])),
+                            self.names, behind=True)
         else:
             self.out.append(line)
             end = at
@@ -157,7 +168,8 @@ class Header:
         return at
 
     def declare(self, end):
-        code = "\n".join(line for line in self.code[self.statement:end + 1] if not line.startswith("#")).strip()
+        code = "\n".join(line for line in self.code[self.statement:end + 1]
+                         if not line.startswith("#")).strip()
         behind = "/*" in self.lines[end] or "*/" in self.lines[end]
         documented = self.comment is not None or behind
         for kind, pattern in (("function", FUNCTION), ("callback", CALLBACK), (None, TYPE)):
@@ -165,7 +177,8 @@ class Header:
             if match:
                 name = match[match.lastindex]
                 constants = tuple(re.findall(r"\bUVHTTP_\w+", code)) if match[1] == "enum" else ()
-                self.declarations.append(Declaration(name, kind or match[1], self.line_of(name), documented, constants))
+                self.declarations.append(
+                    Declaration(name, kind or match[1], self.line_of(name), documented, constants))
                 return
 
     def line_of(self, name):
@@ -176,7 +189,10 @@ class Header:
 def comment_text(comment):
     """The lines of a comment without its stars."""
     text = comment.strip().removeprefix("/*").removesuffix("*/").rstrip()
-    return [re.sub(r"^\s*\* ?", "", line) if i else line.removeprefix(" ") for i, line in enumerate(text.split("\n"))]
+    return [
+        re.sub(r"^\s*\* ?", "", line) if i else line.removeprefix(" ")
+        for i, line in enumerate(text.split("\n"))
+    ]
 
 
 def escaped(line, names):
@@ -188,12 +204,14 @@ def escaped(line, names):
 
 
 def doc(text, names, command="", behind=False):
-    """A comment for Doxygen: what is indented by four is code, by two stays as it is, and the rest is text, in which names are links."""
+    """A comment for Doxygen: what is indented by four is code, by two stays as it is, and the rest
+    is text, in which names are links."""
     out = ["/**<" if behind else "/** " + command]
     block = None  # the command that ends it
     for i, line in enumerate(text):
         heading = re.fullmatch(r"---- (.*) ----", line)
-        indented = line.startswith("  ") or (block and line == "" and i + 1 < len(text) and text[i + 1].startswith("  "))
+        indented = line.startswith("  ") or (block and line == "" and i + 1 < len(text)
+                                             and text[i + 1].startswith("  "))
         code = line.startswith("    ") or line == ""
         if block and (not indented or (block == "@endcode" and not code)):
             out.append(block)
@@ -223,7 +241,10 @@ def declared(root):
 def main():
     path = pathlib.Path(sys.argv[1]).resolve()
     include = next(parent for parent in path.parents if parent.name == "include")
-    names = [name for name, (declaration, _) in declared(include.parent).items() if declaration.documented]
+    names = [
+        name for name, (declaration, _) in declared(include.parent).items()
+        if declaration.documented
+    ]
     sys.stdout.write(Header(path.read_text(), names).text)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Runs the checks of the project: tools/check.py [--list] [NAME]...; called by `./dev check`.
 
-A check is a file tools/check_NAME.py that prints a line for each violation and ends with 1 if there was one.
+A check is a file tools/check_NAME.py that prints a line for each violation and ends with 1 if there
+was one.
 """
 
 import argparse
@@ -18,7 +19,8 @@ def summary(path):
 
 def main():
     checks = {path.stem.removeprefix("check_"): path for path in sorted(TOOLS.glob("check_*.py"))}
-    parser = argparse.ArgumentParser(prog="./dev check", description="Runs the checks of the project.")
+    parser = argparse.ArgumentParser(prog="./dev check",
+                                     description="Runs the checks of the project.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(checks))
     parser.add_argument("--list", action="store_true", help="say what each check does")
     options = parser.parse_args()
@@ -32,8 +34,8 @@ def main():
 
     failed = []
     for name in options.names or checks:
-        result = subprocess.run(["/usr/bin/python3", "-B", checks[name]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True)
+        result = subprocess.run(["/usr/bin/python3", "-B", checks[name]], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
         print(f"{'ok' if result.returncode == 0 else 'FAILED':<7} {name}", flush=True)
         if result.returncode != 0:
             failed.append(name)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for time to pass, and the library none that
-runs on libuv's thread pool."""
+"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for
+time to pass, and the library none that runs on libuv's thread pool."""
 
 import re
 
@@ -10,10 +10,8 @@ BANNED = {
     "strcpy": "it knows no size; use snprintf or memcpy with one",
     "strcat": "it knows no size; use snprintf",
     "strncpy": "it may leave the text without an end; use memcpy or snprintf",
-    "sprintf": "it knows no size; use snprintf",
-    "vsprintf": "it knows no size; use vsnprintf",
-    "gets": "it knows no size; use fgets",
-    "strtok": "it keeps hidden state; walk slices",
+    "sprintf": "it knows no size; use snprintf", "vsprintf": "it knows no size; use vsnprintf",
+    "gets": "it knows no size; use fgets", "strtok": "it keeps hidden state; walk slices",
     "alloca": "the stack has no error return; use the arena",
     "atoi": "it cannot report an error; use strtol or base/number.h",
 }
@@ -33,7 +31,9 @@ def check(root):
             violations.append(f"{path}:{line}: {match[1]} is banned: {reason}")
         for match in POOLED.finditer(text) if str(path).startswith("src/") else ():
             line = text.count("\n", 0, match.start()) + 1
-            violations.append(f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use server/jobs.h")
+            violations.append(
+                f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use server/jobs.h"
+            )
     return violations
 
 

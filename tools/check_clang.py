@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks that Clang accepts every source with the project's warnings; the builds of the tests use GCC."""
+"""Checks that Clang accepts every source with the project's warnings; the builds of the tests use
+GCC."""
 
 import concurrent.futures
 import os
@@ -12,15 +13,19 @@ FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -W
 C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
 CXX = ["clang++", "-std=c++20"]
 # The values come from the build; here any will do.
-FLAGS += ['-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH_FLAGS=""', '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1",
-          "-DUVH_WITH_LIBCRYPTO", "-DUVH_WITH_CRYPT", "-DUVH_WITH_COMPRESSION", "-DUVHTTP_TESTS_HTTPS=1", "-DUVHTTP_TESTS_COMPRESSION=1"]
+FLAGS += [
+    '-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH_FLAGS=""',
+    '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1", "-DUVH_WITH_LIBCRYPTO", "-DUVH_WITH_CRYPT",
+    "-DUVH_WITH_COMPRESSION", "-DUVHTTP_TESTS_HTTPS=1", "-DUVHTTP_TESTS_COMPRESSION=1"
+]
 
 
 def check(root):
     def compile_one(path):
         extra = ["-Wno-unused-parameter"] if path.parts[0] in ("examples", "docs") else []
         compiler = CXX if path.suffix == ".cpp" else C
-        return subprocess.run([*compiler, *FLAGS, *extra, str(path)], cwd=root, capture_output=True, text=True)
+        return subprocess.run([*compiler, *FLAGS, *extra, str(path)], cwd=root, capture_output=True,
+                              text=True)
 
     paths = csource.c_files(root, suffixes=(".c", ".cpp"))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -28,12 +33,15 @@ def check(root):
     violations = []
     for path, result in zip(paths, results):
         if result.returncode != 0:
-            errors = [line for line in result.stderr.splitlines() if "error:" in line] or [result.stderr.strip()]
+            errors = [line for line in result.stderr.splitlines() if "error:" in line
+                      ] or [result.stderr.strip()]
             # What other servers are built on is installed when somebody compares with them.
             if path.parts[:2] == ("bench", "peers") and "file not found" in errors[0]:
                 continue
             # The rest follows from the first few.
-            violations += [error if error.startswith(str(path)) else f"{path}: {error}" for error in errors[:3]]
+            violations += [
+                error if error.startswith(str(path)) else f"{path}: {error}" for error in errors[:3]
+            ]
     return violations
 
 

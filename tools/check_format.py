@@ -11,8 +11,10 @@ def check(root):
     paths = [str(path) for path in csource.c_files(root)]
     if not paths:
         return []
-    result = subprocess.run(["clang-format", "--dry-run", "-Werror", *paths], cwd=root, capture_output=True, text=True)
-    places = re.findall(r"^([^\s:]+):(\d+):\d+: error: code should be clang-formatted", result.stderr, re.M)
+    result = subprocess.run(["clang-format", "--dry-run", "-Werror", *paths], cwd=root,
+                            capture_output=True, text=True)
+    places = re.findall(r"^([^\s:]+):(\d+):\d+: error: code should be clang-formatted",
+                        result.stderr, re.M)
     first = {}
     for path, line in places:
         first.setdefault(path, line)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks that every header compiles alone: public ones as C11, C++17 and C++20 (.hpp: C++20), internal ones as C11.
+"""Checks that every header compiles alone: public ones as C11, C++17 and C++20 (.hpp: C++20),
+internal ones as C11.
 
 A header that needs another one before it, or that C++ does not take, surprises its first user.
 """
@@ -21,9 +22,12 @@ INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-W
 
 def compile_alone(root, include, command):
     text = f"#include {include}\ntypedef int uvhttp_header_check;\n"
-    folders = [f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests", "tests/support/emulated")]
-    return subprocess.run(command[:1] + WARNINGS + command[1:] + folders + ["-fsyntax-only", "-"], input=text,
-                          capture_output=True, text=True)
+    folders = [
+        f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests",
+                                            "tests/support/emulated")
+    ]
+    return subprocess.run(command[:1] + WARNINGS + command[1:] + folders + ["-fsyntax-only", "-"],
+                          input=text, capture_output=True, text=True)
 
 
 def check(root):
@@ -38,8 +42,10 @@ def check(root):
         results = pool.map(lambda job: compile_alone(root, job[2], job[1]), jobs)
         for (path, command, _), result in zip(jobs, results):
             if result.returncode != 0:
-                first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
-                violations.append(f"{path}: does not compile alone ({command[0]} {command[3]}): {first}")
+                first = next((line for line in result.stderr.splitlines() if "error" in line),
+                             result.stderr.strip())
+                violations.append(
+                    f"{path}: does not compile alone ({command[0]} {command[3]}): {first}")
     return violations
 
 

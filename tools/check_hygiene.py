@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Checks what should be in no file: white space at line ends, notes to oneself, paths of one machine, broken links.
+"""Checks what should be in no file: white space at line ends, notes to oneself, paths of one
+machine, broken links.
 
-Every text file of the project is read, except stored fuzz inputs and messages (.http), which are bytes by purpose.
+Every text file of the project is read, except stored fuzz inputs and messages (.http), which are
+bytes by purpose.
 """
 
 import re
@@ -10,7 +12,8 @@ import csource
 
 # Written in pieces, so that this file passes its own check.
 NOTES = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
-MACHINE = re.compile(r"(?<![\w.~$}\-])/(" + "|".join(["home", "root", "Users", "work", "workspace", "builds"]) + r")/\w")
+MACHINE = re.compile(r"(?<![\w.~$}\-])/(" +
+                     "|".join(["home", "root", "Users", "work", "workspace", "builds"]) + r")/\w")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LF_ONLY_TABS = {".c", ".h", ".py", ".sh", ".cmake", ".md", ".json"}
 
@@ -46,7 +49,8 @@ def check(root):
     violations = []
     for path in csource.project_files(root):
         data = (root / path).read_bytes()
-        if path.parts[:3] == ("tests", "fuzz", "corpus") or path.suffix == ".http" or not is_text(data) or not data:
+        if path.parts[:3] == ("tests", "fuzz",
+                              "corpus") or path.suffix == ".http" or not is_text(data) or not data:
             continue
         text = data.decode(errors="replace")
         for number, line in enumerate(text.split("\n"), 1):

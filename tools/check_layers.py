@@ -1,17 +1,21 @@
 #!/usr/bin/python3
-"""Checks who includes whom: the folders against tools/layers.txt, and that no include goes round in a circle.
+"""Checks who includes whom: the folders against tools/layers.txt, and that no include goes round in
+a circle.
 
-The format of the table is described at its top. Violations: an include edge the table does not list, a third-party or system
-header in a folder that may not see it, a project header that does not exist or is not written from src/, a cycle
-between files, a cycle in the table itself, and a folder that the table does not know.
+The format of the table is described at its top. Violations: an include edge the table does not
+list, a third-party or system header in a folder that may not see it, a project header that does not
+exist or is not written from src/, a cycle between files, a cycle in the table itself, and a folder
+that the table does not know.
 """
 
 import re
 
 import csource
 
-C11 = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
-stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
+C11 = set(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
+stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype"""
+    .split())
 # What the compiler brings: instruction sets and the sanitizers' interface.
 COMPILER = re.compile(r"^(sanitizer/.*|\w*intrin|cpuid|arm_neon|arm_acle)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
@@ -31,14 +35,17 @@ def read_table(root, violations):
             continue
         match = re.fullmatch(r"([\w/]+):([^|]*)\|([^|]*)\|([^|]*)", line)
         if not match:
-            violations.append(f"tools/layers.txt:{number}: not of the form 'folder: folders | headers | posix'")
+            violations.append(
+                f"tools/layers.txt:{number}: not of the form 'folder: folders | headers | posix'")
             continue
         name, *cells = match.groups()
         layers[name] = Layer(*[cell.split() for cell in cells])
     for name, layer in layers.items():
         for folder in layer.folders:
             if folder != ANY and not rows_of(folder, layers):
-                violations.append(f"tools/layers.txt: {name} may include {folder}, which is no folder of the table")
+                violations.append(
+                    f"tools/layers.txt: {name} may include {folder}, which is no folder of the table"
+                )
     return layers
 
 
@@ -72,7 +79,8 @@ def find_cycle(edges):
 
 
 def folder_of(path, layers):
-    """The row for a file: of `src/codec/text/` that of `codec/text` when there is one, or that of `codec`."""
+    """The row for a file: of `src/codec/text/` that of `codec/text` when there is one, or that of
+    `codec`."""
     if path.parts[0] == "include":
         return "public"
     if path.parts[0] != "src" or len(path.parts) < 3:
@@ -82,7 +90,8 @@ def folder_of(path, layers):
 
 
 def resolve(path, name, files):
-    """The project file that an include names, or None: <uvhttp/...>, from src/, and outside src/ also from nearby or from the root."""
+    """The project file that an include names, or None: <uvhttp/...>, from src/, and outside src/
+    also from nearby or from the root."""
     places = [f"src/{name}", f"include/{name}"]
     if path.parts[0] != "src":
         places += [f"{path.parent.as_posix()}/{name}", f"{path.parts[0]}/{name}", name]
@@ -102,10 +111,14 @@ def check_system_header(layer, name, cxx):
 def check(root):
     violations = []
     layers = read_table(root, violations)
-    allowed = {name: set().union(*(rows_of(folder, layers) for folder in layer.folders)) for name, layer in layers.items()}
+    allowed = {
+        name: set().union(*(rows_of(folder, layers) for folder in layer.folders))
+        for name, layer in layers.items()
+    }
     cycle = find_cycle(allowed)
     if cycle:
-        violations.append(f"tools/layers.txt: the folders go round in a circle: {' -> '.join(cycle)}")
+        violations.append(
+            f"tools/layers.txt: the folders go round in a circle: {' -> '.join(cycle)}")
     paths = csource.c_files(root, suffixes=(".c", ".h", ".cpp", ".hpp", ".inc"))
     files = {path.as_posix() for path in paths}
     edges = {}
@@ -122,7 +135,8 @@ def check(root):
             kind, name = match.groups()
             target = resolve(path, name, files)
             if target is None and kind == '"':
-                violations.append(f"{where}: there is no \"{name}\" (project headers are written from src/)")
+                violations.append(
+                    f"{where}: there is no \"{name}\" (project headers are written from src/)")
             elif target is None and re.match(r"uvhttp(/|\.h$)", name):
                 violations.append(f"{where}: there is no <{name}>")
             elif target is None:

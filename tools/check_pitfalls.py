@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Checks that docs/pitfalls.md names tests that exist, and every test whose name says that it is about a pitfall.
+"""Checks that docs/pitfalls.md names tests that exist, and every test whose name says that it is
+about a pitfall.
 
-A row is `| what went wrong | `FILE::TEST` |`. A test that was renamed or deleted would leave a promise behind that nobody keeps.
+A row is `| what went wrong | `FILE::TEST` |`. A test that was renamed or deleted would leave a
+promise behind that nobody keeps.
 """
 
 import re
@@ -11,7 +13,8 @@ import csource
 PAGE = "docs/pitfalls.md"
 ROW = re.compile(r"^\|.*\| (.*?) \|$")
 NAMED = re.compile(r"`(tests/[\w/.]+)::(\w+)`")
-# In C every such function is handed to cmocka, since the compiler refuses a static one that nobody uses.
+# In C every such function is handed to cmocka, since the compiler refuses a static one that nobody
+# uses.
 PYTHON_TEST = re.compile(r"^def (test_\w+)\(", re.M)
 C_TEST = re.compile(r"^static void (\w+)\(void \*\*state\)", re.M)
 
@@ -24,8 +27,12 @@ def tests_of(root, path):
 def check(root):
     if not (root / PAGE).is_file():
         return [f"{PAGE} is missing"]
-    tests = {path.as_posix(): tests_of(root, path) for path in csource.project_files(root)
-             if path.parts[0] == "tests" and path.suffix in (".py", ".c") and path.name.startswith("test_")}
+    tests = {
+        path.as_posix(): tests_of(root, path)
+        for path in csource.project_files(root)
+        if path.parts[0] == "tests" and path.suffix in (".py",
+                                                        ".c") and path.name.startswith("test_")
+    }
     violations, named = [], set()
     for number, line in enumerate(csource.read(root, PAGE).splitlines(), 1):
         row = ROW.match(line)

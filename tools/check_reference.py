@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""Checks that everything public is documented, exported, used by a test or an example, and in the reference that Doxygen makes.
+"""Checks that everything public is documented, exported, used by a test or an example, and in the
+reference that Doxygen makes.
 
-For each function, callback and type of include/uvhttp: a comment in the header; for functions, a use in tests, examples, docs or app, and a symbol of
-libuvhttp.so; for types, a use there or in a function or type that is public. Then Doxygen reads the headers (tools/reference.py), when it is installed:
-it must find nothing wrong, and have each name in its index. docs/errors.md must have a row for each error code.
+For each function, callback and type of include/uvhttp: a comment in the header; for functions, a
+use in tests, examples, docs or app, and a symbol of libuvhttp.so; for types, a use there or in a
+function or type that is public. Then Doxygen reads the headers (tools/reference.py), when it is
+installed: it must find nothing wrong, and have each name in its index. docs/errors.md must have a
+row for each error code.
 """
 
 import pathlib
@@ -67,7 +70,9 @@ def check_read(root, declared):
         output = pathlib.Path(folder).resolve() / "reference"
         yield from reference.build(root, output)
         index = output / "xml/index.xml"
-        found = {name.text for name in xml.etree.ElementTree.parse(index).iter("name")} if index.exists() else set()
+        found = {name.text
+                 for name in xml.etree.ElementTree.parse(index).iter("name")
+                 } if index.exists() else set()
         for name, (declaration, path) in sorted(declared.items()):
             if name not in found and declaration.documented:
                 yield f"{path}:{declaration.line}: {name} is not in the reference"
@@ -92,11 +97,14 @@ def check_errors(root):
 
 def check(root, libraries):
     declared = apidoc.declared(root)
-    violations = [*check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root)]
+    violations = [
+        *check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root)
+    ]
     if shutil.which("doxygen"):
         violations += check_read(root, declared)
     else:
-        print("Doxygen is not installed, so it has not read the headers: tools/setup.sh docs", file=sys.stderr)
+        print("Doxygen is not installed, so it has not read the headers: tools/setup.sh docs",
+              file=sys.stderr)
     return violations
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks that no file of src and app has more than 800 lines and no function more than 60.
 
-Long files and functions are where readers get lost. An exception needs a line with its reason in tools/size_exceptions.txt; one
-that is no longer needed is a violation too.
+Long files and functions are where readers get lost. An exception needs a line with its reason in
+tools/size_exceptions.txt; one that is no longer needed is a violation too.
 """
 
 import re
@@ -14,7 +14,8 @@ FUNCTION_LINES = 60
 
 
 def function_sizes(text):
-    """(name, first line, lines of the body) of each function; relies on the format: its braces stand alone in column 1."""
+    """(name, first line, lines of the body) of each function; relies on the format: its braces
+    stand alone in column 1."""
     lines = text.split("\n")
     start = None
     for number, line in enumerate(lines, 1):
@@ -37,7 +38,8 @@ def read_exceptions(root, violations):
         if match:
             exceptions[(match[1], match[2] or "")] = number
         else:
-            violations.append(f"tools/size_exceptions.txt:{number}: not of the form 'FILE[:FUNCTION] -- reason'")
+            violations.append(
+                f"tools/size_exceptions.txt:{number}: not of the form 'FILE[:FUNCTION] -- reason'")
     return exceptions
 
 
@@ -60,9 +62,12 @@ def check(root):
             add(path, "", count, f"the file has {count} lines; at most {FILE_LINES} are wanted")
         for name, line, size in function_sizes(csource.without_comments(text)):
             if size > FUNCTION_LINES:
-                add(path, name, line, f"{name} has {size} lines; at most {FUNCTION_LINES} are wanted")
+                add(path, name, line,
+                    f"{name} has {size} lines; at most {FUNCTION_LINES} are wanted")
     for key in exceptions.keys() - used:
-        violations.append(f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no exception")
+        violations.append(
+            f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no exception"
+        )
     return violations
 
 

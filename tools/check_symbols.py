@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Checks that the shared libraries export exactly the functions that the public headers mark with UVHTTP_EXPORT.
+"""Checks that the shared libraries export exactly the functions that the public headers mark with
+UVHTTP_EXPORT.
 
-A missing one fails at the user's link step, one too many becomes an interface by accident. The parser's library must export all of
-uvhttp/parser.h and of what that includes, and may export other declared functions, nothing else. What stands in a header of
-OTHER_LIBRARIES is exported by a library of its own.
+A missing one fails at the user's link step, one too many becomes an interface by accident. The
+parser's library must export all of uvhttp/parser.h and of what that includes, and may export other
+declared functions, nothing else. What stands in a header of OTHER_LIBRARIES is exported by a
+library of its own.
 """
 
 import re
@@ -37,14 +39,19 @@ def declared(root, headers):
 
 
 def exported(library):
-    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
+                            check=True)
     return {line.split()[-1].split("@")[0] for line in listed.stdout.splitlines()}
 
 
 def check(root, libraries):
     violations = []
     include = root / "include"
-    others = {include / header: library for header, library in OTHER_LIBRARIES.items() if (include / header).exists()}
+    others = {
+        include / header: library
+        for header, library in OTHER_LIBRARIES.items()
+        if (include / header).exists()
+    }
     everything = declared(root, set(include.glob("**/*.h")) - others.keys())
     parser = include / "uvhttp/parser.h"
     parser_only = declared(root, with_included(parser, include) if parser.exists() else ())
@@ -56,15 +63,18 @@ def check(root, libraries):
             continue
         found = exported(libraries / name)
         for symbol in sorted(wanted.keys() - found):
-            violations.append(f"{wanted[symbol]}: {symbol} is declared, but {name} does not export it")
-        for symbol in sorted(found - (wanted.keys() if name in others.values() else everything.keys())):
+            violations.append(
+                f"{wanted[symbol]}: {symbol} is declared, but {name} does not export it")
+        for symbol in sorted(found -
+                             (wanted.keys() if name in others.values() else everything.keys())):
             violations.append(f"{name}: exports {symbol}, which no public header declares")
     return violations
 
 
 if __name__ == "__main__":
     arguments = csource.root_argument(__doc__.splitlines()[0])
-    arguments.add_argument("--libraries", type=csource.pathlib.Path, help="default: build/release/dist/lib")
+    arguments.add_argument("--libraries", type=csource.pathlib.Path,
+                           help="default: build/release/dist/lib")
     options = arguments.parse_args()
     root = options.root.resolve()
     sys.exit(csource.report(check(root, options.libraries or root / "build/release/dist/lib")))

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers, testssl.sh, sslyze.
+"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers,
+testssl.sh, sslyze.
 
-Each scans a server of ours with both profiles and both kinds of keys. A protocol, cipher, curve or renegotiation that a scanner calls weak fails the run, and so does
-a known vulnerability. sslyze compares with Mozilla's guidelines, too. What is accepted although a scanner remarks on it stands in ACCEPTED and
-ACCEPTED_BY_MOZILLA, with its reason. sslyze comes from PyPI; where it cannot be had it is left out with the reason. Ends with 1 if something failed.
+Each scans a server of ours with both profiles and both kinds of keys. A protocol, cipher, curve or
+renegotiation that a scanner calls weak fails the run, and so does a known vulnerability. sslyze
+compares with Mozilla's guidelines, too. What is accepted although a scanner remarks on it stands in
+ACCEPTED and ACCEPTED_BY_MOZILLA, with its reason. sslyze comes from PyPI; where it cannot be had it
+is left out with the reason. Ends with 1 if something failed.
 """
 
 import argparse
@@ -20,41 +23,50 @@ import xml.etree.ElementTree
 from conformance import sslyze, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROFILES = {"intermediate": ("TLSv1.2", "TLSv1.3"), "modern": ("TLSv1.3",)}
-KEYS = {"ECDSA": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "RSA": ["-newkey", "rsa:2048"]}
+PROFILES = {"intermediate": ("TLSv1.2", "TLSv1.3"), "modern": ("TLSv1.3", )}
+KEYS = {
+    "ECDSA": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+    "RSA": ["-newkey", "rsa:2048"]
+}
 SECURE_GROUPS = {"x25519", "x448", "secp256r1", "secp384r1", "secp521r1"}
 # Findings of testssl.sh by the beginning of their id, and why they say nothing of the server.
 ACCEPTED = {
-    "cert_trust": "the certificate of the test is made for it",
-    "cert_chain_of_trust": "no authority has signed the certificate of the test",
-    "cert_caIssuers": "as above",
-    "cert_crlDistributionPoints": "as above",
-    "cert_ocspURL": "as above",
-    "cert_revocation": "as above",
-    "cert_notAfter": "it is valid for 30 days",
-    "cert_expirationStatus": "as above",
-    "cert_extlifeSpan": "as above",
-    "OCSP_stapling": "no authority gives responses for it",
-    "DNS_CAArecord": "localhost has no DNS record",
-    "HSTS": "a matter of the site, off unless it is asked for",
-    "security_headers": "a matter of the site",
-    "banner_server": "there is none",
-    "BREACH": "nothing is compressed here; a matter of the site",
-    "overall_grade": "of the certificate that is not trusted",
-    "grade_cap_reason": "as above",
-    "scanTime": "how long it took",
-    "engine_problem": "of the OpenSSL that testssl.sh uses",
-    "optimal_proto": "of the OpenSSL that testssl.sh uses",
-    "cipher_order": "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla recommends",
-    "HTTP_clock_skew": "no finding",
-    "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
-    "FS_ECDHE_curves": "judged by sslscan",
+    "cert_trust":
+        "the certificate of the test is made for it", "cert_chain_of_trust":
+            "no authority has signed the certificate of the test", "cert_caIssuers":
+                "as above", "cert_crlDistributionPoints":
+                    "as above", "cert_ocspURL":
+                        "as above", "cert_revocation":
+                            "as above", "cert_notAfter":
+                                "it is valid for 30 days", "cert_expirationStatus":
+                                    "as above", "cert_extlifeSpan":
+                                        "as above", "OCSP_stapling":
+                                            "no authority gives responses for it", "DNS_CAArecord":
+                                                "localhost has no DNS record",
+    "HSTS":
+        "a matter of the site, off unless it is asked for", "security_headers":
+            "a matter of the site", "banner_server":
+                "there is none", "BREACH":
+                    "nothing is compressed here; a matter of the site", "overall_grade":
+                        "of the certificate that is not trusted", "grade_cap_reason":
+                            "as above", "scanTime":
+                                "how long it took", "engine_problem":
+                                    "of the OpenSSL that testssl.sh uses", "optimal_proto":
+                                        "of the OpenSSL that testssl.sh uses",
+    "cipher_order":
+        "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla recommends",
+    "HTTP_clock_skew":
+        "no finding", "clientsimulation":
+            "old clients without TLS 1.2 or 1.3, which are not supported", "FS_ECDHE_curves":
+                "judged by sslscan",
 }
 # Differences from Mozilla's guidelines that sslyze finds, and why they say nothing of the server.
 ACCEPTED_BY_MOZILLA = {
-    "certificate_path_validation": "no authority has signed the certificate of the test",
-    "certificate_types": "the modern guidelines want ECDSA, and one of the two certificates of the test is RSA",
-    "certificate_signatures": "as above",
+    "certificate_path_validation":
+        "no authority has signed the certificate of the test", "certificate_types":
+            "the modern guidelines want ECDSA, and one of the two certificates of the test is RSA",
+    "certificate_signatures":
+        "as above",
 }
 BAD = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
@@ -63,10 +75,13 @@ class Failed(Exception):
     """A scanner could not be run."""
 
 
-def run(command, codes=(0,), **how):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **how)
+def run(command, codes=(0, ), **how):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL, **how)
     if done.returncode not in codes:
-        raise Failed(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}")
+        raise Failed(
+            f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}"
+        )
     return done.stdout
 
 
@@ -76,7 +91,8 @@ def judge_sslscan(text, protocols):
     wrong = []
     names = {("tls", version): f"TLSv{version}" for version in ("1.0", "1.1", "1.2", "1.3")}
     for protocol in test.findall("protocol"):
-        name = names.get((protocol.get("type"), protocol.get("version")), f"{protocol.get('type')}v{protocol.get('version')}")
+        name = names.get((protocol.get("type"), protocol.get("version")),
+                         f"{protocol.get('type')}v{protocol.get('version')}")
         if (protocol.get("enabled") == "1") != (name in protocols):
             wrong.append(f"{name} is {'on' if protocol.get('enabled') == '1' else 'off'}")
     for cipher in test.findall("cipher"):
@@ -88,21 +104,27 @@ def judge_sslscan(text, protocols):
         if group.get("name").split()[0].lower() not in SECURE_GROUPS:
             wrong.append(f"the group {group.get('name')}")
     renegotiation = test.find("renegotiation")
-    if renegotiation is not None and renegotiation.get("supported") == "1" and renegotiation.get("secure") != "1":
+    if renegotiation is not None and renegotiation.get("supported") == "1" and renegotiation.get(
+            "secure") != "1":
         wrong.append("insecure renegotiation")
     if test.find("compression") is not None and test.find("compression").get("supported") == "1":
         wrong.append("compression")
-    wrong += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed") if one.get("vulnerable") == "1"]
+    wrong += [
+        f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
+        if one.get("vulnerable") == "1"
+    ]
     return wrong, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
 
 
 def judge_nmap(text, protocols):
     """What is wrong, by the output of ssl-enum-ciphers: every cipher has a grade."""
     found = re.findall(r"^\|\s+(TLSv[\d.]+|SSLv\d):", text, re.M)
-    wrong = [f"{name} is on" for name in found if name not in protocols] + [f"{name} is off" for name in protocols if name not in found]
+    wrong = [f"{name} is on" for name in found if name not in protocols
+             ] + [f"{name} is off" for name in protocols if name not in found]
     grades = re.findall(r"^\|\s+(TLS_\S+) .*- ([A-F])\s*$", text, re.M)
     wrong += [f"{cipher} has grade {grade}" for cipher, grade in grades if grade != "A"]
-    if "NULL" not in "".join(re.findall(r"compressors:\s*\n\|\s+(\S+)", text)) and "TLSv1.2" in protocols:
+    if "NULL" not in "".join(re.findall(r"compressors:\s*\n\|\s+(\S+)",
+                                        text)) and "TLSv1.2" in protocols:
         wrong.append("compression")
     if not grades:
         wrong.append("no cipher was found")
@@ -112,15 +134,26 @@ def judge_nmap(text, protocols):
 def judge_testssl(text, protocols):
     """What is wrong, by testssl.sh's JSON."""
     findings = json.loads(text)
-    wrong = [f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
-             if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))]
-    offered = {one["id"] for one in findings if one["id"] in ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2", "TLS1_3")
-               and one["finding"].startswith("offered")}
+    wrong = [
+        f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
+        if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))
+    ]
+    offered = {
+        one["id"]
+        for one in findings
+        if one["id"] in ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2",
+                         "TLS1_3") and one["finding"].startswith("offered")
+    }
     expected = {name.replace("v", "").replace(".", "_") for name in protocols}
     if offered != expected:
         wrong.append(f"offered are {sorted(offered)}")
-    accepted = sorted({one["id"] for one in findings if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))})
-    return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+    accepted = sorted({
+        one["id"]
+        for one in findings
+        if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))
+    })
+    return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}"
+                                                 if accepted else "")
 
 
 def judge_sslyze(text, protocols):
@@ -128,29 +161,54 @@ def judge_sslyze(text, protocols):
     report = json.loads(text)
     server, = report["server_scan_results"]
     attempts = server["scan_result"] or {}
-    wrong = [f"{name} was not scanned" for name, attempt in attempts.items() if attempt["status"] == "ERROR"]
-    found = {name: attempt["result"] for name, attempt in attempts.items() if attempt["status"] == "COMPLETED"}
-    names = {"ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1", "tls_1_2": "TLSv1.2", "tls_1_3": "TLSv1.3"}
+    wrong = [
+        f"{name} was not scanned" for name, attempt in attempts.items()
+        if attempt["status"] == "ERROR"
+    ]
+    found = {
+        name: attempt["result"]
+        for name, attempt in attempts.items()
+        if attempt["status"] == "COMPLETED"
+    }
+    names = {
+        "ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1",
+        "tls_1_2": "TLSv1.2", "tls_1_3": "TLSv1.3"
+    }
     count = 0
     for key, name in names.items():
         suites = found.get(f"{key}_cipher_suites")
         if suites is None or suites["is_tls_version_supported"] != (name in protocols):
-            wrong.append(f"{name} is {'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}")
+            wrong.append(
+                f"{name} is {'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}"
+            )
         count += len(suites["accepted_cipher_suites"]) if suites else 0
-    expected = {"tls_compression": ("supports_compression", False), "tls_1_3_early_data": ("supports_early_data", False),
-                "openssl_ccs_injection": ("is_vulnerable_to_ccs_injection", False), "heartbleed": ("is_vulnerable_to_heartbleed", False),
-                "session_renegotiation": ("is_vulnerable_to_client_renegotiation_dos", False),
-                "tls_extended_master_secret": ("supports_ems_extension", True), "tls_fallback_scsv": ("supports_fallback_scsv", True)}
+    expected = {
+        "tls_compression": ("supports_compression", False),
+        "tls_1_3_early_data": ("supports_early_data", False),
+        "openssl_ccs_injection": ("is_vulnerable_to_ccs_injection", False), "heartbleed":
+            ("is_vulnerable_to_heartbleed", False), "session_renegotiation":
+                ("is_vulnerable_to_client_renegotiation_dos", False), "tls_extended_master_secret":
+                    ("supports_ems_extension", True), "tls_fallback_scsv":
+                        ("supports_fallback_scsv", True)
+    }
     if "TLSv1.2" not in protocols:
         del expected["tls_extended_master_secret"], expected["tls_fallback_scsv"]
-    wrong += [f"{field} is {found.get(name, {}).get(field)}" for name, (field, value) in expected.items() if found.get(name, {}).get(field) != value]
+    wrong += [
+        f"{field} is {found.get(name, {}).get(field)}" for name, (field, value) in expected.items()
+        if found.get(name, {}).get(field) != value
+    ]
     if not found.get("robot", {}).get("robot_result", "").startswith("NOT_VULNERABLE"):
         wrong.append(f"ROBOT: {found.get('robot', {}).get('robot_result')}")
-    curves = [curve["name"] for curve in found.get("elliptic_curves", {}).get("supported_curves") or []]
+    curves = [
+        curve["name"] for curve in found.get("elliptic_curves", {}).get("supported_curves") or []
+    ]
     wrong += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
-    wrong += [f"{name}: {text}" for name, text in report["mozilla"] if name not in ACCEPTED_BY_MOZILLA]
+    wrong += [
+        f"{name}: {text}" for name, text in report["mozilla"] if name not in ACCEPTED_BY_MOZILLA
+    ]
     accepted = sorted({name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA})
-    return wrong, f"{count} ciphers, {len(curves)} groups" + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+    return wrong, f"{count} ciphers, {len(curves)} groups" + (f"; accepted: {', '.join(accepted)}"
+                                                              if accepted else "")
 
 
 def mozilla_remarks(text):
@@ -170,15 +228,20 @@ def sslscan(port, folder, profile):
 
 def nmap(port, folder, profile):
     del folder, profile
-    return run(["nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args", "tls.servername=localhost", "-p", port, "127.0.0.1"])
+    return run([
+        "nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args",
+        "tls.servername=localhost", "-p", port, "127.0.0.1"
+    ])
 
 
 def testssl(port, folder, profile):
     del profile
     path = folder / "testssl.json"
     # Its exit code is a number of remarks.
-    run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1", "--jsonfile", path, f"localhost:{port}"],
-        codes=range(256), env={**os.environ, "TERM": "dumb"})
+    run([
+        "testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1",
+        "--jsonfile", path, f"localhost:{port}"
+    ], codes=range(256), env={**os.environ, "TERM": "dumb"})
     if not path.exists():
         raise Failed("testssl.sh has written no report")
     return path.read_text()
@@ -187,12 +250,17 @@ def testssl(port, folder, profile):
 def run_sslyze(port, folder, profile):
     path = folder / "sslyze.json"
     # It ends with 1 when something differs from the guidelines.
-    told = run([sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}", "--early_data", "--sni=localhost", f"127.0.0.1:{port}"],
-               codes=(0, 1))
+    told = run([
+        sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}", "--early_data",
+        "--sni=localhost", f"127.0.0.1:{port}"
+    ], codes=(0, 1))
     return json.dumps({**json.loads(path.read_text()), "mozilla": mozilla_remarks(told)})
 
 
-TOOLS = {"sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap), "testssl.sh": (testssl, judge_testssl), "sslyze": (run_sslyze, judge_sslyze)}
+TOOLS = {
+    "sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap),
+    "testssl.sh": (testssl, judge_testssl), "sslyze": (run_sslyze, judge_sslyze)
+}
 
 
 def available(tools, needed):
@@ -203,7 +271,8 @@ def available(tools, needed):
     except suite.Missing as reason:
         if needed:
             raise Failed(f"sslyze cannot be installed: {reason}") from reason
-        print(f"sslyze is left out, since it cannot be installed: {reason}", file=sys.stderr, flush=True)
+        print(f"sslyze is left out, since it cannot be installed: {reason}", file=sys.stderr,
+              flush=True)
         return [tool for tool in tools if tool != "sslyze"]
     return tools
 
@@ -211,13 +280,15 @@ def available(tools, needed):
 def version_of(tool):
     if tool == "sslyze":
         return sslyze.version()
-    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", tool], capture_output=True, text=True, check=False).stdout
+    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", tool], capture_output=True,
+                             text=True, check=False).stdout
     return package.strip() or "unknown"
 
 
 def start(program, certificate, profile):
-    server = subprocess.Popen([program, f"--cert={certificate}", f"--profile={list(PROFILES).index(profile)}"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True)
+    server = subprocess.Popen(
+        [program, f"--cert={certificate}", f"--profile={list(PROFILES).index(profile)}"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     found = re.search(r"and 127\.0\.0\.1:(\d+)", server.stdout.readline())
     if not found:
         raise Failed("the server did not start")
@@ -225,26 +296,40 @@ def start(program, certificate, profile):
 
 
 def page(rows, versions, library):
-    lines = ["# Scanners of TLS", "",
-             "What public scanners say of a server with each profile and kind of key. The command makes the certificates, starts the server of the tests, and",
-             "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a known vulnerability.", "", "| | |", "|---|---|",
-             f"| date | {datetime.date.today()} |", f"| library | {library} |", *(f"| {tool} | {version} |" for tool, version in versions.items()),
-             "| command | `./dev conformance tls --page` |", "", "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"]
-    lines += [f"| {profile} | {key} | {tool} | {'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
-              for profile, key, tool, wrong, seen in rows]
-    for title, accepted in (("testssl.sh remarks on these, which say nothing of the server:", ACCEPTED),
-                            ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates of the test:",
-                             ACCEPTED_BY_MOZILLA)):
-        lines += [*(["", "## Accepted remarks"] if accepted is ACCEPTED else []), "", title, "", "| finding | reason |", "|---|---|"]
+    lines = [
+        "# Scanners of TLS", "",
+        "What public scanners say of a server with each profile and kind of key. The command makes the certificates, starts the server of the tests, and",
+        "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a known vulnerability.",
+        "", "| | |", "|---|---|", f"| date | {datetime.date.today()} |", f"| library | {library} |",
+        *(f"| {tool} | {version} |" for tool, version in versions.items()),
+        "| command | `./dev conformance tls --page` |", "",
+        "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"
+    ]
+    lines += [
+        f"| {profile} | {key} | {tool} | {'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
+        for profile, key, tool, wrong, seen in rows
+    ]
+    for title, accepted in ((
+            "testssl.sh remarks on these, which say nothing of the server:", ACCEPTED
+    ), ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates of the test:",
+            ACCEPTED_BY_MOZILLA)):
+        lines += [
+            *(["", "## Accepted remarks"] if accepted is ACCEPTED else []), "", title, "",
+            "| finding | reason |", "|---|---|"
+        ]
         lines += [f"| `{name}` | {reason} |" for name, reason in accepted.items()]
     return "\n".join(lines) + "\n"
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev conformance tls", description=__doc__.split("\n")[0])
-    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"{', '.join(TOOLS)} (default: all)")
-    parser.add_argument("--page", action="store_true", help="write docs/conformance/tls.md from this run")
-    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build/release", metavar="DIR")
+    parser = argparse.ArgumentParser(prog="./dev conformance tls",
+                                     description=__doc__.split("\n")[0])
+    parser.add_argument("tools", nargs="*", metavar="TOOL",
+                        help=f"{', '.join(TOOLS)} (default: all)")
+    parser.add_argument("--page", action="store_true",
+                        help="write docs/conformance/tls.md from this run")
+    parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build/release",
+                        metavar="DIR")
     options = parser.parse_args()
     for tool in options.tools:
         if tool not in TOOLS:
@@ -254,18 +339,25 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for key, how in KEYS.items():
             certificate = pathlib.Path(scratch) / f"{key}.pem"
-            run(["openssl", "req", "-x509", *how, "-nodes", "-days", "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-                 "-keyout", certificate, "-out", certificate.with_suffix(".crt")])
-            certificate.write_text(certificate.read_text() + certificate.with_suffix(".crt").read_text())
+            run([
+                "openssl", "req", "-x509", *how, "-nodes", "-days", "30", "-subj", "/CN=localhost",
+                "-addext", "subjectAltName=DNS:localhost", "-keyout", certificate, "-out",
+                certificate.with_suffix(".crt")
+            ])
+            certificate.write_text(certificate.read_text() +
+                                   certificate.with_suffix(".crt").read_text())
             for profile, protocols in PROFILES.items():
-                server, port = start(options.build_dir / "dist/bin/tls_server", certificate, profile)
+                server, port = start(options.build_dir / "dist/bin/tls_server", certificate,
+                                     profile)
                 try:
                     for tool in tools:
                         scan, judge = TOOLS[tool]
                         folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
                         wrong, seen = judge(scan(port, folder, profile), protocols)
                         rows.append((profile, key, tool, wrong, seen))
-                        print(f"{profile:<13} {key:<6} {tool:<11} {'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}", flush=True)
+                        print(
+                            f"{profile:<13} {key:<6} {tool:<11} {'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}",
+                            flush=True)
                 finally:
                     server.terminate()
                     server.wait()

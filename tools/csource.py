@@ -1,6 +1,8 @@
-"""What the checks share: which files the project has, C text without comments, and how violations are told.
+"""What the checks share: which files the project has, C text without comments, and how violations
+are told.
 
-Every check takes the project's folder as --root, so that its tests can run it on a copy with a deliberate violation.
+Every check takes the project's folder as --root, so that its tests can run it on a copy with a
+deliberate violation.
 """
 
 import argparse
@@ -15,15 +17,20 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 
 
 def project_files(root):
-    """All files of the project, relative to root, sorted: what git knows or would add; without git, all but build folders."""
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"], capture_output=True)
-    inside = subprocess.run(["git", "-C", root, "rev-parse", "--show-prefix"], capture_output=True, text=True)
+    """All files of the project, relative to root, sorted: what git knows or would add; without git,
+    all but build folders."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"],
+                            capture_output=True)
+    inside = subprocess.run(["git", "-C", root, "rev-parse", "--show-prefix"], capture_output=True,
+                            text=True)
     if listed.returncode == 0 and inside.stdout.strip() == "":
         names = [name for name in listed.stdout.decode().split("\0") if name]
         paths = [pathlib.Path(name) for name in names if (root / name).is_file()]
     else:
         paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
-        paths = [p for p in paths if p.parts[0] not in ("build", ".git") and "__pycache__" not in p.parts]
+        paths = [
+            p for p in paths if p.parts[0] not in ("build", ".git") and "__pycache__" not in p.parts
+        ]
     return sorted(paths)
 
 
@@ -36,8 +43,8 @@ def read(root, path):
 
 
 def without_comments(text, strings=True):
-    """The text with comments, and if asked string contents, made blank; every line keeps its number."""
-
+    """The text with comments, and if asked string contents, made blank; every line keeps its
+    number."""
     def blank(match):
         token = match.group()
         if token[0] in "\"'":

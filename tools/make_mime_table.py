@@ -4,10 +4,11 @@
     npm pack mime-db@1.54.0 && tar xzf mime-db-1.54.0.tgz
     tools/make_mime_table.py package
 
-mime-db (https://github.com/jshttp/mime-db, MIT) is what IANA has registered, and what Apache httpd and nginx add to it. Only the facts
-are taken: which extension has which type. Where it names several types for one, what IANA has registered goes before the others, and
-"application/octet-stream" behind them; where that leaves several, or another type is better for a web server, OVERRIDES says which,
-and why.
+mime-db (https://github.com/jshttp/mime-db, MIT) is what IANA has registered, and what Apache httpd
+and nginx add to it. Only the facts are taken: which extension has which type. Where it names
+several types for one, what IANA has registered goes before the others, and
+"application/octet-stream" behind them; where that leaves several, or another type is better for a
+web server, OVERRIDES says which, and why.
 """
 
 import json
@@ -18,8 +19,9 @@ TABLE = pathlib.Path(__file__).resolve().parent.parent / "src/codec/fields/mime_
 LONGEST = 15  # bytes of an extension, EXTENSION_SIZE of mime.c less one
 SOURCES = ("iana", None, "nginx", "apache")  # None: added by mime-db itself
 
-# A browser shows plain text. The types that others give source code ("text/x-c") are registered nowhere, and browsers save such files;
-# types like "application/x-httpd-php" make some think that it is to be run.
+# A browser shows plain text. The types that others give source code ("text/x-c") are registered
+# nowhere, and browsers save such files; types like "application/x-httpd-php" make some think that
+# it is to be run.
 PLAIN_TEXT = """
     asm bash bat c cc cfg clj cmake cmd conf cpp cs csh cts cxx d dart diff el erl ex exs f f77 f90 for fs go gradle groovy h hh hpp hs
     hxx ini java jl jsonc kt log lua mk ml nix p pas patch php pl pm properties proto ps1 py r rb rs rst s scala scm sh svelte swift
@@ -74,22 +76,27 @@ OVERRIDES = {
     "key": "application/vnd.apple.keynote",
     "mts": "video/mp2t",  # as .ts
     "pem": "application/x-pem-file",  # may hold a key, a request or a certificate
-    "ts": "video/mp2t",  # the segments of HLS, which players refuse under another type; no browser runs TypeScript
+    # the segments of HLS, which players refuse under another type; no browser runs TypeScript
+    "ts": "video/mp2t",
     # What browsers expect.
     "cjs": "text/javascript",
     "ico": "image/x-icon",  # what they and the WHATWG's MIME Sniffing Standard call it
     "js": "text/javascript",  # RFC 9239
-    **{extension: "text/plain" for extension in PLAIN_TEXT},
+    **{extension: "text/plain"
+       for extension in PLAIN_TEXT},
 }
 
 
 def with_charset(name):
-    """Text is UTF-8 today, and what says nothing is guessed by browsers, by the reader's language or worse.
+    """Text is UTF-8 today, and what says nothing is guessed by browsers, by the reader's language
+    or worse.
 
-    Not for JSON, which is UTF-8 and has no such parameter (RFC 8259 section 11), and not for XML (SVG, feeds, XHTML), which says
-    its encoding itself, is UTF-8 if it does not, and would be misread if the parameter said something else (RFC 7303 section 3.2).
+    Not for JSON, which is UTF-8 and has no such parameter (RFC 8259 section 11), and not for XML
+    (SVG, feeds, XHTML), which says its encoding itself, is UTF-8 if it does not, and would be
+    misread if the parameter said something else (RFC 7303 section 3.2).
     """
-    return f"{name}; charset=utf-8" if name.startswith("text/") and not name.endswith("+xml") else name
+    return f"{name}; charset=utf-8" if name.startswith(
+        "text/") and not name.endswith("+xml") else name
 
 
 def choose(extension, candidates):
@@ -99,7 +106,8 @@ def choose(extension, candidates):
     for source in SOURCES:
         found = [name for own, name in named if own == source]
         if len(found) > 1:
-            sys.exit(f"{extension} has several types: {', '.join(found)}; OVERRIDES has to say which")
+            sys.exit(
+                f"{extension} has several types: {', '.join(found)}; OVERRIDES has to say which")
         if found:
             return found[0]
     return "application/octet-stream"
@@ -124,9 +132,7 @@ def write(version, types):
     lines = [
         f"/* Made by tools/make_mime_table.py from mime-db {version} (https://github.com/jshttp/mime-db, MIT),",
         " * which has its facts from IANA, Apache httpd and nginx. Changes belong into that script. Read by",
-        " * mime.c. */",
-        "",
-        "/* Extension and type, in the order of strcmp. */",
+        " * mime.c. */", "", "/* Extension and type, in the order of strcmp. */",
         "static const char pairs[] =",
     ]
     for extension, name in types.items():
@@ -146,7 +152,8 @@ def write(version, types):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("usage: tools/make_mime_table.py FOLDER, with the db.json and package.json of mime-db")
+        sys.exit(
+            "usage: tools/make_mime_table.py FOLDER, with the db.json and package.json of mime-db")
     write(*read(pathlib.Path(sys.argv[1])))
 
 

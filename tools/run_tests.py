@@ -1,12 +1,16 @@
 #!/usr/bin/python3
-"""Runs the tests of the built presets and counts them: tools/run_tests.py [--all] [--preset NAME]... [KIND]...
+"""Runs the tests of the built presets and counts them: tools/run_tests.py [--all] [--preset
+NAME]... [KIND]...
 
-Called by `./dev test`, which builds first. Without `--all` it runs the tests in C (cmocka, through ctest) and the wire tests (pytest
-against the built programs) with the release build. `--all` is what continuous integration runs: the same with the asan build and, as
-far as several threads are concerned, with the tsan build; the wire tests over TLS; the tests of the benchmarks, of the checks and of the
-installation. Tests in Python run in several processes, those marked `alone` after the others and one at a time. Single tests are counted,
-not programs. A kind of which nothing ran has failed: a test that is not found must not look like one that passes. Logs: build/logs. At
-the end stands how long each kind took; the last line is `N passed, N failed`, with `, N skipped` if there are any.
+Called by `./dev test`, which builds first. Without `--all` it runs the tests in C (cmocka, through
+ctest) and the wire tests (pytest against the built programs) with the release build. `--all` is
+what continuous integration runs: the same with the asan build and, as far as several threads are
+concerned, with the tsan build; the wire tests over TLS; the tests of the benchmarks, of the checks
+and of the installation. Tests in Python run in several processes, those marked `alone` after the
+others and one at a time. Single tests are counted, not programs. A kind of which nothing ran has
+failed: a test that is not found must not look like one that passes. Logs: build/logs. At the end
+stands how long each kind took; the last line is `N passed, N failed`, with `, N skipped` if there
+are any.
 """
 
 import argparse
@@ -22,28 +26,36 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 C_KINDS = ("unit", "vectors", "faults", "budget", "fuzz")
-# Folders that may be empty: vectors are data, which a unit test may read; budgets are also kept by wire tests.
+# Folders that may be empty: vectors are data, which a unit test may read; budgets are also kept by
+# wire tests.
 OPTIONAL_KINDS = ("vectors", "budget")
 PYTEST_KINDS = ("wire", "wire-tls", "bench", "checks", "install")
 PRESET_KINDS = C_KINDS + ("wire", "wire-tls")
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan", "tsan")
 # What `./dev test` alone runs, with the release build.
-QUICK_KINDS = C_KINDS + ("wire",)
+QUICK_KINDS = C_KINDS + ("wire", )
 # How many tests run at the same time, for each processor: more of those that wait most of the time.
 PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
 TSAN_TESTS = {
-    "unit": ["access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache", "static_files",
-             "thread_pool", "tls_used_tickets", "token_buckets"],
-    "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
+    "unit": [
+        "access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache",
+        "static_files", "thread_pool", "tls_used_tickets", "token_buckets"
+    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
-# What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build (kind `wire-tls`).
-TLS_TESTS = ["asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence", "http1_pieces",
-             "http1_refusals", "http1_responses", "routing", "sending", "streams", "websocket", "websocket_frames"]
+# What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build
+# (kind `wire-tls`).
+TLS_TESTS = [
+    "asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence",
+    "http1_pieces", "http1_refusals", "http1_responses", "routing", "sending", "streams",
+    "websocket", "websocket_frames"
+]
 # Which kinds run with which build.
-PRESET_ONLY = {"tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]}
+PRESET_ONLY = {
+    "tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]
+}
 # Tests with this marker run with the release build only.
 RELEASE_ONLY = "release_only"
 # The exit code of pytest when no test has the marker that is asked for.
@@ -54,7 +66,6 @@ HANG_SECONDS = 3600
 
 class Counts:
     """How many single tests passed, failed and were skipped, and the names of the failed ones."""
-
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.failures = []
@@ -86,11 +97,13 @@ def end_leftovers(group):
 
 
 def run(command, log, environment):
-    """Runs a command into a log file, with its last line as progress on a terminal. Returns the exit code."""
+    """Runs a command into a log file, with its last line as progress on a terminal. Returns the
+    exit code."""
     show = sys.stdout.isatty()
     with open(log, "wb") as sink:
-        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=sink,
-                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment},
+                                   stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   start_new_session=True)
     start = time.monotonic()
     while True:
         try:
@@ -113,9 +126,11 @@ def run(command, log, environment):
 
 
 def count_cmocka(name, status, output):
-    """Counts one cmocka program by what it printed; tests it never came to, because it crashed, have failed."""
+    """Counts one cmocka program by what it printed; tests it never came to, because it crashed,
+    have failed."""
     counts = Counts()
-    planned = sum(int(n) for n in re.findall(r"^\[==========\] (?:\S+: )?Running (\d+) test", output, re.M))
+    planned = sum(
+        int(n) for n in re.findall(r"^\[==========\] (?:\S+: )?Running (\d+) test", output, re.M))
 
     def summed(word):
         return sum(int(n) for n in re.findall(rf"\[ +{word} +\] (?:\S+: )?(\d+) test\(s\)", output))
@@ -193,7 +208,8 @@ def pytest_files(kind, preset):
 
 
 def pytest_passes(kind, preset, files):
-    """[(suffix of the log's name, options, files)]: what runs in several processes, and then what must run alone."""
+    """[(suffix of the log's name, options, files)]: what runs in several processes, and then what
+    must run alone."""
     chosen = f" and not {RELEASE_ONLY}" if preset in ("asan", "tsan") else ""
     count = PROCESSES[kind] * (os.cpu_count() or 1)
     alone = [file for file in files if "pytest.mark.alone" in (ROOT / file).read_text()]
@@ -205,8 +221,12 @@ def pytest_passes(kind, preset, files):
 
 def run_pytest(kind, preset):
     name = f"{kind}-{preset}" if preset else kind
-    environment = {"UVHTTP_BUILD_DIR": str(ROOT / "build" / (preset or "release")), "PYTHONDONTWRITEBYTECODE": "1",
-                   "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    environment = {
+        "UVHTTP_BUILD_DIR": str(ROOT / "build" / (preset or "release")),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1"
+    }
     if kind == "wire-tls":
         environment["UVHTTP_WIRE_TLS"] = "1"
     counts, logs = Counts(), []
@@ -214,8 +234,10 @@ def run_pytest(kind, preset):
     for suffix, options, chosen in pytest_passes(kind, preset, files) if files else []:
         log, results = LOGS / f"{name}{suffix}.log", LOGS / f"{name}{suffix}.xml"
         results.unlink(missing_ok=True)
-        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", f"--junitxml={results}", *options, *chosen],
-                   log, environment)
+        code = run([
+            "/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
+            f"--junitxml={results}", *options, *chosen
+        ], log, environment)
         if suffix and code == NOTHING_CHOSEN:
             continue
         part = count_pytest(f"{kind}{suffix}", results, code)
@@ -230,29 +252,41 @@ def run_ctest(kind, preset):
     log, results = LOGS / f"{name}.log", LOGS / f"{name}.xml"
     results.unlink(missing_ok=True)
     chosen = ["-R", f"/test_({'|'.join(TSAN_TESTS[kind])})$"] if preset == "tsan" else []
-    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen], capture_output=True, text=True)
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-L", f"^{kind}$", *chosen],
+                            capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
         return Counts(), []
-    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(PROCESSES[kind] * (os.cpu_count() or 1)), "--output-junit", results,
-         "--output-on-failure", "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"], log, {})
+    run([
+        "ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j",
+        str(PROCESSES[kind] *
+            (os.cpu_count() or 1)), "--output-junit", results, "--output-on-failure",
+        "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"
+    ], log, {})
     return count_ctest(kind, results), [log]
 
 
 def unknown_tests(tests):
     """Test files in folders that no kind covers, so that nobody would ever run them."""
-    found = [path for kind in ("c", "cpp", "py") for path in tests.glob(f"*/**/test_*.{kind}")] + [*tests.glob("test_*")]
+    found = [path for kind in ("c", "cpp", "py")
+             for path in tests.glob(f"*/**/test_*.{kind}")] + [*tests.glob("test_*")]
     found = [path.relative_to(tests) for path in found]
-    return sorted(path.as_posix() for path in found if len(path.parts) != 2 or path.parts[0] not in KINDS
-                  or (path.suffix == ".py") != (path.parts[0] in PYTEST_KINDS))
+    return sorted(path.as_posix()
+                  for path in found
+                  if len(path.parts) != 2 or path.parts[0] not in KINDS or (
+                      path.suffix == ".py") != (path.parts[0] in PYTEST_KINDS))
 
 
 def steps_of(kinds, presets, everything):
-    """[(kind, preset)] in the order in which they run; the preset is None for what runs once and needs the release build."""
+    """[(kind, preset)] in the order in which they run; the preset is None for what runs once and
+    needs the release build."""
     if not kinds:
         kinds = KINDS if everything else PRESET_KINDS if presets else QUICK_KINDS
     steps = []
     for preset in presets or PRESETS:
-        for kind in [kind for kind in PRESET_KINDS if kind in kinds and kind in PRESET_ONLY.get(preset, PRESET_KINDS)]:
+        for kind in [
+                kind for kind in PRESET_KINDS
+                if kind in kinds and kind in PRESET_ONLY.get(preset, PRESET_KINDS)
+        ]:
             if everything or presets or preset == ("asan" if kind == "wire-tls" else "release"):
                 steps.append((kind, preset))
     return steps + [(kind, None) for kind in KINDS if kind in kinds and kind not in PRESET_KINDS]
@@ -264,7 +298,8 @@ def builds_of(steps):
 
 
 def run_step(kind, preset):
-    """Runs one kind and prints how it went. Returns its title, its counts and how many seconds it took."""
+    """Runs one kind and prints how it went. Returns its title, its counts and how many seconds it
+    took."""
     title = f"{kind} ({preset})" if preset else kind
     start = time.monotonic()
     print(f"{title:<18} ...", end="\n" if not sys.stdout.isatty() else "\r", flush=True)
@@ -283,12 +318,18 @@ def run_step(kind, preset):
 
 
 def parse_arguments(arguments):
-    parser = argparse.ArgumentParser(prog="./dev test", description="Runs the tests: without arguments those in C and the wire tests, with "
-                                     "the release build.")
+    parser = argparse.ArgumentParser(
+        prog="./dev test",
+        description="Runs the tests: without arguments those in C and the wire tests, with "
+        "the release build.")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
-    parser.add_argument("--all", action="store_true", help="what continuous integration runs: all kinds, and the builds asan and tsan, too")
-    parser.add_argument("--preset", action="append", choices=PRESETS, help="only with this build (default: release)")
-    # For ./dev: which presets have to be built, what for the preset tsan, and how long a build took (PRESET=SECONDS).
+    parser.add_argument(
+        "--all", action="store_true",
+        help="what continuous integration runs: all kinds, and the builds asan and tsan, too")
+    parser.add_argument("--preset", action="append", choices=PRESETS,
+                        help="only with this build (default: release)")
+    # For ./dev: which presets have to be built, what for the preset tsan, and how long a build took
+    # (PRESET=SECONDS).
     parser.add_argument("--builds", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--tsan-targets", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--built", action="append", default=[], help=argparse.SUPPRESS)
@@ -302,7 +343,8 @@ def parse_arguments(arguments):
 def main():
     options = parse_arguments(sys.argv[1:])
     if options.tsan_targets:
-        print("wire_server workers_server tls_server", *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
+        print("wire_server workers_server tls_server",
+              *(f"{kind}_test_{name}" for kind in ("unit", "faults") for name in TSAN_TESTS[kind]))
         return 0
     steps = steps_of(options.kinds, options.preset, options.all)
     if options.builds:
@@ -312,11 +354,15 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):
-        print(f"FAILED tests/{path}: nothing runs it, because it lies in no folder of a kind of tests")
+        print(
+            f"FAILED tests/{path}: nothing runs it, because it lies in no folder of a kind of tests"
+        )
         total.fail(path)
-    times = [(f"build ({preset})", float(seconds)) for preset, seconds in (built.split("=") for built in options.built)]
+    times = [(f"build ({preset})", float(seconds))
+             for preset, seconds in (built.split("=") for built in options.built)]
     for kind, preset in steps:
-        if kind in OPTIONAL_KINDS and kind not in options.kinds and not any((ROOT / "tests" / kind).glob("test_*")):
+        if kind in OPTIONAL_KINDS and kind not in options.kinds and not any(
+            (ROOT / "tests" / kind).glob("test_*")):
             continue
         title, counts, seconds = run_step(kind, preset)
         times.append((title, seconds))

@@ -1,4 +1,5 @@
-"""A client in Python for examples/websocket_chat.c: says the lines it reads, and prints what is said. It leaves at the end of its input.
+"""A client in Python for examples/websocket_chat.c: says the lines it reads, and prints what is
+said. It leaves at the end of its input.
 
     python3 examples/clients/chat.py ws://127.0.0.1:8080/chat/kitchen ada
 
@@ -34,7 +35,8 @@ async def main(room, nick):
         try:
             async for message in connection:
                 verb, name, rest = message.split(" ", 2)
-                print(f"{name}: {rest}" if verb == "said" else f"* {name} {verb}, {rest} here", flush=True)
+                print(f"{name}: {rest}" if verb == "said" else f"* {name} {verb}, {rest} here",
+                      flush=True)
         except websockets.ConnectionClosedError:
             pass  # its code is told below
         saying.cancel()

@@ -1,4 +1,5 @@
-"""A client in Python for examples/websocket_echo.c: sends each line it reads, and prints what comes back.
+"""A client in Python for examples/websocket_echo.c: sends each line it reads, and prints what comes
+back.
 
     printf 'hello\n' | python3 examples/clients/echo.py ws://127.0.0.1:8080/echo
 

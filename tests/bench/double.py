@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Stands in for the programs a benchmark starts, and misbehaves as told. The tests copy it under their names.
+"""Stands in for the programs a benchmark starts, and misbehaves as told. The tests copy it under
+their names.
 
-uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment variable DOUBLE says:
+uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment variable DOUBLE
+says:
     status          every answer is a 500
     truncate        every body loses its second half, and Content-Length says so
     content         right length, wrong bytes
@@ -14,9 +16,10 @@ uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment
     late-stall      right at first, does not answer any more now and then under load
     tls-1.2         speaks no newer version of TLS
 With --tls or --tls-cert they speak TLS.
-tls_load: as wrk, with a connection for each request; its handshakes are full or resumed as they should be, unless DOUBLE is other-handshakes.
-wrk: asks some times on one connection after the other and prints a result in the form of bench/report.lua. Understands what
-post.lua and mix.lua are given.
+tls_load: as wrk, with a connection for each request; its handshakes are full or resumed as they
+should be, unless DOUBLE is other-handshakes. wrk: asks some times on one connection after the other
+and prints a result in the form of bench/report.lua. Understands what post.lua and mix.lua are
+given.
 """
 
 import json
@@ -33,8 +36,10 @@ MODE = os.environ.get("DOUBLE", "")
 NAME = pathlib.Path(sys.argv[0]).name
 LOAD_REQUESTS = 120
 LOAD_BYTES = 10_000_000  # enough is enough
-PATIENCE = 40  # requests a "late" server answers rightly; more than the verification before a run asks
-# Until wrk says that an answer has timed out: a busy machine may hold up a server that is right for as long as it likes.
+# requests a "late" server answers rightly; more than the verification before a run asks
+PATIENCE = 40
+# Until wrk says that an answer has timed out: a busy machine may hold up a server that is right for
+# as long as it likes.
 WAIT_SECONDS = 0.2 if MODE == "late-stall" else 60
 TIMEOUTS = 3  # after so many it gives up
 lock = threading.Lock()
@@ -66,7 +71,8 @@ def content(path, request_body):
 
 
 def is_coded(path):
-    """As `uvhttp serve --precompressed` does for a client that takes gzip, where no other work asks for such a path; and `floor --gzip`."""
+    """As `uvhttp serve --precompressed` does for a client that takes gzip, where no other work asks
+    for such a path; and `floor --gzip`."""
     return "--gzip" in sys.argv or "--precompressed" in sys.argv and path.startswith("/encoded/")
 
 
@@ -93,8 +99,10 @@ def answer(connection, path, request_body, close):
         return False
     elif mode == "stall":
         return True
-    field = ("Connection: close\r\n" if close else "") + ("Content-Encoding: gzip\r\n" if coded else "")
-    connection.sendall(f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n{field}\r\n".encode() + body)
+    field = ("Connection: close\r\n" if close else "") + ("Content-Encoding: gzip\r\n"
+                                                          if coded else "")
+    connection.sendall(
+        f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n{field}\r\n".encode() + body)
     return mode != "cut" and not close
 
 
@@ -113,7 +121,9 @@ def serve_connection(connection):
                 if len(rest) < length:
                     break
                 received = rest[length:]
-                if not answer(connection, head.split(b" ")[1].decode(), rest[:length], b"Connection: close" in head):
+                if not answer(connection,
+                              head.split(b" ")[1].decode(), rest[:length], b"Connection: close"
+                              in head):
                     return
 
 
@@ -132,18 +142,22 @@ def serve(port):
         context.load_cert_chain(certificate)
         if MODE == "tls-1.2":
             context.maximum_version = ssl.TLSVersion.TLSv1_2
-    print(f"listening on http{'s' if context else ''}://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+    print(f"listening on http{'s' if context else ''}://127.0.0.1:{listener.getsockname()[1]}/",
+          flush=True)
     while True:
         connection = listener.accept()[0]
-        target, arguments = (serve_secure, (context, connection)) if context else (serve_connection, (connection,))
+        target, arguments = (serve_secure, (context, connection)) if context else (serve_connection,
+                                                                                   (connection, ))
         threading.Thread(target=target, args=arguments, daemon=True).start()
 
 
 def requests_of(url):
     """The requests that the script wants, again and again."""
     host, port, path = re.fullmatch(r"https?://([^:/]+):(\d+)(/.*)", url).groups()
-    script, arguments = pathlib.Path(option("-s") or "").name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
-    fields = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "-H"] + (["Connection: close"] if NAME == "tls_load" else [])
+    script, arguments = pathlib.Path(
+        option("-s") or "").name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
+    fields = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "-H"
+              ] + (["Connection: close"] if NAME == "tls_load" else [])
     method, body, paths = "GET", b"", [path]
     if script == "post.lua":
         method, body = "POST", pathlib.Path(arguments[0]).read_bytes()
@@ -151,7 +165,9 @@ def requests_of(url):
     elif script == "mix.lua":
         paths = [arguments[1] + name for name in pathlib.Path(arguments[0]).read_text().split()]
     head = "".join(f"{field}\r\n" for field in [f"Host: {host}:{port}", *fields])
-    return (host, int(port)), [f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body for path in paths]
+    return (host, int(port)), [
+        f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body for path in paths
+    ]
 
 
 def ask(connection, request):
@@ -179,8 +195,11 @@ def connect(address, url):
 
 def load(url):
     address, requests = requests_of(url)
-    result = {"requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0, "write_errors": 0,
-              "status_errors": 0, "timeouts": 0, "p50_us": 10, "p90_us": 20, "p99_us": 30, "max_us": 40}
+    result = {
+        "requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0,
+        "write_errors": 0, "status_errors": 0, "timeouts": 0, "p50_us": 10, "p90_us": 20,
+        "p99_us": 30, "max_us": 40
+    }
     start = time.monotonic()
     connection = None
     for number in range(LOAD_REQUESTS):
@@ -203,7 +222,11 @@ def load(url):
     result["duration_us"] = int((time.monotonic() - start) * 1e6)
     if NAME == "tls_load":
         resumed = ("--resume" in sys.argv) != (MODE == "other-handshakes")
-        print(json.dumps({**result, "resumed": result["requests"] if resumed else 0, "full": 0 if resumed else result["requests"]}))
+        print(
+            json.dumps({
+                **result, "resumed": result["requests"] if resumed else 0,
+                "full": 0 if resumed else result["requests"]
+            }))
     else:
         print("Running\nREPORT " + json.dumps(result))
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Stands in for the servers of `./dev bench ws`, and misbehaves as told. The tests copy it under their names: uvhttp (for its version), benchmark_websocket,
-floor_websocket. The environment variable DOUBLE says how:
+"""Stands in for the servers of `./dev bench ws`, and misbehaves as told. The tests copy it under
+their names: uvhttp (for its version), benchmark_websocket, floor_websocket. The environment
+variable DOUBLE says how:
 
     accept          the Sec-WebSocket-Accept is wrong
     content         the right length, wrong bytes
@@ -36,8 +37,8 @@ import zlib
 MODE = os.environ.get("DOUBLE", "")
 NAME = pathlib.Path(sys.argv[0]).name
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-# Messages a "late" server answers rightly: more than are sent before a run. One that goes to all subscribers takes so long on a busy
-# machine that a run may have only a few of them.
+# Messages a "late" server answers rightly: more than are sent before a run. One that goes to all
+# subscribers takes so long on a busy machine that a run may have only a few of them.
 PATIENCE, TOPIC_PATIENCE = 120, 4
 EVERY = 7
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
@@ -50,7 +51,8 @@ subscribers = []
 def frame(first, payload, masked=False):
     size = len(payload)
     bit = 0x80 if masked else 0
-    length = bytes([bit | size]) if size < 126 else bytes([bit | 126]) + size.to_bytes(2, "big") if size < 65536 else bytes([bit | 127]) + size.to_bytes(8, "big")
+    length = bytes([bit | size]) if size < 126 else bytes([bit | 126]) + size.to_bytes(
+        2, "big") if size < 65536 else bytes([bit | 127]) + size.to_bytes(8, "big")
     return bytes([first]) + length + (b"\0\0\0\0" if masked else b"") + payload
 
 
@@ -85,7 +87,8 @@ class Peer:
             self.received += piece
         head, _, self.received = self.received.partition(b"\r\n\r\n")
         fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
-        accept = base64.b64encode(hashlib.sha1(fields[b"Sec-WebSocket-Key"] + GUID).digest()).decode()
+        accept = base64.b64encode(hashlib.sha1(fields[b"Sec-WebSocket-Key"] +
+                                               GUID).digest()).decode()
         if MODE == "accept":
             accept = accept[::-1]
         self.deflate = b"Sec-WebSocket-Extensions" in fields and MODE != "no-deflate"
@@ -102,7 +105,8 @@ class Peer:
             size = int.from_bytes(self.take(2 if size == 126 else 8), "big")
         mask = self.take(4)
         masked = self.take(size)
-        payload = (int.from_bytes(masked, "big") ^ int.from_bytes((mask * (size // 4 + 1))[:size], "big")).to_bytes(size, "big")
+        payload = (int.from_bytes(masked, "big") ^ int.from_bytes(
+            (mask * (size // 4 + 1))[:size], "big")).to_bytes(size, "big")
         if first & COMPRESSED:
             payload = zlib.decompressobj(-15).decompress(payload + b"\0\0\xff\xff")
         return first & 15, payload
@@ -115,7 +119,8 @@ class Peer:
             return
         if mode == "kind":
             kind = TEXT + BINARY - kind
-        changed = {"content": payload[::-1], "truncate": payload[:-1], "longer": payload + b"x"}.get(mode, payload)
+        changed = {"content": payload[::-1], "truncate": payload[:-1],
+                   "longer": payload + b"x"}.get(mode, payload)
         first = kind
         if self.deflate and mode != "plain":
             packer = zlib.compressobj(1, zlib.DEFLATED, -15)
@@ -123,8 +128,9 @@ class Peer:
             first |= COMPRESSED
         if mode == "fragments":
             third = len(changed) // 3
-            data = (frame(first, changed[:third]) + frame(FIN | PING, b"there?") + frame(CONTINUATION, changed[third:2 * third])
-                    + frame(FIN | CONTINUATION, changed[2 * third:]))
+            data = (frame(first, changed[:third]) + frame(FIN | PING, b"there?") +
+                    frame(CONTINUATION, changed[third:2 * third]) +
+                    frame(FIN | CONTINUATION, changed[2 * third:]))
         else:
             data = frame(FIN | first | (0x20 if mode == "bits" else 0), changed, mode == "masked")
         self.connection.sendall(data * (2 if mode == "extra" else 1))
@@ -182,7 +188,7 @@ def main():
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=serve_connection, args=(connection,), daemon=True).start()
+        threading.Thread(target=serve_connection, args=(connection, ), daemon=True).start()
 
 
 if __name__ == "__main__":

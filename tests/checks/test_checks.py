@@ -1,6 +1,7 @@
 """Each check must find a deliberate violation of its rule, and must not find it before it is there.
 
-Every test works on a small project of its own in a temporary folder, with the tools and the settings of this checkout.
+Every test works on a small project of its own in a temporary folder, with the tools and the
+settings of this checkout.
 """
 
 import pathlib
@@ -13,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 SOUND = {
     # A table of its own, so that a change of the real one needs no change here.
-    "tools/layers.txt": """# The table.
+    "tools/layers.txt":
+        """# The table.
 public:   | |
 base:     public | xxhash.h |
 codec:    public base | |
@@ -24,7 +26,8 @@ app:      public | | posix
 examples: public | | posix
 tests:    * | * | posix
 """,
-    "include/uvhttp/types.h": """/* Types. */
+    "include/uvhttp/types.h":
+        """/* Types. */
 #ifndef UVHTTP_TYPES_H
 #define UVHTTP_TYPES_H
 
@@ -34,7 +37,8 @@ tests:    * | * | posix
 
 #endif
 """,
-    "include/uvhttp/parser.h": """/* The parser. */
+    "include/uvhttp/parser.h":
+        """/* The parser. */
 #ifndef UVHTTP_PARSER_H
 #define UVHTTP_PARSER_H
 
@@ -54,7 +58,8 @@ uvhttp_parse_name_with_a_declaration_that_needs_two_lines_to_be_written_down(int
 
 #endif
 """,
-    "src/base/text.h": """/* Text. */
+    "src/base/text.h":
+        """/* Text. */
 #ifndef UVH_BASE_TEXT_H
 #define UVH_BASE_TEXT_H
 
@@ -64,7 +69,8 @@ size_t uvh_text_length(const char *text);
 
 #endif
 """,
-    "src/base/text.c": """/* Text. */
+    "src/base/text.c":
+        """/* Text. */
 #include "base/text.h"
 
 #include <string.h>
@@ -74,7 +80,8 @@ size_t uvh_text_length(const char *text)
     return strlen(text);
 }
 """,
-    "src/codec/parse.c": """/* The parser; it never calls strcpy(). */
+    "src/codec/parse.c":
+        """/* The parser; it never calls strcpy(). */
 #include <uvhttp/parser.h>
 
 #include "base/text.h"
@@ -89,7 +96,8 @@ const char *uvhttp_parse_name_with_a_declaration_that_needs_two_lines_to_be_writ
     return number ? "strcpy(" : "";
 }
 """,
-    "app/main.c": """/* The program. */
+    "app/main.c":
+        """/* The program. */
 #include <unistd.h>
 
 #include <uvhttp/parser.h>
@@ -99,13 +107,15 @@ int main(void)
     return (int)uvhttp_parse("") + (int)getpid() * 0;
 }
 """,
-    "README.md": "# A project\n\nSee [the parser](include/uvhttp/parser.h).\n",
+    "README.md":
+        "# A project\n\nSee [the parser](include/uvhttp/parser.h).\n",
 }
 
 
 @pytest.fixture
 def project(tmp_path):
-    shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tools", tmp_path / "tools",
+                    ignore=shutil.ignore_patterns("__pycache__"))
     for name, text in SOUND.items():
         write(tmp_path, name, text)
     shutil.copy(ROOT / ".clang-format", tmp_path)
@@ -121,13 +131,15 @@ def write(project, name, text):
 
 def run_check(project, name, *arguments):
     """The exit code and the lines a check prints about a project."""
-    result = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools" / f"check_{name}.py", "--root", project, *arguments],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    result = subprocess.run([
+        "/usr/bin/python3", "-B", ROOT / "tools" / f"check_{name}.py", "--root", project, *arguments
+    ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return result.returncode, result.stdout
 
 
 def assert_refused(project, check, name, text, *words):
-    """The project passes; with one more or changed file it fails, and the message has the file and the given words."""
+    """The project passes; with one more or changed file it fails, and the message has the file and
+    the given words."""
     assert run_check(project, check) == (0, "")
     write(project, name, text)
     code, output = run_check(project, check)
@@ -138,48 +150,57 @@ def assert_refused(project, check, name, text, *words):
         assert any(word in line for line in lines), output
 
 
-@pytest.mark.parametrize("name, text, words", [
-    # Upwards, sideways, a private header in the program, third-party and system headers, nothing there, not from src/.
-    ("src/base/up.c", '#include "codec/parse.h"\n', ['there is no "codec/parse.h"']),
-    ("src/base/up.c", "#include <uv.h>\n", ["base may not include <uv.h>"]),
-    ("src/base/up.c", "#include <sys/socket.h>\n", ["base may not include <sys/socket.h>"]),
-    ("src/codec/io.c", "  #  include <unistd.h>\n", ["codec may not include <unistd.h>"]),
-    ("src/route/leak.c", '#include <uvhttp/types.h>\n\n#include "base/text.h"\n#include "codec/private.h"\n',
-     ["leak.c:4", 'there is no "codec/private.h"']),
-    ("app/inside.c", '#include "base/text.h"\n', ["app may not include base (base/text.h)"]),
-    ("examples/inside.c", '#include "base/text.h"\n', ["examples may not include base"]),
-    ("include/uvhttp/loop.h", "#include <uv.h>\n", ["public may not include <uv.h>"]),
-    ("include/uvhttp/private.h", '#include "base/text.h"\n', ["public may not include base"]),
-    ("include/uvhttp.hpp", "#include <array>\n#include <unistd.h>\n", ["public may not include <unistd.h>"]),
-    ("include/uvhttp.hpp", "#include <uv.h>\n", ["public may not include <uv.h>"]),
-    ("include/uvhttp/standard.h", "#include <array>\n", ["public may not include <array>"]),
-    ("examples/inside.cpp", '#include "base/text.h"\n', ["examples may not include base"]),
-    ("src/base/near.c", '#include "text.h"\n', ["written from src/"]),
-    ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
-    ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
-])
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        # Upwards, sideways, a private header in the program, third-party and system headers,
+        # nothing there, not from src/.
+        ("src/base/up.c", '#include "codec/parse.h"\n', ['there is no "codec/parse.h"']),
+        ("src/base/up.c", "#include <uv.h>\n", ["base may not include <uv.h>"]),
+        ("src/base/up.c", "#include <sys/socket.h>\n", ["base may not include <sys/socket.h>"]),
+        ("src/codec/io.c", "  #  include <unistd.h>\n", ["codec may not include <unistd.h>"]),
+        ("src/route/leak.c",
+         '#include <uvhttp/types.h>\n\n#include "base/text.h"\n#include "codec/private.h"\n',
+         ["leak.c:4", 'there is no "codec/private.h"']),
+        ("app/inside.c", '#include "base/text.h"\n', ["app may not include base (base/text.h)"]),
+        ("examples/inside.c", '#include "base/text.h"\n', ["examples may not include base"]),
+        ("include/uvhttp/loop.h", "#include <uv.h>\n", ["public may not include <uv.h>"]),
+        ("include/uvhttp/private.h", '#include "base/text.h"\n', ["public may not include base"]),
+        ("include/uvhttp.hpp", "#include <array>\n#include <unistd.h>\n",
+         ["public may not include <unistd.h>"]),
+        ("include/uvhttp.hpp", "#include <uv.h>\n", ["public may not include <uv.h>"]),
+        ("include/uvhttp/standard.h", "#include <array>\n", ["public may not include <array>"]),
+        ("examples/inside.cpp", '#include "base/text.h"\n', ["examples may not include base"]),
+        ("src/base/near.c", '#include "text.h"\n', ["written from src/"]),
+        ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
+        ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
+    ])
 def test_layers_refuse_an_include(project, name, text, words):
     assert_refused(project, "layers", name, text, *words)
 
 
 def test_layers_refuse_an_edge_that_is_not_listed(project):
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
-    assert_refused(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n', "route may not include codec")
+    assert_refused(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n',
+                   "route may not include codec")
 
 
 def test_layers_with_a_row_for_a_folder_within_refuse_what_it_does_not_list(project):
     table = SOUND["tools/layers.txt"]
     row = next(line for line in table.splitlines() if line.startswith("codec:"))
-    write(project, "tools/layers.txt", table.replace(row, f"{row}\n{row.replace('codec:', 'codec/text:')}"))
+    write(project, "tools/layers.txt",
+          table.replace(row, f"{row}\n{row.replace('codec:', 'codec/text:')}"))
     write(project, "src/codec/text/chars.h", "#include <stddef.h>\n")
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
-    assert_refused(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n', "codec/text may not include codec")
+    assert_refused(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n',
+                   "codec/text may not include codec")
 
 
 def test_layers_refuse_a_cycle_of_headers(project):
     write(project, "src/base/one.h", "#include <stddef.h>\n")
     write(project, "src/base/two.h", '#include "base/one.h"\n')
-    assert_refused(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle", "src/base/two.h")
+    assert_refused(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle",
+                   "src/base/two.h")
 
 
 def test_layers_refuse_a_cycle_of_folders(project):
@@ -188,7 +209,8 @@ def test_layers_refuse_a_cycle_of_folders(project):
 
 
 def test_layers_ignore_an_include_in_a_comment(project):
-    write(project, "src/base/text.c", '/*\n#include "codec/gone.h"\n*/\n' + SOUND["src/base/text.c"])
+    write(project, "src/base/text.c",
+          '/*\n#include "codec/gone.h"\n*/\n' + SOUND["src/base/text.c"])
     assert run_check(project, "layers") == (0, "")
 
 
@@ -209,27 +231,31 @@ def test_sizes_refuse_a_long_file(project):
 
 def test_sizes_accept_an_exception_with_a_reason(project):
     write(project, "src/base/long.c", function_of(61))
-    write(project, "tools/size_exceptions.txt", "src/base/long.c:uvh_long -- one case for each letter\n")
+    write(project, "tools/size_exceptions.txt",
+          "src/base/long.c:uvh_long -- one case for each letter\n")
     assert run_check(project, "sizes") == (0, "")
 
 
-@pytest.mark.parametrize("line, words", [
-    ("src/base/long.c:uvh_long", ["not of the form"]),
-    ("src/base/text.c -- it was long once", ["needs no exception"]),
-])
+@pytest.mark.parametrize("line, words",
+                         [("src/base/long.c:uvh_long", ["not of the form"]),
+                          ("src/base/text.c -- it was long once", ["needs no exception"]), ])
 def test_sizes_refuse_an_exception_without_reason_or_use(project, line, words):
     assert_refused(project, "sizes", "tools/size_exceptions.txt", line + "\n", *words)
 
 
-@pytest.mark.parametrize("call", ["strcpy(a, b)", "strcat(a, b)", "strncpy(a, b, 1)", "sprintf(a, b)", "vsprintf(a, b, c)",
-                                  "gets(a)", "strtok(a, b)", "alloca(1)", "atoi(a)", "usleep (1)", "sleep(1)", "uv_sleep(1)",
-                                  "nanosleep(a, b)"])
+@pytest.mark.parametrize("call", [
+    "strcpy(a, b)", "strcat(a, b)", "strncpy(a, b, 1)", "sprintf(a, b)", "vsprintf(a, b, c)",
+    "gets(a)", "strtok(a, b)", "alloca(1)", "atoi(a)", "usleep (1)", "sleep(1)", "uv_sleep(1)",
+    "nanosleep(a, b)"
+])
 @pytest.mark.parametrize("folder", ["src/base", "app", "tests/unit", "examples", "bench"])
 def test_banned_functions_are_refused(project, folder, call):
-    assert_refused(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n", "bad.c:4", "is banned")
+    assert_refused(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n",
+                   "bad.c:4", "is banned")
 
 
-@pytest.mark.parametrize("call", ["uv_queue_work(loop, &work, run, done)", "uv_fs_stat(loop, &request, path, done)"])
+@pytest.mark.parametrize(
+    "call", ["uv_queue_work(loop, &work, run, done)", "uv_fs_stat(loop, &request, path, done)"])
 def test_pool_of_libuv_is_refused_in_the_library(project, call):
     text = f"void f(void)\n{{\n    {call};\n}}\n"
     write(project, "tests/unit/fine.c", text)
@@ -237,37 +263,42 @@ def test_pool_of_libuv_is_refused_in_the_library(project, call):
     assert_refused(project, "banned", "src/files/bad.c", text, "bad.c:3", "is banned")
 
 
-@pytest.mark.parametrize("line", ["int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",
-                                  "/* \" */ f(\"gets(\"); // \""])
+@pytest.mark.parametrize("line", [
+    "int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",
+    "/* \" */ f(\"gets(\"); // \""
+])
 def test_what_only_looks_banned_passes(project, line):
     write(project, "src/base/fine.c", line + "\n")
     assert run_check(project, "banned") == (0, "")
 
 
-@pytest.mark.parametrize("line", ["#ifdef __linux__", "#if defined(_WIN32)", "# ifndef __APPLE__",
-                                  "#if FOO && \\\n    defined(__FreeBSD__)", "#elif defined(__unix__)"])
+@pytest.mark.parametrize("line", [
+    "#ifdef __linux__", "#if defined(_WIN32)", "# ifndef __APPLE__",
+    "#if FOO && \\\n    defined(__FreeBSD__)", "#elif defined(__unix__)"
+])
 @pytest.mark.parametrize("folder", ["src/net", "include/uvhttp", "app", "examples"])
 def test_a_system_condition_is_refused_outside_platform(project, folder, line):
     write(project, "src/platform/system.c", f"{line}\n#endif\n")
-    assert_refused(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n", "belongs in src/platform")
+    assert_refused(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n",
+                   "belongs in src/platform")
 
 
 def test_other_conditions_pass(project):
-    write(project, "src/base/fine.h", "#if defined(__GNUC__) || __has_include(<x.h>) /* __linux__ */\n#endif\n")
+    write(project, "src/base/fine.h",
+          "#if defined(__GNUC__) || __has_include(<x.h>) /* __linux__ */\n#endif\n")
     assert run_check(project, "platform") == (0, "")
 
 
-@pytest.mark.parametrize("name, text, word", [
-    ("docs/a.md", "text \nmore\n", "white space at the end"),
-    ("docs/a.md", "text\r\nmore\n", "white space at the end"),
-    ("src/base/a.c", "\tint a;\n", "a tab"),
-    ("docs/a.md", "no end", "no end"),
-    ("src/base/a.c", "/* TO" + "DO: later */\n", "TO" + "DO"),
-    ("tests/wire/a.py", "# FIX" + "ME\n", "FIX" + "ME"),
-    ("docs/a.md", "run /ho" + "me/somebody/x\n", "path of one machine"),
-    ("CMakeLists.txt", 'set(a "/ro' + 'ot/x")\n', "path of one machine"),
-    ("docs/a.md", "[more](missing.md#part)\n", "leads nowhere"),
-])
+@pytest.mark.parametrize("name, text, word",
+                         [("docs/a.md", "text \nmore\n", "white space at the end"),
+                          ("docs/a.md", "text\r\nmore\n", "white space at the end"),
+                          ("src/base/a.c", "\tint a;\n", "a tab"),
+                          ("docs/a.md", "no end", "no end"),
+                          ("src/base/a.c", "/* TO" + "DO: later */\n", "TO" + "DO"),
+                          ("tests/wire/a.py", "# FIX" + "ME\n", "FIX" + "ME"),
+                          ("docs/a.md", "run /ho" + "me/somebody/x\n", "path of one machine"),
+                          ("CMakeLists.txt", 'set(a "/ro' + 'ot/x")\n', "path of one machine"),
+                          ("docs/a.md", "[more](missing.md#part)\n", "leads nowhere"), ])
 def test_hygiene_refuses(project, name, text, word):
     assert run_check(project, "hygiene") == (0, "")
     (project / name).parent.mkdir(parents=True, exist_ok=True)
@@ -282,20 +313,24 @@ def test_hygiene_leaves_fuzz_inputs_alone(project):
     assert run_check(project, "hygiene") == (0, "")
 
 
-@pytest.mark.parametrize("name, text, words", [
-    ("include/uvhttp/bad.h", "size_t uvhttp_size(void);\n", ["gcc -std=c11", "g++ -std=c++17", "g++ -std=c++20"]),
-    ("include/uvhttp/bad.h", "struct uvhttp_x {\n    int class;\n};\n", ["g++ -std=c++17", "g++ -std=c++20"]),
-    ("include/uvhttp/bad.h", "static inline int *uvhttp_x(void *p)\n{\n    return p;\n}\n", ["g++ -std=c++17"]),
-    ("include/uvhttp.hpp", "inline std::size_t bad() { return 1; }\n", ["g++ -std=c++20"]),
-    ("include/uvhttp.hpp", "inline int bad(long wide) { return wide; }\n", ["g++ -std=c++20"]),
-    ("src/codec/bad.h", "uint32_t uvh_number(void);\n", ["gcc -std=c11"]),
-    ("app/bad.h", "#include <uvhttp/types.h>\nbool f(void);\n", ["gcc -std=c11"]),
-])
+@pytest.mark.parametrize(
+    "name, text, words",
+    [("include/uvhttp/bad.h", "size_t uvhttp_size(void);\n",
+      ["gcc -std=c11", "g++ -std=c++17", "g++ -std=c++20"]),
+     ("include/uvhttp/bad.h", "struct uvhttp_x {\n    int class;\n};\n",
+      ["g++ -std=c++17", "g++ -std=c++20"]),
+     ("include/uvhttp/bad.h", "static inline int *uvhttp_x(void *p)\n{\n    return p;\n}\n",
+      ["g++ -std=c++17"]),
+     ("include/uvhttp.hpp", "inline std::size_t bad() { return 1; }\n", ["g++ -std=c++20"]),
+     ("include/uvhttp.hpp", "inline int bad(long wide) { return wide; }\n", ["g++ -std=c++20"]),
+     ("src/codec/bad.h", "uint32_t uvh_number(void);\n", ["gcc -std=c11"]),
+     ("app/bad.h", "#include <uvhttp/types.h>\nbool f(void);\n", ["gcc -std=c11"]), ])
 def test_headers_must_compile_alone(project, name, text, words):
     assert_refused(project, "headers", name, text, "does not compile alone", *words)
 
 
-@pytest.mark.parametrize("name", ["src/base/bad.c", "include/uvhttp.hpp", "tests/unit/test_bad.cpp"])
+@pytest.mark.parametrize("name",
+                         ["src/base/bad.c", "include/uvhttp.hpp", "tests/unit/test_bad.cpp"])
 def test_format_is_checked(project, name):
     assert_refused(project, "format", name, "int  a;\n", f"{name}:1: not formatted")
 
@@ -357,11 +392,10 @@ UVHTTP_EXPORT int uvhttp_make(uvhttp_x_t **x);
     assert code == 1 and "uvhttp_make" in output and "uvhttp_ask" not in output
 
 
-@pytest.mark.parametrize("line, words", [
-    ("uvhttp_parse text", ["not of the form"]),
-    ("uvhttp_parse other -- a reason", ["uvhttp_parse other excuses nothing"]),
-    ("type:uvhttp_gone_t -- a reason", ["type:uvhttp_gone_t excuses nothing"]),
-])
+@pytest.mark.parametrize(
+    "line, words", [("uvhttp_parse text", ["not of the form"]),
+                    ("uvhttp_parse other -- a reason", ["uvhttp_parse other excuses nothing"]),
+                    ("type:uvhttp_gone_t -- a reason", ["type:uvhttp_gone_t excuses nothing"]), ])
 def test_null_refuses_an_exception_without_reason_or_use(project, line, words):
     assert_refused(null_project(project), "null", "tools/null_exceptions.txt", line + "\n", *words)
 
@@ -377,8 +411,10 @@ def build_libraries(project, extra=""):
     write(project, "extra.c", extra)
     for name in ("uvhttp", "uvhttp_parser"):
         sources = ["src/base/text.c", "src/codec/parse.c", "extra.c"]
-        subprocess.run(["gcc", "-shared", "-fPIC", "-fvisibility=hidden", "-Iinclude", "-Isrc", *sources, "-o",
-                        f"lib{name}.so"], cwd=project, check=True)
+        subprocess.run([
+            "gcc", "-shared", "-fPIC", "-fvisibility=hidden", "-Iinclude", "-Isrc", *sources, "-o",
+            f"lib{name}.so"
+        ], cwd=project, check=True)
     return run_check(project, "symbols", "--libraries", project)
 
 
@@ -387,26 +423,32 @@ def test_symbols_are_exactly_the_declared_ones(project):
 
 
 def test_an_undeclared_symbol_is_refused(project):
-    code, output = build_libraries(project, '__attribute__((visibility("default"))) int uvh_leak(void)\n{\n    return 1;\n}\n')
+    code, output = build_libraries(
+        project, '__attribute__((visibility("default"))) int uvh_leak(void)\n{\n    return 1;\n}\n')
     assert code == 1
     assert "libuvhttp.so: exports uvh_leak" in output
     assert "libuvhttp_parser.so: exports uvh_leak" in output
 
 
 def test_a_declared_symbol_must_be_there(project):
-    header = SOUND["include/uvhttp/types.h"].replace("#endif", "UVHTTP_EXPORT int uvhttp_gone(void);\n\n#endif")
+    header = SOUND["include/uvhttp/types.h"].replace(
+        "#endif", "UVHTTP_EXPORT int uvhttp_gone(void);\n\n#endif")
     write(project, "include/uvhttp/types.h", header)
     code, output = build_libraries(project)
     assert code == 1
     # The parser's header includes this one.
-    assert output == "".join(f"include/uvhttp/types.h: uvhttp_gone is declared, but {name} does not export it\n"
-                             for name in ("libuvhttp.so", "libuvhttp_parser.so"))
+    assert output == "".join(
+        f"include/uvhttp/types.h: uvhttp_gone is declared, but {name} does not export it\n"
+        for name in ("libuvhttp.so", "libuvhttp_parser.so"))
 
 
 def test_what_the_parsers_header_includes_must_be_in_its_library(project):
-    header = SOUND["include/uvhttp/types.h"].replace("TYPES_H", "RING_H").replace("#endif", "UVHTTP_EXPORT int uvhttp_ring(void);\n\n#endif")
+    header = SOUND["include/uvhttp/types.h"].replace("TYPES_H", "RING_H").replace(
+        "#endif", "UVHTTP_EXPORT int uvhttp_ring(void);\n\n#endif")
     write(project, "include/uvhttp/ring.h", header)
-    write(project, "include/uvhttp/parser.h", "#ifndef UVHTTP_PARSER_H\n#define UVHTTP_PARSER_H\n\n#include <uvhttp/ring.h>\n\n#endif\n")
+    write(
+        project, "include/uvhttp/parser.h",
+        "#ifndef UVHTTP_PARSER_H\n#define UVHTTP_PARSER_H\n\n#include <uvhttp/ring.h>\n\n#endif\n")
     code, output = build_libraries(project)
     assert code == 1
     assert "include/uvhttp/ring.h: uvhttp_ring is declared, but libuvhttp_parser.so does not export it" in output
@@ -421,45 +463,58 @@ def test_a_library_that_is_not_built_is_told(project):
 PITFALLS = "# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_one.c::one_works` |\n| Two | `tests/wire/test_two.py::test_pitfall_two` |\n"
 
 
-@pytest.mark.parametrize("name, text, words", [
-    ("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_one.c::gone` |\n", ["there is no test tests/unit/test_one.c::gone"]),
-    ("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_gone.c::one_works` |\n", ["there is no test tests/unit/test_gone.c::one_works"]),
-    ("docs/pitfalls.md", PITFALLS + "| Three | later |\n", ["md:7", "names no test"]),
-    ("tests/wire/test_two.py", "def test_pitfall_two():\n    pass\n\n\ndef test_pitfall_three():\n    pass\n", ["test_pitfall_three does not stand in"]),
-])
+@pytest.mark.parametrize(
+    "name, text, words",
+    [("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_one.c::gone` |\n",
+      ["there is no test tests/unit/test_one.c::gone"]),
+     ("docs/pitfalls.md", PITFALLS + "| Three | `tests/unit/test_gone.c::one_works` |\n",
+      ["there is no test tests/unit/test_gone.c::one_works"]),
+     ("docs/pitfalls.md", PITFALLS + "| Three | later |\n", ["md:7", "names no test"]),
+     ("tests/wire/test_two.py",
+      "def test_pitfall_two():\n    pass\n\n\ndef test_pitfall_three():\n    pass\n",
+      ["test_pitfall_three does not stand in"]), ])
 def test_pitfalls_without_their_test_are_refused(project, name, text, words):
-    write(project, "tests/unit/test_one.c", "static void one_works(void **state)\n{\n    (void)state;\n}\n")
+    write(project, "tests/unit/test_one.c",
+          "static void one_works(void **state)\n{\n    (void)state;\n}\n")
     write(project, "tests/wire/test_two.py", "def test_pitfall_two():\n    pass\n")
     write(project, "docs/pitfalls.md", PITFALLS)
     assert_refused(project, "pitfalls", name, text, *words)
 
 
 def test_options_of_cpp_have_every_field(project):
-    write(project, "include/uvhttp/thing.h",
-          "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    int (*call)(int, void *);\n"
-          "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} uvhttp_thing_t;\n")
+    write(
+        project, "include/uvhttp/thing.h",
+        "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    int (*call)(int, void *);\n"
+        "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} uvhttp_thing_t;\n"
+    )
     all_set = "    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    raw.call = c;\n    raw.list = l;\n"
     write(project, "include/uvhttp/thing.hpp", f"inline void f()\n{{\n{all_set}}}\n")
     # What another function sets does not count.
     one_less = all_set.replace("    raw.call = c;\n", "")
     assert_refused(project, "hpp", "include/uvhttp/thing.hpp",
-                   f"inline void f()\n{{\n{one_less}}}\ninline void g()\n{{\n{all_set}}}\n", "thing.hpp:3: uvhttp_thing_t.call is not set")
+                   f"inline void f()\n{{\n{one_less}}}\ninline void g()\n{{\n{all_set}}}\n",
+                   "thing.hpp:3: uvhttp_thing_t.call is not set")
 
 
 def test_options_of_cpp_are_of_a_public_struct(project):
-    assert_refused(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n", "uvhttp_gone_t")
+    assert_refused(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n",
+                   "uvhttp_gone_t")
 
 
 def test_every_check_has_a_test_here():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
-    assert names == {"layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
-                     "pitfalls", "null",
-                     "hpp", "reference"}  # in test_reference.py
+    assert names == {
+        "layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
+        "pitfalls", "null", "hpp", "reference"
+    }  # in test_reference.py
 
 
 def test_check_fails_when_one_check_fails(project):
     write(project, "src/base/bad.c", "int  a;\n")
-    result = subprocess.run(["/usr/bin/python3", project / "tools/check.py", "format", "banned"], capture_output=True, text=True)
+    result = subprocess.run(["/usr/bin/python3", project / "tools/check.py", "format", "banned"],
+                            capture_output=True, text=True)
     assert result.returncode == 1
-    assert [line.split() for line in result.stdout.splitlines() if not line.startswith(" ")] == [
-        ["FAILED", "format"], ["ok", "banned"], "1 of 2 checks hold".split()]
+    assert [line.split()
+            for line in result.stdout.splitlines()
+            if not line.startswith(" ")] == [["FAILED", "format"], ["ok", "banned"],
+                                             "1 of 2 checks hold".split()]

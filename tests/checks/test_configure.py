@@ -1,4 +1,5 @@
-"""Configuring ends with a sentence that helps: the Debian package of a library that is missing, the value that is wrong."""
+"""Configuring ends with a sentence that helps: the Debian package of a library that is missing, the
+value that is wrong."""
 
 import os
 import pathlib
@@ -12,21 +13,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def configure(tmp_path, *options, **environment):
     """The error that configuring ends with, as one line; it must end with one."""
-    result = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options], capture_output=True,
-                            text=True, env={**os.environ, **environment})
+    result = subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options],
+        capture_output=True, text=True, env={**os.environ, **environment})
     assert result.returncode != 0
     return " ".join(result.stderr.split())
 
 
 def module(folder, name, version):
-    (folder / f"{name}.pc").write_text(f"Name: {name}\nDescription: a stand-in\nVersion: {version}\nLibs:\nCflags:\n")
+    (folder / f"{name}.pc"
+     ).write_text(f"Name: {name}\nDescription: a stand-in\nVersion: {version}\nLibs:\nCflags:\n")
 
 
-@pytest.mark.parametrize("present, package", [
-    ({}, "libuv1-dev"),
-    ({"libuv": "1.43.0"}, "libuv1-dev"),
-    ({"libuv": "1.44.0"}, "libxxhash-dev"),
-])
+@pytest.mark.parametrize("present, package", [({}, "libuv1-dev"),
+                                              ({"libuv": "1.43.0"}, "libuv1-dev"),
+                                              ({"libuv": "1.44.0"}, "libxxhash-dev"), ])
 def test_a_missing_library_is_named_by_its_package(tmp_path, present, package):
     for name, version in present.items():
         module(tmp_path, name, version)
@@ -47,28 +48,33 @@ def test_a_missing_libyaml_is_named_by_its_package(tmp_path):
 
 
 def test_a_missing_mimalloc_is_named_by_its_package(tmp_path):
-    assert "Debian package: libmimalloc-dev" in configure(tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_mimalloc=ON")
+    assert "Debian package: libmimalloc-dev" in configure(
+        tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_mimalloc=ON")
 
 
 def test_a_missing_openssl_is_named_by_its_package_when_it_is_asked_for(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
-    assert "Debian package: libssl-dev" in configure(tmp_path, "-DBUILD_WITH_HTTPS=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
+    assert "Debian package: libssl-dev" in configure(tmp_path, "-DBUILD_WITH_HTTPS=ON",
+                                                     PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
 def test_a_missing_libxcrypt_is_named_by_its_package_when_it_is_asked_for(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
-    assert "Debian package: libcrypt-dev" in configure(tmp_path, "-DBUILD_WITH_CRYPT=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
+    assert "Debian package: libcrypt-dev" in configure(tmp_path, "-DBUILD_WITH_CRYPT=ON",
+                                                       PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-@pytest.mark.parametrize("present, package", [
-    ([], "libbrotli-dev"), (["libbrotlienc"], "libzstd-dev"), (["libbrotlienc", "libzstd"], "zlib1g-dev"),
-])
-def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(tmp_path, present, package):
+@pytest.mark.parametrize("present, package", [([], "libbrotli-dev"),
+                                              (["libbrotlienc"], "libzstd-dev"),
+                                              (["libbrotlienc", "libzstd"], "zlib1g-dev"), ])
+def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(
+        tmp_path, present, package):
     for name in ["libuv", "libxxhash", *present]:
         module(tmp_path, name, "1.44.0")
-    assert f"Debian package: {package}" in configure(tmp_path, "-DBUILD_WITH_COMPRESSION=ON", PKG_CONFIG_LIBDIR=str(tmp_path))
+    assert f"Debian package: {package}" in configure(tmp_path, "-DBUILD_WITH_COMPRESSION=ON",
+                                                     PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
 def test_what_is_optional_is_left_out_where_there_is_none(tmp_path):
@@ -90,46 +96,58 @@ def test_a_missing_cpp_compiler_is_named_by_its_package(tmp_path):
 
 
 def configured_targets(tmp_path, *options, **environment):
-    result = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options], capture_output=True,
-                            text=True, env={**os.environ, **environment})
+    result = subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options],
+        capture_output=True, text=True, env={**os.environ, **environment})
     assert result.returncode == 0, result.stderr
-    listed = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "targets", "all"],
+                            capture_output=True, text=True, check=True)
     return listed.stdout
 
 
 def test_libraries_and_program_need_no_cpp_compiler(tmp_path):
     none = str(tmp_path / "none")
-    library = configured_targets(tmp_path / "library", "-DBUILD_TESTING=OFF", "-DUVHTTP_BUILD_EXTRAS=OFF", CXX=none)
+    library = configured_targets(tmp_path / "library", "-DBUILD_TESTING=OFF",
+                                 "-DUVHTTP_BUILD_EXTRAS=OFF", CXX=none)
     assert "CXX_COMPILER" not in library and "dist/lib/libuvhttp.so:" in library
-    # As `./dev serve` configures, on a machine without C++; and then with it, as `./dev test` does in the same folder.
+    # As `./dev serve` configures, on a machine without C++; and then with it, as `./dev test` does
+    # in the same folder.
     program = configured_targets(tmp_path, "-DBUILD_TESTING=OFF", CXX=none)
     assert "dist/bin/uvhttp:" in program and "dist/bin/parse_ring:" not in program
     assert "dist/bin/parse_ring:" in configured_targets(tmp_path, "-DBUILD_TESTING=ON")
 
 
-@pytest.mark.parametrize("options, words", [
-    (["-DUVHTTP_SANITIZER=address"], "'address'; allowed are asan, tsan, fuzz"),
-    (["-DUVHTTP_SANITIZER=asan"], "-DBUILD_WITH_MIMALLOC=OFF"),
-    (["-DUVHTTP_SANITIZER=fuzz", "-DBUILD_WITH_MIMALLOC=OFF", "-DCMAKE_C_COMPILER=gcc"], "Debian package: clang"),
-    (["-DENABLE_DEBUG=ON", "-DCMAKE_BUILD_TYPE=Release"], "leave one of them out"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [(["-DUVHTTP_SANITIZER=address"], "'address'; allowed are asan, tsan, fuzz"),
+     (["-DUVHTTP_SANITIZER=asan"], "-DBUILD_WITH_MIMALLOC=OFF"),
+     (["-DUVHTTP_SANITIZER=fuzz", "-DBUILD_WITH_MIMALLOC=OFF", "-DCMAKE_C_COMPILER=gcc"
+       ], "Debian package: clang"),
+     (["-DENABLE_DEBUG=ON", "-DCMAKE_BUILD_TYPE=Release"], "leave one of them out"), ])
 def test_a_wrong_option_is_explained(tmp_path, options, words):
     assert words in configure(tmp_path, *options)
 
 
 def test_a_build_without_websocket_has_nothing_of_it(tmp_path):
-    """Nothing of it is compiled, what is left does not need it, and programs can include all headers."""
+    """Nothing of it is compiled, what is left does not need it, and programs can include all
+    headers."""
     options = ["-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_WITH_MIMALLOC=OFF"]
-    assert "uvhttp_objects.dir/src/websocket/websocket.c.o" in configured_targets(tmp_path / "with", *options)
+    assert "uvhttp_objects.dir/src/websocket/websocket.c.o" in configured_targets(
+        tmp_path / "with", *options)
     targets = configured_targets(tmp_path, *options, "-DBUILD_WITH_WEBSOCKET=OFF")
-    own = re.compile(r"(src/((codec/)?websocket/|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)")
+    own = re.compile(
+        r"(src/((codec/)?websocket/|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)"
+    )
     assert "examples/" in targets and not own.findall(targets)
     subprocess.run(["ninja", "-C", tmp_path / "build", "uvhttp"], capture_output=True, check=True)
     library = tmp_path / "build/dist/lib/libuvhttp.so"
     names = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
     assert " T uvhttp_server_new" in names and "websocket" not in names and "topic" not in names
     program = tmp_path / "program.c"
-    program.write_text("#include <uvhttp.h>\n#include <uvhttp/topics.h>\n#include <uvhttp/websocket.h>\n"
-                       "int main(void)\n{\n    return uvhttp_version() == 0;\n}\n")
-    subprocess.run(["cc", program, "-I", ROOT / "include", library, "-o", tmp_path / "program"], check=True)
-    subprocess.run([tmp_path / "program"], check=True, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
+    program.write_text(
+        "#include <uvhttp.h>\n#include <uvhttp/topics.h>\n#include <uvhttp/websocket.h>\n"
+        "int main(void)\n{\n    return uvhttp_version() == 0;\n}\n")
+    subprocess.run(["cc", program, "-I", ROOT / "include", library, "-o", tmp_path / "program"],
+                   check=True)
+    subprocess.run([tmp_path / "program"], check=True,
+                   env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})

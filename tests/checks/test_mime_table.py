@@ -1,4 +1,5 @@
-"""The table of media types beside other lists: every difference is a decision, which stands here or in tools/make_mime_table.py."""
+"""The table of media types beside other lists: every difference is a decision, which stands here or
+in tools/make_mime_table.py."""
 
 import mimetypes
 import pathlib
@@ -36,13 +37,15 @@ def test_python_agrees():
     differing = []
     for extension, name in mimetypes.MimeTypes(filenames=()).types_map[True].items():
         ours = TABLE.get(extension[1:])
-        if ours is not None and essence(ours) != name and extension[1:] not in PYTHON_SAYS_OTHERWISE:
+        if ours is not None and essence(
+                ours) != name and extension[1:] not in PYTHON_SAYS_OTHERWISE:
             differing.append((extension, ours, name))
     assert differing == []
 
 
 def test_the_list_of_the_system_agrees_on_what_is_registered():
-    """Debian's /etc/mime.types is made of IANA's registry, too: for images, fonts, sounds and films, which browsers show."""
+    """Debian's /etc/mime.types is made of IANA's registry, too: for images, fonts, sounds and
+    films, which browsers show."""
     path = pathlib.Path("/etc/mime.types")
     if not path.exists():
         pytest.skip("there is no /etc/mime.types")
@@ -55,15 +58,19 @@ def test_the_list_of_the_system_agrees_on_what_is_registered():
     for extension, names in listed.items():
         kinds = {name.split("/")[0] for name in names}
         registered = all("/x-" not in name and "/vnd." not in name for name in names)
-        if extension in TABLE and extension not in known and registered and kinds <= {"image", "font", "audio", "video"}:
+        if extension in TABLE and extension not in known and registered and kinds <= {
+                "image", "font", "audio", "video"
+        }:
             if essence(TABLE[extension]).lower() not in {name.lower() for name in names}:
                 differing.append(extension)
-    # Other formats with the same extension, and two registered names for one ("audio/midi", "audio/sp-midi").
+    # Other formats with the same extension, and two registered names for one ("audio/midi",
+    # "audio/sp-midi").
     assert sorted(differing) == ["atx", "fli", "mid", "sid", "smv"]
 
 
-@pytest.mark.parametrize("name, charset", [("text/html", True), ("text/javascript", True), ("application/json", False),
-                                           ("image/svg+xml", False), ("application/xml", False), ("text/x+xml", False)])
+@pytest.mark.parametrize("name, charset", [("text/html", True), ("text/javascript", True),
+                                           ("application/json", False), ("image/svg+xml", False),
+                                           ("application/xml", False), ("text/x+xml", False)])
 def test_text_has_a_charset(name, charset):
     assert make_mime_table.with_charset(name) == (f"{name}; charset=utf-8" if charset else name)
 
@@ -79,7 +86,8 @@ def test_registered_types_go_first():
 
 
 def test_no_extension_is_too_long():
-    longest = int(re.search(r"EXTENSION_SIZE = (\d+)", (ROOT / "src/codec/fields/mime.c").read_text())[1]) - 1
+    longest = int(
+        re.search(r"EXTENSION_SIZE = (\d+)", (ROOT / "src/codec/fields/mime.c").read_text())[1]) - 1
     assert longest == make_mime_table.LONGEST
     assert max(map(len, TABLE)) <= longest
     assert set(make_mime_table.OVERRIDES) <= set(TABLE)

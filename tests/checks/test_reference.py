@@ -1,4 +1,5 @@
-"""The reference that is made of the headers, and its check: each must find a deliberate gap, and show what stands in the comments."""
+"""The reference that is made of the headers, and its check: each must find a deliberate gap, and
+show what stands in the comments."""
 
 import pathlib
 import shutil
@@ -92,9 +93,7 @@ ERRORS = """# Errors
 | `UVHTTP_EINVAL` | -2 | argument |
 """
 FILES = {
-    "include/uvhttp/error.h": HEADER,
-    "tests/use.c": USER,
-    "docs/errors.md": ERRORS,
+    "include/uvhttp/error.h": HEADER, "tests/use.c": USER, "docs/errors.md": ERRORS,
     "library.c": LIBRARY,
 }
 
@@ -118,7 +117,9 @@ def change(project, name, before, after):
 
 
 def run_check(project):
-    subprocess.run(["gcc", "-shared", "-fPIC", project / "library.c", "-o", project / "libuvhttp.so"], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", project / "library.c", "-o", project / "libuvhttp.so"],
+        check=True)
     return list(check_reference.check(project, project))
 
 
@@ -127,37 +128,51 @@ def test_all_is_well(project):
     assert run_check(project) == []
 
 
-@pytest.mark.parametrize("name, before, after, said", [
-    ("include/uvhttp/error.h", "/* A thing. */\n", "", "uvhttp_thing_t has no comment"),
-    ("include/uvhttp/error.h", "/* Told of things. */\n", "\n", "uvhttp_thing_cb has no comment"),
-    ("include/uvhttp/error.h", "/* Codes. */\n", "\n", "uvhttp_code_t has no comment"),
-    ("include/uvhttp/error.h", "      /* the code */", "", "uvhttp_thing_code has no comment"),
-    # An empty line ends what a comment is for.
-    ("include/uvhttp/error.h", "UVHTTP_EXPORT void uvhttp_thing_free", "\nUVHTTP_EXPORT void uvhttp_thing_free",
-     "uvhttp_thing_free has no comment"),
-    ("include/uvhttp/error.h", "*config);\n", "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
-     "uvhttp_it is not exported by libuvhttp.so"),
-    ("include/uvhttp/error.h", "*config);\n", "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
-     "uvhttp_it is used by no test and no example"),
-    ("include/uvhttp/error.h", "/* A thing. */\n", "/* It. */\ntypedef struct uvhttp_it uvhttp_it_t;\n\n/* A thing. */\n",
-     "uvhttp_it_t is used by no test and no example, and by nothing else"),
-    ("tests/use.c", " + uvhttp_thing_code()", "", "uvhttp_thing_code is used by no test"),
-    ("tests/use.c", " + uvhttp_thing_code()", ' + sizeof "uvhttp_thing_code()" /* uvhttp_thing_code() */',
-     "uvhttp_thing_code is used by no test"),
-    ("library.c", "int uvhttp_thing_code", "static int uvhttp_thing_code", "uvhttp_thing_code is not exported"),
-    ("docs/errors.md", "| `UVHTTP_EINVAL` | -2 | argument |\n", "", "docs/errors.md: has no row for UVHTTP_EINVAL"),
-    ("docs/errors.md", "-2", "-3", "docs/errors.md: UVHTTP_EINVAL is -2, not -3"),
-    ("docs/errors.md", "UVHTTP_EINVAL", "UVHTTP_EOLD", "docs/errors.md: UVHTTP_EOLD is no error code any more"),
-])
+@pytest.mark.parametrize(
+    "name, before, after, said",
+    [
+        ("include/uvhttp/error.h", "/* A thing. */\n", "", "uvhttp_thing_t has no comment"),
+        ("include/uvhttp/error.h", "/* Told of things. */\n", "\n",
+         "uvhttp_thing_cb has no comment"),
+        ("include/uvhttp/error.h", "/* Codes. */\n", "\n", "uvhttp_code_t has no comment"),
+        ("include/uvhttp/error.h", "      /* the code */", "", "uvhttp_thing_code has no comment"),
+        # An empty line ends what a comment is for.
+        ("include/uvhttp/error.h", "UVHTTP_EXPORT void uvhttp_thing_free",
+         "\nUVHTTP_EXPORT void uvhttp_thing_free", "uvhttp_thing_free has no comment"),
+        ("include/uvhttp/error.h", "*config);\n",
+         "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
+         "uvhttp_it is not exported by libuvhttp.so"),
+        ("include/uvhttp/error.h", "*config);\n",
+         "*config);\n\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n",
+         "uvhttp_it is used by no test and no example"),
+        ("include/uvhttp/error.h", "/* A thing. */\n",
+         "/* It. */\ntypedef struct uvhttp_it uvhttp_it_t;\n\n/* A thing. */\n",
+         "uvhttp_it_t is used by no test and no example, and by nothing else"),
+        ("tests/use.c", " + uvhttp_thing_code()", "", "uvhttp_thing_code is used by no test"),
+        ("tests/use.c", " + uvhttp_thing_code()",
+         ' + sizeof "uvhttp_thing_code()" /* uvhttp_thing_code() */',
+         "uvhttp_thing_code is used by no test"),
+        ("library.c", "int uvhttp_thing_code", "static int uvhttp_thing_code",
+         "uvhttp_thing_code is not exported"),
+        ("docs/errors.md", "| `UVHTTP_EINVAL` | -2 | argument |\n", "",
+         "docs/errors.md: has no row for UVHTTP_EINVAL"),
+        ("docs/errors.md", "-2", "-3", "docs/errors.md: UVHTTP_EINVAL is -2, not -3"),
+        ("docs/errors.md", "UVHTTP_EINVAL", "UVHTTP_EOLD",
+         "docs/errors.md: UVHTTP_EOLD is no error code any more"),
+    ])
 def test_what_is_missing_is_found(project, name, before, after, said):
     change(project, name, before, after)
     assert any(said in line for line in run_check(project)), run_check(project)
 
 
 def test_command_prints_what_is_missing(project):
-    command = ["/usr/bin/python3", "-B", ROOT / "tools/check_reference.py", "--root", project, "--libraries", project]
+    command = [
+        "/usr/bin/python3", "-B", ROOT / "tools/check_reference.py", "--root", project,
+        "--libraries", project
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, f"{project}/libuvhttp.so: not built; run ./dev build\n")
+    assert (done.returncode,
+            done.stdout) == (1, f"{project}/libuvhttp.so: not built; run ./dev build\n")
     assert run_check(project) == []
     assert subprocess.run(command, capture_output=True, text=True).returncode == 0
     change(project, "tests/use.c", " + uvhttp_thing_code()", "")
@@ -167,11 +182,13 @@ def test_command_prints_what_is_missing(project):
 
 
 @needs_doxygen
-@pytest.mark.parametrize("name, before, after, said", [
-    ("include/uvhttp/error.h", "/* A thing. */\n", "", "Member uvhttp_thing_t (typedef) of file error.h is not documented"),
-    ("include/uvhttp/error.h", "/* ---- Sizes ---- */\n",
-     "#ifdef UVHTTP_NOBODY\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n#endif\n", "uvhttp_it is not in the reference"),
-])
+@pytest.mark.parametrize(
+    "name, before, after, said",
+    [("include/uvhttp/error.h", "/* A thing. */\n", "",
+      "Member uvhttp_thing_t (typedef) of file error.h is not documented"),
+     ("include/uvhttp/error.h", "/* ---- Sizes ---- */\n",
+      "#ifdef UVHTTP_NOBODY\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n#endif\n",
+      "uvhttp_it is not in the reference"), ])
 def test_what_doxygen_finds_is_told(project, name, before, after, said):
     text = (project / name).read_text()
     write(project, name, text.replace(before, after, 1))
@@ -182,13 +199,20 @@ def test_what_doxygen_finds_is_told(project, name, before, after, said):
 @needs_doxygen
 def test_comments_are_shown(project):
     assert reference.build(project, project / "out") == []
-    found = {member.findtext("name"): "".join(member.find("detaileddescription").itertext()) + "".join(member.find("briefdescription").itertext())
-             for member in xml.etree.ElementTree.parse(project / "out/xml/error_8h.xml").iter("memberdef")}
+    found = {
+        member.findtext("name"):
+            "".join(member.find("detaileddescription").itertext()) +
+            "".join(member.find("briefdescription").itertext())
+        for member in xml.etree.ElementTree.parse(project /
+                                                  "out/xml/error_8h.xml").iter("memberdef")
+    }
     for name in ("uvhttp_thing_new", "uvhttp_thing_free"):
         assert 'Makes a thing for "*name" and <angles>; and frees it.' in found[name]
-        assert "uvhttp_thing_new(&config);" in found[name] and "UVHTTP_EINVAL   no *config" in found[name]
+        assert "uvhttp_thing_new(&config);" in found[
+            name] and "UVHTTP_EINVAL   no *config" in found[name]
     assert "bytes" in found["uvhttp_thing_size_which_is_a_name_that_is_too_long"]
-    codes = "".join(xml.etree.ElementTree.parse(project / "out/xml/error_8h.xml").getroot().itertext())
+    codes = "".join(
+        xml.etree.ElementTree.parse(project / "out/xml/error_8h.xml").getroot().itertext())
     assert '-2, invalid ("so") argument' in codes
 
 
@@ -240,20 +264,28 @@ def test_of_cpp_what_programs_use(project):
     assert "uvhttp::Thing<" in shown and "uvhttp::detail::Base<" in shown
     assert "detail::Inner" not in shown and "namespaceuvhttp_1_1detail" not in shown
     assert ">come<" in text["classuvhttp_1_1detail_1_1Base.xml"]
-    assert ">go<" in text["classuvhttp_1_1Thing.xml"] and "::hidden_<" not in text["classuvhttp_1_1Thing.xml"]
+    assert ">go<" in text["classuvhttp_1_1Thing.xml"] and "::hidden_<" not in text[
+        "classuvhttp_1_1Thing.xml"]
     assert "kind=\"function\"" not in text["namespaceuvhttp.xml"]
 
 
 def test_declarations():
-    declarations = {one.name: (one.kind, one.documented) for one in apidoc.Header(HEADER).declarations}
+    declarations = {
+        one.name: (one.kind, one.documented)
+        for one in apidoc.Header(HEADER).declarations
+    }
     assert declarations == {
-        "uvhttp_thing_t": ("struct", True), "uvhttp_thing_config_t": ("struct", True), "uvhttp_thing_cb": ("callback", True),
-        "uvhttp_code_t": ("enum", True), "uvhttp_thing_new": ("function", True), "uvhttp_thing_free": ("function", True),
-        "uvhttp_thing_size_which_is_a_name_that_is_too_long": ("function", True), "uvhttp_thing_code": ("function", True)}
+        "uvhttp_thing_t": ("struct", True), "uvhttp_thing_config_t": ("struct", True),
+        "uvhttp_thing_cb": ("callback", True), "uvhttp_code_t": ("enum", True), "uvhttp_thing_new":
+            ("function", True), "uvhttp_thing_free": ("function", True),
+        "uvhttp_thing_size_which_is_a_name_that_is_too_long": ("function", True),
+        "uvhttp_thing_code": ("function", True)
+    }
 
 
 def test_every_exported_function_of_ours_is_seen():
-    # By another way than that of the check: a name in front of a parenthesis on a line of an export.
+    # By another way than that of the check: a name in front of a parenthesis on a line of an
+    # export.
     import check_symbols
     seen = {name for name, (one, _) in apidoc.declared(ROOT).items() if one.kind == "function"}
     assert seen == set(check_symbols.declared(ROOT, apidoc.headers(ROOT))) and len(seen) > 200

@@ -1,4 +1,5 @@
-"""The counting of `./dev test` must never turn a failure, a crash or a test that did not run into a pass."""
+"""The counting of `./dev test` must never turn a failure, a crash or a test that did not run into a
+pass."""
 
 import importlib.util
 import os
@@ -38,19 +39,20 @@ int main(void)
 def count(tmp_path, tests, code="1", setup="NULL", result=""):
     """What is counted of a real cmocka program with these tests."""
     rows = ", ".join(f"cmocka_unit_test({test})" for test in tests)
-    (tmp_path / "main.c").write_text(PROGRAM % {"tests": rows, "code": code, "setup": setup, "result": result})
+    (tmp_path / "main.c").write_text(
+        PROGRAM % {"tests": rows, "code": code, "setup": setup, "result": result})
     subprocess.run(["gcc", "-w", "main.c", "-o", "main", "-lcmocka"], cwd=tmp_path, check=True)
-    done = subprocess.run(["./main"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    counts = run_tests.count_cmocka("unit/x", "run" if done.returncode == 0 else "fail", done.stdout)
+    done = subprocess.run(["./main"], cwd=tmp_path, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    counts = run_tests.count_cmocka("unit/x", "run" if done.returncode == 0 else "fail",
+                                    done.stdout)
     return counts.passed, counts.failed, counts.skipped
 
 
-@pytest.mark.parametrize("tests, wanted", [
-    (["passes", "passes"], (2, 0, 0)),
-    (["passes", "fails", "is_skipped"], (1, 1, 1)),
-    (["passes", "ends_the_process", "passes"], (0, 3, 0)),
-    (["is_skipped"], (0, 0, 1)),
-])
+@pytest.mark.parametrize("tests, wanted", [(["passes", "passes"], (2, 0, 0)),
+                                           (["passes", "fails", "is_skipped"], (1, 1, 1)),
+                                           (["passes", "ends_the_process", "passes"], (0, 3, 0)),
+                                           (["is_skipped"], (0, 0, 1)), ])
 def test_cmocka_is_counted(tmp_path, tests, wanted):
     assert count(tmp_path, tests) == wanted
 
@@ -81,7 +83,8 @@ def results(tmp_path, text):
 
 
 def test_pytest_is_counted(tmp_path):
-    path = results(tmp_path, """<testsuites><testsuite>
+    path = results(
+        tmp_path, """<testsuites><testsuite>
         <testcase classname="a" name="one"/><testcase classname="a" name="two"><failure message="x"/></testcase>
         <testcase classname="a" name="three"><skipped/></testcase>
         <testcase classname="a" name="four"/><testcase classname="a" name="four"><error/></testcase>
@@ -93,7 +96,9 @@ def test_pytest_is_counted(tmp_path):
 
 @pytest.mark.parametrize("code", [2, 3, 5, -9])
 def test_a_pytest_that_ended_badly_is_a_failure(tmp_path, code):
-    path = results(tmp_path, '<testsuites><testsuite><testcase classname="a" name="one"/></testsuite></testsuites>')
+    path = results(
+        tmp_path,
+        '<testsuites><testsuite><testcase classname="a" name="one"/></testsuite></testsuites>')
     assert run_tests.count_pytest("wire", path, code).failed == 1
 
 
@@ -103,7 +108,8 @@ def test_missing_results_are_a_failure(tmp_path):
 
 
 def test_what_a_test_left_running_is_ended(tmp_path):
-    # The left-over process holds a pipe, so its end is an event: the pipe's other side reads its end.
+    # The left-over process holds a pipe, so its end is an event: the pipe's other side reads its
+    # end.
     os.mkfifo(tmp_path / "held")
     reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     command = ["sh", "-c", f"exec 3>'{tmp_path}/held'; sleep 1000 & exit 7"]
@@ -114,23 +120,29 @@ def test_what_a_test_left_running_is_ended(tmp_path):
 
 
 def test_a_test_that_nobody_runs_is_found(tmp_path):
-    for name in ("unit/test_a.c", "wire/test_a.py", "wire/raw.py", "unit/test_b.py", "wire/test_b.c", "wire/deep/test_c.py",
-                 "new/test_d.c", "test_e.py", "unit/test_f.cpp", "wire/test_g.cpp"):
+    for name in ("unit/test_a.c", "wire/test_a.py", "wire/raw.py", "unit/test_b.py",
+                 "wire/test_b.c", "wire/deep/test_c.py", "new/test_d.c", "test_e.py",
+                 "unit/test_f.cpp", "wire/test_g.cpp"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    assert run_tests.unknown_tests(tmp_path) == ["new/test_d.c", "test_e.py", "unit/test_b.py", "wire/deep/test_c.py",
-                                                 "wire/test_b.c", "wire/test_g.cpp"]
+    assert run_tests.unknown_tests(tmp_path) == [
+        "new/test_d.c", "test_e.py", "unit/test_b.py", "wire/deep/test_c.py", "wire/test_b.c",
+        "wire/test_g.cpp"
+    ]
 
 
 def test_group_is_not_part_of_the_name(tmp_path):
-    path = results(tmp_path, """<testsuites><testsuite><testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
+    path = results(
+        tmp_path,
+        """<testsuites><testsuite><testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
         </testsuite></testsuites>""")
     assert run_tests.count_pytest("wire", path, 1).failures == ["a.one[x@y]"]
 
 
 def test_default_is_release_alone():
     steps = run_tests.steps_of([], None, False)
-    assert steps == [(kind, "release") for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire")]
+    assert steps == [(kind, "release")
+                     for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire")]
     assert run_tests.builds_of(steps) == ["release"]
 
 
@@ -140,20 +152,25 @@ def test_all_covers_every_kind_and_build():
     for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire"):
         assert (kind, "release") in steps and (kind, "asan") in steps
     assert [kind for kind, preset in steps if preset == "tsan"] == ["unit", "faults", "wire"]
-    assert [step for step in steps if step[0] in ("wire-tls", "bench", "checks", "install")] == [
-        ("wire-tls", "asan"), ("bench", None), ("checks", None), ("install", None)]
+    assert [step for step in steps
+            if step[0] in ("wire-tls", "bench", "checks", "install")] == [("wire-tls", "asan"),
+                                                                          ("bench", None),
+                                                                          ("checks", None),
+                                                                          ("install", None)]
     assert run_tests.builds_of(steps) == ["release", "asan", "tsan"]
 
 
-@pytest.mark.parametrize("words, steps, builds", [
-    (["unit"], [("unit", "release")], ["release"]),
-    (["unit", "--all"], [("unit", "release"), ("unit", "asan"), ("unit", "tsan")], ["release", "asan", "tsan"]),
-    (["wire-tls"], [("wire-tls", "asan")], ["asan"]),
-    (["wire-tls", "wire"], [("wire", "release"), ("wire-tls", "asan")], ["release", "asan"]),
-    (["checks"], [("checks", None)], ["release"]),
-    (["--preset=tsan"], [("unit", "tsan"), ("faults", "tsan"), ("wire", "tsan")], ["tsan"]),
-    (["wire", "--preset", "asan"], [("wire", "asan")], ["asan"]),
-])
+@pytest.mark.parametrize("words, steps, builds",
+                         [(["unit"], [("unit", "release")], ["release"]),
+                          (["unit", "--all"], [("unit", "release"), ("unit", "asan"),
+                                               ("unit", "tsan")], ["release", "asan", "tsan"]),
+                          (["wire-tls"], [("wire-tls", "asan")], ["asan"]),
+                          (["wire-tls", "wire"], [("wire", "release"),
+                                                  ("wire-tls", "asan")], ["release", "asan"]),
+                          (["checks"], [("checks", None)], ["release"]),
+                          (["--preset=tsan"], [("unit", "tsan"), ("faults", "tsan"),
+                                               ("wire", "tsan")], ["tsan"]),
+                          (["wire", "--preset", "asan"], [("wire", "asan")], ["asan"]), ])
 def test_arguments_choose_kinds_and_builds(words, steps, builds):
     options = run_tests.parse_arguments(words)
     chosen = run_tests.steps_of(options.kinds, options.preset, options.all)
@@ -161,7 +178,8 @@ def test_arguments_choose_kinds_and_builds(words, steps, builds):
 
 
 def test_unknown_kind_is_refused_before_the_build():
-    done = subprocess.run([ROOT / "dev", "test", "unti"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run([ROOT / "dev", "test", "unti"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and "there is no kind 'unti'" in done.stderr and done.stdout == ""
 
 
@@ -193,7 +211,8 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize("preset, passed", [("release", 3), ("asan", 2)])
 def test_marked_tests_run_alone_or_once(place, preset, passed):
     counts, logs = run_tests.run_pytest("wire", preset)
-    assert (counts.passed, counts.failures, logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
+    assert (counts.passed, counts.failures,
+            logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
 
 
 def test_failure_in_any_pass_is_counted(place):
@@ -212,5 +231,7 @@ def test_the_line_is_as_promised():
                                      ["conformance", "websocket"]], ids=" ".join)
 def test_help_is_told_without_a_build(command):
     """Whatever is installed or built says so before."""
-    done = subprocess.run([ROOT / "dev", *command, "--help"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0 and done.stdout.startswith(f"usage: ./dev {' '.join(command)}") and done.stderr == "", done
+    done = subprocess.run([ROOT / "dev", *command, "--help"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and done.stdout.startswith(
+        f"usage: ./dev {' '.join(command)}") and done.stderr == "", done

@@ -1,4 +1,5 @@
-"""The set-up of `./dev` with a stand-in for the system: what it asks for, and when it stays quiet."""
+"""The set-up of `./dev` with a stand-in for the system: what it asks for, and when it stays
+quiet."""
 
 import os
 import pathlib
@@ -14,8 +15,8 @@ zlib1g-dev libyaml-dev""".split()
 
 
 class System:
-    """A machine on which only the given packages are installed. What apt-get is told is in the file `asked`."""
-
+    """A machine on which only the given packages are installed. What apt-get is told is in the file
+    `asked`."""
     def __init__(self, folder, installed, user="1000", sudo=False, apt="exit 0"):
         self.folder = folder
         self.asked = folder / "asked"
@@ -37,7 +38,8 @@ class System:
 
     def setup(self, command):
         # In a folder of its own, for the log.
-        return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.folder, text=True, capture_output=True,
+        return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.folder,
+                              text=True, capture_output=True,
                               env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
 
 
@@ -62,7 +64,8 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
     assert result.stdout == "Installing: libyaml-dev\n"
-    assert system.asked.read_text() == "install -y -q --no-remove --no-install-recommends libyaml-dev\n"
+    assert system.asked.read_text(
+    ) == "install -y -q --no-remove --no-install-recommends libyaml-dev\n"
 
 
 def test_documents_need_no_compiler(tmp_path):
@@ -71,10 +74,10 @@ def test_documents_need_no_compiler(tmp_path):
     assert "    apt-get install --no-install-recommends doxygen mandoc python3-venv\n" in result.stderr
 
 
-@pytest.mark.parametrize("peer, packages", [
-    ("nginx", "nginx-light"), ("h2o", "h2o"), ("apache", "apache2-bin"),
-    ("libmicrohttpd", "libmicrohttpd-dev"), ("libwebsockets", "libwebsockets-dev"),
-])
+@pytest.mark.parametrize("peer, packages", [("nginx", "nginx-light"), ("h2o", "h2o"),
+                                            ("apache", "apache2-bin"),
+                                            ("libmicrohttpd", "libmicrohttpd-dev"),
+                                            ("libwebsockets", "libwebsockets-dev"), ])
 def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages):
     system = System(tmp_path, [*SERVE, "python3"])
     result = system.setup(f"peer-{peer}")
@@ -91,7 +94,9 @@ def test_an_npm_from_elsewhere_will_do(tmp_path):
 
 
 def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
-    result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "debian-archive-keyring"]).setup("conformance")
+    result = System(
+        tmp_path,
+        [*SERVE, "libcmocka-dev", "python3", "debian-archive-keyring"]).setup("conformance")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends python3-venv\n" in result.stderr
 
@@ -109,7 +114,8 @@ def test_old_package_lists_are_read_again(tmp_path):
     system = System(tmp_path, SERVE[:-1], "0", apt=apt)
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
-    assert [line.split()[0] for line in system.asked.read_text().splitlines()] == ["install", "update", "install"]
+    assert [line.split()[0]
+            for line in system.asked.read_text().splitlines()] == ["install", "update", "install"]
 
 
 def test_a_failed_installation_is_told(tmp_path):

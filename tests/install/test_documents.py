@@ -1,9 +1,12 @@
-"""Every block of code in the documentation compiles against an installed uvhttp, and every command that is shown does what is shown.
+"""Every block of code in the documentation compiles against an installed uvhttp, and every command
+that is shown does what is shown.
 
-A page with a line "cc -std=c11 NAME.c ..." (or "c++ -std=c++20 NAME.cpp ...") is a program: its blocks in that language one behind the other, which the
-commands of the page ask when it says "./NAME 8080". Blocks of other pages are fragments: what belongs to a file comes first, the rest becomes the body of a
-function that knows the usual names (server, req, res, ...). Names in small letters that a fragment only mentions are taken for handlers. What such a page
-needs besides stands in a comment of its text, <!-- c: ... -->.
+A page with a line "cc -std=c11 NAME.c ..." (or "c++ -std=c++20 NAME.cpp ...") is a program: its
+blocks in that language one behind the other, which the commands of the page ask when it says
+"./NAME 8080". Blocks of other pages are fragments: what belongs to a file comes first, the rest
+becomes the body of a function that knows the usual names (server, req, res, ...). Names in small
+letters that a fragment only mentions are taken for handlers. What such a page needs besides stands
+in a comment of its text, <!-- c: ... -->.
 """
 
 import os
@@ -23,11 +26,13 @@ import pages  # noqa: E402  (beside the wire tests)
 
 KNOWN = {"c", "cpp", "cmake", "console", "text", "yaml", "html", "json"}
 # Lines of the README for a shell: those that run below, and why the others do not.
-README_RUNS = {"cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)", "c++ -std=c++20 hello.cpp -o hello $(pkg-config --cflags --libs uvhttp)"}
+README_RUNS = {
+    "cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)",
+    "c++ -std=c++20 hello.cpp -o hello $(pkg-config --cflags --libs uvhttp)"
+}
 README_DOES_NOT_RUN = {
     "./dev serve": "it is what tests/checks/test_configure.py and the wire tests of the program do",
-    "./dev test": "it is what runs this",
-    "./dev test --all": "it is what runs this",
+    "./dev test": "it is what runs this", "./dev test --all": "it is what runs this",
     "cmake --preset release": "it is how the build came about that is installed here",
     "cmake --build --preset release": "the same",
     "cmake --install build/release --prefix /usr/local": "the fixture does it, with another prefix",
@@ -61,8 +66,11 @@ PROGRAM_LINE = re.compile(r"(?:cc -std=c11|c\+\+ -std=c\+\+20) (\w+)\.(c|cpp) .*
 
 
 def program_lines(page):
-    """The lines that compile programs of a page, one for each language, as matches; none if its blocks are fragments."""
-    return [] if tutorial(page) else [found for found in map(PROGRAM_LINE.fullmatch, pages.indented(page)) if found]
+    """The lines that compile programs of a page, one for each language, as matches; none if its
+    blocks are fragments."""
+    return [] if tutorial(page) else [
+        found for found in map(PROGRAM_LINE.fullmatch, pages.indented(page)) if found
+    ]
 
 
 def start_line(page, found):
@@ -72,8 +80,11 @@ def start_line(page, found):
 
 
 PROGRAMS = [(page, found) for page in pages.PAGES for found in program_lines(page)]
-FRAGMENTS = [(page, language) for page in pages.PAGES if page.name != "README.md" and not tutorial(page) for language in ("c", "cpp")
-             if pages.code(page, language) and language not in [found[2] for found in program_lines(page)]]
+FRAGMENTS = [
+    (page, language) for page in pages.PAGES if page.name != "README.md" and not tutorial(page)
+    for language in ("c", "cpp")
+    if pages.code(page, language) and language not in [found[2] for found in program_lines(page)]
+]
 WITH_COMMANDS = [page for page in pages.PAGES if pages.commands(page) and not tutorial(page)]
 
 
@@ -89,11 +100,15 @@ def ids(value):
 @pytest.mark.parametrize("page", pages.PAGES, ids=ids)
 def test_every_block_says_its_language(page):
     assert {language for language, _ in pages.blocks(page)} <= KNOWN
-    assert page.read_text().count("\n```") == 2 * len(pages.blocks(page)), "a block that is not seen"
+    assert page.read_text().count("\n```") == 2 * len(
+        pages.blocks(page)), "a block that is not seen"
 
 
 def test_every_page_with_commands_is_a_program():
-    assert [page for page in WITH_COMMANDS if not any(start_line(page, found) for found in program_lines(page))] == []
+    assert [
+        page for page in WITH_COMMANDS
+        if not any(start_line(page, found) for found in program_lines(page))
+    ] == []
 
 
 def test_every_page_is_found_from_the_first():
@@ -107,7 +122,11 @@ def test_every_page_is_found_from_the_first():
             open_pages += [(page.parent / link).resolve() for link in links]
     assert [page for page in pages.PAGES if page not in seen] == []
     index = (ROOT / "docs/README.md").read_text()
-    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
+    assert [
+        page.name
+        for page in (ROOT / "docs").glob("*.md")
+        if page.name != "README.md" and f"({page.name})" not in index
+    ] == []
 
 
 def test_every_header_is_in_the_index():
@@ -124,8 +143,8 @@ def test_a_decision_is_problem_decision_cost(page):
     assert f"](design/{page.name})" in (ROOT / "docs/architecture.md").read_text()
 
 
-@pytest.mark.parametrize("page", [ROOT / "docs/architecture.md",
-                                  *sorted((ROOT / "docs/design").glob("*.md"))], ids=ids)
+@pytest.mark.parametrize(
+    "page", [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/design").glob("*.md"))], ids=ids)
 def test_source_files_that_are_named_exist(page):
     sources = [path.as_posix() for path in (ROOT / "src").rglob("*.[ch]")]
     named = re.findall(r"`([a-z0-9_/]+\.[ch])`", page.read_text())
@@ -149,7 +168,8 @@ def test_programs_of_pages(prefix, library_folder, tmp_path, page, found):  # no
     lines = pages.indented(page)
     for line in lines[lines.index(found[0]) + 1:lines.index(start)]:
         run("sh", "-c", line, cwd=tmp_path)
-    server = subprocess.Popen([tmp_path / name, "0"], stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
+    server = subprocess.Popen([tmp_path / name, "0"], stdout=subprocess.PIPE, text=True,
+                              env=environment, cwd=tmp_path)
     try:
         port = re.search(r":(\d+)/", server.stdout.readline())[1]
         assert pages.run_commands(page, port, tmp_path) > 0
@@ -162,18 +182,21 @@ def test_programs_of_pages(prefix, library_folder, tmp_path, page, found):  # no
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md")), ids=ids)
 def test_tutorial_compiles_as_it_says(prefix, library_folder, tmp_path, page):  # noqa: F811
-    """The programs of the build are tested in tests/wire/test_tutorial.py; this is for users who have uvhttp installed."""
+    """The programs of the build are tested in tests/wire/test_tutorial.py; this is for users who
+    have uvhttp installed."""
     line = pages.indented(page)[0]
     source = re.match(r"cc (\w+\.c) ", line)[1]
     shutil.copy(page.parent / source, tmp_path)
-    compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, parser_environment(library_folder))
+    compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path,
+                    parser_environment(library_folder))
 
 
 # Fragments
 
 
 def items(block):
-    """The parts of a block that stand by themselves: directives, functions, declarations, statements."""
+    """The parts of a block that stand by themselves: directives, functions, declarations,
+    statements."""
     found, item, depth = [], "", 0
     for line in block.splitlines(keepends=True):
         bare = re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/', "", line)
@@ -189,11 +212,13 @@ def items(block):
 def for_a_file(item):
     """Whether a part belongs outside of a function."""
     text = re.sub(r"/\*.*?\*/", "", item, flags=re.S).strip()
-    if text.startswith(("#", "static ", "typedef ", "extern ", "using ", "namespace ", "template", "class ")):
+    if text.startswith(
+        ("#", "static ", "typedef ", "extern ", "using ", "namespace ", "template", "class ")):
         return True
     if re.match(r"(struct|enum|union)( class)? \w+\s*{", text):
         return True
-    return re.match(r"(?!if|for|while|switch|do|else|return)[\w \*]+\([^;{]*\)\s*{", text) is not None
+    return re.match(r"(?!if|for|while|switch|do|else|return)[\w \*]+\([^;{]*\)\s*{",
+                    text) is not None
 
 
 def as_program(page, language, mentioned=()):
@@ -206,20 +231,29 @@ def as_program(page, language, mentioned=()):
         body = "".join(part for part in parts if not for_a_file(part))
         if body.strip():
             inside.append(FUNCTION.format(number=number, body=body))
-    handlers = [f"int {name}(uvhttp_request_t *, uvhttp_response_t *, void *);\n" for name in mentioned]
-    return "\n".join([PRELUDE if language == "c" else PRELUDE_CPP, *handlers, *context, *outside, *inside])
+    handlers = [
+        f"int {name}(uvhttp_request_t *, uvhttp_response_t *, void *);\n" for name in mentioned
+    ]
+    return "\n".join(
+        [PRELUDE if language == "c" else PRELUDE_CPP, *handlers, *context, *outside, *inside])
 
 
 def compile_fragments(prefix, page, language="c"):  # noqa: F811
     """What the compiler says of the fragments of a page; "" when they are right."""
     flags = run("pkg-config", "--cflags", "libuv").split()
-    command = ["gcc", "-std=gnu11", "-x", "c"] if language == "c" else ["g++", "-std=gnu++20", "-x", "c++"]
+    command = ["gcc", "-std=gnu11", "-x", "c"
+               ] if language == "c" else ["g++", "-std=gnu++20", "-x", "c++"]
     mentioned = []
     while True:
-        result = subprocess.run([*command, *WARNINGS, *flags, f"-I{prefix}/include", "-fsyntax-only", "-"],
-                                input=as_program(page, language, mentioned), capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-        missing = [name for name in re.findall(r"'([a-z]\w*)' (?:undeclared|was not declared)", result.stderr)
-                   if not name.startswith(("uvhttp_", "uv_")) and name not in mentioned]
+        result = subprocess.run(
+            [*command, *WARNINGS, *flags, f"-I{prefix}/include", "-fsyntax-only", "-"],
+            input=as_program(page, language, mentioned), capture_output=True, text=True,
+            env={**os.environ, "LC_ALL": "C"})
+        missing = [
+            name
+            for name in re.findall(r"'([a-z]\w*)' (?:undeclared|was not declared)", result.stderr)
+            if not name.startswith(("uvhttp_", "uv_")) and name not in mentioned
+        ]
         if result.returncode == 0 or not missing:
             assert (result.returncode == 0) == (result.stderr == "")
             return result.stderr
@@ -232,15 +266,15 @@ def test_fragments_compile(prefix, page, language):  # noqa: F811
 
 
 @pytest.mark.parametrize("language", ["c", "cpp"])
-@pytest.mark.parametrize("text, good", [
-    ("uvhttp_server_use(server, check, NULL);", True),
-    ("uvhttp_server_uses(server, check, NULL);", False),
-    ("int err = uvhttp_server_use(server);", False),
-    ("uvhttp_server_use(server, check, NULL)", False),
-    ("static int f(int a)\n{\n    return a;\n}\n\nreturn f(1);", True),
-    ("static int f(int a)\n{\n    return b->c;\n}", False),
-])
-def test_fragments_that_are_wrong_do_not_compile(prefix, tmp_path, text, good, language):  # noqa: F811
+@pytest.mark.parametrize("text, good",
+                         [("uvhttp_server_use(server, check, NULL);", True),
+                          ("uvhttp_server_uses(server, check, NULL);", False),
+                          ("int err = uvhttp_server_use(server);", False),
+                          ("uvhttp_server_use(server, check, NULL)", False),
+                          ("static int f(int a)\n{\n    return a;\n}\n\nreturn f(1);", True),
+                          ("static int f(int a)\n{\n    return b->c;\n}", False), ])
+def test_fragments_that_are_wrong_do_not_compile(prefix, tmp_path, text, good,
+                                                 language):  # noqa: F811
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n```{language}\n{text}\n```\n")
     assert (compile_fragments(prefix, page, language) == "") == good
@@ -264,14 +298,16 @@ def test_every_command_of_the_readme_runs_or_is_marked():
 
 @pytest.mark.parametrize("line", sorted(README_RUNS))
 def test_readme_hello(hello, library_folder, line):  # noqa: F811
-    compile_as_told(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("), hello, parser_environment(library_folder))
+    compile_as_told(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("),
+                    hello, parser_environment(library_folder))
     assert (hello / "hello").exists()
 
 
 def test_readme_cmake(hello, prefix):  # noqa: F811
     text, = pages.code(ROOT / "README.md", "cmake")
-    (hello / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES C)\nadd_executable(my_program hello.c)\n"
-                                          + text)
+    (hello / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES C)\nadd_executable(my_program hello.c)\n"
+        + text)
     run("cmake", "-G", "Ninja", "-S", hello, "-B", hello / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", hello / "build")
     assert (hello / "build/my_program").exists()
@@ -280,5 +316,6 @@ def test_readme_cmake(hello, prefix):  # noqa: F811
 def test_readme_names_what_has_to_be_installed():
     """The packages of the README are those that tools/setup.sh installs for building."""
     serve = re.search(r'^serve="([^"]*)"', (ROOT / "tools/setup.sh").read_text(), re.M)[1].split()
-    told = re.search(r"needed Debian 12 packages: `([^`]*)`", (ROOT / "README.md").read_text().replace("\n", " "))[1].split()
+    told = re.search(r"needed Debian 12 packages: `([^`]*)`",
+                     (ROOT / "README.md").read_text().replace("\n", " "))[1].split()
     assert set(told) == set(serve) - {"libc6-dev"}

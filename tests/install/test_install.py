@@ -1,7 +1,9 @@
-"""An installed uvhttp serves its users: find_package, pkg-config, C and C++, both libraries, shared and static.
+"""An installed uvhttp serves its users: find_package, pkg-config, C and C++, both libraries, shared
+and static.
 
-Installs the build that UVHTTP_BUILD_DIR names (default: build/release) to a temporary folder and then moves that folder, so
-that nothing can lean on the place where it was built. Only what lies there is used, never the checkout.
+Installs the build that UVHTTP_BUILD_DIR names (default: build/release) to a temporary folder and
+then moves that folder, so that nothing can lean on the place where it was built. Only what lies
+there is used, never the checkout.
 """
 
 import os
@@ -146,29 +148,33 @@ def consumer(prefix, tmp_path_factory):
     (source / "redis.c").write_text(REDIS_C)
     (source / "parser.c").write_text(PARSER_C)
     (source / "parser.cc").write_text(PARSER_C)
-    run("cmake", "-G", "Ninja", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-G", "Ninja", "-S", source, "-B", source / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", source / "build")
     return source / "build"
 
 
-@pytest.mark.parametrize("program, output", [
-    ("c_uvhttp", VERSION + "\n"), ("c_uvhttp_static", VERSION + "\n"), ("cxx_uvhttp", VERSION + "\n"),
-    ("c_parser", PARSER_OUTPUT), ("c_parser_static", PARSER_OUTPUT), ("cxx_parser", PARSER_OUTPUT),
-    ("c_redis", VERSION + "\n"), ("c_redis_static", VERSION + "\n"),
-])
+@pytest.mark.parametrize("program, output", [("c_uvhttp", VERSION + "\n"),
+                                             ("c_uvhttp_static", VERSION + "\n"),
+                                             ("cxx_uvhttp", VERSION + "\n"),
+                                             ("c_parser", PARSER_OUTPUT),
+                                             ("c_parser_static", PARSER_OUTPUT),
+                                             ("cxx_parser", PARSER_OUTPUT),
+                                             ("c_redis", VERSION + "\n"),
+                                             ("c_redis_static", VERSION + "\n"), ])
 def test_find_package(consumer, program, output):
     assert run(consumer / program) == output
 
 
-@pytest.mark.parametrize("program, wanted, unwanted", [
-    ("c_uvhttp", ["libuvhttp.so", "libcrypto", "libbrotlienc", "libzstd", "libz.so"], ["hiredis"]),
-    ("c_redis", ["libuvhttp_redis.so", "libuvhttp.so", "libhiredis"], []),
-    ("c_redis_static", ["libhiredis", "libuv.so"], ["libuvhttp"]),
-    ("c_uvhttp_static", ["libuv.so", "libcrypto"], ["libuvhttp"]),
-    ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
-    ("c_parser_static", [], ["libuv", "libmimalloc", "libcrypto"]),
-    ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
-])
+@pytest.mark.parametrize(
+    "program, wanted, unwanted",
+    [("c_uvhttp", ["libuvhttp.so", "libcrypto", "libbrotlienc", "libzstd", "libz.so"], ["hiredis"]),
+     ("c_redis", ["libuvhttp_redis.so", "libuvhttp.so", "libhiredis"], []),
+     ("c_redis_static", ["libhiredis", "libuv.so"], ["libuvhttp"]),
+     ("c_uvhttp_static", ["libuv.so", "libcrypto"], ["libuvhttp"]),
+     ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
+     ("c_parser_static", [], ["libuv", "libmimalloc", "libcrypto"]),
+     ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]), ])
 def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
     libraries = run("ldd", consumer / program)
     for name in wanted:
@@ -177,14 +183,19 @@ def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
         assert name not in libraries
 
 
-@pytest.mark.parametrize("module, source, output", [
-    ("uvhttp", SERVER_C, VERSION + "\n"), ("uvhttp_parser", PARSER_C, PARSER_OUTPUT), ("uvhttp_redis", REDIS_C, VERSION + "\n"),
-])
+@pytest.mark.parametrize("module, source, output", [("uvhttp", SERVER_C, VERSION + "\n"),
+                                                    ("uvhttp_parser", PARSER_C, PARSER_OUTPUT),
+                                                    ("uvhttp_redis", REDIS_C, VERSION + "\n"), ])
 def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
     (tmp_path / "main.c").write_text(source)
     # The folder's name has a space, which pkg-config answers with a backslash: hence the shell.
-    environment = {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"), "LD_LIBRARY_PATH": str(library_folder)}
-    run("sh", "-c", f'eval "gcc -std=c11 -Wall -Wextra -Werror main.c -o main $(pkg-config --cflags --libs {module})"',
+    environment = {
+        **os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"),
+        "LD_LIBRARY_PATH": str(library_folder)
+    }
+    run(
+        "sh", "-c",
+        f'eval "gcc -std=c11 -Wall -Wextra -Werror main.c -o main $(pkg-config --cflags --libs {module})"',
         cwd=tmp_path, env=environment)
     assert run(tmp_path / "main", env=environment) == output
     libraries = run("ldd", tmp_path / "main", env=environment)
@@ -197,18 +208,22 @@ def test_pkg_config_static(prefix, library_folder, tmp_path):
     (tmp_path / "main.c").write_text(SERVER_C)
     environment = {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig")}
     # Only uvhttp from its archive; the others stay shared libraries of the system.
-    run("sh", "-c", 'flags=$(pkg-config --static --cflags --libs uvhttp | sed "s/-luvhttp/-l:libuvhttp.a/") && '
+    run(
+        "sh", "-c",
+        'flags=$(pkg-config --static --cflags --libs uvhttp | sed "s/-luvhttp/-l:libuvhttp.a/") && '
         'eval "gcc -std=c11 main.c -o main $flags"', cwd=tmp_path, env=environment)
     assert "libuvhttp" not in run("ldd", tmp_path / "main")
     assert run(tmp_path / "main") == VERSION + "\n"
 
 
 def installed_headers():
-    return sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h"))
+    return sorted(
+        path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h"))
 
 
 def installed_cpp_headers():
-    return sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.hpp"))
+    return sorted(
+        path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.hpp"))
 
 
 @pytest.mark.parametrize("language", ["c11", "c++17", "c++20"])
@@ -221,7 +236,10 @@ def test_installed_header_compiles_alone(prefix, header, language):
 
 
 def test_every_public_header_is_installed_and_nothing_else(prefix):
-    found = sorted(path.relative_to(prefix / "include").as_posix() for path in (prefix / "include").rglob("*") if path.is_file())
+    found = sorted(
+        path.relative_to(prefix / "include").as_posix()
+        for path in (prefix / "include").rglob("*")
+        if path.is_file())
     assert found == sorted([*installed_headers(), *installed_cpp_headers()])
 
 
@@ -231,7 +249,8 @@ def test_installed_program_runs(prefix):
 
 def test_manual_pages_are_installed(prefix):
     wanted = sorted(path.name for path in (ROOT / "docs/man").glob("*.1"))
-    assert wanted and sorted(path.name for path in (prefix / "share/man/man1").glob("*.1")) == wanted
+    assert wanted and sorted(path.name
+                             for path in (prefix / "share/man/man1").glob("*.1")) == wanted
 
 
 def test_no_installed_text_names_the_build_folder(prefix):
@@ -243,7 +262,6 @@ def test_no_installed_text_names_the_build_folder(prefix):
 
 
 # uvhttp.hpp, the examples of the parser and its tour
-
 
 PARSER_CPP = """#include <iostream>
 #include <uvhttp.hpp>
@@ -276,7 +294,8 @@ foreach(kind uvhttp uvhttp_static)
     target_compile_options(cpp_${kind}_plain PRIVATE -fno-exceptions -fno-rtti)
 endforeach()
 """
-# A server that asks itself, by a client that knows nothing of uvhttp: a handler with what it has captured, and what it destroys.
+# A server that asks itself, by a client that knows nothing of uvhttp: a handler with what it has
+# captured, and what it destroys.
 SERVER_CPP = r"""#include <cstdio>
 #include <memory>
 #include <string>
@@ -335,37 +354,46 @@ int main()
 
 
 def parser_environment(library_folder):
-    return {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"), "LD_LIBRARY_PATH": str(library_folder)}
+    return {
+        **os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"),
+        "LD_LIBRARY_PATH": str(library_folder)
+    }
 
 
 def compile_as_told(line, folder, environment):
-    """Runs a compiler line of the documentation, strictly. The prefix has a space in its name: hence eval."""
+    """Runs a compiler line of the documentation, strictly. The prefix has a space in its name:
+    hence eval."""
     command = line.replace(" $(", " -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror $(")
     run("sh", "-c", f'eval "{command}"', cwd=folder, env=environment)
 
 
-@pytest.mark.parametrize("options", [[], ["-fno-exceptions", "-fno-rtti"]], ids=["usual", "without-exceptions"])
+@pytest.mark.parametrize("options", [[], ["-fno-exceptions", "-fno-rtti"]],
+                         ids=["usual", "without-exceptions"])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("header", installed_cpp_headers())
 def test_installed_cpp_header_compiles_alone(prefix, header, compiler, options):
-    run(compiler, "-std=c++20", *options, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only",
-        f"-I{prefix}/include", "-x", "c++", "-", input=f"#include <{header}>\nint headerCheck();\n")
+    run(compiler, "-std=c++20", *options, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
+        "-Wshadow", "-Werror", "-fsyntax-only", f"-I{prefix}/include", "-x", "c++", "-",
+        input=f"#include <{header}>\nint headerCheck();\n")
 
 
 def test_cpp_with_find_package(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(CONSUMER_CPP_CMAKE)
     (tmp_path / "main.cpp").write_text(PARSER_CPP)
     (tmp_path / "server.cpp").write_text(SERVER_CPP)
-    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", tmp_path / "build")
     for kind in ("parser", "parser_static"):
         assert run(tmp_path / "build" / f"cpp_{kind}") == "/a h 28\n"
         assert "libuv.so" not in run("ldd", tmp_path / "build" / f"cpp_{kind}")
     for kind in ("uvhttp", "uvhttp_static", "uvhttp_plain", "uvhttp_static_plain"):
-        assert run(tmp_path / "build" / f"cpp_{kind}", timeout=120) == "7\nworked\nstopped\ndestroyed\n"
+        assert run(tmp_path / "build" / f"cpp_{kind}",
+                   timeout=120) == "7\nworked\nstopped\ndestroyed\n"
 
 
-@pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")), ids=lambda source: source.name)
+@pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")),
+                         ids=lambda source: source.name)
 def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, source):
     shutil.copy(source, tmp_path)
     line, = re.findall(r"^ \*     ((?:cc|c\+\+) .*)$", source.read_text(), re.M)
@@ -375,11 +403,12 @@ def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, s
     assert "/seen" in run(tmp_path / source.stem, tmp_path / "message", env=environment)
 
 
-@pytest.mark.parametrize("page, languages, language, name, program", [
-    ("parser.md", ["c", "cpp"], "c", "tour.c", "tour"), ("parser.md", ["c", "cpp"], "cpp", "tour.cpp", "tour-cpp"),
-    ("forms.md", ["c"], "c", "forms.c", "forms"),
-])
-def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, languages, language, name, program):
+@pytest.mark.parametrize("page, languages, language, name, program",
+                         [("parser.md", ["c", "cpp"], "c", "tour.c", "tour"),
+                          ("parser.md", ["c", "cpp"], "cpp", "tour.cpp", "tour-cpp"),
+                          ("forms.md", ["c"], "c", "forms.c", "forms"), ])
+def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, languages, language, name,
+                                program):
     """The blocks of the page in one language are a program that prints what the page says."""
     page = (ROOT / "docs" / page).read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
@@ -389,32 +418,40 @@ def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, language
     environment = parser_environment(library_folder)
     line, = re.findall(rf"^    (c\S+ -std=\S+ {re.escape(name)} .*)$", page, re.M)
     compile_as_told(line, tmp_path, environment)
-    assert run(tmp_path / program, env=environment).replace("\r", "") == output[languages.index(language)]
+    assert run(tmp_path / program, env=environment).replace("\r",
+                                                            "") == output[languages.index(language)]
 
 
-# Pages about servers: their blocks in C are a program that listens, says where, and does what the page says
+# Pages about servers: their blocks in C are a program that listens, says where, and does what the
+# page says
 
 
 @pytest.fixture
 def program_of_page(prefix, library_folder, tmp_path):
-    """Builds and starts the program of a page: a function that asks it, and gives back (status, fields, body)."""
+    """Builds and starts the program of a page: a function that asks it, and gives back (status,
+    fields, body)."""
     running = []
 
     def start(page):
         text = (ROOT / "docs" / page).read_text()
         line, = re.findall(r"^    (c\S+ -std=\S+ .*\S+\.c(?:pp)? .*)$", text, re.M)
         source, name, language = re.search(r"((\S+)\.(c|cpp)) ", line).groups()
-        (tmp_path / source).write_text("\n".join(re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)))
+        (tmp_path / source).write_text("\n".join(
+            re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)))
         environment = parser_environment(library_folder)
-        # Not every handler needs all of its arguments, and some lines stand in one for the sake of the page.
+        # Not every handler needs all of its arguments, and some lines stand in one for the sake of
+        # the page.
         compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
-        running.append(subprocess.Popen([tmp_path / name], stdout=subprocess.PIPE, text=True, env=environment))
+        running.append(
+            subprocess.Popen([tmp_path / name], stdout=subprocess.PIPE, text=True, env=environment))
         url = running[-1].stdout.readline().strip()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
         def ask(path, body=None, method=None, **fields):
-            asked = urllib.request.Request(url.rstrip("/") + path, body, {name.replace("_", "-"): value for name, value in fields.items()},
-                                           method=method)
+            asked = urllib.request.Request(
+                url.rstrip("/") + path, body,
+                {name.replace("_", "-"): value
+                 for name, value in fields.items()}, method=method)
             try:
                 answer = opener.open(asked, timeout=60)
             except urllib.error.HTTPError as error:
@@ -439,7 +476,9 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 def test_page_limits_for_clients(program_of_page):
     ask = program_of_page("limits-for-clients.md")
     status, fields, _ = ask("/api/echo", b"x" * 17, X_Api_Key="a")
-    assert status == 413 and sorted(fields.get_all("RateLimit")) == ['"api";r=1;t=1', '"default";r=2;t=20']  # of one moment
+    # of one moment
+    assert status == 413 and sorted(
+        fields.get_all("RateLimit")) == ['"api";r=1;t=1', '"default";r=2;t=20']
     assert ask("/api/echo", b"12345")[0] == 413
     assert ask("/api/echo", b"1234", X_Api_Key="of the monitoring")[2] == b"1234"
     status, fields, _ = ask("/")
@@ -448,8 +487,9 @@ def test_page_limits_for_clients(program_of_page):
     wait = fields["Retry-After"]  # less than the page says when some time has passed
     assert 1 <= int(wait) <= 20
     assert shown.replace("20", wait).splitlines() == [
-        f"HTTP/1.1 {status} Too Many Requests", f"Retry-After: {wait}", f"RateLimit-Policy: {fields['RateLimit-Policy']}",
-        f"RateLimit: {fields['RateLimit']}"]
+        f"HTTP/1.1 {status} Too Many Requests", f"Retry-After: {wait}",
+        f"RateLimit-Policy: {fields['RateLimit-Policy']}", f"RateLimit: {fields['RateLimit']}"
+    ]
 
 
 def test_page_sessions_and_caching(program_of_page):
@@ -473,13 +513,16 @@ def test_page_about_middleware(prefix, library_folder, tmp_path):
     environment = parser_environment(library_folder)
     line, = re.findall(r"^    (cc -std=\S+ middleware.c .*)$", page, re.M)
     compile_as_told(line, tmp_path, environment)
-    server = subprocess.Popen([tmp_path / "middleware", "0"], stdout=subprocess.PIPE, text=True, env=environment)
+    server = subprocess.Popen([tmp_path / "middleware", "0"], stdout=subprocess.PIPE, text=True,
+                              env=environment)
     try:
-        port = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)/\n", server.stdout.readline())[1]
+        port = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)/\n",
+                            server.stdout.readline())[1]
         commands = 0
         for text in (text for kind, text in blocks if kind == "console"):
             for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
-                told = re.sub("^curl ", "curl --noproxy '*' --max-time 60 ", command.replace(":8080/", f":{port}/"))
+                told = re.sub("^curl ", "curl --noproxy '*' --max-time 60 ",
+                              command.replace(":8080/", f":{port}/"))
                 assert run("sh", "-c", told) == output, command
                 commands += 1
         assert commands >= 10
@@ -501,18 +544,25 @@ def test_page_about_uploads(prefix, library_folder, tmp_path):
     folder = tmp_path / "stored"
     folder.mkdir()
     (tmp_path / "body").write_bytes(b"x" * 100_000)
-    server = subprocess.Popen([tmp_path / "uploads", "0", folder], stdout=subprocess.PIPE, text=True, env=environment)
+    server = subprocess.Popen([tmp_path / "uploads", "0", folder], stdout=subprocess.PIPE,
+                              text=True, env=environment)
     try:
         url = re.search(r"http://\S+", server.stdout.readline())[0]
 
         def curl(*arguments):
-            return run("curl", "-sS", "--noproxy", "*", "--max-time", "60", "-w", "%{http_code}", *arguments, cwd=tmp_path).splitlines()
+            return run("curl", "-sS", "--noproxy", "*", "--max-time", "60", "-w", "%{http_code}",
+                       *arguments, cwd=tmp_path).splitlines()
 
-        assert curl("-T", "body", f"{url}files/") == ["201 Created", "201"] and curl("-T", "body", f"{url}files/") == ["204"]
-        assert curl("-T", "body", f"{url}once/a") == ["100000 bytes", "200"] and curl("-T", "body", f"{url}once/a")[-1] == "409"
-        assert curl("-F", "title=x", "-F", "file=@body;filename=f", f"{url}form") == ["title: x", "file: f, 100000 bytes, kept", "200"]
+        assert curl("-T", "body", f"{url}files/") == ["201 Created", "201"] and curl(
+            "-T", "body", f"{url}files/") == ["204"]
+        assert curl("-T", "body", f"{url}once/a") == ["100000 bytes", "200"] and curl(
+            "-T", "body", f"{url}once/a")[-1] == "409"
+        assert curl("-F", "title=x", "-F", "file=@body;filename=f",
+                    f"{url}form") == ["title: x", "file: f, 100000 bytes, kept", "200"]
         assert sorted(path.name for path in folder.iterdir()) == ["a", "body", "f"]
-        with subprocess.Popen(["curl", "-sSN", "--noproxy", "*", "-H", "Last-Event-ID: 7", f"{url}events"], stdout=subprocess.PIPE, text=True) as listener:
+        with subprocess.Popen(
+            ["curl", "-sSN", "--noproxy", "*", "-H", "Last-Event-ID: 7", f"{url}events"],
+                stdout=subprocess.PIPE, text=True) as listener:
             assert listener.stdout.readline() == "data: 7\n" and listener.stdout.readline() == "\n"
             assert curl("-d", "hello", f"{url}say") == ["204"]
             assert listener.stdout.readline() == "data: hello\n"
@@ -529,7 +579,8 @@ def test_page_cpp(program_of_page):
     assert ask("/notes/a")[2] == b"a note"
     assert ask("/look?a=1&b=c+d")[2].splitlines()[:2] == [b"a is 1", b"b is c d"]
     form = b"--b\r\nContent-Disposition: form-data; name=f\r\n\r\n12345\r\n--b--\r\n"
-    assert ask("/upload", form, Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
+    assert ask("/upload", form,
+               Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
     assert ask("/upload", b"x")[0] == 415
     status, fields, _ = ask("/stoi?n=21")
     assert (status, fields["X-Twice"]) == (200, "42")
@@ -543,7 +594,8 @@ def test_page_cpp(program_of_page):
     assert ask("/office/who")[0] == 401
     assert ask("/office/who", Authorization="Bearer secret")[2] == b"ada"
     assert ask("/framed", Origin="https://app.example.com")[2] == b"---\nbetween two lines\n---\n"
-    assert ask("/framed", Origin="https://app.example.com")[1]["Access-Control-Allow-Origin"] == "https://app.example.com"
+    assert ask("/framed", Origin="https://app.example.com"
+               )[1]["Access-Control-Allow-Origin"] == "https://app.example.com"
     assert ask("/posted")[2] == b"42"
     assert ask("/visits")[2] == b"1"
     assert ask("/news", b"x")[0] == 204

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Headless Chromium for tests of pages: opens a file at a width and in a colour scheme, and tells what went wrong.
+"""Headless Chromium for tests of pages: opens a file at a width and in a colour scheme, and tells
+what went wrong.
 
-Spoken to through its debugging pipe (descriptors 3 and 4, messages end with a zero byte), so neither a port nor a library is needed.
+Spoken to through its debugging pipe (descriptors 3 and 4, messages end with a zero byte), so
+neither a port nor a library is needed.
 """
 
 import base64
@@ -37,11 +39,16 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="uvhttp-browser-")
         child_reads, self.to_child = os.pipe()
         self.from_child, child_writes = os.pipe()
-        # Without its sandbox, which neither root nor many containers can have: the pages are our own.
-        command = [find(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--hide-scrollbars", *flags, f"--user-data-dir={self.profile}"]
-        self.process = subprocess.Popen([*command, "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, close_fds=False, start_new_session=True,
+        # Without its sandbox, which neither root nor many containers can have: the pages are our
+        # own.
+        command = [
+            find(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu",
+            "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", *flags,
+            f"--user-data-dir={self.profile}"
+        ]
+        self.process = subprocess.Popen([*command, "about:blank"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        close_fds=False, start_new_session=True,
                                         preexec_fn=lambda: place_pipe((child_reads, child_writes)))
         os.close(child_reads)
         os.close(child_writes)
@@ -49,10 +56,12 @@ class Browser:
         self.tab()
 
     def tab(self):
-        """Opens a tab, to which everything goes from now on. What `session` becomes by it may be set again later, to go back."""
+        """Opens a tab, to which everything goes from now on. What `session` becomes by it may be
+        set again later, to go back."""
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = self.call("Target.attachToTarget", targetId=target,
+                                 flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         return self.session
@@ -101,11 +110,15 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width, dark, height=900):
-        """Opens a file or a URL; `troubles` tells afterwards what the console said and what was loaded besides."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        """Opens a file or a URL; `troubles` tells afterwards what the console said and what was
+        loaded besides."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.url = path if isinstance(path, str) else path.resolve().as_uri()
-        for url in ("about:blank", self.url):  # the page before may still say something, of a server that is gone for example
+        # the page before may still say something, of a server that is gone for example
+        for url in ("about:blank", self.url):
             self.events.clear()
             self.call("Page.navigate", url=url)
             while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
@@ -120,13 +133,15 @@ class Browser:
                 found.append(f"{parameters['entry']['level']}: {parameters['entry']['text']}")
             elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
                 found.append(f"{method}: {json.dumps(parameters)[:300]}")
-            elif method == "Network.requestWillBeSent" and parameters["request"]["url"] not in (self.url, "data:,"):
+            elif method == "Network.requestWillBeSent" and parameters["request"]["url"] not in (
+                    self.url, "data:,"):
                 found.append(f"loads {parameters['request']['url'][:200]}")
         return found
 
     def evaluate(self, script):
         """The value of an expression, which may be a promise."""
-        done = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        done = self.call("Runtime.evaluate", expression=script, returnByValue=True,
+                         awaitPromise=True)
         if "exceptionDetails" in done:
             raise RuntimeError(f"{done['exceptionDetails']}")
         return done["result"].get("value")
@@ -135,13 +150,17 @@ class Browser:
         """The whole page in pieces that can be looked at: STEM-1.png, STEM-2.png, ..."""
         width, whole = self.evaluate("[innerWidth, document.documentElement.scrollHeight]")
         for number, top in enumerate(range(0, whole, height), 1):
-            clip = {"x": 0, "y": top, "width": width, "height": min(height, whole - top), "scale": 1}
-            data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
+            clip = {
+                "x": 0, "y": top, "width": width, "height": min(height, whole - top), "scale": 1
+            }
+            data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                             clip=clip)["data"]
             pathlib.Path(f"{stem}-{number}.png").write_bytes(base64.b64decode(data))
 
 
 def main(page, folder):
-    """For looking at a page: `browser.py PAGE FOLDER` writes pictures of it as on a desktop and on a phone, light and dark."""
+    """For looking at a page: `browser.py PAGE FOLDER` writes pictures of it as on a desktop and on
+    a phone, light and dark."""
     one = Browser()
     try:
         for name, width in (("desktop", 1280), ("phone", 375)):

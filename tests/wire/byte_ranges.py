@@ -1,4 +1,5 @@
-"""Takes a multipart/byteranges body apart, and accepts nothing but a correct one (RFC 9110 section 14.6, RFC 2046 section 5.1.1)."""
+"""Takes a multipart/byteranges body apart, and accepts nothing but a correct one (RFC 9110 section
+14.6, RFC 2046 section 5.1.1)."""
 
 import re
 
@@ -20,7 +21,8 @@ def parse(content_type, body):
     found = TYPE.match(content_type)
     assert found, f"not multipart/byteranges with a boundary: {content_type!r}"
     delimiter = b"--" + found[1].encode()
-    if body.startswith(b"\r\n" + delimiter):  # the line end is the delimiter's; nothing stands before it
+    # the line end is the delimiter's; nothing stands before it
+    if body.startswith(b"\r\n" + delimiter):
         body = body[2:]
     parts, at = [], 0
     while True:

@@ -1,5 +1,6 @@
-"""Clients that are programs of the system: where they are, and what they can do. One that is missing is a failure with its package's name, not a skip: otherwise
-nobody would notice that nothing was tested."""
+"""Clients that are programs of the system: where they are, and what they can do. One that is
+missing is a failure with its package's name, not a skip: otherwise nobody would notice that nothing
+was tested."""
 
 import functools
 import shutil
@@ -17,10 +18,13 @@ def installed(program, package):
 
 @functools.cache
 def node_flags():
-    """What switches Node's own WebSocket on: a flag in Node 20 and 21, nothing since. None before, as in Debian 12."""
+    """What switches Node's own WebSocket on: a flag in Node 20 and 21, nothing since. None before,
+    as in Debian 12."""
     for flags in ([], ["--experimental-websocket"]):
-        probe = subprocess.run([installed("node", "nodejs"), *flags, "-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"],
-                               capture_output=True, timeout=3 * SAFETY_TIMEOUT, check=False)
+        probe = subprocess.run([
+            installed("node", "nodejs"), *flags, "-e",
+            "process.exit(typeof WebSocket === 'function' ? 0 : 1)"
+        ], capture_output=True, timeout=3 * SAFETY_TIMEOUT, check=False)
         if probe.returncode == 0:
             return flags
     return None

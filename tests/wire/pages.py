@@ -1,6 +1,8 @@
-"""What the pages of the documentation show: their blocks, and the commands with the output that they promise.
+"""What the pages of the documentation show: their blocks, and the commands with the output that
+they promise.
 
-A block "console" holds lines "$ COMMAND" with what the command prints behind each; a line that is just "..." there stands for any lines.
+A block "console" holds lines "$ COMMAND" with what the command prints behind each; a line that is
+just "..." there stands for any lines.
 """
 
 import os
@@ -26,30 +28,38 @@ def code(page, *languages):
 
 
 def indented(page):
-    """The lines of blocks that are indented by four spaces outside of the others: commands for a shell."""
+    """The lines of blocks that are indented by four spaces outside of the others: commands for a
+    shell."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     return re.findall(r"^    (\S.*)$", text, re.M)
 
 
 def commands(page):
     """[(command, output)] of all blocks "console"."""
-    return [pair for text in code(page, "console") for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
+    return [
+        pair for text in code(page, "console")
+        for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
+    ]
 
 
 def matches(output, promised):
-    pattern = "".join("(?:.*\n)*?" if line == "...\n" else re.escape(line) for line in promised.splitlines(keepends=True))
+    pattern = "".join("(?:.*\n)*?" if line == "...\n" else re.escape(line)
+                      for line in promised.splitlines(keepends=True))
     return re.fullmatch(pattern, output) is not None
 
 
 def run_commands(page, port, folder):
-    """Runs each command of a page, with the server at `port`, and compares what it prints. How many there were."""
+    """Runs each command of a page, with the server at `port`, and compares what it prints. How many
+    there were."""
     shown = commands(page)
     for command, promised in shown:
         told = re.sub(r"\bcurl ", "curl -sS --max-time 60 ", command).replace(":8080/", f":{port}/")
-        done = subprocess.run(["sh", "-c", told], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "no_proxy": "*"})
+        done = subprocess.run(["sh", "-c", told], cwd=folder, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env={**os.environ, "no_proxy": "*"})
         output = done.stdout.replace("\r", "").replace(f":{port}/", ":8080/")
         if output and not output.endswith("\n"):
             output += "\n"
-        assert matches(output, promised), f"{command}\n--- printed\n{output}{done.stderr}\n--- instead of\n{promised}"
+        assert matches(
+            output,
+            promised), f"{command}\n--- printed\n{output}{done.stderr}\n--- instead of\n{promised}"
     return len(shown)

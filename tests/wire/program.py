@@ -1,4 +1,5 @@
-"""Runs the built programs that people use (uvhttp, the examples) as processes of their own, for tests from outside."""
+"""Runs the built programs that people use (uvhttp, the examples) as processes of their own, for
+tests from outside."""
 
 import os
 import re
@@ -23,21 +24,23 @@ def clean_environment(extra=None):
 
 def run(name, *arguments, environment=None, **more):
     """A program that ends by itself: subprocess.CompletedProcess with text."""
-    return subprocess.run([built(name), *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=clean_environment(environment), timeout=3 * SAFETY_TIMEOUT, **more)
+    return subprocess.run([built(name), *map(str, arguments)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, env=clean_environment(environment),
+                          timeout=3 * SAFETY_TIMEOUT, **more)
 
 
 class Program:
     """A server that runs until it is stopped. Its first line of output holds its URLs.
 
-    `line`: that line; `urls`, `port`: what it says. With `wait=False` nothing is read and `port` is the caller's to know.
+    `line`: that line; `urls`, `port`: what it says. With `wait=False` nothing is read and `port` is
+    the caller's to know.
     """
-
     def __init__(self, name, *arguments, environment=None, wait=True, wrapper=(), **more):
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([*wrapper, built(name), *map(str, arguments)], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=self.errors,
-                                        env=clean_environment(environment), **more)
+        self.process = subprocess.Popen([*wrapper, built(name), *map(str, arguments)],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=self.errors, env=clean_environment(environment),
+                                        **more)
         self.output = ""
         self.line, self.urls, self.port = "", [], None
         if wait:
@@ -55,7 +58,8 @@ class Program:
     def read_line(self):
         end = time.monotonic() + 3 * SAFETY_TIMEOUT
         while "\n" not in self.output:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
+            ready, _, _ = select.select([self.process.stdout], [], [],
+                                        max(0, end - time.monotonic()))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
                 self.process.kill()

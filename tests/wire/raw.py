@@ -1,8 +1,9 @@
-"""A client that controls every byte: plain sockets, and a reader of responses that accepts nothing but correct ones.
+"""A client that controls every byte: plain sockets, and a reader of responses that accepts nothing
+but correct ones.
 
-Each response is checked while it is read (status line, field lines, framing fields, Date), so a test that only asks for
-the status checks all of that too. Sockets have a generous timeout whose only purpose is that a lost answer fails a test instead
-of hanging it.
+Each response is checked while it is read (status line, field lines, framing fields, Date), so a
+test that only asks for the status checks all of that too. Sockets have a generous timeout whose
+only purpose is that a lost answer fails a test instead of hanging it.
 """
 
 import re
@@ -22,13 +23,15 @@ IMF_FIXDATE = re.compile(
 
 
 def pattern(size, offset=0):
-    """The bytes that /large sends: a period of 251, so that a piece lost or doubled anywhere shows."""
+    """The bytes that /large sends: a period of 251, so that a piece lost or doubled anywhere
+    shows."""
     start = offset % len(PATTERN)
     return (PATTERN * ((size + start) // len(PATTERN) + 1))[start:start + size]
 
 
 def request(method="GET", target="/hello", *fields, body=b"", version="HTTP/1.1", host="localhost"):
-    """The bytes of one request. Fields are whole lines; a body gets its Content-Length unless a field frames it."""
+    """The bytes of one request. Fields are whole lines; a body gets its Content-Length unless a
+    field frames it."""
     lines = [f"{method} {target} {version}"]
     if host is not None:
         lines.append(f"Host: {host}")
@@ -40,13 +43,13 @@ def request(method="GET", target="/hello", *fields, body=b"", version="HTTP/1.1"
 
 def chunked(*pieces, trailers=(), extension=""):
     """The chunked coding of some pieces, with trailer lines."""
-    coded = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece) for piece in pieces)
+    coded = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece)
+                     for piece in pieces)
     return coded + b"0\r\n" + b"".join(line.encode() + b"\r\n" for line in trailers) + b"\r\n"
 
 
 class Response:
     """One final response, with the interim ones that came before it."""
-
     def __init__(self, status, reason, fields, interim):
         self.status, self.reason, self.fields, self.interim = status, reason, fields, interim
         self.body = b""
@@ -59,25 +62,36 @@ class Response:
         return [value for key, value in self.fields if key.lower() == name.lower()]
 
     def get(self, name):
-        """The only value of a field, or None. More than one is an error: ask for all() where that is right."""
+        """The only value of a field, or None. More than one is an error: ask for all() where that
+        is right."""
         values = self.all(name)
         assert len(values) <= 1, f"{name} stands {len(values)} times: {values}"
         return values[0] if values else None
 
     def says_close(self):
-        return "close" in [option.strip().lower() for value in self.all("Connection") for option in value.split(",")]
+        return "close" in [
+            option.strip().lower()
+            for value in self.all("Connection")
+            for option in value.split(",")
+        ]
 
     def allow(self):
         return {method.strip() for method in self.get("Allow").split(",")}
 
     def facts(self):
         """The lines `name=value` that /inspect answers with."""
-        pairs = [line.split("=", 1) for line in self.body.decode("latin-1").splitlines() if not line.startswith("field ")]
+        pairs = [
+            line.split("=", 1)
+            for line in self.body.decode("latin-1").splitlines()
+            if not line.startswith("field ")
+        ]
         return {pair[0]: pair[1] for pair in pairs}
 
     def seen_fields(self):
         """The header fields that /inspect saw, in wire order."""
-        lines = [line for line in self.body.decode("latin-1").splitlines() if line.startswith("field ")]
+        lines = [
+            line for line in self.body.decode("latin-1").splitlines() if line.startswith("field ")
+        ]
         return [tuple(line[len("field "):].split(": ", 1)) for line in lines]
 
 
@@ -87,10 +101,10 @@ USUAL = object()
 
 
 class Connection:
-    """One connection to a server on the loopback interface. `tls`: an ssl.SSLContext, or None for plain text."""
-
-    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT, tls=USUAL, name="localhost",
-                 session=None):
+    """One connection to a server on the loopback interface. `tls`: an ssl.SSLContext, or None for
+    plain text."""
+    def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT,
+                 tls=USUAL, name="localhost", session=None):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -160,7 +174,10 @@ class Connection:
             status, reason, fields, raw = self.head()
             if status >= 200:
                 break
-            assert not [name for name, _ in fields if name.lower() in ("content-length", "transfer-encoding")]
+            assert not [
+                name for name, _ in fields
+                if name.lower() in ("content-length", "transfer-encoding")
+            ]
             interim.append(status)
         response = Response(status, reason, fields, interim)
         response.raw_head = raw
@@ -168,10 +185,12 @@ class Connection:
         assert date is not None and IMF_FIXDATE.match(date), f"Date is {date!r}"
         length, coding = response.get("Content-Length"), response.get("Transfer-Encoding")
         assert length is None or coding is None, "Content-Length and Transfer-Encoding together"
-        assert status != 204 or (length is None and coding is None), "RFC 9110 8.6: no Content-Length in 204"
+        assert status != 204 or (length is None
+                                 and coding is None), "RFC 9110 8.6: no Content-Length in 204"
         if method == "HEAD" or status in (204, 304):
             return response
-        assert length is not None or coding is not None or response.says_close(), f"no end of body: {response}"
+        assert length is not None or coding is not None or response.says_close(
+        ), f"no end of body: {response}"
         if coding is not None:
             assert coding.lower() == "chunked"
             response.body = self.chunked_body()

@@ -15,9 +15,9 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class StaticServer(Program):
-    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command line. One worker unless they say otherwise, so
-    that all connections meet the same cache; test_workers.py has more."""
-
+    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command
+    line. One worker unless they say otherwise, so that all connections meet the same cache;
+    test_workers.py has more."""
     def __init__(self, root, *flags, descriptors=None, prepare=None):
         def limit():
             if descriptors is not None:
@@ -25,7 +25,8 @@ class StaticServer(Program):
             if prepare is not None:
                 prepare()
 
-        super().__init__("uvhttp", "serve", root, "--listen", "127.0.0.1:0", "--workers", "1", *flags, preexec_fn=limit)
+        super().__init__("uvhttp", "serve", root, "--listen", "127.0.0.1:0", "--workers", "1",
+                         *flags, preexec_fn=limit)
 
     def finish(self):
         """Ends it in order; a finding of a sanitizer, or a leak, is another exit code."""
@@ -47,11 +48,12 @@ def place():
 
 @pytest.fixture
 def serve(place):
-    """serve(flags...) starts a server over the place, without listings unless told; it is stopped and checked at the end."""
+    """serve(flags...) starts a server over the place, without listings unless told; it is stopped
+    and checked at the end."""
     running = []
 
     def starter(*flags, **how):
-        listing = () if "--listing" in flags else ("--no-listing",)
+        listing = () if "--listing" in flags else ("--no-listing", )
         running.append(StaticServer(place, *listing, *flags, **how))
         return running[-1]
 
@@ -71,7 +73,8 @@ def write(root, name, content=b""):
 
 def replace(root, name, content):
     """Puts a new file in the place of the old one, in one step."""
-    os.replace(write(root, name + ".new", content), os.path.join(os.fsencode(root), os.fsencode(name)))
+    os.replace(write(root, name + ".new", content),
+               os.path.join(os.fsencode(root), os.fsencode(name)))
 
 
 def url(name):

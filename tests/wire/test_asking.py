@@ -40,18 +40,20 @@ def test_pending_is_what_waits_to_be_sent(start):
 UPGRADE = "Connection: Upgrade"
 
 
-@pytest.mark.parametrize("protocol, fields, version, said", [
-    ("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.1", b"yes"),
-    ("websocket", ["Connection: keep-alive, upgrade", "Upgrade: other/2 , WebSocket"], "HTTP/1.1", b"yes"),
-    ("other/2", [UPGRADE, "Upgrade: other/2"], "HTTP/1.1", b"yes"),
-    ("other", [UPGRADE, "Upgrade: other/2"], "HTTP/1.1", b"no"),
-    ("websocket", ["Upgrade: websocket"], "HTTP/1.1", b"no"),
-    ("websocket", [UPGRADE], "HTTP/1.1", b"no"),
-    ("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.0", b"no"),
-    ("websocket", [UPGRADE, "Upgrade: websockets"], "HTTP/1.1", b"no"),
-])
+@pytest.mark.parametrize(
+    "protocol, fields, version, said",
+    [("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.1", b"yes"),
+     ("websocket", ["Connection: keep-alive, upgrade", "Upgrade: other/2 , WebSocket"
+                    ], "HTTP/1.1", b"yes"),
+     ("other/2", [UPGRADE, "Upgrade: other/2"], "HTTP/1.1", b"yes"),
+     ("other", [UPGRADE, "Upgrade: other/2"], "HTTP/1.1", b"no"),
+     ("websocket", ["Upgrade: websocket"], "HTTP/1.1", b"no"),
+     ("websocket", [UPGRADE], "HTTP/1.1", b"no"),
+     ("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.0", b"no"),
+     ("websocket", [UPGRADE, "Upgrade: websockets"], "HTTP/1.1", b"no"), ])
 def test_offers_of_an_upgrade(server, protocol, fields, version, said):
-    assert server.ask("GET", f"/asking/offers?protocol={protocol}", *fields, version=version).body == said
+    assert server.ask("GET", f"/asking/offers?protocol={protocol}", *fields,
+                      version=version).body == said
 
 
 def test_caches_of_handlers_are_counted(start):

@@ -1,5 +1,5 @@
-"""The benchmark servers: what they answer, that they say which build they are and warn when it is not Release, and that wrong arguments are
-refused. Their figures are no matter of tests."""
+"""The benchmark servers: what they answer, that they say which build they are and warn when it is
+not Release, and that wrong arguments are refused. Their figures are no matter of tests."""
 
 import json
 import os
@@ -18,8 +18,11 @@ SITE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/site"
 TEXT = b"Hello, world\n"
 # Left out with BUILD_WITH_WEBSOCKET=OFF.
 WEBSOCKET = (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "dist/bin/benchmark_websocket").exists()
-SERVERS = {"benchmark_rps": ["0"], "benchmark_unified": ["0"], "performance_static_server": ["-d", SITE, "-p", "0"],
-           **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})}
+SERVERS = {
+    "benchmark_rps": ["0"], "benchmark_unified": ["0"],
+    "performance_static_server": ["-d", SITE, "-p",
+                                  "0"], **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})
+}
 
 
 def content(size):
@@ -54,35 +57,40 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
     first = server.output.split("\n")[0]
     version = subprocess.run([built("uvhttp"), "--version"], capture_output=True, text=True).stdout
     build = re.search(r"^build: (.*)$", version, re.M)[1]
-    found = re.fullmatch(rf"{name}: uvhttp {re.escape(build)}, flags (.+), parser (avx512|avx2|sse42|neon|swar)", first)
+    found = re.fullmatch(
+        rf"{name}: uvhttp {re.escape(build)}, flags (.+), parser (avx512|avx2|sse42|neon|swar)",
+        first)
     assert found, first
     # The flags are those it was really compiled with.
-    commands = json.loads((pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "compile_commands.json").read_text())
-    compiled, = [one["command"].split() for one in commands if one["file"].endswith(f"bench/{name}.c")]
+    commands = json.loads(
+        (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "compile_commands.json").read_text())
+    compiled, = [
+        one["command"].split() for one in commands if one["file"].endswith(f"bench/{name}.c")
+    ]
     assert set(found[1].split()) <= set(compiled)
     assert server.stop() == 0
     warning = f"WARNING: this {name} is not a Release build"
     assert (warning in server.log()) == (" Release" not in build), server.log()
 
 
-@pytest.mark.parametrize("name, arguments, reason", [
-    ("benchmark_rps", ["http"], "the port is a number from 0 to 65535"),
-    ("benchmark_rps", ["65536"], "the port is a number from 0 to 65535"),
-    ("benchmark_rps", ["99999999999999999999"], "the port is a number from 0 to 65535"),
-    ("benchmark_rps", ["1", "2"], "too many arguments"),
-    ("benchmark_rps", ["--tls"], "the port is a number from 0 to 65535"),
-    ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
-    ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
-    ("benchmark_unified", ["1", "2"], "too many arguments"),
-    ("performance_static_server", [], "-d is missing: the folder to serve"),
-    ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
-    ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
-    ("performance_static_server", ["-x"], "invalid option -- 'x'"),
-    ("floor", ["--magic"], "what is '--magic'?"),
-    ("floor_websocket", ["--magic"], "sage"),
-    ("floor_websocket", ["1", "2"], "sage"),
-    *((("benchmark_websocket", [port], "sage") for port in ("65536", "80x", "-1")) if WEBSOCKET else ()),
-])
+@pytest.mark.parametrize(
+    "name, arguments, reason",
+    [("benchmark_rps", ["http"], "the port is a number from 0 to 65535"),
+     ("benchmark_rps", ["65536"], "the port is a number from 0 to 65535"),
+     ("benchmark_rps", ["99999999999999999999"], "the port is a number from 0 to 65535"),
+     ("benchmark_rps", ["1", "2"], "too many arguments"),
+     ("benchmark_rps", ["--tls"], "the port is a number from 0 to 65535"),
+     ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
+     ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
+     ("benchmark_unified", ["1", "2"], "too many arguments"),
+     ("performance_static_server", [], "-d is missing: the folder to serve"),
+     ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
+     ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
+     ("performance_static_server", ["-x"], "invalid option -- 'x'"),
+     ("floor", ["--magic"], "what is '--magic'?"), ("floor_websocket", ["--magic"], "sage"),
+     ("floor_websocket", ["1", "2"], "sage"),
+     *((("benchmark_websocket", [port], "sage")
+        for port in ("65536", "80x", "-1")) if WEBSOCKET else ()), ])
 def test_wrong_arguments_are_refused_with_the_usage(name, arguments, reason):
     done = program.run(name, *arguments)
     assert done.returncode == 2 and done.stdout == ""
@@ -125,8 +133,11 @@ def test_it_sends_json_and_what_is_posted(start):
 def test_unified_answers_each_of_its_kinds(start):
     server = start("benchmark_unified", "0")
     with server.connect() as connection:
-        for path, body in {"/": TEXT, "/small": content(1024), "/medium": content(10 * 1024), "/large": content(100 * 1024),
-                           "/json": b'{"message":"Hello, world"}', "/users/4711": b"4711", "/stream": content(1024 * 1024)}.items():
+        for path, body in {
+                "/": TEXT, "/small": content(1024), "/medium": content(10 * 1024),
+                "/large": content(100 * 1024), "/json": b'{"message":"Hello, world"}',
+                "/users/4711": b"4711", "/stream": content(1024 * 1024)
+        }.items():
             answer = connection.ask(target=path)
             assert (answer.status, answer.body) == (200, body), path
         assert connection.ask(target="/json").get("content-type").startswith("application/json")
@@ -147,8 +158,10 @@ def test_unified_echoes_what_is_posted(start, size):
 
 def test_unified_has_a_thousand_further_routes(start):
     server = start("benchmark_unified", "0")
-    paths = [f"/api/v{version}/r{resource}{tail}" for version in range(10) for resource in range(25)
-             for tail in ("", "/17", "/17/history", "/search")]
+    paths = [
+        f"/api/v{version}/r{resource}{tail}" for version in range(10) for resource in range(25)
+        for tail in ("", "/17", "/17/history", "/search")
+    ]
     assert len(set(paths)) == 1000
     with server.connect() as connection:
         assert [path for path in paths if connection.ask(target=path).body != TEXT] == []
@@ -165,6 +178,7 @@ def test_the_static_server_serves_its_folder(start):
 
 
 # The floor: only what the benchmarks ask of it
+
 
 def test_the_floor_answers_text_and_bodies(start):
     server = start("floor", "--text", '{"a":1}', "0")

@@ -1,7 +1,9 @@
-"""Bodies far larger than what a server may keep of them: its memory stays within 16 MB of what it was when idle, however slow the client is.
+"""Bodies far larger than what a server may keep of them: its memory stays within 16 MB of what it
+was when idle, however slow the client is.
 
-A gigabyte each; with the sanitizers, which remember freed memory, less, and what was asked of the allocator counts instead. A client is slow first, so that everything
-that can fill does fill, and reads or writes as fast as it can then: what waits has no more room than before."""
+A gigabyte each; with the sanitizers, which remember freed memory, less, and what was asked of the
+allocator counts instead. A client is slow first, so that everything that can fill does fill, and
+reads or writes as fast as it can then: what waits has no more room than before."""
 
 import asyncio
 import os
@@ -23,7 +25,6 @@ BURSTS = 20
 
 class Measured(WireServer):
     """A server whose memory is looked at, from when it is idle."""
-
     def __init__(self, **limits):
         super().__init__(**limits)
         self.peak = 0
@@ -33,7 +34,8 @@ class Measured(WireServer):
 
     def status(self, name):
         with open(f"/proc/{self.pid()}/status", encoding="ascii") as lines:
-            return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
+            return 1024 * next(
+                int(line.split()[1]) for line in lines if line.startswith(name + ":"))
 
     def stats(self):
         stats = super().stats()
@@ -88,7 +90,8 @@ def test_a_reader_that_is_slow_at_first(server, path):
         assert ("Content-Length", str(SIZE)) in fields
         server.wait_until_stuck("bytes_sent")
         for _ in range(BURSTS):
-            connection.buffer += connection.receive_exactly(100_000) if not connection.buffer else b""
+            connection.buffer += connection.receive_exactly(
+                100_000) if not connection.buffer else b""
             connection.buffer += connection.socket.recv(100_000)
             server.wait_until_stuck("bytes_sent")
         server.check_memory()
@@ -110,8 +113,10 @@ def count_bytes(command):
 def test_curl_reads_at_a_limited_rate(server):
     size = SIZE // 4
     rate = size // 3
-    assert count_bytes([installed("curl", "curl"), "-sS", "--noproxy", "*", "--limit-rate", str(rate),
-                        f"http://127.0.0.1:{server.port}/pulled?size={size}&piece=16384"]) == size
+    assert count_bytes([
+        installed("curl", "curl"), "-sS", "--noproxy", "*", "--limit-rate",
+        str(rate), f"http://127.0.0.1:{server.port}/pulled?size={size}&piece=16384"
+    ]) == size
     server.check_memory()
 
 
@@ -127,7 +132,8 @@ def test_a_writer_that_is_slow_at_first(server, tmp_path, path):
             server.wait_until_stuck("bytes_received")
         while offset < SIZE:
             start = offset % STEP
-            offset += connection.socket.send(memoryview(BLOCK)[start:min(STEP, start + SIZE - offset)])
+            offset += connection.socket.send(
+                memoryview(BLOCK)[start:min(STEP, start + SIZE - offset)])
         connection.socket.settimeout(120)
         assert connection.response().status in (200, 201)
         server.check_memory()
@@ -147,7 +153,8 @@ def sparse_file(path, size):
 
 def test_curl_puts_a_big_file(server, tmp_path):
     source = sparse_file(tmp_path / "source", SIZE)
-    assert curl(server, "-T", str(source), "--expect100-timeout", "60", path=f"/upload/big?folder={tmp_path}") == b"201 Created\n"
+    assert curl(server, "-T", str(source), "--expect100-timeout", "60",
+                path=f"/upload/big?folder={tmp_path}") == b"201 Created\n"
     server.check_memory()
     assert (tmp_path / "big").stat().st_size == SIZE
     os.remove(tmp_path / "big")
@@ -156,14 +163,16 @@ def test_curl_puts_a_big_file(server, tmp_path):
 def test_curl_puts_at_a_limited_rate(server, tmp_path):
     size = SIZE // 4
     source = sparse_file(tmp_path / "source", size)
-    assert curl(server, "-T", str(source), "--limit-rate", str(size // 3), path=f"/upload/big?folder={tmp_path}") == b"201 Created\n"
+    assert curl(server, "-T", str(source), "--limit-rate", str(size // 3),
+                path=f"/upload/big?folder={tmp_path}") == b"201 Created\n"
     server.check_memory()
     os.remove(tmp_path / "big")
 
 
 def test_curl_sends_a_big_form(server, tmp_path):
     source = sparse_file(tmp_path / "source", SIZE)
-    text = curl(server, "-F", "a=1", "-F", f"file=@{source}", "-F", "b=2", "--expect100-timeout", "60", path=f"/form-data?folder={tmp_path}").decode()
+    text = curl(server, "-F", "a=1", "-F", f"file=@{source}", "-F", "b=2", "--expect100-timeout",
+                "60", path=f"/form-data?folder={tmp_path}").decode()
     assert f"file|source|source|application/octet-stream|{SIZE}|-|file\n" in text
     server.check_memory()
 
@@ -175,7 +184,8 @@ def test_httpx_streams_both_ways(server):
     import httpx
 
     size = SIZE // 10
-    with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False,
+                      timeout=60) as client:
         answer = client.post("/pieces-digest", content=(BLOCK for _ in range(size // STEP)))
         assert answer.text.split()[0] == str(size // STEP * STEP)
         with client.stream("GET", f"/pulled?size={size}&piece=10000") as answer:
@@ -234,8 +244,12 @@ console.log(put.status, got, digest.split(' ')[0]);
 def test_node_streams_both_ways(server, tmp_path):
     size = SIZE // 10
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    done = subprocess.run([installed("node", "nodejs"), "--input-type=module", "-e", NODE, f"http://127.0.0.1:{server.port}", str(tmp_path), str(size)],
-                          capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([
+        installed("node", "nodejs"), "--input-type=module", "-e", NODE,
+        f"http://127.0.0.1:{server.port}",
+        str(tmp_path),
+        str(size)
+    ], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout == f"201 {size} {size}\n", done.stderr
     assert (tmp_path / "big").stat().st_size == size
     server.check_memory()

@@ -1,4 +1,5 @@
-"""Handlers that block: on threads of their own, bounded, and harmless when their client or the server leaves."""
+"""Handlers that block: on threads of their own, bounded, and harmless when their client or the
+server leaves."""
 
 import concurrent.futures
 
@@ -8,7 +9,8 @@ from wire_server import eventually
 
 
 def state(server):
-    """How many handlers are at the gate, the most there ever were, how many had a client that left, and what the last one was told."""
+    """How many handlers are at the gate, the most there ever were, how many had a client that left,
+    and what the last one was told."""
     running, most, gone, error = server.ask("GET", "/blocking-state").body.decode().split()
     return int(running), int(most), int(gone), error
 
@@ -19,8 +21,10 @@ def at_gate(server, count):
 
 def test_a_blocking_handler_sees_its_request_and_answers(server):
     with server.connect() as connection:
-        answer = connection.ask("POST", "/block/tell/a%2Fb%20c?q=1%262", "X-Field: value", "Content-Type: application/x-www-form-urlencoded", body=b"f=a+b")
-        assert answer.status == 202 and answer.get("X-Blocking") == "yes" and answer.get("Set-Cookie") == "seen=yes; Path=/"
+        answer = connection.ask("POST", "/block/tell/a%2Fb%20c?q=1%262", "X-Field: value",
+                                "Content-Type: application/x-www-form-urlencoded", body=b"f=a+b")
+        assert answer.status == 202 and answer.get("X-Blocking") == "yes" and answer.get(
+            "Set-Cookie") == "seen=yes; Path=/"
         assert answer.body == b"POST /block/tell/a%2Fb c a/b c q=1&2 field=value f=a b body=5 from=127.0.0.1"
         assert connection.ask("HEAD", "/block/tell/x").body == b""
         assert connection.ask().body == b"Hello, world\n"
@@ -35,7 +39,8 @@ def test_middleware_runs_before_it_and_sees_what_it_sends(server):
 
 def test_pipelined_requests_are_answered_in_order(server):
     with server.connect() as connection:
-        connection.send(b"".join(raw.request("GET", f"/block/tell/{i}") + raw.request() for i in range(20)))
+        connection.send(b"".join(
+            raw.request("GET", f"/block/tell/{i}") + raw.request() for i in range(20)))
         for i in range(20):
             assert f" {i} q=".encode() in connection.response().body
             assert connection.response().body == b"Hello, world\n"
@@ -77,11 +82,13 @@ def test_threads_and_queue_are_bounded(start):
     assert server.ask("GET", "/block/tell/x").status == 202
 
 
-@pytest.mark.parametrize("size, piece", [(0, 1), (1, 1), (1000, 7), (100_000, 4097), (3_000_000, 70_000)])
+@pytest.mark.parametrize("size, piece", [(0, 1), (1, 1), (1000, 7), (100_000, 4097),
+                                         (3_000_000, 70_000)])
 @pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
 def test_pieces(server, size, piece, known):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"/block/pieces?size={size}&piece={piece}{'&known' if known else ''}")
+        answer = connection.ask(
+            "GET", f"/block/pieces?size={size}&piece={piece}{'&known' if known else ''}")
         assert (answer.status, answer.interim, answer.body) == (200, [103], raw.pattern(size))
         assert connection.ask("HEAD", f"/block/pieces?size={size}&piece={piece}").body == b""
         assert connection.ask().status == 200
@@ -155,8 +162,11 @@ def test_silent_events_have_a_heartbeat(start):
         server.ask("GET", "/open-gate")
 
 
-@pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None), ("fail", 500, None), ("defer", 200, b"UVHTTP_EINVAL"),
-                                               ("subscribe", 200, b"UVHTTP_EINVAL"), ("ask", 200, b"blocks")])
+@pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None),
+                                               ("fail", 500, None),
+                                               ("defer", 200, b"UVHTTP_EINVAL"),
+                                               ("subscribe", 200, b"UVHTTP_EINVAL"),
+                                               ("ask", 200, b"blocks")])
 def test_what_a_handler_returns(server, how, status, body):
     with server.connect() as connection:
         answer = connection.ask("GET", f"/block/back?how={how}")
@@ -167,7 +177,8 @@ def test_what_a_handler_returns(server, how, status, body):
 def test_a_file(server, tmp_path):
     (tmp_path / "file.txt").write_bytes(raw.pattern(200_000))
     answer = server.ask("GET", f"/block/back?how=file&path={tmp_path}/file.txt")
-    assert answer.body == raw.pattern(200_000) and answer.get("Content-Type").startswith("text/plain")
+    assert answer.body == raw.pattern(200_000) and answer.get("Content-Type").startswith(
+        "text/plain")
 
 
 def test_a_client_that_leaves_is_no_matter(start):
@@ -206,7 +217,8 @@ def test_a_timeout_answers_for_it(start):
         assert connection.response().status == 503
         server.ask("GET", "/open-gate")
         connection.assert_closed()
-    eventually(lambda: state(server)[3] in ("UVHTTP_EGONE", "UVHTTP_EANSWERED"), "the handler is told")
+    eventually(lambda: state(server)[3] in ("UVHTTP_EGONE", "UVHTTP_EANSWERED"),
+               "the handler is told")
     assert server.ask("GET", "/block/tell/x").status == 202
 
 
@@ -237,7 +249,8 @@ def test_many_at_once(start):
             for i in range(50):
                 answer = connection.ask("GET", f"/block/tell/{number}-{i}")
                 assert f" {number}-{i} q=".encode() in answer.body
-                assert connection.ask("GET", f"/block/pieces?size={i * 1000}&piece=999").body == raw.pattern(i * 1000)
+                assert connection.ask(
+                    "GET", f"/block/pieces?size={i * 1000}&piece=999").body == raw.pattern(i * 1000)
 
     with concurrent.futures.ThreadPoolExecutor(16) as clients:
         list(clients.map(client, range(16)))

@@ -1,4 +1,5 @@
-"""What a request may cost once the server is warm: one read, one write, no allocation; one write per pipelined batch.
+"""What a request may cost once the server is warm: one read, one write, no allocation; one write
+per pipelined batch.
 
 System calls are counted by strace between two requests that mark the place in its record."""
 
@@ -25,7 +26,8 @@ def traced(tmp_path):
     assert strace, "strace is missing: install strace"
     record = tmp_path / "calls"
     # A leak check cannot run under strace; the other wire tests do it.
-    running = WireServer(wrapper=(strace, "-f", "-s", "40", "-o", str(record)), environment={"ASAN_OPTIONS": "detect_leaks=0"})
+    running = WireServer(wrapper=(strace, "-f", "-s", "40", "-o", str(record)),
+                         environment={"ASAN_OPTIONS": "detect_leaks=0"})
     pid = running.stats()["pid"]
     running.pid = lambda: pid
     running.record = record
@@ -34,7 +36,8 @@ def traced(tmp_path):
 
 
 def calls_between_marks(record):
-    """The names of the system calls from the request /none/begin to the request /none/end, without both."""
+    """The names of the system calls from the request /none/begin to the request /none/end, without
+    both."""
     lines = record.read_text(errors="replace").splitlines()
     names = []
     inside = False
@@ -63,7 +66,11 @@ def count_calls(server, work, target="/hello"):
     print(dict(names))
     reads = sum(count for name, count in names.items() if name in READS)
     writes = sum(count for name, count in names.items() if name in WRITES)
-    others = {name: count for name, count in names.items() if name not in READS | WRITES | WAITING and count}
+    others = {
+        name: count
+        for name, count in names.items()
+        if name not in READS | WRITES | WAITING and count
+    }
     return reads, writes, others
 
 
@@ -107,13 +114,15 @@ def test_answer_larger_than_a_buffer_costs_one_write_while_the_socket_has_room(t
             assert len(connection.ask("GET", "/large?size=100000").body) == 100000
 
     reads, writes, others = count_calls(traced, answers, "/large?size=100000")
-    # The system may be slow to hand the bytes on and take fewer at a time; then waiting for room is the price.
+    # The system may be slow to hand the bytes on and take fewer at a time; then waiting for room is
+    # the price.
     assert reads == ROUNDS and writes < ROUNDS * 1.2 and set(others) <= {"epoll_ctl"}
 
 
 @pytest.mark.parametrize("piece, writes", [(3000, 1), (5000, 5)])
 def test_a_piece_costs_at_most_one_write(traced, piece, writes):
-    """Small ones leave together, larger ones with what is collected before them; what ends the body follows the last."""
+    """Small ones leave together, larger ones with what is collected before them; what ends the body
+    follows the last."""
     target = f"/pieces-out?size={4 * piece}&piece={piece}"
 
     def answers(connection):
@@ -129,17 +138,29 @@ def heap_calls(connection):
     return stats["heap_calls"] + stats["libuv_calls"]
 
 
-@pytest.mark.parametrize("work", [raw.request(), raw.request("GET", "/users/7?a=b"), raw.request("HEAD"), raw.request("GET", "/none"),
-                                  raw.request("POST", "/echo", body=b"abc"), raw.request("GET", "/large?size=100000"),
-                                  raw.request() * BATCH, raw.request("GET", "/cookies") * BATCH,
-                                  raw.request("GET", "/five/hello"), raw.request("GET", "/five/hello") * BATCH,
-                                  raw.request("GET", "/who", "Origin: https://app.example", host="cors.test") * BATCH,
-                                  raw.request("GET", "/who", "Authorization: Basic Om5hbWVsZXNz", host="table.auth.test") * BATCH,
-                                  raw.request("GET", "/who", host="ids.test") * BATCH, raw.request("GET", "/who", host="headers.test") * BATCH,
-                                  raw.request("GET", "/who", host="refused.rules.test") * BATCH],
-                         ids=["get", "parameter", "head", "404", "post", "large", "pipelined", "pipelined-fields",
-                              "five-middlewares", "pipelined-five-middlewares", "cors", "auth", "request-id", "security-headers",
-                              "address-rules"])
+@pytest.mark.parametrize(
+    "work", [
+        raw.request(),
+        raw.request("GET", "/users/7?a=b"),
+        raw.request("HEAD"),
+        raw.request("GET", "/none"),
+        raw.request("POST", "/echo", body=b"abc"),
+        raw.request("GET", "/large?size=100000"),
+        raw.request() * BATCH,
+        raw.request("GET", "/cookies") * BATCH,
+        raw.request("GET", "/five/hello"),
+        raw.request("GET", "/five/hello") * BATCH,
+        raw.request("GET", "/who", "Origin: https://app.example", host="cors.test") * BATCH,
+        raw.request("GET", "/who", "Authorization: Basic Om5hbWVsZXNz", host="table.auth.test") *
+        BATCH,
+        raw.request("GET", "/who", host="ids.test") * BATCH,
+        raw.request("GET", "/who", host="headers.test") * BATCH,
+        raw.request("GET", "/who", host="refused.rules.test") * BATCH
+    ], ids=[
+        "get", "parameter", "head", "404", "post", "large", "pipelined", "pipelined-fields",
+        "five-middlewares", "pipelined-five-middlewares", "cors", "auth", "request-id",
+        "security-headers", "address-rules"
+    ])
 def test_nothing_is_allocated_after_warm_up(server, work):
     method = "HEAD" if work.startswith(b"HEAD") else "GET"
     answers = work.count(b" HTTP/1.1\r\n")

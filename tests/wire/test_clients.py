@@ -20,8 +20,8 @@ def run(*command, **how):
 
 
 def curl(server, *arguments, path="/hello"):
-    return run(installed("curl", "curl"), "--silent", "--show-error", "--max-time", "60", "--noproxy", "*", *arguments,
-               f"http://127.0.0.1:{server.port}{path}")
+    return run(installed("curl", "curl"), "--silent", "--show-error", "--max-time", "60",
+               "--noproxy", "*", *arguments, f"http://127.0.0.1:{server.port}{path}")
 
 
 # ---- curl ----
@@ -33,7 +33,9 @@ def test_curl_get(server):
 
 def test_curl_head(server):
     head = curl(server, "--head")
-    assert head.startswith(b"HTTP/1.1 200 OK\r\n") and b"\r\nContent-Length: 13\r\n" in head and head.endswith(b"\r\n\r\n")
+    assert head.startswith(
+        b"HTTP/1.1 200 OK\r\n") and b"\r\nContent-Length: 13\r\n" in head and head.endswith(
+            b"\r\n\r\n")
 
 
 def test_curl_uses_a_connection_again(server):
@@ -46,18 +48,20 @@ def test_curl_upload_of_a_file(server, tmp_path):
     # curl asks first for large uploads: Expect: 100-continue.
     path = tmp_path / "upload"
     path.write_bytes(raw.pattern(900000))
-    assert curl(server, "--upload-file", str(path), "--expect100-timeout", "60", path="/echo") == raw.pattern(900000)
+    assert curl(server, "--upload-file", str(path), "--expect100-timeout", "60",
+                path="/echo") == raw.pattern(900000)
 
 
 def test_curl_upload_from_a_pipe_is_chunked(server):
     assert curl(server, "--upload-file", "-", path="/echo") == b""
-    result = run(installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-", f"http://127.0.0.1:{server.port}/echo",
-                 input=raw.pattern(500000))
+    result = run(installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-",
+                 f"http://127.0.0.1:{server.port}/echo", input=raw.pattern(500000))
     assert result == raw.pattern(500000)
 
 
 def test_curl_data_with_chunked_coding(server):
-    body = curl(server, "--data-binary", "a=b&c=d", "--header", "Transfer-Encoding: chunked", path="/echo")
+    body = curl(server, "--data-binary", "a=b&c=d", "--header", "Transfer-Encoding: chunked",
+                path="/echo")
     assert body == b"a=b&c=d"
 
 
@@ -65,15 +69,15 @@ def test_curl_upload_that_is_too_large_sees_the_413(server, tmp_path):
     path = tmp_path / "upload"
     path.write_bytes(raw.pattern(5000000))
     for more in ([], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]):
-        status = curl(server, "--request", "POST", "--upload-file", str(path), "--output", "/dev/null", "--write-out",
-                      "%{http_code}", *more, path="/small-body")
+        status = curl(server, "--request", "POST", "--upload-file", str(path), "--output",
+                      "/dev/null", "--write-out", "%{http_code}", *more, path="/small-body")
         assert status == b"413"
 
 
 def test_curl_in_parallel(server, tmp_path):
     names = ",".join(str(i) for i in range(100))
-    run(installed("curl", "curl"), "-sS", "--noproxy", "*", "--parallel", "--parallel-max", "20", "--output",
-        f"{tmp_path}/#1", f"http://127.0.0.1:{server.port}/large?size={{{names}}}777")
+    run(installed("curl", "curl"), "-sS", "--noproxy", "*", "--parallel", "--parallel-max", "20",
+        "--output", f"{tmp_path}/#1", f"http://127.0.0.1:{server.port}/large?size={{{names}}}777")
     for i in range(100):
         size = int(f"{i}777")
         assert (tmp_path / str(i)).read_bytes() == raw.pattern(size)
@@ -91,14 +95,18 @@ def test_curl_that_offers_http_2_stays_with_1_1(server):
 
 
 def test_curl_that_insists_on_http_2_fails_at_once(server):
-    result = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", "--http2-prior-knowledge", "--max-time", "60",
-                             f"http://127.0.0.1:{server.port}/hello"], capture_output=True, timeout=90, check=False)
+    result = subprocess.run([
+        installed("curl", "curl"), "-sS", "--noproxy", "*", "--http2-prior-knowledge", "--max-time",
+        "60", f"http://127.0.0.1:{server.port}/hello"
+    ], capture_output=True, timeout=90, check=False)
     assert result.returncode not in (0, 28), result
 
 
 def test_curl_that_speaks_tls_fails_at_once(server):
-    result = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", "--insecure", "--max-time", "60",
-                             f"https://127.0.0.1:{server.port}/hello"], capture_output=True, timeout=90, check=False)
+    result = subprocess.run([
+        installed("curl", "curl"), "-sS", "--noproxy", "*", "--insecure", "--max-time", "60",
+        f"https://127.0.0.1:{server.port}/hello"
+    ], capture_output=True, timeout=90, check=False)
     assert result.returncode == 35, result
 
 
@@ -122,7 +130,8 @@ def test_httpx(server):
         for i in range(50):
             assert client.get(f"/users/{i}").text == f"user id=[{i}]"
         assert client.post("/echo", content=raw.pattern(200000)).content == raw.pattern(200000)
-        assert client.put("/echo", content=(raw.pattern(5000) for _ in range(40))).content == raw.pattern(5000) * 40
+        assert client.put("/echo", content=(raw.pattern(5000)
+                                            for _ in range(40))).content == raw.pattern(5000) * 40
         assert client.head("/hello").headers["content-length"] == "13"
         assert client.get("/redirect", follow_redirects=True).text == "Hello, world\n"
         assert client.get("/cookies").cookies["b"] == "2"
@@ -139,8 +148,10 @@ def test_httpx_asynchronous_pool(server):
 
     async def crowd():
         limits = httpx.Limits(max_connections=10)
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", limits=limits, trust_env=False) as client:
-            answers = await asyncio.gather(*(client.get(f"/users/{i}", timeout=60) for i in range(200)))
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", limits=limits,
+                                     trust_env=False) as client:
+            answers = await asyncio.gather(*(client.get(f"/users/{i}", timeout=60)
+                                             for i in range(200)))
             assert [answer.text for answer in answers] == [f"user id=[{i}]" for i in range(200)]
 
     asyncio.run(crowd())
@@ -161,10 +172,12 @@ def test_aiohttp(server):
                 async with session.get(f"{base}/users/{i}") as response:
                     return await response.text()
 
-            assert await asyncio.gather(*(text(i) for i in range(200))) == [f"user id=[{i}]" for i in range(200)]
+            assert await asyncio.gather(*(text(i) for i in range(200))
+                                        ) == [f"user id=[{i}]" for i in range(200)]
             async with session.post(base + "/echo", data=pieces()) as response:
                 assert await response.read() == raw.pattern(5000) * 40
-            async with session.post(base + "/echo", data=raw.pattern(100000), expect100=True) as response:
+            async with session.post(base + "/echo", data=raw.pattern(100000),
+                                    expect100=True) as response:
                 assert await response.read() == raw.pattern(100000)
             async with session.get(base + "/large?size=3000000") as response:
                 assert await response.read() == raw.pattern(3000000)
@@ -179,12 +192,17 @@ def test_aiohttp(server):
 
 def test_node(server):
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    output = run(installed("node", "nodejs"), str(CLIENTS / "fetch.mjs"), f"http://127.0.0.1:{server.port}", env=environment)
+    output = run(installed("node", "nodejs"), str(CLIENTS / "fetch.mjs"),
+                 f"http://127.0.0.1:{server.port}", env=environment)
     assert output == b"ok\n"
 
 
 def test_go(server, tmp_path):
-    environment = {"HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": "", "NO_PROXY": "*"}
+    environment = {
+        "HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off",
+        "GOFLAGS": "", "NO_PROXY": "*"
+    }
     program = tmp_path / "client"
-    run(installed("go", "golang-go"), "build", "-o", str(program), str(CLIENTS / "client.go"), env=environment)
+    run(installed("go", "golang-go"), "build", "-o", str(program), str(CLIENTS / "client.go"),
+        env=environment)
     assert run(str(program), f"http://127.0.0.1:{server.port}", env=environment) == b"ok\n"

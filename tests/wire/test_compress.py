@@ -1,4 +1,5 @@
-"""Compressed answers, by clients that know nothing of uvhttp: the example `compressed`, asked by curl, aiohttp, httpx and Node."""
+"""Compressed answers, by clients that know nothing of uvhttp: the example `compressed`, asked by
+curl, aiohttp, httpx and Node."""
 
 import asyncio
 import gzip
@@ -25,13 +26,17 @@ def site():
 
 
 def command(*words, data=None):
-    done = subprocess.run(words, input=data, capture_output=True, timeout=SAFETY_TIMEOUT, env=clean_environment({"no_proxy": "*"}))
+    done = subprocess.run(words, input=data, capture_output=True, timeout=SAFETY_TIMEOUT,
+                          env=clean_environment({"no_proxy": "*"}))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 # How to undo each coding by a program of its own.
-UNDONE = {"gzip": gzip.decompress, "br": lambda data: command("brotli", "-dc", data=data), "zstd": lambda data: command("zstd", "-dc", data=data)}
+UNDONE = {
+    "gzip": gzip.decompress, "br": lambda data: command("brotli", "-dc", data=data),
+    "zstd": lambda data: command("zstd", "-dc", data=data)
+}
 
 
 @pytest.mark.parametrize("coding", sorted(UNDONE))
@@ -50,14 +55,18 @@ def test_each_coding_is_undone_by_its_own_program(site, path, coding):
 
 
 def test_curl(site):
-    head, body = command("curl", "-sS", "--compressed", "-D", "-", f"{site}/items").decode().replace("\r", "").split("\n\n", 1)
+    head, body = command("curl", "-sS", "--compressed", "-D", "-",
+                         f"{site}/items").decode().replace("\r", "").split("\n\n", 1)
     assert "\nContent-Encoding: " in head and '\nETag: W/"items-1"' in head and "\nVary: Accept-Encoding" in head
     assert json.loads(body) == ITEMS
 
 
 def test_httpx(site):
     with httpx.Client(trust_env=False) as client:
-        answers = [client.get(f"{site}{path}", headers={"Accept-Encoding": "gzip"}) for path in ("/items", "/table", "/numbers")]
+        answers = [
+            client.get(f"{site}{path}", headers={"Accept-Encoding": "gzip"})
+            for path in ("/items", "/table", "/numbers")
+        ]
         assert [answer.headers["Content-Encoding"] for answer in answers] == ["gzip"] * 3
         assert answers[0].json() == ITEMS and answers[1].text == TABLE and answers[2].text == EVENTS
         plain = client.get(f"{site}/items", headers={"Accept-Encoding": "identity"})
@@ -70,7 +79,8 @@ def test_aiohttp(site):
     async def ask():
         async with aiohttp.ClientSession(headers={"Accept-Encoding": "gzip"}) as session:
             async with session.get(f"{site}/table") as answer:
-                assert answer.headers["Content-Encoding"] == "gzip" and answer.headers["Transfer-Encoding"] == "chunked"
+                assert answer.headers["Content-Encoding"] == "gzip" and answer.headers[
+                    "Transfer-Encoding"] == "chunked"
                 assert await answer.text() == TABLE
             async with session.get(f"{site}/items") as answer:
                 assert await answer.json() == ITEMS

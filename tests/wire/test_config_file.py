@@ -1,4 +1,5 @@
-"""`uvhttp run` and `uvhttp check`: what a configuration file says is served, and what is wrong with one is told with its place."""
+"""`uvhttp run` and `uvhttp check`: what a configuration file says is served, and what is wrong with
+one is told with its place."""
 
 import json
 import os
@@ -44,7 +45,8 @@ def start(write):
     running = []
 
     def starter(text, *arguments, **how):
-        path = text if isinstance(text, pathlib.Path) else write(text if "listen:" in text else LOCAL + text)
+        path = text if isinstance(
+            text, pathlib.Path) else write(text if "listen:" in text else LOCAL + text)
         running.append(Program("uvhttp", "run", *arguments, path, **how))
         return running[-1]
 
@@ -79,7 +81,10 @@ def in_force(*arguments, environment=None):
     """{limit: number} of --print-config."""
     done = run("uvhttp", *arguments, environment=environment)
     assert done.returncode == 0, done.stderr
-    return {name: int(number) for name, number in re.findall(r"^  (\w+): (\d+)  #", done.stdout, re.M)}
+    return {
+        name: int(number)
+        for name, number in re.findall(r"^  (\w+): (\d+)  #", done.stdout, re.M)
+    }
 
 
 # What it serves
@@ -123,17 +128,26 @@ sites:
 """)
 
     def put(target, body=b"abc", host="localhost"):
-        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body, host=host)
+        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body,
+                           host=host)
 
-    assert [put("/in/x").status, put("/in/x").status, put("/in/y", b"longer").status, put("/in/a/x").status] == [201, 409, 413, 409]
+    assert [
+        put("/in/x").status,
+        put("/in/x").status,
+        put("/in/y", b"longer").status,
+        put("/in/a/x").status
+    ] == [201, 409, 413, 409]
     assert put("/read/x").status == 405
-    assert [put("/x", host="other.example").status, put("/a/x", host="other.example").status] == [204, 201]
+    assert [put("/x", host="other.example").status,
+            put("/a/x", host="other.example").status] == [204, 201]
     assert get(program, "/read/a/x").text == "abc"
 
 
 def test_an_upload_that_another_route_takes(write, tmp_path):
     (tmp_path / "in").mkdir()
-    answer = run("uvhttp", "check", write("""
+    answer = run(
+        "uvhttp", "check",
+        write("""
 sites:
   - routes:
       - {path: "/in/*", methods: [POST], redirect: /}
@@ -143,7 +157,8 @@ sites:
 
 
 def test_the_options_of_a_folder_are_used(start, tmp_path):
-    """A file is looked at again after `revalidate_ms`, and an index file is the first that is there. One worker, since each has a cache of its own."""
+    """A file is looked at again after `revalidate_ms`, and an index file is the first that is
+    there. One worker, since each has a cache of its own."""
     (tmp_path / "site").mkdir(exist_ok=True)
     program = start("""
 server: {workers: 1}
@@ -168,7 +183,8 @@ def test_a_protocol_that_is_offered_is_named_by_connection(start):
 """)
     for target in ("/", "/files/assets/style.css", "/files/assets/style.css"):
         answer = get(program, target)
-        assert (answer.status_code, answer.headers["Upgrade"], answer.headers["Connection"]) == (200, "h2", "Upgrade"), target
+        assert (answer.status_code, answer.headers["Upgrade"],
+                answer.headers["Connection"]) == (200, "h2", "Upgrade"), target
 
 
 @pytest.mark.parametrize("status", [None, 301, 302, 303, 307, 308])
@@ -184,7 +200,8 @@ sites:
         answer = get(program, "/old?x=1", method=method)
         assert (answer.status_code, answer.headers["location"]) == (status or 302, "/new")
     assert get(program, "/b%20c?d=e%26").headers["location"] == "https://example.com/a/b%20c?d=e%26"
-    assert get(program, "//evil.example").headers["location"] == "https://example.com/a//evil.example"
+    assert get(program,
+               "//evil.example").headers["location"] == "https://example.com/a//evil.example"
 
 
 def test_fixed_answers(start):
@@ -195,14 +212,17 @@ sites:
       - {path: /empty, respond: {status: 204}}
       - {path: /gone, respond: {status: 410, type: text/html, body: "<p>"}, methods: [GET, PUT, PURGE]}
 """)
-    assert (get(program).text, get(program).headers["content-type"]) == ("a\nb", "text/plain; charset=utf-8")
+    assert (get(program).text,
+            get(program).headers["content-type"]) == ("a\nb", "text/plain; charset=utf-8")
     assert get(program, method="HEAD").headers["content-length"] == "3"
     assert get(program, method="POST").status_code == 405
     assert get(program, "/empty").status_code == 204
     for method in ("GET", "PUT", "PURGE"):
         answer = get(program, "/gone", method=method)
-        assert (answer.status_code, answer.text, answer.headers["content-type"]) == (410, "<p>", "text/html")
-    assert {"GET", "HEAD", "PUT", "PURGE"} <= set(get(program, "/gone", method="POST").headers["allow"].split(", "))
+        assert (answer.status_code, answer.text, answer.headers["content-type"]) == (410, "<p>",
+                                                                                     "text/html")
+    assert {"GET", "HEAD", "PUT",
+            "PURGE"} <= set(get(program, "/gone", method="POST").headers["allow"].split(", "))
 
 
 SITES = """
@@ -227,7 +247,8 @@ sites:
 
 def test_sites_by_host(start):
     program = start(SITES)
-    for host, text in (("www.example.com", "named"), ("EXAMPLE.com:8080", "named"), ("other.example", "rest"), (None, "rest")):
+    for host, text in (("www.example.com", "named"), ("EXAMPLE.com:8080", "named"),
+                       ("other.example", "rest"), (None, "rest")):
         assert get(program, host=host).text == text
     assert get(program, "/x", host="a.b.example.com").text == "below"
     assert get(program, "/", host="a.example.com").status_code == 404
@@ -298,25 +319,30 @@ def test_a_unix_socket_is_relative_to_the_file(start, write, tmp_path):
 
 
 def test_a_configuration_from_standard_input(tmp_path):
-    done = subprocess.run([built("uvhttp"), "check", "-"], input=ANSWER, capture_output=True, text=True, env=clean_environment())
-    assert (done.returncode, done.stdout, done.stderr) == (0, "-: this configuration is right\n", "")
+    done = subprocess.run([built("uvhttp"), "check", "-"], input=ANSWER, capture_output=True,
+                          text=True, env=clean_environment())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "-: this configuration is right\n",
+                                                           "")
 
 
 # The access log
 
 
 def lines_of(path, count):
-    return eventually(lambda: path.exists() and len(path.read_text().splitlines()) == count and path.read_text().splitlines(),
-                      f"{count} lines in {path}")
+    return eventually(
+        lambda: path.exists() and len(path.read_text().splitlines()) == count and path.read_text().
+        splitlines(), f"{count} lines in {path}")
 
 
-@pytest.mark.parametrize("format, pattern", [
-    ("common", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+'),
-    ("combined", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+ "-" "python-httpx.*"'),
-    ("json", r'\{.*"target":"/a".*"status":404.*\}'),
-])
+@pytest.mark.parametrize(
+    "format, pattern",
+    [("common", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+'),
+     ("combined", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+ "-" "python-httpx.*"'),
+     ("json", r'\{.*"target":"/a".*"status":404.*\}'), ])
 def test_formats_of_the_access_log(start, tmp_path, format, pattern):
-    program = start(f"access_log: {{path: access.log, format: {format}, flush_ms: 1, buffer_size: 64K}}\n" + ANSWER)
+    program = start(
+        f"access_log: {{path: access.log, format: {format}, flush_ms: 1, buffer_size: 64K}}\n" +
+        ANSWER)
     get(program, "/a")
     line, = lines_of(tmp_path / "access.log", 1)
     assert re.fullmatch(pattern, line)
@@ -325,7 +351,9 @@ def test_formats_of_the_access_log(start, tmp_path, format, pattern):
 
 
 def test_a_pattern_of_the_access_log(start, tmp_path):
-    program = start('access_log: {path: access.log, pattern: "{method} {target} {{x {status}", flush_ms: 1}\n' + ANSWER)
+    program = start(
+        'access_log: {path: access.log, pattern: "{method} {target} {{x {status}", flush_ms: 1}\n' +
+        ANSWER)
     get(program, "/a")
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
 
@@ -347,7 +375,9 @@ def test_an_access_log_that_cannot_be_opened_again_is_told(start, tmp_path):
     program = start("access_log: logs/access.log\n" + ANSWER)
     (tmp_path / "logs").rename(tmp_path / "gone")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: re.search(r"Z error log .*access\.log cannot be opened again", program.log()), "a line of the log")
+    eventually(
+        lambda: re.search(r"Z error log .*access\.log cannot be opened again", program.log()),
+        "a line of the log")
     get(program, "/after")
     assert program.stop() == 0
     assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
@@ -367,7 +397,8 @@ def test_options_win_over_variables_over_the_file_over_defaults(write):
     path = write("server: {max_connections: 11, header_timeout: 12s, body_timeout: 13}\n" + ANSWER)
     found = in_force("run", "--print-config", "--body-timeout", "2min", path,
                      environment={"UVHTTP_HEADER_TIMEOUT": "21", "UVHTTP_BODY_TIMEOUT": "22"})
-    assert (found["max_connections"], found["header_timeout"], found["body_timeout"]) == (11, 21, 120)
+    assert (found["max_connections"], found["header_timeout"], found["body_timeout"]) == (11, 21,
+                                                                                          120)
     assert (found["write_timeout"], found["max_body_size"]) == (60, 4096)
 
 
@@ -379,10 +410,13 @@ def test_every_limit_is_a_key_and_a_variable(write, name):
     value = min(int(high), max(int(low), 200)) if name != "buffer_size" else 65536
     path.write_text(f"server: {{{name}: {value}}}\n" + ANSWER)
     assert in_force("run", "--print-config", path)[name] == value
-    assert in_force("run", "--print-config", plain, environment={"UVHTTP_" + name.upper(): str(value)})[name] == value
+    assert in_force("run", "--print-config", plain,
+                    environment={"UVHTTP_" + name.upper(): str(value)})[name] == value
     path.write_text(f"server:\n  {name}: {int(high) + 1}\n" + ANSWER)
-    assert problems(path) == [f"2:{len(name) + 5}: {name} is {int(high) + 1}; allowed are {low} to {high} " +
-                              unit_of(plain, name)]
+    assert problems(path) == [
+        f"2:{len(name) + 5}: {name} is {int(high) + 1}; allowed are {low} to {high} " +
+        unit_of(plain, name)
+    ]
     done = run("uvhttp", "check", plain, environment={"UVHTTP_" + name.upper(): "x"})
     assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
 
@@ -397,26 +431,29 @@ def test_what_is_typed_wrong_ends_with_2_and_a_mistake_in_the_file_with_1(write)
 
 
 def unit_of(path, name):
-    return re.search(rf"^  {name}: \d+  # (\w+),", run("uvhttp", "run", "--print-config", path).stdout, re.M).group(1)
+    return re.search(rf"^  {name}: \d+  # (\w+),",
+                     run("uvhttp", "run", "--print-config", path).stdout, re.M).group(1)
 
 
 def test_addresses_of_flags_and_variables_replace_those_of_the_file(write):
     path = write("listen: [127.0.0.1:1, 127.0.0.1]\n" + ANSWER)
 
     def addresses(*arguments, environment=None):
-        out = run("uvhttp", "run", "--print-config", *arguments, path, environment=environment).stdout
+        out = run("uvhttp", "run", "--print-config", *arguments, path,
+                  environment=environment).stdout
         return re.findall(r'^  - "(.*)"$', out.split("\nlog:")[0], re.M)
 
     assert addresses() == ["127.0.0.1:1", "127.0.0.1:8080"]
     assert addresses("-p", "99") == ["127.0.0.1:1", "127.0.0.1:99"]
     environment = {"UVHTTP_LISTEN": "[::1]:2 127.0.0.9", "UVHTTP_PORT": "3"}
     assert addresses(environment=environment) == ["[::1]:2", "127.0.0.9:3"]
-    assert addresses("-l", "127.0.0.7:4", "-l", ":5", environment=environment) == ["127.0.0.7:4", "0.0.0.0:5"]
-    assert re.search(r'"0\.0\.0\.0:8080"', run("uvhttp", "run", "--print-config", write(ANSWER)).stdout)
+    assert addresses("-l", "127.0.0.7:4", "-l", ":5",
+                     environment=environment) == ["127.0.0.7:4", "0.0.0.0:5"]
+    assert re.search(r'"0\.0\.0\.0:8080"',
+                     run("uvhttp", "run", "--print-config", write(ANSWER)).stdout)
 
 
 # Printing
-
 
 STRANGE = """
 access_log: {path: "-", format: json, pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
@@ -440,11 +477,14 @@ def test_what_is_printed_loads_to_the_same(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
-    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6", "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032", "rate_burst: 8192", "watch: true", "negative_ms: 7", "cache_descriptors: 8", '- "**/*.html"',
-                   "listing_max: 8", "archive: true", "archive_entries: 9", "archive_size: 2048", "uploads: true", "upload_max_size: 7168", "upload_overwrite: true",
-                   "upload_sync: true", "status: 307", "slash: ignore",
-                   'path: "/m$$"', 'listen: "[::1]:9100"',
-                   "level: warning", "flush_ms: 7", '"https://x.example/{target}"', "$$5"):
+    for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6",
+                   "compress_max_size: 2048", "zstd_level: 3", "rate_limit: 7340032",
+                   "rate_burst: 8192", "watch: true", "negative_ms: 7", "cache_descriptors: 8",
+                   '- "**/*.html"', "listing_max: 8", "archive: true", "archive_entries: 9",
+                   "archive_size: 2048", "uploads: true", "upload_max_size: 7168",
+                   "upload_overwrite: true", "upload_sync: true", "status: 307", "slash: ignore",
+                   'path: "/m$$"', 'listen: "[::1]:9100"', "level: warning", "flush_ms: 7",
+                   '"https://x.example/{target}"', "$$5"):
         assert wanted in once.stdout
     again = run("uvhttp", "run", "--print-config", write(once.stdout, "again.yaml"))
     assert (again.returncode, again.stderr) == (0, "")
@@ -455,8 +495,8 @@ def test_what_is_printed_loads_to_the_same(write):
 
 def test_serve_prints_what_run_serves(write, start, tmp_path):
     write("")
-    done = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", "--max-connections", "77", "--hidden", "--no-listing",
-               "--index", "assets", tmp_path / "site")
+    done = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", "--max-connections", "77",
+               "--hidden", "--no-listing", "--index", "assets", tmp_path / "site")
     assert done.returncode == 0
     printed = write(done.stdout)
     program = start(printed)
@@ -468,9 +508,7 @@ def test_serve_prints_what_run_serves(write, start, tmp_path):
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("", "this is empty"),
-    ("# nothing\n", "this is empty"),
-    ("---\n", "this is empty"),
+    ("", "this is empty"), ("# nothing\n", "this is empty"), ("---\n", "this is empty"),
     ("just text\n", "1:1: here is a single value, and a map of keys and values is needed"),
     ("- a\n", "1:1: here is a list, and a map of keys and values is needed"),
     ("listen: :80\n", "1:1: there are no 'sites', so nothing would be served"),
@@ -482,8 +520,7 @@ def test_serve_prints_what_run_serves(write, start, tmp_path):
     ("quite_other: 1\n", "1:1: a configuration has no 'quite_other'"),
     ("sites:\n\t- a: b\n", "2:1: this is no YAML: a character that no value can begin with; a tab"),
     ("sites: @x\n", "1:8: this is no YAML: a character that no value can begin with"),
-    ("sites: [\n", "2:1: this is no YAML: "),
-    ("sites: {a: b]\n", "1:13: this is no YAML: "),
+    ("sites: [\n", "2:1: this is no YAML: "), ("sites: {a: b]\n", "1:13: this is no YAML: "),
     ("a: b\n c: d\n", "2:3: this is no YAML: mapping values are not allowed in this context"),
     ("sites: &all []\n", "1:8: anchors (&name) and aliases (*name) are not supported"),
     ("sites: *all\n", "1:8: anchors (&name) and aliases (*name) are not supported"),
@@ -510,42 +547,61 @@ def test_what_is_no_configuration(write, text, expected):
 
 @pytest.mark.parametrize("line, expected", [
     ("server: 5", "1:9: 'server' is a single value here, and a map of keys and values is needed"),
-    ("server: {max_connection: 5}", "1:10: server has no 'max_connection'; did you mean 'max_connections'?"),
-    ("server: {max_connetcions: 5}", "1:10: server has no 'max_connetcions'; did you mean 'max_connections'?"),
+    ("server: {max_connection: 5}",
+     "1:10: server has no 'max_connection'; did you mean 'max_connections'?"),
+    ("server: {max_connetcions: 5}",
+     "1:10: server has no 'max_connetcions'; did you mean 'max_connections'?"),
     ("server: {zzz: 5}", "1:10: server has no 'zzz'"),
-    ("server: {max_connections: }", "1:27: 'max_connections' is nothing here, and a single value is needed"),
-    ("server: {max_connections: [1]}", "1:27: 'max_connections' is a list here, and a single value is needed"),
-    ("server: {max_connections: 0}", "1:27: max_connections is 0; allowed are 1 to 10000000 connections"),
-    ("server: {max_connections: -1}", "1:27: max_connections: '-1' is not a number; allowed are 1 to 10000000 connections"),
-    ("server: {max_connections: 1e3}", "1:27: max_connections: '1e3' is not a number; allowed are 1 to"),
-    ("server: {body_timeout: 1.5s}", "1:24: body_timeout: '1.5s' is not a time (such as 90, 90s or 2min); allowed are 1 to"),
+    ("server: {max_connections: }",
+     "1:27: 'max_connections' is nothing here, and a single value is needed"),
+    ("server: {max_connections: [1]}",
+     "1:27: 'max_connections' is a list here, and a single value is needed"),
+    ("server: {max_connections: 0}",
+     "1:27: max_connections is 0; allowed are 1 to 10000000 connections"),
+    ("server: {max_connections: -1}",
+     "1:27: max_connections: '-1' is not a number; allowed are 1 to 10000000 connections"),
+    ("server: {max_connections: 1e3}",
+     "1:27: max_connections: '1e3' is not a number; allowed are 1 to"),
+    ("server: {body_timeout: 1.5s}",
+     "1:24: body_timeout: '1.5s' is not a time (such as 90, 90s or 2min); allowed are 1 to"),
     ("server: {body_timeout: 2d}", "1:24: body_timeout is 2d; allowed are 1 to 86400 seconds"),
-    ("server: {buffer_size: 64KB}", "1:23: buffer_size: '64KB' is not a size (such as 65536, 64K or 64KiB); allowed are 4096 to"),
-    ("server: {buffer_size: 99999999999999999999G}", "1:23: buffer_size is 99999999999999999999G; allowed are 4096 to"),
+    ("server: {buffer_size: 64KB}",
+     "1:23: buffer_size: '64KB' is not a size (such as 65536, 64K or 64KiB); allowed are 4096 to"),
+    ("server: {buffer_size: 99999999999999999999G}",
+     "1:23: buffer_size is 99999999999999999999G; allowed are 4096 to"),
     ("listen: example.com:80", "1:9: 'example.com:80' is not an address; allowed are"),
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
-    ("listen: 'unix:'", "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or localhost, "
-     "each with or without :PORT (0 to 65535) and a scheme (http:// or https://), and unix:PATH with a path of at most 107 bytes"),
-    ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
+    ("listen: 'unix:'",
+     "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or localhost, "
+     "each with or without :PORT (0 to 65535) and a scheme (http:// or https://), and unix:PATH with a path of at most 107 bytes"
+     ), ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list, so nobody could connect"),
     ("listen: [{a: b}]", "1:10: here is a map, and a single value is needed"),
     ("listen: [" + "':1'," * 17 + "]", "1:9: too many addresses; allowed are 16"),
     ("log: {level: loud}", "1:14: level is 'loud'; allowed are error, warning, info, debug"),
     ("log: info", "1:6: 'log' is a single value here, and a map of keys and values is needed"),
     ("access_log: {}", "1:13: access_log needs a 'path'; \"-\" is standard output"),
-    ("access_log: {path: x, format: xml}", "1:31: format is 'xml'; allowed are common, combined, json"),
-    ("access_log: {path: x, buffer_size: 1K}", "1:36: buffer_size: '1K' is out of range; allowed are 65536 to 1073741824 bytes"),
-    ("access_log: {path: x, flush_ms: 0}", "1:33: flush_ms: '0' is out of range; allowed are 1 to 60000 milliseconds"),
-    ("access_log: {path: x, pattern: '{nothing}'}", "1:20: the pattern of the access log has an unknown name or an open brace"),
-    ("access_log: /nowhere/at/all.log", "1:13: the access log '/nowhere/at/all.log' cannot be written: no such file or directory"),
+    ("access_log: {path: x, format: xml}",
+     "1:31: format is 'xml'; allowed are common, combined, json"),
+    ("access_log: {path: x, buffer_size: 1K}",
+     "1:36: buffer_size: '1K' is out of range; allowed are 65536 to 1073741824 bytes"),
+    ("access_log: {path: x, flush_ms: 0}",
+     "1:33: flush_ms: '0' is out of range; allowed are 1 to 60000 milliseconds"),
+    ("access_log: {path: x, pattern: '{nothing}'}",
+     "1:20: the pattern of the access log has an unknown name or an open brace"),
+    ("access_log: /nowhere/at/all.log",
+     "1:13: the access log '/nowhere/at/all.log' cannot be written: no such file or directory"),
     ("metrics: metrics", "1:10: route \"metrics\" refused: it does not begin with \"/\""),
     ("metrics: /", "2:26: route \"/\" refused: GET \"/\" is there already, in line 1"),
     ("metrics: [/m]", "1:10: 'metrics' is a list here, and a single value is needed"),
-    ("metrics: {listen: '127.0.0.1:1', path: metrics}", "1:40: route \"metrics\" refused: it does not begin with \"/\""),
-    ("metrics: {path: /m, listen: 127.0.0.1}", "1:29: '127.0.0.1' has no port; metrics need one of their own, such as 127.0.0.1:9100"),
+    ("metrics: {listen: '127.0.0.1:1', path: metrics}",
+     "1:40: route \"metrics\" refused: it does not begin with \"/\""),
+    ("metrics: {path: /m, listen: 127.0.0.1}",
+     "1:29: '127.0.0.1' has no port; metrics need one of their own, such as 127.0.0.1:9100"),
     ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are an IPv4 address,"),
-    ("metrics: {listen: ['127.0.0.1:1']}", "1:19: 'listen' is a list here, and a single value is needed"),
+    ("metrics: {listen: ['127.0.0.1:1']}",
+     "1:19: 'listen' is a list here, and a single value is needed"),
     ("metrics: {pth: /m}", "1:11: metrics has no 'pth'; did you mean 'path'?"),
     ("metrics: {}", "1:10: metrics is an empty map; it needs 'path' or 'listen'"),
 ])
@@ -554,72 +610,102 @@ def test_values_at_the_top(write, line, expected):
     assert first.startswith(expected) and not more, [first, *more]
 
 
-@pytest.mark.parametrize("site, expected", [
-    ("host: a", "2:5: a site has no 'host'; did you mean 'hosts'?"),
-    ("hosts: []", "2:12: hosts is an empty list; leave it out for the site of all other hosts"),
-    ("hosts: [a b]", "2:13: route \"a b\" refused: it is no host name"),
-    ("hosts: [a.example, A.Example.]", "2:24: the host 'A.Example.' stands in line 2 already, as 'a.example'"),
-    ("hosts: [{a: b}]", "2:13: here is a map, and a single value is needed"),
-    ("slash: maybe", "2:12: slash is 'maybe'; allowed are strict, redirect, ignore"),
-    ("headers: [a]", "2:14: 'headers' is a list here, and a map of field names and values is needed"),
-    ("headers: {Content-Length: 5}", "2:15: the field 'Content-Length' cannot be set"),
-    ("headers: {connection: close}", "2:15: the field 'connection' cannot be set"),
-    ("headers: {'X Y': 5}", "2:15: the field 'X Y' cannot be set"),
-    ("headers: {X: \"a\\nb\"}", "2:15: the field 'X' cannot be set"),
-    ("headers: {etag: x}", "2:15: the field 'etag' belongs to the answers, which set it themselves"),
-    ("headers: {X-A: 1, x-a: 2}", "2:23: the field 'x-a' stands here twice"),
-    ("headers: {X: }", "2:18: 'X' is nothing here, and a single value is needed"),
-])
+@pytest.mark.parametrize(
+    "site, expected",
+    [("host: a", "2:5: a site has no 'host'; did you mean 'hosts'?"),
+     ("hosts: []", "2:12: hosts is an empty list; leave it out for the site of all other hosts"),
+     ("hosts: [a b]", "2:13: route \"a b\" refused: it is no host name"),
+     ("hosts: [a.example, A.Example.]",
+      "2:24: the host 'A.Example.' stands in line 2 already, as 'a.example'"),
+     ("hosts: [{a: b}]", "2:13: here is a map, and a single value is needed"),
+     ("slash: maybe", "2:12: slash is 'maybe'; allowed are strict, redirect, ignore"),
+     ("headers: [a]",
+      "2:14: 'headers' is a list here, and a map of field names and values is needed"),
+     ("headers: {Content-Length: 5}", "2:15: the field 'Content-Length' cannot be set"),
+     ("headers: {connection: close}", "2:15: the field 'connection' cannot be set"),
+     ("headers: {'X Y': 5}", "2:15: the field 'X Y' cannot be set"),
+     ("headers: {X: \"a\\nb\"}", "2:15: the field 'X' cannot be set"),
+     ("headers: {etag: x}",
+      "2:15: the field 'etag' belongs to the answers, which set it themselves"),
+     ("headers: {X-A: 1, x-a: 2}", "2:23: the field 'x-a' stands here twice"),
+     ("headers: {X: }", "2:18: 'X' is nothing here, and a single value is needed"), ])
 def test_values_of_a_site(write, site, expected):
-    first, *more = problems(write(f"sites:\n  - {site}\n    routes: [{{path: /, respond: {{body: x}}}}]\n"))
+    first, *more = problems(
+        write(f"sites:\n  - {site}\n    routes: [{{path: /, respond: {{body: x}}}}]\n"))
     assert first.startswith(expected) and not more, [first, *more]
 
 
 @pytest.mark.parametrize("route, expected", [
     ("path: /", "3:9: this route answers with nothing; it needs 'static', 'redirect' or 'respond'"),
     ("respond: {body: x}", "3:9: this route has no 'path'"),
-    ("path: /, respond: {body: x}, redirect: /y", "3:39: this route has a 'respond' already; it answers with one of them"),
+    ("path: /, respond: {body: x}, redirect: /y",
+     "3:39: this route has a 'respond' already; it answers with one of them"),
     ("path: x, respond: {}", "3:16: route \"x\" refused: it does not begin with \"/\""),
     ("path: /a?b, respond: {}", "3:16: route \"/a?b\" refused"),
     ("path: '/:a/:a', respond: {}", "3:16: route \"/:a/:a\" refused"),
     ("path: [], respond: {}", "3:16: 'path' is a list here, and a single value is needed"),
-    ("path: /, methods: [get], respond: {}", "3:16: 'get' is no method; methods are written in capitals"),
+    ("path: /, methods: [get], respond: {}",
+     "3:16: 'get' is no method; methods are written in capitals"),
     ("path: /, methods: ['A B'], respond: {}", "3:16: 'A B' is no method"),
-    ("path: /, methods: [], respond: {}", "3:28: methods is an empty list; leave it out for the usual ones"),
+    ("path: /, methods: [], respond: {}",
+     "3:28: methods is an empty list; leave it out for the usual ones"),
     ("path: /, methods: [GET, POST], static: site", "3:34: files can be asked for by GET only"),
     ("path: /, static: nowhere", "3:27: the folder '{}/nowhere' does not exist"),
     ("path: /, static: site/index.html", "3:27: the folder '{}/site/index.html' is not a folder"),
     ("path: /, static: ''", "3:27: 'static' is a single value here, and a path is needed"),
-    ("path: /, static: site, listing: perhaps", "3:42: listing is 'perhaps'; allowed are true and false"),
-    ("path: /, static: site, cache_memory: 0", "3:47: cache_memory: '0' is out of range; allowed are 1 to 1099511627776 bytes"),
-    ("path: /, static: site, revalidate_ms: x", "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
-    ("path: /*, static: site, error_pages: 999=/x", "3:47: error_pages: '999' is no status; allowed are 400 to 599, 4xx and 5xx"),
-    ("path: /*, static: site, try_files: '{path} =700'", "3:45: try_files: '=700' is no status; allowed are =400 to =599"),
-    ("path: /*, static: site, spa: true, try_files: x", "3:56: try_files says it all: it does not go with a fallback"),
-    ("path: /*, static: site, fallback: /.x", "3:44: fallback: '/.x' is hidden, and hidden files are not served here"),
+    ("path: /, static: site, listing: perhaps",
+     "3:42: listing is 'perhaps'; allowed are true and false"),
+    ("path: /, static: site, cache_memory: 0",
+     "3:47: cache_memory: '0' is out of range; allowed are 1 to 1099511627776 bytes"),
+    ("path: /, static: site, revalidate_ms: x",
+     "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
+    ("path: /*, static: site, error_pages: 999=/x",
+     "3:47: error_pages: '999' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    ("path: /*, static: site, try_files: '{path} =700'",
+     "3:45: try_files: '=700' is no status; allowed are =400 to =599"),
+    ("path: /*, static: site, spa: true, try_files: x",
+     "3:56: try_files says it all: it does not go with a fallback"),
+    ("path: /*, static: site, fallback: /.x",
+     "3:44: fallback: '/.x' is hidden, and hidden files are not served here"),
     ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),
     ("path: /x, static: site, file: ../x", "3:40: file: '../x' has '.' or '..' for a name"),
-    ("path: /*, static: site, spa: true, index: a/../b", "3:52: index: 'a/../b' has a slash, and names of files are needed"),
-    ("path: /*, static: site, index: x .htm", "3:41: index: '.htm' is hidden, and hidden files are not served here"),
-    ("path: /, static: site, prewarm: ['*.nope']", "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
-    ("path: /, static: site, prewarm: ['*[']", "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"),
-    ("path: /, static: site, prewarm: [/nope]", "3:43: '/nope' cannot be loaded from '{}/site': no such file or directory"),
-    ("path: /, static: site, listning: true", "3:33: a route has no 'listning'; did you mean 'listing'?"),
-    ("path: /, static: site, status: 301", "3:33: 'status' belongs to 'redirect', or into 'respond'"),
+    ("path: /*, static: site, spa: true, index: a/../b",
+     "3:52: index: 'a/../b' has a slash, and names of files are needed"),
+    ("path: /*, static: site, index: x .htm",
+     "3:41: index: '.htm' is hidden, and hidden files are not served here"),
+    ("path: /, static: site, prewarm: ['*.nope']",
+     "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
+    ("path: /, static: site, prewarm: ['*[']",
+     "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"
+     ),
+    ("path: /, static: site, prewarm: [/nope]",
+     "3:43: '/nope' cannot be loaded from '{}/site': no such file or directory"),
+    ("path: /, static: site, listning: true",
+     "3:33: a route has no 'listning'; did you mean 'listing'?"),
+    ("path: /, static: site, status: 301",
+     "3:33: 'status' belongs to 'redirect', or into 'respond'"),
     ("path: /, redirect: /x, index: y", "3:33: 'index' belongs to 'static'"),
-    ("path: /, redirect: /x, status: 200", "3:41: status is '200'; allowed are 301, 302, 303, 307, 308"),
-    ("path: /, redirect: '{target}'", "3:29: {target} is the path and query of the request, and stands at the end"),
+    ("path: /, redirect: /x, status: 200",
+     "3:41: status is '200'; allowed are 301, 302, 303, 307, 308"),
+    ("path: /, redirect: '{target}'",
+     "3:29: {target} is the path and query of the request, and stands at the end"),
     ("path: /, redirect: '//{target}'", "3:29: {target} is the path and query of the request"),
-    ("path: /, redirect: 'http://a{target}b'", "3:29: {target} is the path and query of the request"),
+    ("path: /, redirect: 'http://a{target}b'",
+     "3:29: {target} is the path and query of the request"),
     ("path: /, redirect: ''", "3:29: redirect cannot be sent: it is empty"),
-    ("path: /, redirect: \"/a\\r\\nX: y\"", "3:29: redirect cannot be sent: it holds a control character"),
-    ("path: /, respond: x", "3:28: 'respond' is a single value here, and a map of keys and values is needed"),
-    ("path: /, respond: {status: 100}", "3:37: status: '100' is out of range; allowed are 200 to 599"),
+    ("path: /, redirect: \"/a\\r\\nX: y\"",
+     "3:29: redirect cannot be sent: it holds a control character"),
+    ("path: /, respond: x",
+     "3:28: 'respond' is a single value here, and a map of keys and values is needed"),
+    ("path: /, respond: {status: 100}",
+     "3:37: status: '100' is out of range; allowed are 200 to 599"),
     ("path: /, respond: {status: 204, body: x}", "3:28: an answer with status 204 has no body"),
-    ("path: /, respond: {type: \"a\\x01\"}", "3:35: type cannot be sent: it holds a control character"),
+    ("path: /, respond: {type: \"a\\x01\"}",
+     "3:35: type cannot be sent: it holds a control character"),
     ("path: /, respond: {bdy: x}", "3:29: respond has no 'bdy'; did you mean 'body'?"),
     ("path: /, headers: {Date: x}, respond: {}", "3:29: the field 'Date' cannot be set"),
-    ("path: /" + "x" * 5000 + ", respond: {}", "3:16: this path is longer than any that could be asked for"),
+    ("path: /" + "x" * 5000 + ", respond: {}",
+     "3:16: this path is longer than any that could be asked for"),
 ])
 def test_values_of_a_route(write, tmp_path, route, expected):
     first, *more = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
@@ -627,7 +713,8 @@ def test_values_of_a_route(write, tmp_path, route, expected):
 
 
 def test_all_values_of_a_route_are_told_at_their_places(write):
-    found = problems(write("""sites:
+    found = problems(
+        write("""sites:
   - routes:
       - path: /*
         error_pages: 999=/x
@@ -636,11 +723,14 @@ def test_all_values_of_a_route_are_told_at_their_places(write):
         rules: [{match: '*', headers: {Date: x}}]
         static: site
 """))
-    assert [line.split(" ")[:2] for line in found] == [["4:22:", "error_pages:"], ["5:19:", "fallback:"], ["6:23:", "default_type"], ["7:40:", "the"]]
+    assert [line.split(" ")[:2] for line in found] == [["4:22:", "error_pages:"],
+                                                       ["5:19:", "fallback:"],
+                                                       ["6:23:", "default_type"], ["7:40:", "the"]]
 
 
 def test_all_options_that_do_nothing_are_told_at_their_places(write):
-    found = problems(write("""sites:
+    found = problems(
+        write("""sites:
   - routes:
       - path: /*
         static: site
@@ -651,12 +741,17 @@ def test_all_options_that_do_nothing_are_told_at_their_places(write):
         gzip_level: 9
         listing: false
 """))
-    assert found == ["5:18: archive: does nothing without listing", "6:21: rate_burst: does nothing without rate_limit",
-                     "7:27: upload_overwrite: does nothing without uploads", "9:21: gzip_level: does nothing without compress"]
+    assert found == [
+        "5:18: archive: does nothing without listing",
+        "6:21: rate_burst: does nothing without rate_limit",
+        "7:27: upload_overwrite: does nothing without uploads",
+        "9:21: gzip_level: does nothing without compress"
+    ]
 
 
 def test_routes_that_conflict_are_told_with_both_lines(write):
-    found = problems(write("""sites:
+    found = problems(
+        write("""sites:
   - hosts: [WWW.example.com, example.net]
     routes:
       - path: /users/:id
@@ -671,19 +766,23 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
 """))
     assert found == [
         '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" is there already, in line 4',
-        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is there already, in line 9']
+        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is there already, in line 9'
+    ]
 
 
 def test_a_host_and_the_rest_belong_to_one_site(write):
     route = "routes: [{path: /, respond: {}}]"
-    assert problems(write(f"sites:\n- hosts: a.example\n  {route}\n- hosts: [b.example, a.EXAMPLE]\n  {route}\n")) == [
-        "4:22: the host 'a.EXAMPLE' stands in line 2 already, as 'a.example'"]
+    assert problems(
+        write(f"sites:\n- hosts: a.example\n  {route}\n- hosts: [b.example, a.EXAMPLE]\n  {route}\n"
+              )) == ["4:22: the host 'a.EXAMPLE' stands in line 2 already, as 'a.example'"]
     assert problems(write(f"sites:\n- {route}\n- {route}\n")) == [
-        "3:3: this site has no 'hosts', and that in line 2 has none either; one can be for all other hosts"]
+        "3:3: this site has no 'hosts', and that in line 2 has none either; one can be for all other hosts"
+    ]
 
 
 def test_several_mistakes_are_told_at_once_in_their_order(write):
-    found = problems(write("sites:\n- hosts: x\nserver: {body_timeout: 0}\nlog: {level: 1}\nbad: 1\n"))
+    found = problems(
+        write("sites:\n- hosts: x\nserver: {body_timeout: 0}\nlog: {level: 1}\nbad: 1\n"))
     assert [line.split(":")[0] for line in found] == ["2", "3", "4", "5"]
     many = problems(write("".join(f"key{i}: 1\n" for i in range(50))))
     assert len(many) == 21 and many[-1] == "30 more problems are not shown"
@@ -706,26 +805,29 @@ def test_a_file_without_permission(tmp_path, write):
     if os.geteuid() != 0:
         assert problems(path) == ["there is no permission to read this file"]
         return
-    # Root may read everything; somebody else must be able to reach the program and the folder at least.
+    # Root may read everything; somebody else must be able to reach the program and the folder at
+    # least.
     program = pathlib.Path(shutil.copy(built("uvhttp"), tmp_path / "uvhttp"))
     program.chmod(0o755)
     for folder in [tmp_path, *tmp_path.parents][:-1]:
-        if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp") and folder != pathlib.Path("/tmp"):
+        if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp") and folder != pathlib.Path(
+                "/tmp"):
             folder.chmod(0o755)
-    done = subprocess.run([program, "check", path], capture_output=True, text=True, env=clean_environment(), user=65534,
-                          group=65534, extra_groups=[])
-    assert (done.returncode, done.stderr) == (1, f"{path}: there is no permission to read this file\n")
+    done = subprocess.run([program, "check", path], capture_output=True, text=True,
+                          env=clean_environment(), user=65534, group=65534, extra_groups=[])
+    assert (done.returncode, done.stderr) == (1,
+                                              f"{path}: there is no permission to read this file\n")
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["run"], "a configuration file is missing\nTry 'uvhttp run --help'."),
-    (["check"], "a configuration file is missing\nTry 'uvhttp check --help'."),
-    (["run", "a", "b"], "one configuration is read, but 'a' and 'b' are given"),
-    (["run", "--listing", "a"], "there is no option '--listing'"),
-    (["check", "--print-config", "a"], "there is no option '--print-config'"),
-    (["check", "-t", "a"], "there is no option '-t'"),
-    (["serve", "-t"], "there is no option '-t'"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [(["run"], "a configuration file is missing\nTry 'uvhttp run --help'."),
+     (["check"], "a configuration file is missing\nTry 'uvhttp check --help'."),
+     (["run", "a", "b"], "one configuration is read, but 'a' and 'b' are given"),
+     (["run", "--listing", "a"], "there is no option '--listing'"),
+     (["check", "--print-config", "a"], "there is no option '--print-config'"),
+     (["check", "-t", "a"], "there is no option '-t'"),
+     (["serve", "-t"], "there is no option '-t'"), ])
 def test_wrong_usage(arguments, message):
     done = run("uvhttp", *arguments)
     assert done.returncode == 2 and message in done.stderr
@@ -734,9 +836,11 @@ def test_wrong_usage(arguments, message):
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_help(command):
     done = run("uvhttp", command, "--help")
-    assert done.returncode == 0 and done.stdout.startswith(f"Usage: uvhttp {command} [OPTION]... CONFIG\n")
+    assert done.returncode == 0 and done.stdout.startswith(
+        f"Usage: uvhttp {command} [OPTION]... CONFIG\n")
     assert done.stdout == run("uvhttp", "help", command).stdout
-    assert "--max-connections N" in done.stdout and "--listing" not in done.stdout.split("SIZE is")[0]
+    assert "--max-connections N" in done.stdout and "--listing" not in done.stdout.split(
+        "SIZE is")[0]
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
 
 
@@ -758,31 +862,35 @@ def test_a_check_leaves_no_file_behind(write, tmp_path):
 
 def test_limits_that_do_not_go_together(write):
     assert problems(write("server: {buffer_size: 8K}\n" + ANSWER)) == [
-        "buffer_size is 8192; it must be at least twice max_header_size (16384) and max_trailer_size (8192)"]
+        "buffer_size is 8192; it must be at least twice max_header_size (16384) and max_trailer_size (8192)"
+    ]
 
 
 # Variables
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("${A}", "a"), ("x${A}y${A}", "xaya"), ("${EMPTY}", ""), ("${EMPTY:-d}", "d"), ("${A:-d}", "a"), ("${NO:-}", ""),
-    ("${NO:-a b}", "a b"), ("${NO:-${A}", "${A"), ("$$", "$"), ("$${A}", "${A}"), ("$$$$", "$$"), ("${LINE}", "1: [\n- x"),
-    ("${A_1}", "under"), ("50%", "50%"),
-])
+@pytest.mark.parametrize("text, expected", [("${A}", "a"), ("x${A}y${A}", "xaya"), ("${EMPTY}", ""),
+                                            ("${EMPTY:-d}", "d"), ("${A:-d}", "a"), ("${NO:-}", ""),
+                                            ("${NO:-a b}", "a b"), ("${NO:-${A}", "${A"),
+                                            ("$$", "$"), ("$${A}", "${A}"), ("$$$$", "$$"),
+                                            ("${LINE}", "1: [\n- x"), ("${A_1}", "under"),
+                                            ("50%", "50%"), ])
 def test_variables(start, text, expected):
     program = start(f'sites: [{{routes: [{{path: /, respond: {{body: "{text}"}}}}]}}]\n',
                     environment={"A": "a", "EMPTY": "", "LINE": "1: [\n- x", "A_1": "under"})
     assert get(program).text == expected
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("${NO_SUCH}", "the environment has no variable 'NO_SUCH'; ${NO_SUCH:-default} gives it a default"),
-    ("$A", "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$"),
-    ("5$", "a '$' begins"), ("${", "a '$' begins"), ("${}", "a '$' begins"), ("${1A}", "a '$' begins"), ("${A", "a '$' begins"),
-    ("${A-x}", "a '$' begins"), ("${A:-x", "a '$' begins"), ("${A B}", "a '$' begins"), ("${" + "A" * 200 + "}", "a '$' begins"),
-    ("${BAD}", "the variable 'BAD' is no text in UTF-8"),
-    ("${LONG}" * 20, "the values with variables are longer than 1 MiB"),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [("${NO_SUCH}",
+      "the environment has no variable 'NO_SUCH'; ${NO_SUCH:-default} gives it a default"),
+     ("$A", "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$"),
+     ("5$", "a '$' begins"), ("${", "a '$' begins"), ("${}", "a '$' begins"),
+     ("${1A}", "a '$' begins"), ("${A", "a '$' begins"), ("${A-x}", "a '$' begins"),
+     ("${A:-x", "a '$' begins"), ("${A B}", "a '$' begins"),
+     ("${" + "A" * 200 + "}", "a '$' begins"), ("${BAD}", "the variable 'BAD' is no text in UTF-8"),
+     ("${LONG}" * 20, "the values with variables are longer than 1 MiB"), ])
 def test_variables_that_cannot_be(write, text, expected):
     found = problems(write(f"listen: '{text}'\n{ANSWER}"),
                      environment={"A": "a", "BAD": os.fsdecode(b"\xc3\x28"), "LONG": "x" * 100000})
@@ -790,8 +898,9 @@ def test_variables_that_cannot_be(write, text, expected):
 
 
 def test_a_variable_with_a_wrong_value_is_told_in_its_place(write):
-    assert problems(write("server: {max_connections: '${MANY}'}\n" + ANSWER), environment={"MANY": "lots"}) == [
-        "1:27: max_connections: 'lots' is not a number; allowed are 1 to 10000000 connections"]
+    assert problems(write("server: {max_connections: '${MANY}'}\n" + ANSWER), environment={
+        "MANY": "lots"
+    }) == ["1:27: max_connections: 'lots' is not a number; allowed are 1 to 10000000 connections"]
 
 
 # The examples
@@ -800,20 +909,32 @@ def test_a_variable_with_a_wrong_value_is_told_in_its_place(write):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_right_and_answers_what_it_says(start, path, tmp_path):
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": ""}
-    assert run("uvhttp", "check", path, environment=home).stdout.endswith(f"{path}: this configuration is right\n")
-    program = start(path, environment={"LISTEN": "127.0.0.1:0", "ACCESS_LOG": str(tmp_path / "access.log"), "REDIRECT_PORT": "0", **home})
+    assert run("uvhttp", "check", path,
+               environment=home).stdout.endswith(f"{path}: this configuration is right\n")
+    program = start(
+        path, environment={
+            "LISTEN": "127.0.0.1:0", "ACCESS_LOG": str(tmp_path / "access.log"),
+            "REDIRECT_PORT": "0", **home
+        })
     commands = re.findall(r"^#     (curl .*)$", path.read_text(), re.M)
     assert len(commands) >= 2
     for command in commands:
-        done = subprocess.run(command.replace("8080", str(program.port)), shell=True, capture_output=True, text=True,
-                              env=clean_environment({"no_proxy": "*", **home}))
+        done = subprocess.run(command.replace("8080",
+                                              str(program.port)), shell=True, capture_output=True,
+                              text=True, env=clean_environment({"no_proxy": "*", **home}))
         assert done.returncode == 0, done.stderr
         if path.stem == "https":
             wanted = {"/health": "Strict-Transport-Security: max-age=300", "": "<html"}
         elif path.stem == "answers":
-            wanted = {"/anything": "503 ", "/version": '{"version": "1.0"}', "/metrics": "uvhttp_requests_total"}
+            wanted = {
+                "/anything": "503 ", "/version": '{"version": "1.0"}',
+                "/metrics": "uvhttp_requests_total"
+            }
         elif path.stem == "sites":
-            wanted = {"www.example": "<html", "x=1": "Location: https://www.example.com/page?x=1", "/health": "ok\n"}
+            wanted = {
+                "www.example": "<html", "x=1": "Location: https://www.example.com/page?x=1",
+                "/health": "ok\n"
+            }
         else:
             wanted = {"/assets/": "Cache-Control: public", "": "X-Content-Type-Options: nosniff"}
         assert next(text for part, text in wanted.items() if part in command) in done.stdout
@@ -830,8 +951,10 @@ def test_the_page_about_configuration_shows_one_that_works(start, tmp_path, writ
     assert get(program, "/health").text == "ok\n"
     assert get(program, "/api/users/5", method="DELETE").status_code == 403
     assert get(program, "/", host="a.example.org").headers["referrer-policy"] == "same-origin"
-    assert get(program, "/a?b", host="example.com").headers["location"] == "https://www.example.com/a?b"
-    assert get(program, "/assets/style.css", host="www.example.com").headers["cache-control"] == "public, max-age=86400"
+    assert get(program, "/a?b",
+               host="example.com").headers["location"] == "https://www.example.com/a?b"
+    assert get(program, "/assets/style.css",
+               host="www.example.com").headers["cache-control"] == "public, max-age=86400"
 
 
 def test_the_page_about_configuration_names_every_key():
@@ -862,7 +985,8 @@ def test_metrics_address_in_use_is_told(write):
 def test_metrics_may_be_anything_at_the_default_path(write, start):
     for text in ("metrics: {path: /m}\n", "metrics: /m\n"):
         assert "uvhttp_requests_total" in get(start(text + ANSWER), "/m").text
-    once = run("uvhttp", "run", "--print-config", write("metrics: {listen: ':0'}\n" + ANSWER)).stdout
+    once = run("uvhttp", "run", "--print-config",
+               write("metrics: {listen: ':0'}\n" + ANSWER)).stdout
     assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
 
 

@@ -1,6 +1,6 @@
-"""Crawls: every file of a tree is fetched over 20 keep-alive connections, whole and by one random range, and each byte is compared with
-the disk. One tree is the machine's own shared data folder (or all of /usr where that is small), the other has awkward names. The seed of
-the ranges is printed.
+"""Crawls: every file of a tree is fetched over 20 keep-alive connections, whole and by one random
+range, and each byte is compared with the disk. One tree is the machine's own shared data folder (or
+all of /usr where that is small), the other has awkward names. The seed of the ranges is printed.
 """
 
 import os
@@ -42,13 +42,18 @@ def real_files(tree):
 
 
 def awkward_files(root):
-    """Makes files whose names hold what URLs treat as special, of sizes around every threshold; gives their paths."""
-    parts = [b" ", b"  two ", b"%", b"%41", b"%2F", b"#", b"?", b"?a=b#c", "ü".encode(), "日本語".encode(), "🐙".encode(), b".dot", b".", b"&",
-             b"+", b";", b":", b"'", b"\"", b"<>", b"\\", b"\n", b"\r\n", b"\x01", b"\x7f", b"\xff\xfe", b"a" * 200]
+    """Makes files whose names hold what URLs treat as special, of sizes around every threshold;
+    gives their paths."""
+    parts = [
+        b" ", b"  two ", b"%", b"%41", b"%2F", b"#", b"?", b"?a=b#c", "ü".encode(), "日本語".encode(),
+        "🐙".encode(), b".dot", b".", b"&", b"+", b";", b":", b"'", b"\"", b"<>", b"\\", b"\n",
+        b"\r\n", b"\x01", b"\x7f", b"\xff\xfe", b"a" * 200
+    ]
     sizes = [0, 1, 13, 1000, 10240, 16383, 16384, 16385, 100000]
     paths = []
     for number, part in enumerate(parts):
-        for place in (b"x%by" % part, b"%bstart" % part, b"end%b" % part, b"folder %b in/inner%b" % (part, part)):
+        for place in (b"x%by" % part, b"%bstart" % part, b"end%b" % part,
+                      b"folder %b in/inner%b" % (part, part)):
             size = sizes[len(paths) % len(sizes)]
             write(root, place, raw.pattern(size, number))
             paths.append(place)
@@ -62,14 +67,16 @@ def compare(connection, root, path, chooser):
     differences = []
     response = connection.ask("GET", url(path))
     if response.status != 200 or response.body != content:
-        differences.append(f"{path!r}: {response.status}, {len(response.body)} of {len(content)} bytes")
+        differences.append(
+            f"{path!r}: {response.status}, {len(response.body)} of {len(content)} bytes")
     if content:
         first = chooser.randrange(len(content))
         last = chooser.randrange(first, len(content))
         response = connection.ask("GET", url(path), f"Range: bytes={first}-{last}")
-        if (response.status != 206 or response.body != content[first:last + 1] or
-                response.get("Content-Range") != f"bytes {first}-{last}/{len(content)}"):
-            differences.append(f"{path!r}, bytes {first}-{last}: {response.status}, {len(response.body)} bytes")
+        if (response.status != 206 or response.body != content[first:last + 1]
+                or response.get("Content-Range") != f"bytes {first}-{last}/{len(content)}"):
+            differences.append(
+                f"{path!r}, bytes {first}-{last}: {response.status}, {len(response.body)} bytes")
     return differences, 2 if content else 1, len(content)
 
 
@@ -98,7 +105,7 @@ def crawl(root, paths, seed):
             with lock:
                 totals[2].append(f"connection {number}: {error!r}")
 
-    workers = [threading.Thread(target=worker, args=(number,)) for number in range(CONNECTIONS)]
+    workers = [threading.Thread(target=worker, args=(number, )) for number in range(CONNECTIONS)]
     for one in workers:
         one.start()
     for one in workers:
@@ -115,8 +122,9 @@ def awkward():
 
 
 def report(name, paths, seed, totals):
-    print(f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, {totals[1]} bytes of content, "
-          f"{len(totals[2])} differences (seed {seed})")
+    print(
+        f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, {totals[1]} bytes of content, "
+        f"{len(totals[2])} differences (seed {seed})")
     assert totals[2] == []
 
 

@@ -24,15 +24,19 @@ def blocks():
 def test_every_block_compiles():
     assert len(blocks()) >= 7
     code = BEFORE + "\n".join(blocks())
-    done = subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
-                           f"-I{ROOT}/include", "-fsyntax-only", "-x", "c", "-"], input=code, capture_output=True, text=True)
+    done = subprocess.run([
+        "gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+        f"-I{ROOT}/include", "-fsyntax-only", "-x", "c", "-"
+    ], input=code, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_name_exists():
     declared = "".join(path.read_text() for path in (ROOT / "include/uvhttp").glob("*.h"))
     for name in set(re.findall(r"\b(?:uvhttp|UVHTTP)_\w+", PAGE.read_text())):
-        assert re.search(rf"\b{name}\b", declared) or name.startswith("UVHTTP_E") and f"X({name[7:]}," in declared, name
+        assert re.search(
+            rf"\b{name}\b",
+            declared) or name.startswith("UVHTTP_E") and f"X({name[7:]}," in declared, name
 
 
 def test_every_function_of_the_header_is_on_the_page():

@@ -30,7 +30,10 @@ def piece(connection):
 
 def publish(server, data, query=""):
     """[streams, dropped so far]."""
-    return [int(number) for number in server.ask("POST", f"/hub?{query}", f"Content-Length: {len(data)}", body=data).body.split()]
+    return [
+        int(number) for number in server.ask(
+            "POST", f"/hub?{query}", f"Content-Length: {len(data)}", body=data).body.split()
+    ]
 
 
 # Heartbeats
@@ -149,7 +152,8 @@ def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
         assert len(piece(quick)) == 10_008
         assert publish(server, b"", "id=1") == [1, 1]
         assert server.stats()["heap_live"] - idle < 200_000
-        # What had been taken arrives, and a proper end: a browser then comes back with its Last-Event-ID.
+        # What had been taken arrives, and a proper end: a browser then comes back with its
+        # Last-Event-ID.
         status, _, _, _ = slow.head()
         count = 0
         while piece(slow) is not None:
@@ -159,7 +163,8 @@ def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
 
 @pytest.mark.parametrize("number", [2, 5])
 def test_publishing_while_publishing(start, number):
-    """Listeners that leave are noticed while something is sent to them, and their abort callbacks publish, too."""
+    """Listeners that leave are noticed while something is sent to them, and their abort callbacks
+    publish, too."""
     server = start(drain_timeout=0)
     stays = listen(server)
     leaving = [listen(server, told=1) for _ in range(number)]
@@ -189,7 +194,9 @@ def test_a_server_with_listeners_stops(start):
 @pytest.mark.plain
 def test_events_for_a_real_client(start):
     server = start(drain_timeout=0)
-    with httpx.Client(trust_env=False) as client, client.stream("GET", f"http://127.0.0.1:{server.port}/hub") as answer:
+    with httpx.Client(trust_env=False) as client, client.stream(
+            "GET", f"http://127.0.0.1:{server.port}/hub") as answer:
         lines = answer.iter_lines()
         publish(server, b"first\nsecond", "id=1")
-        assert [next(lines).strip() for _ in range(4)] == ["id: 1", "data: first", "data: second", ""]
+        assert [next(lines).strip()
+                for _ in range(4)] == ["id: 1", "data: first", "data: second", ""]

@@ -1,4 +1,5 @@
-"""The examples do what their first comment says, the curl lines in it included; those in C++ (examples/cpp) the same as those in C."""
+"""The examples do what their first comment says, the curl lines in it included; those in C++
+(examples/cpp) the same as those in C."""
 
 import json
 import os
@@ -30,7 +31,6 @@ SITE = ROOT / "examples" / "site"
 @pytest.fixture(params=["c", pytest.param("cpp", marks=pytest.mark.release_only)])
 def program_of(request):
     """The program of an example, in one language and in the other."""
-
     def find(name):
         if name not in (EXAMPLES if request.param == "c" else TWINS):
             pytest.skip(f"{name} is not there in this language")
@@ -66,21 +66,25 @@ def curl_lines(name):
 
 def curl(line, port, folder):
     words = [word.replace(":8080/", f":{port}/") for word in shlex.split(line)[1:]]
-    return subprocess.run(["curl", "-sS", "--max-time", "60", *words], capture_output=True, text=True, cwd=folder,
-                          env=clean_environment({"no_proxy": "*"}))
+    return subprocess.run(["curl", "-sS", "--max-time", "60", *words], capture_output=True,
+                          text=True, cwd=folder, env=clean_environment({"no_proxy": "*"}))
 
 
 def test_every_example_is_tested():
     source = pathlib.Path(__file__).read_text()
     for name in {**TWINS, **EXAMPLES}:
-        commands = {"parse": ["printf"], "websocket": ["curl", "printf", "python3"]}.get(name.split("_")[0], ["curl"])
-        assert any(comment_lines(name, command) for command in commands), f"{name} says no command to try it"
+        commands = {"parse": ["printf"],
+                    "websocket": ["curl", "printf", "python3"]}.get(name.split("_")[0], ["curl"])
+        assert any(comment_lines(name, command)
+                   for command in commands), f"{name} says no command to try it"
         assert f"def test_{name}" in source, name
 
 
 @pytest.mark.parametrize("name", [name for name in TWINS if name in EXAMPLES])
 def test_twins_say_the_same_and_cpp_is_shorter(name):
-    (c, c_code), (cpp, cpp_code) = [path.read_text().split("*/", 1) for path in (EXAMPLES[name], TWINS[name])]
+    (c, c_code), (cpp, cpp_code) = [
+        path.read_text().split("*/", 1) for path in (EXAMPLES[name], TWINS[name])
+    ]
     assert c == cpp
     assert cpp_code.count("\n") < c_code.count("\n")
 
@@ -112,8 +116,10 @@ def test_hello(program_of, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["include/uvhttp.h", "README.md"])
-@pytest.mark.parametrize("example, begin, end", [
-    ("hello.c", "static int hello", "return err != 0;"), ("cpp/hello.cpp", "uvhttp::Server server;", "return 1;")], ids=["c", "cpp"])
+@pytest.mark.parametrize("example, begin, end",
+                         [("hello.c", "static int hello", "return err != 0;"),
+                          ("cpp/hello.cpp", "uvhttp::Server server;", "return 1;")],
+                         ids=["c", "cpp"])
 def test_hello_is_the_program_of_header_and_readme(example, begin, end, place):
     def core(text):
         code = text[text.index(begin):]
@@ -132,7 +138,9 @@ def test_hello_is_the_program_of_header_and_readme(example, begin, end, place):
 def test_routes(start, tmp_path):
     program = start("routes")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("routes")]
-    assert answers[:4] == ["User 42\n", "", "Page 'guide/first steps'\n", "Searching 'fast server', page 2\n"]
+    assert answers[:4] == [
+        "User 42\n", "", "Page 'guide/first steps'\n", "Searching 'fast server', page 2\n"
+    ]
     assert re.fullmatch(r'\{"connections":1,"requests":5\}\n', answers[4])
 
 
@@ -145,7 +153,8 @@ def test_routes_methods(start):
     assert program.ask("/search").status == 400
 
 
-@pytest.mark.parametrize("fields, status", [([], 401), (["X-Api-Key: wrong"], 401), (["x-api-key: secret"], 200)])
+@pytest.mark.parametrize("fields, status", [([], 401), (["X-Api-Key: wrong"], 401),
+                                            (["x-api-key: secret"], 200)])
 def test_routes_middleware_refuses(start, fields, status):
     answer = start("routes").ask("/admin/stats", *fields)
     assert answer.status == status
@@ -199,8 +208,10 @@ def test_echo_gives_back_bytes_and_type(start):
     program = start("echo")
     body = raw.pattern(1024 * 1024)
     answer = program.ask("/echo", "Content-Type: image/png", method="POST", body=body)
-    assert answer.status == 200 and answer.body == body and answer.get("Content-Type") == "image/png"
-    chunked = program.ask("/echo", "Transfer-Encoding: chunked", method="POST", body=raw.chunked(b"ab", b"cde"))
+    assert answer.status == 200 and answer.body == body and answer.get(
+        "Content-Type") == "image/png"
+    chunked = program.ask("/echo", "Transfer-Encoding: chunked", method="POST",
+                          body=raw.chunked(b"ab", b"cde"))
     assert chunked.body == b"abcde"
 
 
@@ -223,22 +234,23 @@ def test_echo_limits(start):
 
 def test_json_api(start, tmp_path):
     program = start("json_api")
-    added, all_of_them, one = [curl(line, program.port, tmp_path).stdout for line in curl_lines("json_api")]
+    added, all_of_them, one = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("json_api")
+    ]
     assert added == one == '{"id":1,"title":"Milk"}' and all_of_them == f"[{one}]"
 
 
 JSON = "Content-Type: application/json; charset=utf-8"
 
 
-@pytest.mark.parametrize("body, fields, status, error", [
-    (b'{"title":"x"', [JSON], 400, "this is no JSON"),
-    (b"", [JSON], 400, "this is no JSON"),
-    (b"[" * 100_000, [JSON], 400, "this is no JSON"),
-    (b'{"title":7}', [JSON], 422, "title is not a text"),
-    (b'["title"]', [JSON], 422, "title is not a text"),
-    (b'{"title":"x"}', [], 415, "send application/json"),
-    (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"),
-])
+@pytest.mark.parametrize(
+    "body, fields, status, error",
+    [(b'{"title":"x"', [JSON], 400, "this is no JSON"), (b"", [JSON], 400, "this is no JSON"),
+     (b"[" * 100_000, [JSON], 400, "this is no JSON"),
+     (b'{"title":7}', [JSON], 422, "title is not a text"),
+     (b'["title"]', [JSON], 422, "title is not a text"),
+     (b'{"title":"x"}', [], 415, "send application/json"),
+     (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"), ])
 def test_json_api_refuses(start, body, fields, status, error):
     answer = start("json_api").ask("/notes", *fields, method="POST", body=body)
     assert answer.status == status and json.loads(answer.body) == {"error": error}
@@ -249,11 +261,15 @@ def test_json_api_by_a_client_in_python(start):
     program = start("json_api")
     with httpx.Client(base_url=f"http://127.0.0.1:{program.port}", trust_env=False) as client:
         for number, title in enumerate(["Grüße", 'a "quote"', "line\nend", "\x07"], 1):
-            answer = client.post("/notes", json={"title": title, "id": 99, "more": {"deep": [1, 2]}})
+            answer = client.post("/notes",
+                                 json={"title": title, "id": 99, "more": {"deep": [1, 2]}})
             assert answer.status_code == 201 and answer.headers["Location"] == f"/notes/{number}"
-            assert client.get(answer.headers["Location"]).json() == answer.json() == {"id": number, "title": title}
+            assert client.get(answer.headers["Location"]).json() == answer.json() == {
+                "id": number, "title": title
+            }
         assert [note["id"] for note in client.get("/notes").json()] == [1, 2, 3, 4]
-        assert client.get("/notes/5").status_code == 404 and client.get("/notes/x").status_code == 404
+        assert client.get("/notes/5").status_code == 404 and client.get(
+            "/notes/x").status_code == 404
 
 
 # static_files
@@ -261,7 +277,9 @@ def test_json_api_by_a_client_in_python(start):
 
 def test_static_files(start, tmp_path):
     program = start("static_files", "0", SITE)
-    whole, part, handler = [curl(line, program.port, tmp_path).stdout for line in curl_lines("static_files")]
+    whole, part, handler = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("static_files")
+    ]
     assert whole.endswith((SITE / "index.html").read_text())
     assert "206" in part.split("\n")[0] and part.endswith((SITE / "style.css").read_text()[:100])
     assert handler == "Hello from a handler\n"
@@ -272,7 +290,8 @@ def test_static_files_serves_the_sample_site_by_default(start):
 
 
 def test_static_files_names_a_missing_folder(program_of, tmp_path):
-    done = subprocess.run([built(program_of("static_files")), "0", str(tmp_path / "nowhere")], capture_output=True, text=True,
+    done = subprocess.run([built(program_of("static_files")), "0",
+                           str(tmp_path / "nowhere")], capture_output=True, text=True,
                           timeout=3 * SAFETY_TIMEOUT)
     assert done.returncode == 1
     assert "nowhere" in done.stderr and "no such file or directory" in done.stderr.lower()
@@ -304,7 +323,8 @@ def test_answer_from_thread_survives_clients_that_leave(start):
 def test_later(start, tmp_path):
     program = start("later")
     line, = curl_lines("later")
-    assert curl(line.replace("1500", "20"), program.port, tmp_path).stdout == "Thank you for waiting\n"
+    assert curl(line.replace("1500", "20"), program.port,
+                tmp_path).stdout == "Thank you for waiting\n"
 
 
 def test_later_serves_others_meanwhile(start):
@@ -315,7 +335,8 @@ def test_later_serves_others_meanwhile(start):
         assert quick.ask("GET", "/wait?ms=60001").status == 400
         patient.assert_silent()
         patient.reset()
-    eventually(lambda: read_more(program).count("the client did not wait") == 1, "the abort callback runs")
+    eventually(lambda: read_more(program).count("the client did not wait") == 1,
+               "the abort callback runs")
     assert program.stop() == 0
 
 
@@ -335,7 +356,8 @@ def test_later_a_second_signal_aborts(start):
         patient.send(raw.request("GET", "/wait?ms=59000"))
         assert quick.ask("GET", "/wait?ms=0").status == 200
         program.send_signal(15)
-        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0, "it stops listening")
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
+                   "it stops listening")
         assert program.process.poll() is None
         program.send_signal(15)
         assert program.wait() == 0
@@ -348,12 +370,14 @@ def test_later_a_second_signal_aborts(start):
 def test_metrics(start, tmp_path):
     log = tmp_path / "access.log"
     program = start("metrics", "0", str(log))
-    hello, work, metrics = [curl(line, program.port, tmp_path).stdout for line in curl_lines("metrics")]
+    hello, work, metrics = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("metrics")
+    ]
     assert (hello, work) == ("Hello\n", "Done\n")
     assert "\nuvhttp_requests_total 3\n" in metrics
     assert program.stop() == 0
-    assert [line.split('"')[1] for line in log.read_text().splitlines()] == ["GET / HTTP/1.1", "GET /work HTTP/1.1",
-                                                                                   "GET /metrics HTTP/1.1"]
+    assert [line.split('"')[1] for line in log.read_text().splitlines()
+            ] == ["GET / HTTP/1.1", "GET /work HTTP/1.1", "GET /metrics HTTP/1.1"]
 
 
 def test_https(start, program_of, tmp_path):
@@ -363,7 +387,8 @@ def test_https(start, program_of, tmp_path):
     assert subprocess.run(make, shell=True, cwd=tmp_path, capture_output=True).returncode == 0
     program = start("https", tmp_path / "certificate.pem", tmp_path / "key.pem", "0")
     line, = curl_lines("https")
-    assert curl(line.replace(":8443/", f":{program.port}/"), program.port, tmp_path).stdout == "Hello over TLSv1.3\n"
+    assert curl(line.replace(":8443/", f":{program.port}/"), program.port,
+                tmp_path).stdout == "Hello over TLSv1.3\n"
     broken = Program(program_of("https"), "none.pem", "none.pem", "0", wait=False)
     assert broken.wait() == 1 and "certificate_file 'none.pem' cannot be opened" in broken.log()
     assert Program(program_of("https"), wait=False).wait() == 2
@@ -381,19 +406,25 @@ def test_metrics_says_when_its_log_cannot_be_opened(program_of, tmp_path):
 def test_bodies(start, tmp_path):
     program = start("bodies")
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
-    count, upload, both = [curl(line, program.port, tmp_path).stdout for line in curl_lines("bodies")]
+    count, upload, both = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("bodies")
+    ]
     assert count == "1\n2\n3\n4\n5\n"
     assert upload == f"3000000 bytes, sum {sum(raw.pattern(3_000_000))}\n"
     assert both == "HELLO"
     with program.connect() as connection:
-        assert connection.ask("GET", "/count?to=300000").body == "".join(f"{i}\n" for i in range(1, 300_001)).encode()
+        assert connection.ask("GET", "/count?to=300000").body == "".join(
+            f"{i}\n" for i in range(1, 300_001)).encode()
 
 
 def test_bodies_of_any_size_go_both_ways(start, tmp_path):
     program = start("bodies")
     (tmp_path / "FILE").write_bytes(b"some words\n" * 500_000)
-    done = subprocess.run(["curl", "-sS", "--max-time", "60", "--limit-rate", "40M", "--data-binary", f"@{tmp_path}/FILE", "-o", str(tmp_path / "out"),
-                           f"http://127.0.0.1:{program.port}/upper"], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+    done = subprocess.run([
+        "curl", "-sS", "--max-time", "60", "--limit-rate", "40M", "--data-binary",
+        f"@{tmp_path}/FILE", "-o",
+        str(tmp_path / "out"), f"http://127.0.0.1:{program.port}/upper"
+    ], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out").read_bytes() == b"SOME WORDS\n" * 500_000
 
@@ -406,8 +437,10 @@ def test_blocking(start, tmp_path):
     primes, report = [curl(line, program.port, tmp_path).stdout for line in curl_lines("blocking")]
     assert primes == "148933 primes below 2000000\n"
     assert report == "line 1\nline 2\nline 3\n"
-    done = subprocess.run(["curl", "-sS", "--max-time", "600", "--limit-rate", "20M", f"http://127.0.0.1:{program.port}/report?lines=20000"],
-                          capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+    done = subprocess.run([
+        "curl", "-sS", "--max-time", "600", "--limit-rate", "20M",
+        f"http://127.0.0.1:{program.port}/report?lines=20000"
+    ], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
     assert done.stdout == "".join(f"line {i}\n" for i in range(1, 20_001))
 
 
@@ -420,7 +453,8 @@ def test_topics(start, tmp_path):
     assert curl(line, program.port, tmp_path).stdout == "0 are here\n"
     cooks = [Member(program.port, target="/rooms/kitchen") for _ in range(3)]
     guest = Member(program.port, target="/rooms/hall")
-    eventually(lambda: curl(line, program.port, tmp_path).stdout == "3 are here\n", "all have joined")
+    eventually(lambda: curl(line, program.port, tmp_path).stdout == "3 are here\n",
+               "all have joined")
     for cook in cooks:
         assert "dinner is ready" == cook.get()
     cooks[0].say("coming")
@@ -479,7 +513,9 @@ def client():
 
     def starter(name, *arguments):
         command = [*CLIENTS[name.split(".")[1]](), ROOT / "examples/clients" / name, *arguments]
-        running.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_environment()))
+        running.append(
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env=clean_environment()))
         return running[-1]
 
     yield starter
@@ -495,7 +531,8 @@ def say(process, text):
 
 
 def line_of(process):
-    """The next line it prints. One that prints none is ended, so that a test fails instead of waiting."""
+    """The next line it prints. One that prints none is ended, so that a test fails instead of
+    waiting."""
     hangs = threading.Timer(3 * SAFETY_TIMEOUT, process.kill)
     hangs.start()
     try:
@@ -505,18 +542,23 @@ def line_of(process):
 
 
 def test_websocket_client(start):
-    """It sends what it reads and prints what comes; its exit code says whether the end was a good one."""
+    """It sends what it reads and prints what comes; its exit code says whether the end was a good
+    one."""
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
-    done = subprocess.run(command, input="hello\nwörld\n\n", capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    done = subprocess.run(command, input="hello\nwörld\n\n", capture_output=True, text=True,
+                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello\nwörld\n\n", "")
 
 
-@pytest.mark.parametrize("lines", ["\n".join(map(str, range(100_000))) + "\n", 300 * f"{60_000 * 'x'}\n"], ids=["many", "long"])
+@pytest.mark.parametrize("lines",
+                         ["\n".join(map(str, range(100_000))) + "\n", 300 * f"{60_000 * 'x'}\n"],
+                         ids=["many", "long"])
 def test_websocket_client_reads_no_faster_than_it_can_send(start, tmp_path, lines):
     (tmp_path / "lines").write_text(lines)
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
     with open(tmp_path / "lines") as file:
-        done = subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True,
+                              timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert (done.returncode, done.stderr) == (0, "") and done.stdout == lines
 
 
@@ -525,38 +567,48 @@ def test_websocket_client_over_tls(tmp_path):
     cert = tls.certificate()
     server = WireServer(tls=str(cert))
     url = f"wss://localhost:{server.port}/ws/echo"
-    for flags, code, out, errors in ((["--ca", cert], 0, "hello\n", ""), ([], 1, "", "self-signed and not trusted"),
+    for flags, code, out, errors in ((["--ca", cert], 0, "hello\n",
+                                      ""), ([], 1, "", "self-signed and not trusted"),
                                      (["--ca", tmp_path / "none"], 1, "", "ca_file '")):
-        done = subprocess.run([built("websocket_client"), *map(str, flags), url], input="hello\n", capture_output=True, text=True,
-                              timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+        done = subprocess.run([built("websocket_client"), *map(str, flags), url], input="hello\n",
+                              capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT,
+                              env=clean_environment())
         assert (done.returncode, done.stdout) == (code, out) and errors in done.stderr
     server.stop()
 
 
 def test_websocket_client_tells_what_it_cannot_send(start):
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
-    done = subprocess.run(command, input=b"one\n\xfftwo\nthree\n", capture_output=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
-    assert (done.returncode, done.stdout, done.stderr) == (1, b"one\nthree\n", b"not sent, it is no UTF-8: \xfftwo\n")
+    done = subprocess.run(command, input=b"one\n\xfftwo\nthree\n", capture_output=True,
+                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"one\nthree\n",
+                                                           b"not sent, it is no UTF-8: \xfftwo\n")
 
 
 def test_websocket_client_ends_with_its_server(start):
     """Also while it waits for a line."""
     program = start("websocket_echo")
-    with subprocess.Popen([built("websocket_client"), program.url + "echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    with subprocess.Popen([built("websocket_client"), program.url + "echo"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=clean_environment()) as client:
         say(client, "hello\n")
         assert line_of(client) == "hello\n"
         assert program.stop() == 0
-        assert client.wait(3 * SAFETY_TIMEOUT) == 1 and client.stderr.read().startswith("closed with 1001")
+        assert client.wait(
+            3 * SAFETY_TIMEOUT) == 1 and client.stderr.read().startswith("closed with 1001")
 
 
-@pytest.mark.parametrize("url, error", [("ws://127.0.0.1:{port}/", "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
-                                        ("wss://127.0.0.1:{port}/", "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
-                                        ("nonsense", "url is \"nonsense\"; allowed is ws[s]://host[:port]/path?query")])
+@pytest.mark.parametrize(
+    "url, error", [("ws://127.0.0.1:{port}/",
+                    "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
+                   ("wss://127.0.0.1:{port}/",
+                    "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
+                   ("nonsense", "url is \"nonsense\"; allowed is ws[s]://host[:port]/path?query")])
 def test_websocket_client_says_why_it_cannot(url, error):
     port = free_port()
-    done = subprocess.run([built("websocket_client"), url.format(port=port)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    done = subprocess.run(
+        [built("websocket_client"), url.format(port=port)], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert done.returncode == 1 and error.format(port=port) in done.stderr
 
 
@@ -566,8 +618,10 @@ def test_websocket_echo_over_tls(start, tmp_path):
     both = tls.certificate("localhost", ca=ca)
     program = start("websocket_echo", "0", both, both.with_name("key.pem"))
     assert re.fullmatch(r"listening on wss://127\.0\.0\.1:\d+/echo", program.line)
-    done = subprocess.run([built("websocket_client"), "--ca", ca, f"wss://localhost:{program.port}/echo"], input="hello\nworld\n", capture_output=True,
-                          text=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+    done = subprocess.run(
+        [built("websocket_client"), "--ca", ca, f"wss://localhost:{program.port}/echo"],
+        input="hello\nworld\n", capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT,
+        env=clean_environment())
     assert (done.returncode, done.stdout) == (0, "hello\nworld\n"), done.stderr
     program = start("websocket_echo", "0", both, tls.usual(), wait=False)
     assert program.wait() == 1 and "the key does not belong to the certificate" in program.log()
@@ -584,10 +638,12 @@ def test_websocket_echo(start, client, name):
 
 @pytest.mark.parametrize("other", ["chat.py", "chat.mjs"])
 def test_websocket_chat(start, client, other):
-    """Two clients in a room and one beside it; what they say, and how many they are, is told in the room."""
+    """Two clients in a room and one beside it; what they say, and how many they are, is told in the
+    room."""
     program = start("websocket_chat")
     rooms = program.url.replace("http:", "ws:") + "chat/"
-    ada, beside = client("chat.py", rooms + "kitchen", "ada"), client("chat.py", rooms + "cellar", "eve")
+    ada, beside = client("chat.py", rooms + "kitchen", "ada"), client("chat.py", rooms + "cellar",
+                                                                      "eve")
     assert line_of(ada) == "* ada joined, 1 here\n"
     bob = client(other, rooms + "kitchen", "bøb")
     assert line_of(ada) == line_of(bob) == "* bøb joined, 2 here\n"
@@ -601,10 +657,15 @@ def test_websocket_chat(start, client, other):
     assert beside.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "* eve joined, 1 here\n"
 
 
-@pytest.mark.parametrize("path, status", [("chat/kitchen?nick=ada", 101), ("chat/kitchen", 403), ("chat/kitchen?nick=a%20b", 403), ("chat/%23?nick=a", 403),
-                                          ("chat/a%2Fb?nick=a", 403), ("chat/+?nick=a", 403), (f"chat/{33 * 'a'}?nick=a", 403),
-                                          ("chat/kitchen?nick=a%09b", 403), ("chat/kitchen?nick=a%0A", 403), ("chat/%01?nick=a", 403), ("chat/kitchen?nick=%7F", 403),
-                                          (f"chat/kitchen?nick={10 * '%E3%81%82'}", 101), (f"chat/kitchen?nick={11 * '%E3%81%82'}", 403)])
+@pytest.mark.parametrize("path, status", [("chat/kitchen?nick=ada", 101), ("chat/kitchen", 403),
+                                          ("chat/kitchen?nick=a%20b", 403),
+                                          ("chat/%23?nick=a", 403), ("chat/a%2Fb?nick=a", 403),
+                                          ("chat/+?nick=a", 403), (f"chat/{33 * 'a'}?nick=a", 403),
+                                          ("chat/kitchen?nick=a%09b", 403),
+                                          ("chat/kitchen?nick=a%0A", 403), ("chat/%01?nick=a", 403),
+                                          ("chat/kitchen?nick=%7F", 403),
+                                          (f"chat/kitchen?nick={10 * '%E3%81%82'}", 101),
+                                          (f"chat/kitchen?nick={11 * '%E3%81%82'}", 403)])
 def test_websocket_chat_refuses_names_that_mean_something(start, path, status):
     program = start("websocket_chat")
     with program.connect() as connection:
@@ -639,7 +700,8 @@ def test_websocket_chat_clients_end_with_their_server(start, client, name):
     assert ada.wait(3 * SAFETY_TIMEOUT) == 1
 
 
-@pytest.mark.parametrize("name, folder", [("websocket_chat", "examples/site_chat"), ("websocket_chart", "examples/site_chart")])
+@pytest.mark.parametrize("name, folder", [("websocket_chat", "examples/site_chat"),
+                                          ("websocket_chart", "examples/site_chart")])
 def test_websocket_pages_name_the_folder_that_is_missing(program_of, tmp_path, name, folder):
     program = Program(program_of(name), "0", wait=False, cwd=tmp_path)
     assert program.wait() == 1
@@ -650,7 +712,8 @@ def test_websocket_pages_name_the_folder_that_is_missing(program_of, tmp_path, n
 def test_websocket_servers_say_which_port_it_was(name):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
-        for port, reason in ((taken, "address already in use"), ("99999", "invalid argument"), ("80a", "invalid argument")):
+        for port, reason in ((taken, "address already in use"), ("99999", "invalid argument"),
+                             ("80a", "invalid argument")):
             program = Program(name, port, wait=False, cwd=ROOT)
             assert program.wait() == 1
             assert f"port {port}: {reason}\n" in program.log()
@@ -659,7 +722,8 @@ def test_websocket_servers_say_which_port_it_was(name):
 def test_websocket_chart(start):
     """Everybody gets the same samples, once a second; who comes later gets those from then on."""
     program = start("websocket_chart")
-    with ws_raw.WebSocket(program.port, "/live") as first, ws_raw.WebSocket(program.port, "/live") as second:
+    with ws_raw.WebSocket(program.port, "/live") as first, ws_raw.WebSocket(program.port,
+                                                                            "/live") as second:
         samples = [first.message()[1], first.message()[1]]
         assert second.message()[1] in samples
     for sample in map(json.loads, samples):
@@ -716,11 +780,13 @@ def test_form_upload(start, tmp_path):
     page, form = curl_lines("form_upload")
     assert "enctype=multipart/form-data" in curl(page, program.port, tmp_path).stdout
     assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: kept\n"
-    assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: file already exists\n"
+    assert curl(form, program.port,
+                tmp_path).stdout == "A trip\nFILE, 3000000 bytes: file already exists\n"
     eventually(lambda: os.listdir(folder) == ["FILE"], "the second one is removed")
     assert (folder / "FILE").read_bytes() == raw.pattern(3_000_000)
     more = shlex.split(form)[-1].replace(":8080/", f":{program.port}/")
-    done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {more}", program.port, tmp_path)
+    done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {more}",
+                program.port, tmp_path)
     assert done.stdout.startswith("without a title\n_x, 3000000 bytes: kept\n")
     assert sorted(os.listdir(folder)) == ["FILE", "_x"]
 
@@ -733,7 +799,8 @@ def test_events(start, tmp_path):
     page, clock = curl_lines("events")
     assert "new EventSource('/clock')" in curl(page, program.port, tmp_path).stdout
     text = curl(clock, program.port, tmp_path).stdout
-    assert text.startswith("retry: 2000\n\n") and re.search(r"id: \d+\ndata: \d\d:\d\d:\d\d\n\n", text)
+    assert text.startswith("retry: 2000\n\n") and re.search(r"id: \d+\ndata: \d\d:\d\d:\d\d\n\n",
+                                                            text)
     # It stops although somebody listens, who gets a proper end.
     with program.connect() as connection:
         connection.send(raw.request("GET", "/clock"))
@@ -749,10 +816,12 @@ def test_middleware(start, tmp_path):
     program = start("middleware")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("middleware")]
     assert [answer.split()[1] for answer in answers] == ["200", "401", "200", "200"]
-    assert [answer.rpartition("\n\n")[2] for answer in (answer.replace("\r", "") for answer in answers)] == [
-        "hello, everybody\n", "401 Unauthorized\n", "hello, you\n", "hello, at last\n"]
+    assert [
+        answer.rpartition("\n\n")[2] for answer in (answer.replace("\r", "") for answer in answers)
+    ] == ["hello, everybody\n", "401 Unauthorized\n", "hello, you\n", "hello, at last\n"]
     assert all("\nserver-timing: total;dur=" in answer.lower() for answer in answers)
-    assert "\nwww-authenticate: Bearer" in answers[1].replace("WWW-Authenticate", "www-authenticate")
+    assert "\nwww-authenticate: Bearer" in answers[1].replace("WWW-Authenticate",
+                                                              "www-authenticate")
     with program.connect() as connection:
         assert connection.ask("GET", "/nowhere").get("Server-Timing").startswith("total;dur=")
     with program.connect() as connection:
@@ -765,7 +834,9 @@ def test_middleware(start, tmp_path):
 
 def test_limits(start, tmp_path):
     program = start("limits")
-    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("limits")]
+    answers = [
+        curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("limits")
+    ]
     assert [answer.split()[1] for answer in answers] == ["200", "200", "200"]
     assert answers[2].endswith("\n\n9 bytes\n")
     # The address twice, the key once.
@@ -773,12 +844,16 @@ def test_limits(start, tmp_path):
     with program.connect() as connection:
         statuses = [connection.ask("GET", "/api/time").status for _ in range(4)]
     assert statuses == [200, 200, 200, 429]
-    assert program.ask("/api/count", "X-Api-Key: k1", "Content-Length: 1001", method="POST").status == 413
+    assert program.ask("/api/count", "X-Api-Key: k1", "Content-Length: 1001",
+                       method="POST").status == 413
 
 
 def test_body_etag(start, tmp_path):
     program = start("body_etag")
-    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("body_etag")]
+    answers = [
+        curl(line, program.port, tmp_path).stdout.replace("\r", "")
+        for line in curl_lines("body_etag")
+    ]
     assert [answer.split()[1] for answer in answers] == ["200", "304", "200"]
     assert ["\nETag: " in answer for answer in answers] == [True, True, False]
     assert answers[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in answers[1]
@@ -786,7 +861,10 @@ def test_body_etag(start, tmp_path):
 
 def test_compressed(start, tmp_path):
     program = start("compressed")
-    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("compressed")]
+    answers = [
+        curl(line, program.port, tmp_path).stdout.replace("\r", "")
+        for line in curl_lines("compressed")
+    ]
     head, body = answers[0].split("\n\n", 1)
     assert "\nContent-Encoding: " in head and len(json.loads(body)) == 200
     assert answers[1].endswith("\n1000,1000000,1000000000\n")
@@ -795,13 +873,17 @@ def test_compressed(start, tmp_path):
 
 def test_signed_cookie(start, tmp_path):
     program = start("signed_cookie")
-    answers = [curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("signed_cookie")]
+    answers = [
+        curl(line, program.port, tmp_path).stdout.replace("\r", "")
+        for line in curl_lines("signed_cookie")
+    ]
     assert [answer.split()[1] for answer in answers] == ["303", "200", "401", "303"]
     assert answers[1].endswith("\n\nhello, ada\n") and answers[2].endswith("\n\nlog in first\n")
     assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
     # Who keeps the cookie of the one that is deleted has nothing.
     kept = re.search(r"Set-Cookie: (user=[^;]+)", answers[3])[1]
-    assert program.ask("/", f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
+    assert program.ask("/",
+                       f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
 
 
 # cors, passwords, tokens, careful_site (more of what they use in test_guards.py)
@@ -810,7 +892,10 @@ def test_signed_cookie(start, tmp_path):
 def fields_of(answer):
     """The status and the fields of an answer that curl -i has printed, names in small letters."""
     status, *lines = answer.replace("\r", "").partition("\n\n")[0].split("\n")
-    return int(status.split()[1]), {line.split(": ", 1)[0].lower(): line.split(": ", 1)[1] for line in lines}
+    return int(status.split()[1]), {
+        line.split(": ", 1)[0].lower(): line.split(": ", 1)[1]
+        for line in lines
+    }
 
 
 def test_cors(start, tmp_path):
@@ -818,8 +903,12 @@ def test_cors(start, tmp_path):
     answers = [fields_of(curl(line, program.port, tmp_path).stdout) for line in curl_lines("cors")]
     assert [status for status, _ in answers] == [200, 204, 200, 200, 403]
     allowed = [fields.get("access-control-allow-origin") for _, fields in answers]
-    assert allowed == ["https://app.example.com", "https://app.example.com", "https://preview.example.org", None, None]
-    assert answers[1][1]["access-control-allow-methods"] == "GET, PUT" and answers[1][1]["access-control-max-age"] == "600"
+    assert allowed == [
+        "https://app.example.com", "https://app.example.com", "https://preview.example.org", None,
+        None
+    ]
+    assert answers[1][1]["access-control-allow-methods"] == "GET, PUT" and answers[1][1][
+        "access-control-max-age"] == "600"
     assert all(fields["vary"] == "Origin" for _, fields in answers)
     assert program.ask("/api/count").body == b"41\n"
 
@@ -832,11 +921,14 @@ def test_cors_names_an_origin_that_never_matches(program_of):
 
 def test_passwords(start, tmp_path):
     program = start("passwords")
-    everybody, asked, ada, guessed = [curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")]
+    everybody, asked, ada, guessed = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")
+    ]
     assert everybody.endswith("\n\nHello, whoever you are\n") and ada.endswith("\n\nHello, ada\n")
     for answer in (asked, guessed):
         status, fields = fields_of(answer)
-        assert status == 401 and fields["www-authenticate"] == 'Basic realm="the engine room", charset="UTF-8"'
+        assert status == 401 and fields[
+            "www-authenticate"] == 'Basic realm="the engine room", charset="UTF-8"'
         assert "Hello" not in answer
     assert program.stop() == 0
     logged = [(line.split()[2], line.split()[-2]) for line in program.output.splitlines()[1:]]
@@ -849,9 +941,12 @@ def test_tokens(start, tmp_path):
     challenge = 'Bearer realm="restricted"'
     assert [fields_of(answer)[0] for answer in answers] == [401, 200, 403, 200, 401]
     assert [fields_of(answer)[1].get("www-authenticate") for answer in answers] == [
-        f'{challenge}, scope="write"', None, f'{challenge}, error="insufficient_scope", scope="write"', None,
-        f'{challenge}, error="invalid_token", scope="write"']
-    assert answers[1].endswith("\nread by the reader\n") and answers[3].endswith("\ndeleted by the writer\n")
+        f'{challenge}, scope="write"', None,
+        f'{challenge}, error="insufficient_scope", scope="write"', None,
+        f'{challenge}, error="invalid_token", scope="write"'
+    ]
+    assert answers[1].endswith("\nread by the reader\n") and answers[3].endswith(
+        "\ndeleted by the writer\n")
     with program.connect() as connection:
         connection.send(raw.request("GET", "/notes", "Authorization: Bearer reader-7f3a") * 3)
         connection.reset()
@@ -864,7 +959,8 @@ def test_careful_site(start, tmp_path):
     assert [fields_of(answer)[0] for answer in answers] == [200, 404, 200] and len(set(ids)) == 3
     for answer in answers:
         _, fields = fields_of(answer)
-        assert fields["x-content-type-options"] == "nosniff" and fields["content-security-policy"].startswith("default-src 'self';")
+        assert fields["x-content-type-options"] == "nosniff" and fields[
+            "content-security-policy"].startswith("default-src 'self';")
     assert answers[2].endswith(f"your request is {ids[2]}\n")
     etag = program.ask("/style.css").get("ETag")
     unchanged = program.ask("/style.css", f"If-None-Match: {etag}")
@@ -873,7 +969,8 @@ def test_careful_site(start, tmp_path):
     assert part.status == 206 and part.get("X-Request-Id") and part.get("Referrer-Policy")
     assert program.stop() == 0
     logged = [line.split() for line in program.output.splitlines()[1:]]
-    assert [line[:3] for line in logged[:3]] == [["127.0.0.1", "200", "/style.css"], ["127.0.0.1", "404", "/nowhere"],
+    assert [line[:3] for line in logged[:3]] == [["127.0.0.1", "200", "/style.css"],
+                                                 ["127.0.0.1", "404", "/nowhere"],
                                                  ["127.0.0.1", "200", "/status"]]
     assert [line[3] for line in logged[:3]] == ids
 
@@ -881,7 +978,8 @@ def test_careful_site(start, tmp_path):
 def test_careful_site_keeps_others_out(start, program_of):
     program = start("careful_site", "0", SITE, "10.0.0.0/8")
     refused = program.ask("/status")
-    assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get("X-Request-Id")
+    assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get(
+        "X-Request-Id")
     assert b"connections" not in refused.body and program.ask("/style.css").status == 200
     broken = Program(program_of("careful_site"), "0", str(SITE), "10.1.2.3/8", wait=False)
     assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
@@ -896,8 +994,9 @@ def test_embed_in_loop(start, tmp_path):
     http, telnet = curl_lines("embed_in_loop")
     assert re.fullmatch(r"running for \d+ seconds\n", curl(http, program.port, tmp_path).stdout)
     words = shlex.split(telnet.replace("8081", str(other)).replace("< /dev/null", ""))
-    told = subprocess.run(["curl", "-sS", "--max-time", "60", *words[1:]], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, env=clean_environment({"no_proxy": "*"})).stdout
+    told = subprocess.run(["curl", "-sS", "--max-time", "60", *words[1:]], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True,
+                          env=clean_environment({"no_proxy": "*"})).stdout
     assert re.fullmatch(r"\d+\n", told)
     assert program.stop() == 0
 
@@ -943,7 +1042,8 @@ def test_unix_socket_that_it_was_started_with(program_of, tmp_path):
         script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
         number = listener.fileno()
         wrapper = ["bash", "-c", script, "bash", str(number)]
-        program = start_unix_socket(program_of("unix_socket"), str(tmp_path / "none"), wrapper=wrapper, pass_fds=[number])
+        program = start_unix_socket(program_of("unix_socket"), str(tmp_path / "none"),
+                                    wrapper=wrapper, pass_fds=[number])
     try:
         with httpx.Client(transport=httpx.HTTPTransport(uds=path), trust_env=False) as client:
             assert client.get("http://localhost/").text == "Hello, unix: connection 1, request 1\n"
@@ -962,14 +1062,19 @@ def test_unix_socket_says_why_it_cannot_listen(program_of, tmp_path):
 
 def test_behind_proxy(start, tmp_path):
     program = start("behind_proxy")
-    proxied, plain = [curl(line, program.port, tmp_path).stdout for line in curl_lines("behind_proxy")]
+    proxied, plain = [
+        curl(line, program.port, tmp_path).stdout for line in curl_lines("behind_proxy")
+    ]
     assert proxied == "client 192.0.2.1 by way of 127.0.0.1\nthis page is https://www.example.com/\n"
     assert plain == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/\n"
 
 
 def test_behind_proxy_believes_nobody_else(start):
     program = start("behind_proxy", "0", "10.0.0.0/8")
-    fields = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.example.com"}
+    fields = {
+        "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https",
+        "X-Forwarded-Host": "www.example.com"
+    }
     with httpx.Client(trust_env=False) as client:
         text = client.get(f"http://127.0.0.1:{program.port}/a", headers=fields).text
     assert text == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/a\n"
@@ -989,7 +1094,8 @@ def test_broadcast(start, tmp_path):
         assert curl(say, program.port, tmp_path).stdout == "heard by 2\n"
         assert read_event(first) == read_event(second) == "id: 1\nevent: said\ndata: hello, all"
         second.reset()
-        eventually(lambda: curl(say, program.port, tmp_path).stdout == "heard by 1\n", "the server forgets who has left")
+        eventually(lambda: curl(say, program.port, tmp_path).stdout == "heard by 1\n",
+                   "the server forgets who has left")
         assert curl(end, program.port, tmp_path).stdout == ""
         while (text := read_event(first)) is not None:
             assert "said" in text
@@ -1004,7 +1110,8 @@ def read_event(connection):
     return text.strip() if int(size, 16) else None
 
 
-# parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard output
+# parse_whole, parse_ring, parse_proxy: the parser alone, from standard input or a file to standard
+# output
 
 
 def parse(name, message, *arguments):
@@ -1018,7 +1125,8 @@ def parse_as_its_comment_says(name):
     """The same for each command in its comment."""
     folder = pathlib.Path(built(name)).parent
     for line in comment_lines(name, "printf"):
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=folder, timeout=3 * SAFETY_TIMEOUT)
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=folder,
+                              timeout=3 * SAFETY_TIMEOUT)
         yield done.returncode, done.stdout, done.stderr
 
 
@@ -1031,27 +1139,35 @@ CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name.startswith("parse_")])
 def test_parser_examples_need_the_parser_only(name):
-    libraries = subprocess.run(["ldd", built(name)], capture_output=True, text=True, check=True).stdout
+    libraries = subprocess.run(["ldd", built(name)], capture_output=True, text=True,
+                               check=True).stdout
     assert "libuv" not in libraries and "mimalloc" not in libraries
 
 
 def test_parse_whole():
     request, response, refused = parse_as_its_comment_says("parse_whole")
-    assert request == (0, lines("method: GET", "authority: example.com", "path: /find", "query: q = fast server",
-                                "field: Host = example.com", "connection: keep-alive"), "")
-    assert response == (0, lines("status: 200", "phrase: OK", "field: Transfer-Encoding = chunked", "connection: keep-alive",
-                                 "body: hello"), "")
-    assert refused == (1, "", "refused at byte 20: white space stands between a field name and its colon"
-                              " (RFC 9112 5.1, status 400)\n")
+    assert request == (0,
+                       lines("method: GET", "authority: example.com", "path: /find",
+                             "query: q = fast server", "field: Host = example.com",
+                             "connection: keep-alive"), "")
+    assert response == (0,
+                        lines("status: 200", "phrase: OK", "field: Transfer-Encoding = chunked",
+                              "connection: keep-alive", "body: hello"), "")
+    assert refused == (1, "",
+                       "refused at byte 20: white space stands between a field name and its colon"
+                       " (RFC 9112 5.1, status 400)\n")
 
 
-@pytest.mark.parametrize("message, wanted", [
-    (b"POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello, ignored", ["connection: close", "body: hello"]),
-    (b"GET /?a=%26b&c HTTP/1.1\r\nHost: h\r\n\r\n", ["query: a = &b", "query: c = "]),
-    (b"GET /?a=1&b=%4 HTTP/1.1\r\nHost: h\r\n\r\n", ["query: a = 1", "query: malformed from here on"]),
-    (b"HTTP/1.0 200 Fine\r\nServer: s\r\n\r\nto the end", ["phrase: Fine", "body: to the end"]),
-    (CHUNKED + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n", ["body: abcde", "trailer: X-Sum = 5"]),
-])
+@pytest.mark.parametrize(
+    "message, wanted",
+    [(b"POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello, ignored",
+      ["connection: close", "body: hello"]),
+     (b"GET /?a=%26b&c HTTP/1.1\r\nHost: h\r\n\r\n", ["query: a = &b", "query: c = "]),
+     (b"GET /?a=1&b=%4 HTTP/1.1\r\nHost: h\r\n\r\n",
+      ["query: a = 1", "query: malformed from here on"]),
+     (b"HTTP/1.0 200 Fine\r\nServer: s\r\n\r\nto the end", ["phrase: Fine", "body: to the end"]),
+     (CHUNKED + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n",
+      ["body: abcde", "trailer: X-Sum = 5"]), ])
 def test_parse_whole_prints(tmp_path, message, wanted):
     code, output, errors = parse("parse_whole", message)
     assert (code, errors) == (0, "")
@@ -1060,17 +1176,19 @@ def test_parse_whole_prints(tmp_path, message, wanted):
     assert parse("parse_whole", b"", tmp_path / "message") == (0, output, "")
 
 
-@pytest.mark.parametrize("message, error", [
-    (b"", "the message is incomplete"),
-    (b"GET / HTTP/1.1\r\nHost: h\r\n", "the message is incomplete"),
-    (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "the message is incomplete"),
-    (CHUNKED + b"5\r\nhello\r\n0\r\n", "the message is incomplete"),
-    (b"GET / HTTP/1.1\r\n\r\n", "refused at byte 0: the Host field is missing (RFC 9112 3.2, status 400)"),
-    (CHUNKED + b"5x\r\n", f"refused at byte {len(CHUNKED) + 1}: a chunk size is malformed"),
-    (CHUNKED + b"0\r\nX: y\r\nHost: h\r\n\r\n", f"refused at byte {len(CHUNKED) + 9}: a trailer field is one that controls framing or routing"),
-    (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"),
-])
+@pytest.mark.parametrize(
+    "message, error",
+    [(b"", "the message is incomplete"),
+     (b"GET / HTTP/1.1\r\nHost: h\r\n", "the message is incomplete"),
+     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "the message is incomplete"),
+     (CHUNKED + b"5\r\nhello\r\n0\r\n", "the message is incomplete"),
+     (b"GET / HTTP/1.1\r\n\r\n",
+      "refused at byte 0: the Host field is missing (RFC 9112 3.2, status 400)"),
+     (CHUNKED + b"5x\r\n", f"refused at byte {len(CHUNKED) + 1}: a chunk size is malformed"),
+     (CHUNKED + b"0\r\nX: y\r\nHost: h\r\n\r\n",
+      f"refused at byte {len(CHUNKED) + 9}: a trailer field is one that controls framing or routing"
+      ), (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
+     (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"), ])
 def test_parse_whole_refuses(message, error):
     code, _, errors = parse("parse_whole", message)
     assert code == 1 and error in errors
@@ -1083,10 +1201,13 @@ def test_parse_whole_names_a_missing_file():
 
 def test_parse_ring():
     two, chunked, refused = parse_as_its_comment_says("parse_ring")
-    assert two == (0, lines("GET /a from a", "  query: x = 1+1", "  field: Host = a", "  field: Cookie = id=7; theme=dark",
-                            "  cookie: id = 7", "  cookie: theme = dark", "GET /b from b", "  field: Host = b"), "")
-    assert chunked == (0, lines("POST /c from a", "  field: Host = a", "  field: Transfer-Encoding = chunked",
-                                "  body: hello world"), "")
+    assert two == (0,
+                   lines("GET /a from a", "  query: x = 1+1", "  field: Host = a",
+                         "  field: Cookie = id=7; theme=dark", "  cookie: id = 7",
+                         "  cookie: theme = dark", "GET /b from b", "  field: Host = b"), "")
+    assert chunked == (0,
+                       lines("POST /c from a", "  field: Host = a",
+                             "  field: Transfer-Encoding = chunked", "  body: hello world"), "")
     assert refused == (1, "", "byte 0: the Host field is missing (status 400)\n")
 
 
@@ -1099,20 +1220,26 @@ def test_parse_ring_is_small(tmp_path, size):
         name = "x" * i
         messages += f"PUT /{name} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
         messages += f"GET /{name} HTTP/1.1\r\nHost: h\r\n\r\n"
-        wanted += lines(f"PUT /{name} from h", "  field: Host = h", f"  field: Content-Length = {len(body)}", f"  body: {body}",
+        wanted += lines(f"PUT /{name} from h", "  field: Host = h",
+                        f"  field: Content-Length = {len(body)}", f"  body: {body}",
                         f"GET /{name} from h", "  field: Host = h")
     (tmp_path / "messages").write_text(messages, newline="")
     code, output, errors = parse("parse_ring", b"", tmp_path / "messages", size)
     assert (code, output.decode(), errors) == (0, wanted, "")
 
 
-@pytest.mark.parametrize("message, error", [
-    (b"GET / HTTP/1.1\r\nHost: h\r\n", "byte 0: the input has ended inside the message (status 400)"),
-    (CHUNKED + b"5\r\nhell", f"byte {len(CHUNKED) + 7}: the input has ended inside the message (status 400)"),
-    (CHUNKED + b"1\r\nab\r\n", f"byte {len(CHUNKED) + 4}: a chunk does not end with CR LF (status 400)"),
-    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096, "byte 4096: the header section is too large (status 431)"),
-    (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n", "byte 0: the body is too large (status 413)"),
-])
+@pytest.mark.parametrize(
+    "message, error",
+    [(b"GET / HTTP/1.1\r\nHost: h\r\n",
+      "byte 0: the input has ended inside the message (status 400)"),
+     (CHUNKED + b"5\r\nhell",
+      f"byte {len(CHUNKED) + 7}: the input has ended inside the message (status 400)"),
+     (CHUNKED + b"1\r\nab\r\n",
+      f"byte {len(CHUNKED) + 4}: a chunk does not end with CR LF (status 400)"),
+     (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096,
+      "byte 4096: the header section is too large (status 431)"),
+     (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n",
+      "byte 0: the body is too large (status 413)"), ])
 def test_parse_ring_refuses(message, error):
     fine = b"GET / HTTP/1.1\r\nHost: before\r\n\r\n"
     code, output, errors = parse("parse_ring", message)
@@ -1125,11 +1252,13 @@ def test_parse_proxy():
     counted, chunked = parse_as_its_comment_says("parse_proxy")
     head = ["host: a", "via: 1.1 parse_proxy", "transfer-encoding: chunked", ""]
     assert counted == (0, lines("POST /up HTTP/1.1", *head, "5", "hello", "0", ""), "")
-    assert chunked == (0, lines("PUT / HTTP/1.1", *head, "2", "ab", "1", "c", "0", "Sum: 3", ""), "")
+    assert chunked == (0, lines("PUT / HTTP/1.1", *head, "2", "ab", "1", "c", "0", "Sum: 3",
+                                ""), "")
 
 
 def unchunk(data):
-    """The body at the front of `data`, the number of its chunks, and what follows its last chunk line."""
+    """The body at the front of `data`, the number of its chunks, and what follows its last chunk
+    line."""
     body, count = b"", 0
     while True:
         line, data = data.split(b"\r\n", 1)
@@ -1156,7 +1285,9 @@ def test_parse_proxy_passes_bodies_larger_than_its_buffer():
     assert (code, errors) == (0, "")
     for target, trailer in ((b"/counted", b""), (b"/chunked", b"X-Trailer: t\r\n")):
         head, rest = rest.split(b"\r\n\r\n", 1)
-        assert head.startswith(b"PUT " + target) and b"transfer-encoding: chunked" in head and b"Content-Length" not in head
+        assert head.startswith(
+            b"PUT " +
+            target) and b"transfer-encoding: chunked" in head and b"Content-Length" not in head
         passed, count, rest = unchunk(rest)
         assert passed == body and count >= 200_000 / 4096
         assert rest.startswith(trailer + b"\r\n")
@@ -1165,29 +1296,39 @@ def test_parse_proxy_passes_bodies_larger_than_its_buffer():
 
 
 def test_parse_proxy_keeps_what_ends_there():
-    message = (b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: 1\r\nX-Two: 2\r\n"
-               b"Connection: x-three\r\nX-Three: 3\r\nKeep-Alive: timeout=5\r\nTE: trailers\r\nContent-Length: 0\r\n\r\n")
-    code, output, errors = parse("parse_proxy", message + b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nnot looked at")
+    message = (
+        b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: 1\r\nX-Two: 2\r\n"
+        b"Connection: x-three\r\nX-Three: 3\r\nKeep-Alive: timeout=5\r\nTE: trailers\r\nContent-Length: 0\r\n\r\n"
+    )
+    code, output, errors = parse(
+        "parse_proxy",
+        message + b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nnot looked at")
     assert (code, errors) == (0, "")
-    assert output == (b"GET http://real/x HTTP/1.1\r\nhost: real\r\nX-Two: 2\r\nvia: 1.0 parse_proxy\r\ncontent-length: 0\r\n\r\n"
-                      b"GET / HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n")
+    assert output == (
+        b"GET http://real/x HTTP/1.1\r\nhost: real\r\nX-Two: 2\r\nvia: 1.0 parse_proxy\r\ncontent-length: 0\r\n\r\n"
+        b"GET / HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n")
 
 
 def test_parse_proxy_adds_the_host_that_an_old_client_leaves_out():
-    assert parse("parse_proxy", b"GET / HTTP/1.0\r\n\r\n") == (0, b"GET / HTTP/1.1\r\nhost: \r\nvia: 1.0 parse_proxy\r\n\r\n", "")
+    assert parse(
+        "parse_proxy",
+        b"GET / HTTP/1.0\r\n\r\n") == (0,
+                                       b"GET / HTTP/1.1\r\nhost: \r\nvia: 1.0 parse_proxy\r\n\r\n",
+                                       "")
 
 
-@pytest.mark.parametrize("message, error", [
-    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096, "431: the header section is too large"),
-    (b"GET / HTTP/1.1\r\n\r\n", "400: the Host field is missing"),
-    (CHUNKED + b"-1\r\n", "400: a chunk size is malformed"),
-    (CHUNKED + b"0\r\nContent-Length: 1\r\n\r\n", "400: a trailer field is one that controls framing or routing"),
-    (CHUNKED + b"0\r\nX: " + b"y" * 4096, "431: the trailer section is too large"),
-    (CHUNKED + b"0\r\nX: y\r\n", "the input ends inside a request"),
-    (CHUNKED + b"5\r\nhell", "the input ends inside a request"),
-    (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "the input ends inside a request"),
-    (b"GET / HTT", "the input ends inside a request"),
-])
+@pytest.mark.parametrize(
+    "message, error",
+    [(b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096, "431: the header section is too large"),
+     (b"GET / HTTP/1.1\r\n\r\n", "400: the Host field is missing"),
+     (CHUNKED + b"-1\r\n", "400: a chunk size is malformed"),
+     (CHUNKED + b"0\r\nContent-Length: 1\r\n\r\n",
+      "400: a trailer field is one that controls framing or routing"),
+     (CHUNKED + b"0\r\nX: " + b"y" * 4096, "431: the trailer section is too large"),
+     (CHUNKED + b"0\r\nX: y\r\n", "the input ends inside a request"),
+     (CHUNKED + b"5\r\nhell", "the input ends inside a request"),
+     (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell",
+      "the input ends inside a request"), (b"GET / HTT", "the input ends inside a request"), ])
 def test_parse_proxy_refuses(message, error):
     code, output, errors = parse("parse_proxy", message)
     assert (code, errors) == (1, error + "\n")
@@ -1196,30 +1337,38 @@ def test_parse_proxy_refuses(message, error):
 
 
 def form(body, type="multipart/form-data; boundary=b"):
-    return (f"POST /up HTTP/1.1\r\nHost: h\r\nContent-Type: {type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    return (
+        f"POST /up HTTP/1.1\r\nHost: h\r\nContent-Type: {type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        .encode() + body)
 
 
 PART = b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
 
 
 def test_parse_multipart(tmp_path):
-    (done,) = parse_as_its_comment_says("parse_multipart")
+    (done, ) = parse_as_its_comment_says("parse_multipart")
     assert done == (0, lines("/up", "part 1: name=a filename=../b.txt bytes=5", "complete"), "")
     large = raw.pattern(100_000) + b"\r\n--\r\n--a"
-    (tmp_path / "message").write_bytes(form(PART + large + b"\r\n" + PART + b"\r\n--b--\r\n") + b"another message")
+    (tmp_path / "message"
+     ).write_bytes(form(PART + large + b"\r\n" + PART + b"\r\n--b--\r\n") + b"another message")
     (tmp_path / "parts").mkdir()
     code, output, errors = parse("parse_multipart", b"", tmp_path / "message", tmp_path / "parts")
     assert (code, errors) == (0, "")
-    assert output.decode() == lines("/up", f"part 1: name=a bytes={len(large)}", "part 2: name=a bytes=0", "complete")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == {"1": large, "2": b""}
+    assert output.decode() == lines("/up", f"part 1: name=a bytes={len(large)}",
+                                    "part 2: name=a bytes=0", "complete")
+    assert {path.name: path.read_bytes()
+            for path in (tmp_path / "parts").iterdir()} == {"1": large, "2": b""}
 
 
 @pytest.mark.parametrize("message, error", [
     (b"GET / HTTP/1.1\r\nHost: h\r\n", "the head is incomplete"),
     (b"GET / HTTP/1.1\r\n\r\n", "the Host field is missing"),
-    (form(PART + b"1"), "byte 48 of the body, status 400, refused: the body ends in front of the closing delimiter"),
-    (form(PART + b"1\r\n--b--")[:-2], "byte 53 of the body, status 400, refused: the body ends in front of the closing delimiter"),
-    (form(b"x" * 2000), "byte 1024 of the body, status 413, refused: there is too much in front of the first part"),
+    (form(PART + b"1"),
+     "byte 48 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+    (form(PART + b"1\r\n--b--")[:-2],
+     "byte 53 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+    (form(b"x" * 2000),
+     "byte 1024 of the body, status 413, refused: there is too much in front of the first part"),
 ])
 def test_parse_multipart_refuses(tmp_path, message, error):
     (tmp_path / "message").write_bytes(message)
@@ -1229,11 +1378,13 @@ def test_parse_multipart_refuses(tmp_path, message, error):
 
 def test_parse_multipart_refuses_a_large_part():
     code, _, errors = parse("parse_multipart", form(PART + bytes(64 * 1024 * 1024 + 1)))
-    assert (code, errors) == (1, "byte 67108911 of the body, status 413, refused: a part is too large\n")
+    assert (code,
+            errors) == (1, "byte 67108911 of the body, status 413, refused: a part is too large\n")
 
 
 def test_parse_multipart_says_when_a_part_cannot_be_stored(tmp_path):
-    code, _, errors = parse("parse_multipart", form(PART + b"1\r\n--b--"), "/dev/stdin", tmp_path / "missing")
+    code, _, errors = parse("parse_multipart", form(PART + b"1\r\n--b--"), "/dev/stdin",
+                            tmp_path / "missing")
     assert (code, errors) == (1, "refused: a part cannot be stored\n")
 
 
@@ -1262,9 +1413,10 @@ def test_site_has_no_dead_link(site_program):
     assert broken == ["nowhere.html"]  # which is there to show a 404
 
 
-@pytest.mark.parametrize("name, media_type", [
-    ("index.html", "text/html"), ("style.css", "text/css"), ("mark.svg", "image/svg+xml"), ("path.svg", "image/svg+xml"),
-    ("waves.png", "image/png"), ("large.txt", "text/plain")])
+@pytest.mark.parametrize("name, media_type",
+                         [("index.html", "text/html"), ("style.css", "text/css"),
+                          ("mark.svg", "image/svg+xml"), ("path.svg", "image/svg+xml"),
+                          ("waves.png", "image/png"), ("large.txt", "text/plain")])
 def test_site_files(site_program, name, media_type):
     answer = site_program.ask(f"/{name}")
     assert answer.get("Content-Type").startswith(media_type)
@@ -1286,7 +1438,8 @@ def test_site_needs_no_script():
     for page in SITE.glob("*.html"):
         text = page.read_text()
         assert "<script" not in text
-        assert not [link for link in links(text) if "//" in link], "everything comes from the folder itself"
+        assert not [link for link in links(text) if "//" in link
+                    ], "everything comes from the folder itself"
 
 
 def test_site_folder_without_index_is_listed(site_program):

@@ -1,4 +1,5 @@
-"""Forms with files as a handler gets them: small parts in memory, large ones in files, and nothing left behind."""
+"""Forms with files as a handler gets them: small parts in memory, large ones in files, and nothing
+left behind."""
 
 import asyncio
 import os
@@ -32,16 +33,22 @@ def form(*parts):
 
 
 def target(folder=None, **options):
-    query = {**({"folder": folder} if folder else {}), **{name.replace("_", "-"): value for name, value in options.items()}}
+    query = {
+        **({"folder": folder} if folder else {}),
+        **{name.replace("_", "-"): value
+           for name, value in options.items()}
+    }
     return "/form-data?" + urllib.parse.urlencode(query)
 
 
 def post(server, body, folder=None, **options):
-    return server.ask("POST", target(folder, **options), TYPE, f"Content-Length: {len(body)}", body=body)
+    return server.ask("POST", target(folder, **options), TYPE, f"Content-Length: {len(body)}",
+                      body=body)
 
 
 def parts(answer):
-    """What the handler has seen: [name, file name, raw file name, type, size, sum, where, result of keeping ...]."""
+    """What the handler has seen: [name, file name, raw file name, type, size, sum, where, result of
+    keeping ...]."""
     assert answer.status == 200, answer
     count, *lines = answer.body.decode().splitlines()
     assert int(count) == len(lines)
@@ -53,12 +60,19 @@ def sum_of(data):
 
 
 def test_small_parts_are_in_memory(server):
-    answer = post(server, form(part("title", b"Holidays"), part("empty", b""), part("photo", b"\x00\r\n\x01", "a b.jpg", "image/jpeg"), part("none", b"", "")))
-    assert parts(answer) == [
-        ["title", "-", "-", "-", "8", sum_of(b"Holidays"), "memory"],
-        ["empty", "-", "-", "-", "0", sum_of(b""), "memory"],
-        ["photo", "a b.jpg", "a b.jpg", "image/jpeg", "4", sum_of(b"\x00\r\n\x01"), "memory"],
-        ["none", "", "", "-", "0", sum_of(b""), "memory"]]
+    answer = post(
+        server,
+        form(part("title", b"Holidays"), part("empty", b""),
+             part("photo", b"\x00\r\n\x01", "a b.jpg", "image/jpeg"), part("none", b"", "")))
+    assert parts(answer) == [["title", "-", "-", "-", "8",
+                              sum_of(b"Holidays"), "memory"],
+                             ["empty", "-", "-", "-", "0",
+                              sum_of(b""), "memory"],
+                             [
+                                 "photo", "a b.jpg", "a b.jpg", "image/jpeg", "4",
+                                 sum_of(b"\x00\r\n\x01"), "memory"
+                             ], ["none", "", "", "-", "0",
+                                 sum_of(b""), "memory"]]
 
 
 def test_a_form_without_parts(server):
@@ -66,10 +80,13 @@ def test_a_form_without_parts(server):
     assert answer.status == 200 and answer.body == b"0\n"
 
 
-@pytest.mark.parametrize("raw_name, plain", [
-    ("../../etc/passwd", "passwd"), ("C:\\\\Users\\\\me\\\\a.txt", "a.txt"), (".htaccess", "_htaccess"), ("..", "__"), ("a/", ""),
-    ("a%0D%0Ab", "a__b"), ("gr\u00fc\u00dfe.txt", "gr\u00fc\u00dfe.txt"), ("\u00fc" * 200, "\u00fc" * 127), ("x" * 300, "x" * 255),
-])
+@pytest.mark.parametrize("raw_name, plain", [("../../etc/passwd", "passwd"),
+                                             ("C:\\\\Users\\\\me\\\\a.txt", "a.txt"),
+                                             (".htaccess", "_htaccess"), ("..", "__"), ("a/", ""),
+                                             ("a%0D%0Ab", "a__b"),
+                                             ("gr\u00fc\u00dfe.txt", "gr\u00fc\u00dfe.txt"),
+                                             ("\u00fc" * 200, "\u00fc" * 127),
+                                             ("x" * 300, "x" * 255), ])
 def test_a_file_name_is_made_fit(server, raw_name, plain):
     # What it was is still there; its line ends would spoil the report.
     answer = post(server, form(part("f", b"1", raw_name)))
@@ -80,7 +97,8 @@ def test_a_file_name_is_made_fit(server, raw_name, plain):
         assert f"|{raw_name.replace(chr(92) * 2, chr(92))}|" in text
 
 
-@pytest.mark.parametrize("size, where", [(1000, "memory"), (1001, "file"), (40_000, "file"), (3_000_000, "file")])
+@pytest.mark.parametrize("size, where", [(1000, "memory"), (1001, "file"), (40_000, "file"),
+                                         (3_000_000, "file")])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
 def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
     data = raw.pattern(size)
@@ -90,15 +108,18 @@ def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
         how = target(tmp_path, part=1000, keep=tmp_path / "kept")
         if coded:
             pieces = [body[i:i + 50_000] for i in range(0, len(body), 50_000)]
-            answer = connection.ask("POST", how, TYPE, "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+            answer = connection.ask("POST", how, TYPE, "Transfer-Encoding: chunked",
+                                    body=raw.chunked(*pieces))
         else:
             answer = connection.ask("POST", how, TYPE, body=body)
         seen = parts(answer)
         assert [one[6] for one in seen] == ["memory", where, "memory"]
         assert seen[1][:5] == ["f", "f", "f", "-", str(size)]
         # Kept once; a second time is an error.
-        assert [one[7] for one in seen] == ["UVHTTP_OK"] * 3 and server.stats()["last_error"] == "UVHTTP_EINVAL"
-        assert (tmp_path / "kept/kept-1").read_bytes() == data and (tmp_path / "kept/kept-0").read_bytes() == b"1"
+        assert [one[7] for one in seen
+                ] == ["UVHTTP_OK"] * 3 and server.stats()["last_error"] == "UVHTTP_EINVAL"
+        assert (tmp_path / "kept/kept-1").read_bytes() == data and (
+            tmp_path / "kept/kept-0").read_bytes() == b"1"
         assert connection.ask().body == b"Hello, world\n"
     assert names(tmp_path) == ["kept"]
 
@@ -106,7 +127,8 @@ def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
 def test_files_that_nobody_keeps_are_removed(server, tmp_path):
     body = form(*(part(f"f{i}", raw.pattern(100_000, i), str(i)) for i in range(20)))
     with server.connect() as connection:
-        assert [one[6] for one in parts(connection.ask("POST", target(tmp_path), TYPE, body=body))] == ["file"] * 20
+        assert [one[6] for one in parts(connection.ask("POST", target(tmp_path), TYPE, body=body))
+                ] == ["file"] * 20
         # The next request of the connection is answered behind that.
         assert connection.ask().body == b"Hello, world\n"
         assert names(tmp_path) == []
@@ -140,7 +162,8 @@ def test_the_mode_of_files(server, tmp_path):
 
 def test_memory_for_parts_is_limited_together(server, tmp_path):
     body = form(*(part(str(i), raw.pattern(400)) for i in range(5)))
-    assert [one[6] for one in parts(post(server, body, tmp_path, memory=1000))] == ["memory", "memory", "file", "file", "file"]
+    assert [one[6] for one in parts(post(server, body, tmp_path, memory=1000))
+            ] == ["memory", "memory", "file", "file", "file"]
 
 
 def test_a_part_is_found_by_its_name(server):
@@ -152,28 +175,40 @@ def test_a_part_is_found_by_its_name(server):
 # Refusals
 
 
-@pytest.mark.parametrize("options, body, status, reason", [
-    ({"max": 200}, form(part("a", b"x" * 200)), 413, "the body is larger than this resource takes"),
-    ({"max_part": 100}, form(part("a", b"x" * 101)), 413, "a part is too large"),
-    ({"parts": 2}, form(part("a", b""), part("b", b""), part("c", b"")), 413, "the form has too many parts"),
-    ({}, form(*(part("a", b"") for _ in range(101))), 413, "the form has too many parts"),
-    ({"header": 100}, form(part("a" * 100, b"")), 413, "the header section of a part is too large"),
-    ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
-    ({"part": 100}, form(part("a", b"x" * 101)), 413, "the form is larger than this resource takes"),  # and there is no folder
-    ({}, form(part("a", b""))[:-6], 400, "the body ends in front of the closing delimiter"),
-    ({}, b"", 400, "the body ends in front of the closing delimiter"),
-    ({}, f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\n\r\n--{BOUNDARY}--".encode(), 400, "a part has no name"),
-])
+@pytest.mark.parametrize(
+    "options, body, status, reason",
+    [
+        ({"max": 200}, form(part("a",
+                                 b"x" * 200)), 413, "the body is larger than this resource takes"),
+        ({"max_part": 100}, form(part("a", b"x" * 101)), 413, "a part is too large"),
+        ({"parts": 2}, form(part("a", b""), part("b", b""), part(
+            "c", b"")), 413, "the form has too many parts"),
+        ({}, form(*(part("a", b"") for _ in range(101))), 413, "the form has too many parts"),
+        ({"header": 100}, form(part("a" * 100,
+                                    b"")), 413, "the header section of a part is too large"),
+        ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
+        # and there is no folder
+        ({"part": 100}, form(part("a",
+                                  b"x" * 101)), 413, "the form is larger than this resource takes"),
+        ({}, form(part("a", b""))[:-6], 400, "the body ends in front of the closing delimiter"),
+        ({}, b"", 400, "the body ends in front of the closing delimiter"),
+        ({}, f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\n\r\n--{BOUNDARY}--".encode(),
+         400, "a part has no name"),
+    ])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
 def test_a_refusal_says_why(server, options, body, status, reason, coded):
     if coded:
-        answer = server.ask("POST", target(**options), TYPE, "Transfer-Encoding: chunked", body=raw.chunked(body) if body else raw.chunked())
+        answer = server.ask("POST", target(**options), TYPE, "Transfer-Encoding: chunked",
+                            body=raw.chunked(body) if body else raw.chunked())
     else:
         answer = post(server, body, **options)
     assert answer.status == status and reason in answer.body.decode()
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "multipart/mixed; boundary=b", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("kind", [
+    "text/plain", "multipart/form-data", "multipart/mixed; boundary=b",
+    "application/x-www-form-urlencoded"
+])
 def test_what_is_no_such_form_is_415(server, kind):
     assert server.ask("POST", "/form-data", f"Content-Type: {kind}", body=b"a=b").status == 415
     assert server.ask("POST", "/form-data", body=b"a=b").status == 415
@@ -193,7 +228,9 @@ def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave):
     body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(500_000), "b"))
     connections = server.stats()["active_connections"]
     with server.connect() as connection:
-        connection.send(raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(body)}") + body[:800_000])
+        connection.send(
+            raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(body)}") +
+            body[:800_000])
         eventually(lambda: len(names(tmp_path)) == 2, "both are being written")
         getattr(connection, leave)()
         eventually(lambda: server.stats()["active_connections"] == connections, "it is gone")
@@ -223,7 +260,9 @@ def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
     head, end = part("a", b"", "a")[:-2], b"\r\n" + f"--{BOUNDARY}--\r\n".encode()
     with server.connect() as connection:
         idle = server.stats()["heap_live"]
-        connection.send(raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(head) + size + len(end)}") + head)
+        connection.send(
+            raw.request("POST", target(tmp_path), TYPE,
+                        f"Content-Length: {len(head) + size + len(end)}") + head)
         for offset in range(0, size, 1_000_000):
             connection.send(raw.pattern(1_000_000, offset))
         connection.send(end)
@@ -235,7 +274,8 @@ def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
 
 
 def test_the_memory_of_a_form_grows_little_with_the_number_of_its_files(start, tmp_path):
-    """A file of one byte has a block of 32 KiB until it is written: 1,500 of them at once would be 48 MB."""
+    """A file of one byte has a block of 32 KiB until it is written: 1,500 of them at once would be
+    48 MB."""
     server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
     body = form(*(part("a", b"1", "f") for _ in range(1500)))
     with server.connect() as connection:
@@ -251,8 +291,9 @@ def test_curl_sends_a_form(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(2_000_000))
     (tmp_path / "kept").mkdir()
-    text = curl(server, "-F", "title=two words", "-F", f"file=@{source};type=image/png", "-F", "note=<" + str(source) + ";filename=n.txt",
-                "--expect100-timeout", "60", path=target(tmp_path, keep=tmp_path / "kept")).decode()
+    text = curl(server, "-F", "title=two words", "-F", f"file=@{source};type=image/png", "-F",
+                "note=<" + str(source) + ";filename=n.txt", "--expect100-timeout", "60",
+                path=target(tmp_path, keep=tmp_path / "kept")).decode()
     assert "title|-|-|-|9|" in text and "file|source.bin|source.bin|image/png|2000000|-|file|UVHTTP_OK" in text
     assert (tmp_path / "kept/kept-1").read_bytes() == source.read_bytes()
     assert names(tmp_path) == ["kept", "source.bin"]
@@ -261,7 +302,8 @@ def test_curl_sends_a_form(server, tmp_path):
 def test_curl_sends_a_form_slowly(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(3_000_000))
-    text = curl(server, "-F", f"file=@{source}", "--limit-rate", "4M", path=target(tmp_path)).decode()
+    text = curl(server, "-F", f"file=@{source}", "--limit-rate", "4M",
+                path=target(tmp_path)).decode()
     assert "|3000000|-|file\n" in text
 
 
@@ -295,7 +337,9 @@ def test_node_sends_a_form(server, tmp_path):
         form.append('f', new Blob([new Uint8Array(700000)], { type: 'image/gif' }), 'x.bin');
         console.log(await (await fetch(process.argv[1], { method: 'POST', body: form })).text());"""
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    done = subprocess.run([installed("node", "nodejs"), "--input-type=module", "-e", script, f"http://127.0.0.1:{server.port}{target(tmp_path)}"],
-                          capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([
+        installed("node", "nodejs"), "--input-type=module", "-e", script,
+        f"http://127.0.0.1:{server.port}{target(tmp_path)}"
+    ], capture_output=True, text=True, env=environment, check=False)
     assert "f|x.bin|x.bin|image/gif|700000|-|file\n" in done.stdout, done.stderr
     wait_until_empty(tmp_path)

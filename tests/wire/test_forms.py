@@ -12,10 +12,14 @@ def client(server):
         yield one
 
 
-FORM = {"name": "J\u00fcrgen & Co", "empty": "", "plus": "1+1=2", "a b": "spaced", "twice": ["first", "second"]}
+FORM = {
+    "name": "J\u00fcrgen & Co", "empty": "", "plus": "1+1=2", "a b": "spaced",
+    "twice": ["first", "second"]
+}
 
 
-@pytest.mark.parametrize("name, value", [("name", "J\u00fcrgen & Co"), ("empty", ""), ("plus", "1+1=2"), ("a b", "spaced"), ("twice", "first")])
+@pytest.mark.parametrize("name, value", [("name", "J\u00fcrgen & Co"), ("empty", ""),
+                                         ("plus", "1+1=2"), ("a b", "spaced"), ("twice", "first")])
 def test_fields_of_a_form(client, name, value):
     answer = client.post("/form-field", params={"name": name}, data=FORM)
     assert (answer.status_code, answer.text) == (200, value)
@@ -26,27 +30,36 @@ def test_what_is_no_form_has_no_fields(client):
     assert client.post("/form-field", params={"name": "name"}, json=FORM).status_code == 404
     assert client.post("/form-field", params={"name": "name"}).status_code == 404
     like = {"Content-Type": "application/x-www-form-urlencoded-too"}
-    assert client.post("/form-field", params={"name": "a"}, content=b"a=1", headers=like).status_code == 404
+    assert client.post("/form-field", params={"name": "a"}, content=b"a=1",
+                       headers=like).status_code == 404
 
 
-@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded; charset=utf-8", "APPLICATION/X-WWW-FORM-URLENCODED ;charset=utf-8"])
+@pytest.mark.parametrize("kind", [
+    "application/x-www-form-urlencoded; charset=utf-8",
+    "APPLICATION/X-WWW-FORM-URLENCODED ;charset=utf-8"
+])
 def test_parameters_of_the_type_do_not_matter(client, kind):
-    assert client.post("/form-field?name=a", content=b"b=0&a=%31+", headers={"Content-Type": kind}).text == "1 "
+    assert client.post("/form-field?name=a", content=b"b=0&a=%31+",
+                       headers={"Content-Type": kind}).text == "1 "
 
 
 def test_a_form_by_curl(server, tmp_path):
-    done = subprocess.run(["curl", "-sS", "--noproxy", "*", "--data-urlencode", "a=x&y=z", "-d", "b=2", f"http://127.0.0.1:{server.port}/form-field?name=a"],
-                          capture_output=True, text=True)
+    done = subprocess.run([
+        "curl", "-sS", "--noproxy", "*", "--data-urlencode", "a=x&y=z", "-d", "b=2",
+        f"http://127.0.0.1:{server.port}/form-field?name=a"
+    ], capture_output=True, text=True)
     assert done.stdout == "x&y=z", done.stderr
 
 
 def test_cookies_are_found_by_name(server):
     with server.connect() as connection:
         for name, value in (("a", b"1"), ("b", b'"quoted"'), ("c", b"")):
-            assert connection.ask("GET", f"/one-cookie?name={name}", 'Cookie: a=1; b="quoted"; c=; aa=2').body == value
+            assert connection.ask("GET", f"/one-cookie?name={name}",
+                                  'Cookie: a=1; b="quoted"; c=; aa=2').body == value
         assert connection.ask("GET", "/one-cookie?name=d", "Cookie: a=1").status == 404
         assert connection.ask("GET", "/one-cookie?name=a").status == 404
-        assert connection.ask("GET", "/one-cookie?name=b", "Cookie: a=1", "Cookie: b=2").body == b"2"
+        assert connection.ask("GET", "/one-cookie?name=b", "Cookie: a=1",
+                              "Cookie: b=2").body == b"2"
 
 
 def test_cookies_are_set(client):
@@ -67,7 +80,8 @@ def test_a_cookie_that_browsers_ignore_is_refused(client):
 @pytest.mark.parametrize("size", [0, 3, 900, 1100, 100_000])
 def test_events_arrive_as_they_were_sent(server, client, size):
     with client.stream("GET", f"/events?size={size}") as answer:
-        assert answer.headers["content-type"] == "text/event-stream" and answer.headers["cache-control"] == "no-store"
+        assert answer.headers["content-type"] == "text/event-stream" and answer.headers[
+            "cache-control"] == "no-store"
         lines = [line.rstrip("\n") for line in answer.iter_lines()]
     assert [line for line in lines if line.startswith("id")] == ["id: 1", "id: 2", "id: 3"]
     assert next(line for line in lines if line.startswith("data")) == "data: " + "x" * size

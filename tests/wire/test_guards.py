@@ -1,4 +1,5 @@
-"""The shipped middleware: CORS, authentication, request ids, security headers, rules by address; with real clients."""
+"""The shipped middleware: CORS, authentication, request ids, security headers, rules by address;
+with real clients."""
 
 import asyncio
 import base64
@@ -34,8 +35,10 @@ def vary(answer):
 
 
 def curl(server, target, *arguments, host):
-    done = subprocess.run(["curl", "-sS", "--max-time", "60", "--resolve", f"{host}:{server.port}:127.0.0.1", *arguments,
-                           f"http://{host}:{server.port}{target}"], capture_output=True, env=clean_environment({"no_proxy": "*"}))
+    done = subprocess.run([
+        "curl", "-sS", "--max-time", "60", "--resolve", f"{host}:{server.port}:127.0.0.1",
+        *arguments, f"http://{host}:{server.port}{target}"
+    ], capture_output=True, env=clean_environment({"no_proxy": "*"}))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -43,22 +46,22 @@ def curl(server, target, *arguments, host):
 # ---- a refusal ends the chain (PITFALLS, "Routing and handlers") ----
 
 
-@pytest.mark.parametrize("host, fields, status", [
-    ("table.auth.test", [], 401),
-    ("table.auth.test", ["Authorization: Basic " + base64.b64encode(b"ada:wrong").decode()], 401),
-    ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"later-no:x").decode()], 401),
-    ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"fail:x").decode()], 503),
-    ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"silly:x").decode()], 500),
-    ("bearer.auth.test", ["Authorization: Bearer weak"], 403),
-    ("bearer.auth.test", ["Authorization: Bearer later-weak"], 403),
-    ("bearer.auth.test", ["Authorization: Bearer no spaces"], 400),
-    ("refused.rules.test", [], 403),
-    ("nobody.rules.test", [], 403),
-])
+@pytest.mark.parametrize(
+    "host, fields, status",
+    [("table.auth.test", [], 401),
+     ("table.auth.test", ["Authorization: Basic " + base64.b64encode(b"ada:wrong").decode()], 401),
+     ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"later-no:x").decode()], 401),
+     ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"fail:x").decode()], 503),
+     ("basic.auth.test", ["Authorization: Basic " + base64.b64encode(b"silly:x").decode()], 500),
+     ("bearer.auth.test", ["Authorization: Bearer weak"], 403),
+     ("bearer.auth.test", ["Authorization: Bearer later-weak"], 403),
+     ("bearer.auth.test", ["Authorization: Bearer no spaces"], 400),
+     ("refused.rules.test", [], 403), ("nobody.rules.test", [], 403), ])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_middleware_that_refused_stops_the_handler(server, host, fields, status, method):
     before = runs(server)
-    answer = ask(server, "/who", *fields, method=method, host=host, body=b"x" if method == "PUT" else b"")
+    answer = ask(server, "/who", *fields, method=method, host=host,
+                 body=b"x" if method == "PUT" else b"")
     assert answer.status == status and b"run=" not in answer.body
     assert runs(server) == before
     # What has no route is refused alike: nobody learns what there is.
@@ -69,14 +72,17 @@ def test_a_preflight_does_not_run_the_handler(server):
     before = runs(server)
     for host in ("cors.test", "any.cors.test"):
         for target in ("/who", "/options"):
-            answer = ask(server, target, f"Origin: {APP}", "Access-Control-Request-Method: GET", method="OPTIONS", host=host)
+            answer = ask(server, target, f"Origin: {APP}", "Access-Control-Request-Method: GET",
+                         method="OPTIONS", host=host)
             assert (answer.status, answer.body) == (204, b"")
     assert runs(server) == before
 
 
 def test_a_refusal_asks_for_no_upload(server):
     with server.connect() as connection:
-        connection.send(raw.request("PUT", "/who", "Content-Length: 1000000", "Expect: 100-continue", host="table.auth.test"))
+        connection.send(
+            raw.request("PUT", "/who", "Content-Length: 1000000", "Expect: 100-continue",
+                        host="table.auth.test"))
         answer = connection.response()
         assert answer.status == 401 and answer.interim == []
 
@@ -85,23 +91,26 @@ def test_a_refusal_asks_for_no_upload(server):
 
 
 def preflight(server, target="/who", origin=APP, method="PUT", fields=(), host="cors.test"):
-    return ask(server, target, *([f"Origin: {origin}"] if origin else []), f"Access-Control-Request-Method: {method}", *fields,
-               method="OPTIONS", host=host)
+    return ask(server, target, *([f"Origin: {origin}"] if origin else []),
+               f"Access-Control-Request-Method: {method}", *fields, method="OPTIONS", host=host)
 
 
 def cors_fields(answer):
-    return {name.lower(): value for name, value in answer.fields if name.lower().startswith("access-control-")}
+    return {
+        name.lower(): value
+        for name, value in answer.fields
+        if name.lower().startswith("access-control-")
+    }
 
 
 def test_a_preflight_is_answered(server):
     answer = preflight(server, fields=["Access-Control-Request-Headers: x-token"])
     assert answer.status == 204 and vary(answer) == ["origin"]
     assert cors_fields(answer) == {
-        "access-control-allow-origin": APP,
-        "access-control-allow-credentials": "true",
+        "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-        "access-control-allow-headers": "Content-Type, X-Token",
-        "access-control-max-age": "600"}
+        "access-control-allow-headers": "Content-Type, X-Token", "access-control-max-age": "600"
+    }
 
 
 @pytest.mark.parametrize("target", ["/who", "/options", "/nowhere", "/own"])
@@ -112,21 +121,31 @@ def test_every_path_of_a_host_has_preflights(server, target):
 def test_an_actual_request_gets_the_fields(server):
     answer = ask(server, "/who", f"Origin: {APP}", host="cors.test")
     assert answer.status == 200 and vary(answer) == ["origin"]
-    assert cors_fields(answer) == {"access-control-allow-origin": APP, "access-control-allow-credentials": "true",
-                                   "access-control-expose-headers": "X-Total, ETag"}
+    assert cors_fields(answer) == {
+        "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
+        "access-control-expose-headers": "X-Total, ETag"
+    }
 
 
-ALLOWED = [APP, "http://localhost:3000", "https://a.sub.example:8443", "https://a.b-c.sub.example:8443"]
-REFUSED = ["https://app.example.", "http://app.example", "https://app.example:443", "https://app.example:8443", "https://APP.example",
-           "https://app.example.evil.test", "https://evil-app.example", "https://xapp.example", "https://app.exampl", "null", "", "*",
-           "https://sub.example:8443", "https://.sub.example:8443", "https://a.sub.example", "https://a.sub.example:84433",
-           "http://a.sub.example:8443", "https://evil.test/.sub.example:8443", "https://evil.test:1@a.sub.example:8443",
-           "https://evil.test#.sub.example:8443", "https://xsub.example:8443", "http://localhost:3001", f"{APP} {APP}", f"{APP}, {APP}"]
+ALLOWED = [
+    APP, "http://localhost:3000", "https://a.sub.example:8443", "https://a.b-c.sub.example:8443"
+]
+REFUSED = [
+    "https://app.example.", "http://app.example", "https://app.example:443",
+    "https://app.example:8443", "https://APP.example", "https://app.example.evil.test",
+    "https://evil-app.example", "https://xapp.example", "https://app.exampl", "null", "", "*",
+    "https://sub.example:8443", "https://.sub.example:8443", "https://a.sub.example",
+    "https://a.sub.example:84433", "http://a.sub.example:8443",
+    "https://evil.test/.sub.example:8443", "https://evil.test:1@a.sub.example:8443",
+    "https://evil.test#.sub.example:8443", "https://xsub.example:8443", "http://localhost:3001",
+    f"{APP} {APP}", f"{APP}, {APP}"
+]
 
 
 @pytest.mark.parametrize("origin", ALLOWED)
 def test_origins_that_are_allowed(server, origin):
-    for answer in (ask(server, "/who", f"Origin: {origin}", host="cors.test"), preflight(server, origin=origin)):
+    for answer in (ask(server, "/who", f"Origin: {origin}",
+                       host="cors.test"), preflight(server, origin=origin)):
         assert answer.status in (200, 204) and answer.get("Access-Control-Allow-Origin") == origin
         assert vary(answer) == ["origin"]
 
@@ -140,9 +159,11 @@ def test_origins_that_are_refused(server, origin):
         assert cors_fields(answer) == {} and vary(answer) == ["origin"]
 
 
-@pytest.mark.parametrize("target, method, status", [
-    ("/nowhere", "GET", 404), ("/options", "PATCH", 405), ("/fail", "GET", 500), ("/who", "POST", 413), ("/file?path=/etc/passwd", "GET", 200),
-    ("/pieces?size=10", "GET", 200), ("/who", "HEAD", 200), ("/who", "OPTIONS", 204)])
+@pytest.mark.parametrize("target, method, status",
+                         [("/nowhere", "GET", 404), ("/options", "PATCH", 405),
+                          ("/fail", "GET", 500), ("/who", "POST", 413),
+                          ("/file?path=/etc/passwd", "GET", 200), ("/pieces?size=10", "GET", 200),
+                          ("/who", "HEAD", 200), ("/who", "OPTIONS", 204)])
 def test_errors_and_files_have_the_fields(server, target, method, status):
     body = b"x" * 100 if method == "POST" else b""
     answer = ask(server, target, f"Origin: {APP}", method=method, host="cors.test", body=body)
@@ -161,25 +182,36 @@ def test_what_a_handler_has_set_stays(server):
 def test_everybody_may_be_allowed_without_credentials(server):
     for fields in ([], ["Origin: https://who.ever"], ["Origin: null"]):
         answer = ask(server, "/who", *fields, host="any.cors.test")
-        assert cors_fields(answer) == {"access-control-allow-origin": "*", "access-control-expose-headers": "*"}
+        assert cors_fields(answer) == {
+            "access-control-allow-origin": "*", "access-control-expose-headers": "*"
+        }
         assert vary(answer) == []
-    answer = preflight(server, origin="https://who.ever", host="any.cors.test", fields=["Access-Control-Request-Headers: a"])
-    assert cors_fields(answer) == {"access-control-allow-origin": "*",
-                                   "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
+    answer = preflight(server, origin="https://who.ever", host="any.cors.test",
+                       fields=["Access-Control-Request-Headers: a"])
+    assert cors_fields(answer) == {
+        "access-control-allow-origin": "*",
+        "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"
+    }
 
 
 def test_the_nearest_one_decides(server):
     answer = ask(server, "/closed/who", f"Origin: {APP}", host="any.cors.test")
-    assert cors_fields(answer) == {"access-control-allow-origin": APP, "access-control-allow-credentials": "true"}
+    assert cors_fields(answer) == {
+        "access-control-allow-origin": APP, "access-control-allow-credentials": "true"
+    }
     for target in ("/closed/who", "/closed/fail"):
         answer = ask(server, target, "Origin: https://who.ever", host="any.cors.test")
         assert cors_fields(answer) == {} and vary(answer) == ["origin"]
-    assert cors_fields(preflight(server, "/closed/who", origin="https://who.ever", host="any.cors.test")) == {
-        "access-control-allow-origin": "*", "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
+    assert cors_fields(
+        preflight(server, "/closed/who", origin="https://who.ever", host="any.cors.test")) == {
+            "access-control-allow-origin": "*",
+            "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"
+        }
 
 
 def test_a_callback_may_allow_origins(server):
-    assert ask(server, "/who", "Origin: https://x.test", host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
+    assert ask(server, "/who", "Origin: https://x.test",
+               host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
     for fields in (["Origin: https://x.example"], ["Origin: https://x.test", "X-Nobody: 1"]):
         answer = ask(server, "/who", *fields, host="ask.cors.test")
         assert cors_fields(answer) == {} and vary(answer) == ["origin"]
@@ -187,25 +219,38 @@ def test_a_callback_may_allow_origins(server):
     assert cors_fields(answer) == {"access-control-allow-origin": "null"}
 
 
-@pytest.mark.parametrize("asked, allowed", [
-    ("x-one, x-two", "x-one, x-two"), ("authorization", "authorization"), ("", None), ("x one", None), ("x\"", None)])
+@pytest.mark.parametrize("asked, allowed", [("x-one, x-two", "x-one, x-two"),
+                                            ("authorization", "authorization"), ("", None),
+                                            ("x one", None), ("x\"", None)])
 def test_any_field_may_be_allowed_by_name(server, asked, allowed):
-    answer = preflight(server, host="ask.cors.test", origin="null", fields=[f"Access-Control-Request-Headers: {asked}"])
-    assert answer.get("Access-Control-Allow-Headers") == allowed and answer.get("Access-Control-Allow-Methods") == "GET"
+    answer = preflight(server, host="ask.cors.test", origin="null",
+                       fields=[f"Access-Control-Request-Headers: {asked}"])
+    assert answer.get("Access-Control-Allow-Headers") == allowed and answer.get(
+        "Access-Control-Allow-Methods") == "GET"
     assert vary(answer) == ["access-control-request-headers", "origin"]
 
 
-@pytest.mark.parametrize("target, method, status", [
-    ("/group/a/who", "PUT", 204), ("/group/a/who", "HEAD", 204), ("/group/a/options", "OPTIONS", 204), ("/mixed", "PUT", 204)])
+@pytest.mark.parametrize("target, method, status", [("/group/a/who", "PUT", 204),
+                                                    ("/group/a/who", "HEAD", 204),
+                                                    ("/group/a/options", "OPTIONS", 204),
+                                                    ("/mixed", "PUT", 204)])
 def test_a_preflight_gets_the_middleware_of_the_route_it_asks_about(server, target, method, status):
-    answer = preflight(server, target, method=method, host="group.cors.test", fields=["Access-Control-Request-Headers: x-a"])
-    assert answer.status == status and vary(answer) == ["access-control-request-headers", "access-control-request-method", "origin"]
-    assert cors_fields(answer) == {"access-control-allow-origin": APP, "access-control-allow-credentials": "true",
-                                   "access-control-allow-methods": method, "access-control-allow-headers": "x-a"}
+    answer = preflight(server, target, method=method, host="group.cors.test",
+                       fields=["Access-Control-Request-Headers: x-a"])
+    assert answer.status == status and vary(answer) == [
+        "access-control-request-headers", "access-control-request-method", "origin"
+    ]
+    assert cors_fields(answer) == {
+        "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
+        "access-control-allow-methods": method, "access-control-allow-headers": "x-a"
+    }
 
 
-@pytest.mark.parametrize("target, method, status", [
-    ("/mixed", "GET", 204), ("/mixed", "DELETE", 204), ("/group/a/who", "DELETE", 204), ("/group/a/none", "GET", 404), ("/none", "GET", 404)])
+@pytest.mark.parametrize("target, method, status", [("/mixed", "GET", 204),
+                                                    ("/mixed", "DELETE", 204),
+                                                    ("/group/a/who", "DELETE", 204),
+                                                    ("/group/a/none", "GET", 404),
+                                                    ("/none", "GET", 404)])
 def test_a_preflight_for_what_has_no_such_middleware_says_nothing(server, target, method, status):
     answer = preflight(server, target, method=method, host="group.cors.test")
     assert answer.status == status and cors_fields(answer) == {}
@@ -214,17 +259,21 @@ def test_a_preflight_for_what_has_no_such_middleware_says_nothing(server, target
 def test_options_that_is_no_preflight_passes(server):
     answer = ask(server, "/who", f"Origin: {APP}", method="OPTIONS", host="cors.test")
     assert answer.status == 204 and answer.allow() == {"GET", "HEAD", "OPTIONS", "POST", "PUT"}
-    assert ask(server, "/options", f"Origin: {APP}", method="OPTIONS", host="cors.test").body.startswith(b"run=")
+    assert ask(server, "/options", f"Origin: {APP}", method="OPTIONS",
+               host="cors.test").body.startswith(b"run=")
     without_origin = preflight(server, "/options", origin=None)
     assert without_origin.body.startswith(b"run=") and cors_fields(without_origin) == {}
 
 
 def test_cors_with_curl_and_httpx(server):
-    head = curl(server, "/who", "-i", "-X", "OPTIONS", "-H", f"Origin: {APP}", "-H", "Access-Control-Request-Method: PUT", host="cors.test")
+    head = curl(server, "/who", "-i", "-X", "OPTIONS", "-H", f"Origin: {APP}", "-H",
+                "Access-Control-Request-Method: PUT", host="cors.test")
     assert b"\r\nAccess-Control-Allow-Origin: https://app.example\r\n" in head
     with httpx.Client(trust_env=False) as client:
-        answer = client.get(f"http://127.0.0.1:{server.port}/who", headers={"Host": "cors.test", "Origin": APP})
-        assert answer.headers["access-control-allow-origin"] == APP and answer.headers["vary"] == "Origin"
+        answer = client.get(f"http://127.0.0.1:{server.port}/who",
+                            headers={"Host": "cors.test", "Origin": APP})
+        assert answer.headers["access-control-allow-origin"] == APP and answer.headers[
+            "vary"] == "Origin"
 
 
 # ---- authentication ----
@@ -241,7 +290,8 @@ def user_of(answer):
     return re.search(rb"user=(.*) id=", answer.body)[1].decode()
 
 
-@pytest.mark.parametrize("user, password", [("ada", "pa:ss w\u00f6rd"), ("J\u00fcrgen", "geheim"), ("", "nameless")])
+@pytest.mark.parametrize("user, password", [("ada", "pa:ss w\u00f6rd"), ("J\u00fcrgen", "geheim"),
+                                            ("", "nameless")])
 def test_basic_lets_pass_who_is_in_the_table(server, user, password):
     answer = ask(server, "/who", basic(user, password), host="table.auth.test")
     assert answer.status == 200 and user_of(answer) == user
@@ -249,12 +299,24 @@ def test_basic_lets_pass_who_is_in_the_table(server, user, password):
 
 
 @pytest.mark.parametrize("field", [
-    None, basic("ada", "pa"), basic("ada", "pa:ss w\u00f6rd "), basic("Ada", "pa:ss w\u00f6rd"), basic("ada", ""), basic("ada", "geheim"),
-    basic("", ""), basic("", "geheim"), basic("x", "nameless"), "Authorization: Basic", "Authorization: Basic ", "Authorization:",
-    "Authorization: Basic " + base64.b64encode(b"ada").decode(), "Authorization: Basic " + base64.b64encode(b"ada:pa\x00:ss").decode(),
-    "Authorization: Basic " + base64.b64encode("ada:pa:ss w\u00f6rd".encode("latin-1")).decode(), "Authorization: Basic ####",
-    basic("J\u00fcrgen", "geheim").rstrip("="), basic("ada", "pa:ss w\u00f6rd") + "x", basic("ada", "pa:ss w\u00f6rd") + ",",
-    basic("ada", "pa:ss w\u00f6rd").replace("Basic ", "Basic"), "Authorization: Bearer yes", "Authorization: Digest username=ada"])
+    None,
+    basic("ada", "pa"),
+    basic("ada", "pa:ss w\u00f6rd "),
+    basic("Ada", "pa:ss w\u00f6rd"),
+    basic("ada", ""),
+    basic("ada", "geheim"),
+    basic("", ""),
+    basic("", "geheim"),
+    basic("x", "nameless"), "Authorization: Basic", "Authorization: Basic ", "Authorization:",
+    "Authorization: Basic " + base64.b64encode(b"ada").decode(),
+    "Authorization: Basic " + base64.b64encode(b"ada:pa\x00:ss").decode(), "Authorization: Basic " +
+    base64.b64encode("ada:pa:ss w\u00f6rd".encode("latin-1")).decode(), "Authorization: Basic ####",
+    basic("J\u00fcrgen", "geheim").rstrip("="),
+    basic("ada", "pa:ss w\u00f6rd") + "x",
+    basic("ada", "pa:ss w\u00f6rd") + ",",
+    basic("ada", "pa:ss w\u00f6rd").replace(
+        "Basic ", "Basic"), "Authorization: Bearer yes", "Authorization: Digest username=ada"
+])
 def test_basic_refuses_others(server, field):
     answer = ask(server, "/who", *([field] if field is not None else []), host="table.auth.test")
     assert answer.status == 401 and answer.get("WWW-Authenticate") == CHALLENGE
@@ -262,14 +324,17 @@ def test_basic_refuses_others(server, field):
 
 def test_the_scheme_is_known_in_any_case(server):
     for scheme in ("basic", "BASIC", "Basic  "):
-        assert ask(server, "/who", basic("ada", "pa:ss w\u00f6rd").replace("Basic", scheme), host="table.auth.test").status == 200
+        assert ask(server, "/who",
+                   basic("ada", "pa:ss w\u00f6rd").replace("Basic", scheme),
+                   host="table.auth.test").status == 200
 
 
 def test_several_fields_are_refused(server):
     good = basic("ada", "pa:ss w\u00f6rd")
     answer = ask(server, "/who", good, basic("x", "y"), host="table.auth.test")
     assert answer.status == 400 and answer.get("WWW-Authenticate") is None
-    assert ask(server, "/who", "Authorization: Bearer yes", "authorization: Bearer no", host="bearer.auth.test").status == 400
+    assert ask(server, "/who", "Authorization: Bearer yes", "authorization: Bearer no",
+               host="bearer.auth.test").status == 400
 
 
 @pytest.mark.parametrize("later", ["", "later-"])
@@ -278,7 +343,8 @@ def test_a_check_decides_now_or_later(server, later):
         for name, status in (("yes", 200), ("no", 401), ("weak", 403), ("yes", 200)):
             answer = connection.ask("GET", "/who", basic(later + name, "x"), host="basic.auth.test")
             assert answer.status == status
-            assert answer.get("WWW-Authenticate") == ('Basic realm="restricted", charset="UTF-8"' if status == 401 else None)
+            assert answer.get("WWW-Authenticate") == ('Basic realm="restricted", charset="UTF-8"'
+                                                      if status == 401 else None)
             if status == 200:
                 assert user_of(answer) == later + name
 
@@ -286,9 +352,12 @@ def test_a_check_decides_now_or_later(server, later):
 def test_a_body_is_taken_behind_a_late_decision(server):
     with server.connect() as connection:
         for _ in range(3):
-            answer = connection.ask("POST", "/who", basic("later-yes", "x"), host="basic.auth.test", body=b"0123456789")
+            answer = connection.ask("POST", "/who", basic("later-yes", "x"), host="basic.auth.test",
+                                    body=b"0123456789")
             assert answer.status == 200
-        connection.send(raw.request("POST", "/who", basic("later-yes", "x"), "Content-Length: 3", "Expect: 100-continue", host="basic.auth.test"))
+        connection.send(
+            raw.request("POST", "/who", basic("later-yes", "x"), "Content-Length: 3",
+                        "Expect: 100-continue", host="basic.auth.test"))
         assert connection.head()[0] == 100
         connection.send(b"abc")
         assert connection.response().status == 200
@@ -296,53 +365,71 @@ def test_a_body_is_taken_behind_a_late_decision(server):
 
 def test_bearer(server):
     with server.connect() as connection:
+
         def get(*fields):
             return connection.ask("GET", "/who", *fields, host="bearer.auth.test")
 
         assert user_of(get("Authorization: Bearer yes.-_~+/9==")) == "yes.-_~+/9=="
         assert user_of(get("authorization: bearer later-yes")) == "later-yes"
         scope = ', scope="read write"'
-        for fields, status, error in (([], 401, ""), (["Authorization: Bearer no"], 401, ', error="invalid_token"'),
-                                      (["Authorization: Bearer later-no"], 401, ', error="invalid_token"'),
-                                      (["Authorization: Bearer weak"], 403, ', error="insufficient_scope"'),
-                                      ([basic("yes", "yes")], 401, "")):
+        for fields, status, error in (([], 401, ""), (["Authorization: Bearer no"], 401,
+                                                      ', error="invalid_token"'),
+                                      (["Authorization: Bearer later-no"], 401,
+                                       ', error="invalid_token"'),
+                                      (["Authorization: Bearer weak"], 403,
+                                       ', error="insufficient_scope"'), ([basic("yes",
+                                                                                "yes")], 401, "")):
             answer = get(*fields)
-            assert answer.status == status and answer.get("WWW-Authenticate") == f'Bearer realm="restricted"{error}{scope}'
+            assert answer.status == status and answer.get(
+                "WWW-Authenticate") == f'Bearer realm="restricted"{error}{scope}'
         for token in ("", " ", "a b", "a=b", "=", "a,b", "t\u00f6k"):
             answer = get(f"Authorization: Bearer {token}")
-            assert answer.status == 400 and answer.get("WWW-Authenticate") == 'Bearer realm="restricted", error="invalid_request"'
+            assert answer.status == 400 and answer.get(
+                "WWW-Authenticate") == 'Bearer realm="restricted", error="invalid_request"'
 
 
 def test_both_schemes(server):
     refused = ask(server, "/who", host="both.auth.test")
-    assert refused.all("WWW-Authenticate") == ['Basic realm="restricted", charset="UTF-8"', 'Bearer realm="restricted"']
+    assert refused.all("WWW-Authenticate") == [
+        'Basic realm="restricted", charset="UTF-8"', 'Bearer realm="restricted"'
+    ]
     assert ask(server, "/who", basic("ada", "pa:ss w\u00f6rd"), host="both.auth.test").status == 200
     assert ask(server, "/who", "Authorization: Bearer yes", host="both.auth.test").status == 200
     # A table alone knows whom it does not know.
     assert ask(server, "/who", basic("yes", "yes"), host="both.auth.test").status == 401
-    assert len(ask(server, "/who", "Authorization: Bearer no", host="both.auth.test").all("WWW-Authenticate")) == 2
+    assert len(
+        ask(server, "/who", "Authorization: Bearer no",
+            host="both.auth.test").all("WWW-Authenticate")) == 2
 
 
 def test_a_client_that_leaves_during_a_decision_harms_nobody(server):
     for _ in range(20):
         with server.connect() as connection:
-            connection.send(raw.request("GET", "/who", basic("later-yes", "x"), host="basic.auth.test") * 2)
+            connection.send(
+                raw.request("GET", "/who", basic("later-yes", "x"), host="basic.auth.test") * 2)
             connection.reset()
     assert ask(server, "/who", basic("later-yes", "x"), host="basic.auth.test").status == 200
 
 
 def test_basic_with_real_clients(server):
-    assert curl(server, "/who", "-u", "ada:pa:ss w\u00f6rd", host="table.auth.test").startswith(b"run=")
-    assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}", "-u", "ada:pa", host="table.auth.test") == b"401"
+    assert curl(server, "/who", "-u", "ada:pa:ss w\u00f6rd",
+                host="table.auth.test").startswith(b"run=")
+    assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}", "-u", "ada:pa",
+                host="table.auth.test") == b"401"
     # curl asks once without a password when it may choose the scheme by the challenge.
-    assert curl(server, "/who", "--anyauth", "-u", "ada:pa:ss w\u00f6rd", host="table.auth.test").startswith(b"run=")
-    assert curl(server, "/who", "--oauth2-bearer", "yes", host="bearer.auth.test").startswith(b"run=")
+    assert curl(server, "/who", "--anyauth", "-u", "ada:pa:ss w\u00f6rd",
+                host="table.auth.test").startswith(b"run=")
+    assert curl(server, "/who", "--oauth2-bearer", "yes",
+                host="bearer.auth.test").startswith(b"run=")
     with httpx.Client(trust_env=False, auth=("J\u00fcrgen", "geheim")) as client:
-        assert "user=J\u00fcrgen " in client.get(f"http://127.0.0.1:{server.port}/who", headers={"Host": "table.auth.test"}).text
+        assert "user=J\u00fcrgen " in client.get(f"http://127.0.0.1:{server.port}/who",
+                                                 headers={"Host": "table.auth.test"}).text
 
     async def by_aiohttp():
-        async with aiohttp.ClientSession(auth=aiohttp.BasicAuth("J\u00fcrgen", "geheim", "utf-8")) as session:
-            async with session.get(f"http://127.0.0.1:{server.port}/who", headers={"Host": "table.auth.test"}) as answer:
+        async with aiohttp.ClientSession(
+                auth=aiohttp.BasicAuth("J\u00fcrgen", "geheim", "utf-8")) as session:
+            async with session.get(f"http://127.0.0.1:{server.port}/who",
+                                   headers={"Host": "table.auth.test"}) as answer:
                 return answer.status
 
     assert asyncio.run(by_aiohttp()) == 200
@@ -379,11 +466,14 @@ def test_ids_of_two_processes_differ(start):
     assert len({ask(one, "/who", host="ids.test").get("X-Request-Id") for one in firsts}) == 2
 
 
-@pytest.mark.parametrize("target, method, status", [
-    ("/nowhere", "GET", 404), ("/who", "DELETE", 405), ("/fail", "GET", 500), ("/who", "POST", 413), ("/file?path=/etc/passwd", "GET", 200),
-    ("/who", "HEAD", 200), ("/own", "GET", 200)])
+@pytest.mark.parametrize("target, method, status", [("/nowhere", "GET", 404),
+                                                    ("/who", "DELETE", 405), ("/fail", "GET", 500),
+                                                    ("/who", "POST", 413),
+                                                    ("/file?path=/etc/passwd", "GET", 200),
+                                                    ("/who", "HEAD", 200), ("/own", "GET", 200)])
 def test_errors_and_files_have_an_id(server, target, method, status):
-    answer = ask(server, target, method=method, host="ids.test", body=b"x" * 100 if method == "POST" else b"")
+    answer = ask(server, target, method=method, host="ids.test",
+                 body=b"x" * 100 if method == "POST" else b"")
     assert answer.status == status and re.fullmatch("[0-9a-f]{32}", answer.get("X-Request-Id"))
 
 
@@ -401,39 +491,52 @@ def test_an_id_is_taken_only_from_those_who_are_trusted(server):
 # ---- security headers ----
 
 USUAL = {
-    "content-security-policy": "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; object-src 'none'",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "SAMEORIGIN",
-    "referrer-policy": "strict-origin-when-cross-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy":
+        "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; object-src 'none'",
+    "x-content-type-options":
+        "nosniff", "x-frame-options":
+            "SAMEORIGIN", "referrer-policy":
+                "strict-origin-when-cross-origin", "permissions-policy":
+                    "camera=(), geolocation=(), microphone=()", "cross-origin-opener-policy":
+                        "same-origin", "cross-origin-resource-policy":
+                            "same-origin",
 }
 
 
 def security_fields(answer):
-    own = {"date", "content-type", "content-length", "connection", "allow", "vary", "access-control-allow-origin", "x-request-id"}
+    own = {
+        "date", "content-type", "content-length", "connection", "allow", "vary",
+        "access-control-allow-origin", "x-request-id"
+    }
     assert len({name.lower() for name, _ in answer.fields}) == len(answer.fields)
     return {name.lower(): value for name, value in answer.fields if name.lower() not in own}
 
 
-@pytest.mark.parametrize("target, method, status", [
-    ("/who", "GET", 200), ("/nowhere", "GET", 404), ("/who", "DELETE", 405), ("/who", "OPTIONS", 204), ("/fail", "GET", 500), ("/who", "POST", 413),
-    ("/file?path=/etc/passwd", "GET", 200), ("/who", "HEAD", 200)])
+@pytest.mark.parametrize("target, method, status", [("/who", "GET", 200), ("/nowhere", "GET", 404),
+                                                    ("/who", "DELETE", 405),
+                                                    ("/who", "OPTIONS", 204), ("/fail", "GET", 500),
+                                                    ("/who", "POST", 413),
+                                                    ("/file?path=/etc/passwd", "GET", 200),
+                                                    ("/who", "HEAD", 200)])
 def test_security_headers_are_on_every_answer(server, target, method, status):
-    answer = ask(server, target, method=method, host="headers.test", body=b"x" * 100 if method == "POST" else b"")
+    answer = ask(server, target, method=method, host="headers.test",
+                 body=b"x" * 100 if method == "POST" else b"")
     assert answer.status == status and security_fields(answer) == USUAL
 
 
 def test_the_handlers_own_fields_win(server):
     assert security_fields(ask(server, "/own", host="headers.test")) == {
-        **USUAL, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"}
-    assert security_fields(ask(server, "/prepared", host="headers.test")) == {**USUAL, "x-frame-options": "DENY"}
+        **USUAL, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"
+    }
+    assert security_fields(ask(server, "/prepared",
+                               host="headers.test")) == {**USUAL, "x-frame-options": "DENY"}
 
 
 def test_security_headers_as_configured(server):
-    wanted = {**USUAL, "x-frame-options": "DENY", "cross-origin-embedder-policy": "require-corp",
-              "strict-transport-security": "max-age=31536000"}
+    wanted = {
+        **USUAL, "x-frame-options": "DENY", "cross-origin-embedder-policy": "require-corp",
+        "strict-transport-security": "max-age=31536000"
+    }
     del wanted["content-security-policy"]
     assert security_fields(ask(server, "/who", host="https.headers.test")) == wanted
 
@@ -441,7 +544,9 @@ def test_security_headers_as_configured(server):
 # ---- rules by address ----
 
 
-@pytest.mark.parametrize("host, status", [("local", 200), ("refused", 403), ("nobody", 403), ("everybody", 200)])
+@pytest.mark.parametrize("host, status", [("local", 200), ("refused", 403), ("nobody", 403),
+                                          ("everybody", 200)])
 def test_rules_by_address(server, host, status):
     assert ask(server, "/who", host=f"{host}.rules.test").status == status
-    assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}", host=f"{host}.rules.test") == b"%d" % status
+    assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}",
+                host=f"{host}.rules.test") == b"%d" % status

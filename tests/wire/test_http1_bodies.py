@@ -1,4 +1,5 @@
-"""Request bodies: Content-Length and chunked, whole and in pieces, trailers, 100-continue, and bodies that are not wanted."""
+"""Request bodies: Content-Length and chunked, whole and in pieces, trailers, 100-continue, and
+bodies that are not wanted."""
 
 import pytest
 import raw
@@ -26,7 +27,8 @@ def test_pitfall_chunk_larger_than_the_receive_buffer_arrives_whole(server, size
     body = raw.pattern(size)
     with server.connect() as connection:
         coded = raw.chunked(body, raw.pattern(3, size))
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == body + raw.pattern(3, size)
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).body == body + raw.pattern(3, size)
         assert connection.ask().status == 200
 
 
@@ -34,20 +36,24 @@ def test_many_tiny_chunks(server):
     body = raw.pattern(20000)
     coded = raw.chunked(*[body[i:i + 1] for i in range(len(body))])
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == body
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).body == body
 
 
-@pytest.mark.parametrize("coded", [
-    b"00000000003\r\nabc\r\n0000\r\n\r\n",
-    b"3;name\r\nabc\r\n0\r\n\r\n",
-    b"3;name=value\r\nabc\r\n0;last=1\r\n\r\n",
-    b'3;name="quoted ; \\" value";b\r\nabc\r\n0\r\n\r\n',
-    b"3 ; name = value\r\nabc\r\n0\r\n\r\n",
-    b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
-], ids=["leading-zeros", "extension", "extensions", "quoted-extension", "spaces-in-extension", "two-chunks"])
+@pytest.mark.parametrize(
+    "coded", [
+        b"00000000003\r\nabc\r\n0000\r\n\r\n", b"3;name\r\nabc\r\n0\r\n\r\n",
+        b"3;name=value\r\nabc\r\n0;last=1\r\n\r\n",
+        b'3;name="quoted ; \\" value";b\r\nabc\r\n0\r\n\r\n',
+        b"3 ; name = value\r\nabc\r\n0\r\n\r\n", b"1\r\na\r\n2\r\nbc\r\n0\r\n\r\n",
+    ], ids=[
+        "leading-zeros", "extension", "extensions", "quoted-extension", "spaces-in-extension",
+        "two-chunks"
+    ])
 def test_chunk_sizes_of_every_shape(server, coded):
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == b"abc"
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).body == b"abc"
         assert connection.ask().status == 200
 
 
@@ -55,26 +61,32 @@ def test_chunk_sizes_of_every_shape(server, coded):
 def test_chunk_sizes_are_hexadecimal_in_both_cases(server, digits):
     with server.connect() as connection:
         coded = digits + b"\r\n0123456789\r\n0\r\n\r\n"
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == b"0123456789"
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).body == b"0123456789"
 
 
 @pytest.mark.parametrize("name", ["chunked", "Chunked", "CHUNKED", "chunked ", "\tchunked"])
 def test_transfer_coding_name_ignores_case_and_white_space(server, name):
     with server.connect() as connection:
-        response = connection.ask("POST", "/echo", f"Transfer-Encoding: {name}", body=raw.chunked(b"abc"))
+        response = connection.ask("POST", "/echo", f"Transfer-Encoding: {name}",
+                                  body=raw.chunked(b"abc"))
         assert response.body == b"abc"
 
 
 def test_pitfall_trailers_are_understood_and_kept_apart_from_the_head(server):
-    # Guards against trailers that were a parse error, and against merging them into the header fields.
+    # Guards against trailers that were a parse error, and against merging them into the header
+    # fields.
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: behind", "X-Other: 1"])
-        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", "Trailer: X-Check", body=coded)
+        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
+                                  "Trailer: X-Check", body=coded)
         assert response.body == b"header=- trailer=behind body=3\n"
         coded = raw.chunked(b"abc", trailers=["x-check: behind"])
-        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", "X-Check: before", body=coded)
+        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
+                                  "X-Check: before", body=coded)
         assert response.body == b"header=before trailer=behind body=3\n"
-        assert connection.ask("POST", "/trailer", body=b"abc").body == b"header=- trailer=- body=3\n"
+        assert connection.ask("POST", "/trailer",
+                              body=b"abc").body == b"header=- trailer=- body=3\n"
 
 
 def test_as_many_trailers_as_fields_are_allowed(server):
@@ -85,8 +97,9 @@ def test_as_many_trailers_as_fields_are_allowed(server):
 
 
 def test_chunked_request_with_trailers_byte_by_byte(server):
-    data = raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
-                       body=raw.chunked(b"hello", b"world", trailers=["X-Check: yes"], extension=";a=b"))
+    data = raw.request(
+        "POST", "/trailer", "Transfer-Encoding: chunked",
+        body=raw.chunked(b"hello", b"world", trailers=["X-Check: yes"], extension=";a=b"))
     with server.connect() as connection:
         for i in range(len(data)):
             connection.send(data[i:i + 1])
@@ -95,7 +108,8 @@ def test_chunked_request_with_trailers_byte_by_byte(server):
 
 
 def test_chunked_body_cut_at_every_byte(server):
-    data = raw.request("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(b"hello", b"big wide world"))
+    data = raw.request("POST", "/echo", "Transfer-Encoding: chunked",
+                       body=raw.chunked(b"hello", b"big wide world"))
     with server.connect() as connection:
         for cut in range(data.index(b"\r\n\r\n") + 2, len(data)):
             connection.send(data[:cut])
@@ -104,7 +118,8 @@ def test_chunked_body_cut_at_every_byte(server):
             assert connection.response().body == b"hellobig wide world"
 
 
-@pytest.mark.parametrize("fields", [["Content-Length: 5", "Content-Length: 5"], ["Content-Length: 5, 5"]])
+@pytest.mark.parametrize("fields",
+                         [["Content-Length: 5", "Content-Length: 5"], ["Content-Length: 5, 5"]])
 def test_repeated_equal_content_length_is_merged_or_refused(server, fields):
     # RFC 9112 6.3 allows both; whatever happens, the body is five bytes and never anything else.
     with server.connect() as connection:
@@ -121,7 +136,8 @@ def test_repeated_equal_content_length_is_merged_or_refused(server, fields):
 @pytest.mark.parametrize("length", ["5", "05", "0000000000000000000000000000005"])
 def test_content_length_with_leading_zeros(server, length):
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", f"Content-Length: {length}", body=b"12345").body == b"12345"
+        assert connection.ask("POST", "/echo", f"Content-Length: {length}",
+                              body=b"12345").body == b"12345"
         assert connection.ask().status == 200
 
 
@@ -147,7 +163,8 @@ def test_body_of_a_head_request_is_read_over(server):
 
 @pytest.mark.parametrize("target,status", [("/none", 404), ("/hello", 405)])
 @pytest.mark.parametrize("size", [10, 300000])
-def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(server, target, status, size):
+def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(
+        server, target, status, size):
     with server.connect() as connection:
         connection.send(raw.request("POST", target, body=raw.pattern(size)))
         response = connection.response()
@@ -161,7 +178,8 @@ def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(server, 
 def test_body_of_a_refused_request_is_never_taken_for_a_request(server):
     before = server.stats()["guarded_runs"]
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/hello", "X-Refuse: yes", body=raw.request("GET", "/guarded")))
+        connection.send(
+            raw.request("POST", "/hello", "X-Refuse: yes", body=raw.request("GET", "/guarded")))
         assert connection.response().status == 403
         server.settle()
     assert server.stats()["guarded_runs"] == before
@@ -183,7 +201,8 @@ def test_body_beyond_the_limit_is_refused_by_its_content_length(start):
 def test_body_beyond_the_limit_is_refused_by_its_chunks(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(b"x" * 1000)).status == 200
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=raw.chunked(b"x" * 1000)).status == 200
         connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked"))
         for _ in range(10):
             connection.send(b"64\r\n" + b"y" * 100 + b"\r\n")
@@ -198,7 +217,8 @@ def test_body_beyond_the_limit_is_refused_by_its_chunks(start):
 def test_chunk_that_announces_too_much_is_refused_before_it_comes(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"7fffffffffffffff\r\nabc")
+        connection.send(
+            raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"7fffffffffffffff\r\nabc")
         response = connection.response()
         assert response.status == 413 and response.says_close()
         connection.assert_closed()
@@ -231,7 +251,8 @@ def test_pitfall_announced_length_reserves_no_memory(start):
             connection.send(raw.request("POST", "/digest", "Content-Length: 400000000") + b"x")
         server.settle()
         held = server.stats()["heap_live"] - before
-        assert held < len(connections) * 200000, f"{held} bytes for {len(connections)} bytes of bodies"
+        assert held < len(
+            connections) * 200000, f"{held} bytes for {len(connections)} bytes of bodies"
     finally:
         for connection in connections:
             connection.reset()
@@ -241,7 +262,8 @@ def test_pitfall_announced_length_reserves_no_memory(start):
 
 
 def expect(size, target="/echo", *fields, **more):
-    return raw.request("POST", target, "Expect: 100-continue", f"Content-Length: {size}", *fields, **more)
+    return raw.request("POST", target, "Expect: 100-continue", f"Content-Length: {size}", *fields,
+                       **more)
 
 
 @pytest.mark.parametrize("spelling", ["100-continue", "100-Continue", "100-CONTINUE"])
@@ -257,7 +279,8 @@ def test_waiting_client_gets_100_and_then_its_answer(server, spelling):
 
 def test_waiting_client_with_chunks_gets_100(server):
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/echo", "Expect: 100-continue", "Transfer-Encoding: chunked"))
+        connection.send(
+            raw.request("POST", "/echo", "Expect: 100-continue", "Transfer-Encoding: chunked"))
         assert connection.head()[0] == 100
         connection.send(raw.chunked(b"abc", b"def"))
         assert connection.response().body == b"abcdef"
@@ -283,10 +306,8 @@ def test_100_is_sent_once_however_the_body_comes(server):
 
 
 REFUSED = {
-    "too-large": (expect(1 << 40), 413),
-    "too-large-for-route": (expect(17, "/small-body"), 413),
-    "no-route": (expect(5, "/none"), 404),
-    "no-method": (expect(5, "/hello"), 405),
+    "too-large": (expect(1 << 40), 413), "too-large-for-route": (expect(17, "/small-body"), 413),
+    "no-route": (expect(5, "/none"), 404), "no-method": (expect(5, "/hello"), 405),
     "bad-host": (expect(5, "/echo", host="a b"), 400),
 }
 

@@ -1,10 +1,13 @@
-"""Who answers: methods, target forms, routes and parameters, HEAD, OPTIONS, 404, 405 and 501, middleware, failing handlers."""
+"""Who answers: methods, target forms, routes and parameters, HEAD, OPTIONS, 404, 405 and 501,
+middleware, failing handlers."""
 
 import pytest
 import raw
 
-METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE",
-           "LOCK", "UNLOCK"]
+METHODS = [
+    "GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
+    "COPY", "MOVE", "LOCK", "UNLOCK"
+]
 
 
 @pytest.mark.parametrize("method", METHODS + ["HEAD"])
@@ -38,7 +41,8 @@ def test_connect_gets_501(server):
 
 def test_missing_page_gets_404_and_the_connection_lives_on(server):
     with server.connect() as connection:
-        for target in ("/none", "/hello/", "/hell", "/helloo", "/HELLO", "/hello/x", "//hello", "/users", "/users/"):
+        for target in ("/none", "/hello/", "/hell", "/helloo", "/HELLO", "/hello/x", "//hello",
+                       "/users", "/users/"):
             response = connection.ask("GET", target)
             assert response.status == 404, target
             assert not response.says_close()
@@ -71,9 +75,11 @@ def test_options_tells_the_methods(server):
         assert connection.ask("OPTIONS", "/by-method").body == b"OPTIONS"
 
 
-@pytest.mark.parametrize("target", ["/hello", "/none", "/users/7", "/large?size=100000", "/large?size=100000&how=copy",
-                                    "/cookies", "/redirect", "/fail", "/status/200", "/status/404", "/status/503",
-                                    "/long-field", "/post-only", "/defer"])
+@pytest.mark.parametrize("target", [
+    "/hello", "/none", "/users/7", "/large?size=100000", "/large?size=100000&how=copy", "/cookies",
+    "/redirect", "/fail", "/status/200", "/status/404", "/status/503", "/long-field", "/post-only",
+    "/defer"
+])
 def test_head_has_the_fields_of_get_and_no_body(server, target):
     with server.connect() as connection:
         get = connection.ask("GET", target)
@@ -98,11 +104,14 @@ def test_head_of_a_route_for_any_method(server):
 def test_absolute_form(server):
     response = server.ask("GET", "http://example.org:81/inspect/a?b=c")
     facts = response.facts()
-    assert (facts["target"], facts["path"], facts["query"]) == ("http://example.org:81/inspect/a?b=c", "/inspect/a", "b=c")
+    assert (facts["target"], facts["path"],
+            facts["query"]) == ("http://example.org:81/inspect/a?b=c", "/inspect/a", "b=c")
 
 
-@pytest.mark.parametrize("target,status", [("http://localhost/hello", 200), ("HTTP://LOCALHOST/hello", 200), ("http://localhost", 404),
-                                           ("http://localhost?x", 404), ("http://[::1]:80/hello", 200)])
+@pytest.mark.parametrize("target,status", [("http://localhost/hello", 200),
+                                           ("HTTP://LOCALHOST/hello", 200),
+                                           ("http://localhost", 404), ("http://localhost?x", 404),
+                                           ("http://[::1]:80/hello", 200)])
 def test_absolute_form_of_every_shape(server, target, status):
     assert server.ask("GET", target).status == status
 
@@ -119,20 +128,18 @@ def test_asterisk_form_is_for_options(server):
         assert connection.ask().status == 200
 
 
-@pytest.mark.parametrize("target,path,query", [
-    ("/inspect/a%20b", "/inspect/a b", ""),
-    ("/inspect/%41%42?%41", "/inspect/AB", "%41"),
-    ("/inspect/a%2Fb", "/inspect/a%2Fb", ""),
-    ("/inspect/a%2fb", "/inspect/a%2fb", ""),
-    ("/inspect/%2541", "/inspect/%41", ""),
-    ("/inspect/a/./b/../c", "/inspect/a/c", ""),
-    ("/x/../inspect/a", "/inspect/a", ""),
-    ("/inspect/%2e%2E/inspect/a", "/inspect/a", ""),
-    ("/inspect/a+b", "/inspect/a+b", ""),
-    ("/inspect/a?b?c=/../d", "/inspect/a", "b?c=/../d"),
-    ("/inspect/a;b=c", "/inspect/a;b=c", ""),
-    ("/inspect/...", "/inspect/...", ""),
-])
+@pytest.mark.parametrize("target,path,query", [("/inspect/a%20b", "/inspect/a b", ""),
+                                               ("/inspect/%41%42?%41", "/inspect/AB", "%41"),
+                                               ("/inspect/a%2Fb", "/inspect/a%2Fb", ""),
+                                               ("/inspect/a%2fb", "/inspect/a%2fb", ""),
+                                               ("/inspect/%2541", "/inspect/%41", ""),
+                                               ("/inspect/a/./b/../c", "/inspect/a/c", ""),
+                                               ("/x/../inspect/a", "/inspect/a", ""),
+                                               ("/inspect/%2e%2E/inspect/a", "/inspect/a", ""),
+                                               ("/inspect/a+b", "/inspect/a+b", ""),
+                                               ("/inspect/a?b?c=/../d", "/inspect/a", "b?c=/../d"),
+                                               ("/inspect/a;b=c", "/inspect/a;b=c", ""),
+                                               ("/inspect/...", "/inspect/...", ""), ])
 def test_path_is_decoded_once_and_normalized(server, target, path, query):
     facts = server.ask("GET", target).facts()
     assert facts["path"].replace("%2f", "%2F") == path.replace("%2f", "%2F")
@@ -148,23 +155,19 @@ def test_non_ascii_path_is_decoded(server):
 # ---- routes ----
 
 
-@pytest.mark.parametrize("target,body", [
-    ("/users/42", b"user id=[42]"),
-    ("/users/me", b"me"),
-    ("/users/mee", b"user id=[mee]"),
-    ("/users/me/settings", b"settings"),
-    ("/users/me/posts/7", b"post id=[me] post=[7]"),
-    ("/users/1/posts/2", b"post id=[1] post=[2]"),
-    ("/users/a%20b", b"user id=[a b]"),
-    ("/users/a%2Fb", b"user id=[a/b]"),
-    ("/users/a%252fb", b"user id=[a%2fb]"),
-    ("/files/a/b/c.txt", b"file path=[a/b/c.txt] *=[a/b/c.txt]"),
-    ("/files/", b"file path=[] *=[]"),
-    ("/glob/x/y", b"glob *=[x/y]"),
-    ("/glob/", b"glob *=[]"),
-])
+@pytest.mark.parametrize("target,body",
+                         [("/users/42", b"user id=[42]"), ("/users/me", b"me"),
+                          ("/users/mee", b"user id=[mee]"), ("/users/me/settings", b"settings"),
+                          ("/users/me/posts/7", b"post id=[me] post=[7]"),
+                          ("/users/1/posts/2", b"post id=[1] post=[2]"),
+                          ("/users/a%20b", b"user id=[a b]"), ("/users/a%2Fb", b"user id=[a/b]"),
+                          ("/users/a%252fb", b"user id=[a%2fb]"),
+                          ("/files/a/b/c.txt", b"file path=[a/b/c.txt] *=[a/b/c.txt]"),
+                          ("/files/", b"file path=[] *=[]"), ("/glob/x/y", b"glob *=[x/y]"),
+                          ("/glob/", b"glob *=[]"), ])
 def test_pitfall_parameters_are_stored_and_wildcards_match(server, target, body):
-    # Guards against routers that matched ":id" but never kept its value, and that took "*" for a letter.
+    # Guards against routers that matched ":id" but never kept its value, and that took "*" for a
+    # letter.
     response = server.ask("GET", target)
     assert (response.status, response.body) == (200, body)
 
@@ -179,17 +182,15 @@ def test_pitfall_query_takes_no_part_in_matching(server):
         assert connection.ask("GET", "/users?/7").status == 404
 
 
-@pytest.mark.parametrize("target,body", [
-    ("/query?a=1&b=2", b"a=1 b=2"),
-    ("/query?a=x%26b%3Dy", b"a=x&b=y b=(none)"),
-    ("/query?a=1+2%2B3", b"a=1 2+3 b=(none)"),
-    ("/query?b=&a", b"a= b="),
-    ("/query?a=first&a=second", b"a=first b=(none)"),
-    ("/query?%61=encoded", b"a=encoded b=(none)"),
-    ("/query?&&a=1&&b==2", b"a=1 b==2"),
-    ("/query?aa=1&ab=2", b"a=(none) b=(none)"),
-    ("/query", b"a=(none) b=(none)"),
-])
+@pytest.mark.parametrize("target,body", [("/query?a=1&b=2", b"a=1 b=2"),
+                                         ("/query?a=x%26b%3Dy", b"a=x&b=y b=(none)"),
+                                         ("/query?a=1+2%2B3", b"a=1 2+3 b=(none)"),
+                                         ("/query?b=&a", b"a= b="),
+                                         ("/query?a=first&a=second", b"a=first b=(none)"),
+                                         ("/query?%61=encoded", b"a=encoded b=(none)"),
+                                         ("/query?&&a=1&&b==2", b"a=1 b==2"),
+                                         ("/query?aa=1&ab=2", b"a=(none) b=(none)"),
+                                         ("/query", b"a=(none) b=(none)"), ])
 def test_pitfall_query_is_split_before_it_is_decoded(server, target, body):
     # Guards against an encoded & that became a separator.
     assert server.ask("GET", target).body == body
@@ -275,12 +276,15 @@ def test_handler_that_fails_after_answering_sends_nothing_more(server):
 
 def test_upgrade_nobody_offers_is_ignored(server):
     with server.connect() as connection:
-        response = connection.ask("GET", "/hello", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
+        response = connection.ask("GET", "/hello", "Connection: Upgrade, HTTP2-Settings",
+                                  "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
         assert response.status == 200 and response.body == b"Hello, world\n"
-        response = connection.ask("GET", "/hello", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+        response = connection.ask("GET", "/hello", "Connection: Upgrade", "Upgrade: websocket",
+                                  "Sec-WebSocket-Version: 13",
                                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
         assert response.status == 200
-        response = connection.ask("POST", "/echo", "Connection: Upgrade", "Upgrade: h2c", body=b"abc")
+        response = connection.ask("POST", "/echo", "Connection: Upgrade", "Upgrade: h2c",
+                                  body=b"abc")
         assert response.body == b"abc"
         assert connection.ask().status == 200
 
@@ -291,7 +295,8 @@ def test_upgrade_nobody_offers_is_ignored(server):
 def test_pitfall_repeated_fields_are_all_kept_in_wire_order(server):
     # Guards against a map in which the last field of a name replaced the others.
     response = server.ask("GET", "/inspect", "X-A: 1", "x-b:  2 ", "X-A: 3", "X-Empty:", "X-A:4")
-    assert response.seen_fields() == [("Host", "localhost"), ("X-A", "1"), ("x-b", "2"), ("X-A", "3"), ("X-Empty", ""), ("X-A", "4")]
+    assert response.seen_fields() == [("Host", "localhost"), ("X-A", "1"), ("x-b", "2"),
+                                      ("X-A", "3"), ("X-Empty", ""), ("X-A", "4")]
 
 
 def test_facts_about_the_client(server):
@@ -303,7 +308,8 @@ def test_facts_about_the_client(server):
 def test_every_slice_of_a_request_is_terminated(server):
     # Pipelined, so that something follows each of them in the buffer.
     asked = raw.request("POST", "/inspect/a%20b?c=d", "X-A: 1", "X-Empty:", "X-B:2  ", body=b"body")
-    chunks = raw.request("POST", "/inspect?x", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", b"def"))
+    chunks = raw.request("POST", "/inspect?x", "Transfer-Encoding: chunked",
+                         body=raw.chunked(b"abc", b"def"))
     with server.connect() as connection:
         connection.send((asked + chunks + raw.request("GET", "/inspect")) * 20)
         for _ in range(60):
@@ -347,12 +353,13 @@ def test_empty_lines_without_end_are_not_accepted_for_ever(start):
 
 # ---- heads in pieces ----
 
-BROWSER_HEAD = raw.request("GET", "/users/7?a=b", "User-Agent: Test/1.0", "Accept: text/html,*/*;q=0.8", "X-Empty:",
-                           "Connection: keep-alive")
+BROWSER_HEAD = raw.request("GET", "/users/7?a=b", "User-Agent: Test/1.0",
+                           "Accept: text/html,*/*;q=0.8", "X-Empty:", "Connection: keep-alive")
 
 
 def test_pitfall_head_cut_at_every_byte(server):
-    # Guards against a request line or field that was lost, or closed the connection, when split over two reads.
+    # Guards against a request line or field that was lost, or closed the connection, when split
+    # over two reads.
     with server.connect() as connection:
         for cut in range(1, len(BROWSER_HEAD)):
             connection.send(BROWSER_HEAD[:cut])
@@ -381,13 +388,17 @@ def test_head_with_many_fields_cut_at_many_places(server):
             server.settle()
             connection.send(head[30:])
             for _ in range(2):
-                assert connection.response().seen_fields()[1:] == [(f"X-{i}", str(i)) for i in range(70)]
+                assert connection.response().seen_fields()[1:] == [(f"X-{i}", str(i))
+                                                                   for i in range(70)]
 
 
 def test_partial_heads_of_many_connections_do_not_mix(server):
     connections = [server.connect() for _ in range(60)]
     try:
-        heads = [raw.request("GET", f"/users/{i}", f"X-Filler: {'f' * (i * 50)}") for i in range(len(connections))]
+        heads = [
+            raw.request("GET", f"/users/{i}", f"X-Filler: {'f' * (i * 50)}")
+            for i in range(len(connections))
+        ]
         for part in range(4):
             for connection, head in zip(connections, heads):
                 connection.send(head[len(head) * part // 4:len(head) * (part + 1) // 4])

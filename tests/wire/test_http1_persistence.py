@@ -1,4 +1,5 @@
-"""Connections that live longer than one request: keep-alive, Connection options, pipelining, order, back-pressure."""
+"""Connections that live longer than one request: keep-alive, Connection options, pipelining, order,
+back-pressure."""
 
 import random
 import threading
@@ -8,22 +9,19 @@ import raw
 from wire_server import eventually
 
 
-@pytest.mark.parametrize("options,closes", [
-    ([], False),
-    (["Connection: keep-alive"], False),
-    (["Connection: close"], True),
-    (["Connection: Close"], True),
-    (["Connection: CLOSE"], True),
-    (["Connection: keep-alive, close"], True),
-    (["Connection: close, keep-alive"], True),
-    (["Connection: foo, close , bar"], True),
-    (["Connection: keep-alive", "Connection: close"], True),
-    (["Connection: closed"], False),
-    (["Connection: not-close"], False),
-    (["Connection: ,,close,,"], True),
-    (["Connection: upgrade"], False),
-    (["Connection:"], False),
-])
+@pytest.mark.parametrize("options,closes", [([], False), (["Connection: keep-alive"], False),
+                                            (["Connection: close"], True),
+                                            (["Connection: Close"], True),
+                                            (["Connection: CLOSE"], True),
+                                            (["Connection: keep-alive, close"], True),
+                                            (["Connection: close, keep-alive"], True),
+                                            (["Connection: foo, close , bar"], True),
+                                            (["Connection: keep-alive", "Connection: close"], True),
+                                            (["Connection: closed"], False),
+                                            (["Connection: not-close"], False),
+                                            (["Connection: ,,close,,"], True),
+                                            (["Connection: upgrade"], False),
+                                            (["Connection:"], False), ])
 def test_pitfall_connection_options_of_http_1_1_are_obeyed(server, options, closes):
     # Guards against Connection: close that was ignored, or looked for as a substring.
     with server.connect() as connection:
@@ -36,14 +34,11 @@ def test_pitfall_connection_options_of_http_1_1_are_obeyed(server, options, clos
             assert connection.ask().status == 200
 
 
-@pytest.mark.parametrize("options,stays", [
-    ([], False),
-    (["Connection: close"], False),
-    (["Connection: keep-alive"], True),
-    (["Connection: Keep-Alive"], True),
-    (["Connection: keep-alive, close"], False),
-    (["Connection: foo"], False),
-])
+@pytest.mark.parametrize("options,stays", [([], False), (["Connection: close"], False),
+                                           (["Connection: keep-alive"], True),
+                                           (["Connection: Keep-Alive"], True),
+                                           (["Connection: keep-alive, close"], False),
+                                           (["Connection: foo"], False), ])
 def test_connection_options_of_http_1_0_are_obeyed(server, options, stays):
     with server.connect() as connection:
         response = connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None)
@@ -53,7 +48,8 @@ def test_connection_options_of_http_1_0_are_obeyed(server, options, stays):
             return
         # Only this option tells a client of 1.0 that it may go on (RFC 9112 9.3).
         assert response.get("Connection").lower() == "keep-alive"
-        assert connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None).status == 200
+        assert connection.ask("GET", "/hello", *options, version="HTTP/1.0",
+                              host=None).status == 200
 
 
 def test_response_to_http_1_0_is_never_chunked(server):
@@ -91,8 +87,8 @@ def test_pipelined_requests_cut_at_random_places_are_answered_in_order(server, s
     for i in range(60):
         if chance.random() < 0.4:
             body = raw.pattern(chance.randrange(200), i)
-            data += raw.request("POST", "/echo", "Transfer-Encoding: chunked", body=raw.chunked(body, body) if body else
-                                raw.chunked())
+            data += raw.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                body=raw.chunked(body, body) if body else raw.chunked())
             expected.append(body + body)
         elif chance.random() < 0.5:
             body = raw.pattern(chance.randrange(1, 300), i)
@@ -114,8 +110,10 @@ def test_pipelined_requests_cut_at_random_places_are_answered_in_order(server, s
 
 def test_mixed_methods_in_one_pipeline(server):
     with server.connect() as connection:
-        connection.send(raw.request("HEAD") + raw.request() + raw.request("DELETE") + raw.request("GET", "/none")
-                        + raw.request("GET", "/status/204") + raw.request("GET", "/status/304") + raw.request())
+        connection.send(
+            raw.request("HEAD") + raw.request() + raw.request("DELETE") +
+            raw.request("GET", "/none") + raw.request("GET", "/status/204") +
+            raw.request("GET", "/status/304") + raw.request())
         assert connection.response("HEAD").status == 200
         assert [connection.response().status for _ in range(6)] == [200, 405, 404, 204, 304, 200]
 
@@ -123,7 +121,8 @@ def test_mixed_methods_in_one_pipeline(server):
 def test_requests_behind_one_that_closes_are_not_answered(server):
     requests = server.stats()["guarded_runs"]
     with server.connect() as connection:
-        connection.send(raw.request() + raw.request("GET", "/hello", "Connection: close") + raw.request("GET", "/guarded") * 3)
+        connection.send(raw.request() + raw.request("GET", "/hello", "Connection: close") +
+                        raw.request("GET", "/guarded") * 3)
         assert not connection.response().says_close()
         assert connection.response().says_close()
         connection.assert_closed()
@@ -140,13 +139,15 @@ def test_requests_behind_a_handler_that_closes_are_not_answered(server):
 
 def test_request_that_is_answered_later_holds_back_those_behind_it(server):
     with server.connect() as connection:
-        connection.send(raw.request("GET", "/users/1") + raw.request("GET", "/hold/order") + raw.request("GET", "/users/2")
-                        + raw.request("GET", "/users/3"))
+        connection.send(
+            raw.request("GET", "/users/1") + raw.request("GET", "/hold/order") +
+            raw.request("GET", "/users/2") + raw.request("GET", "/users/3"))
         assert connection.response().body == b"user id=[1]"
         server.wait_for_held("order")
         connection.assert_silent()
         assert server.release("order") == 1
-        assert [response.body for response in connection.responses(3)] == [b"released\n", b"user id=[2]", b"user id=[3]"]
+        assert [response.body for response in connection.responses(3)
+                ] == [b"released\n", b"user id=[2]", b"user id=[3]"]
 
 
 def test_requests_that_arrive_while_one_is_pending_are_answered_after_it(server):
@@ -225,7 +226,9 @@ def test_deferred_work_answers_in_order_too(server):
 
 def test_held_request_with_body_keeps_its_body_while_more_arrives(server):
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/hold/body", body=raw.pattern(100000)) + raw.request("POST", "/echo", body=b"x" * 90000))
+        connection.send(
+            raw.request("POST", "/hold/body", body=raw.pattern(100000)) +
+            raw.request("POST", "/echo", body=b"x" * 90000))
         server.wait_for_held("body")
         server.release("body")
         assert connection.response().body == b"released\n"
@@ -236,7 +239,9 @@ def test_large_and_small_answers_in_one_pipeline_arrive_whole(server):
     sizes = [0, 1, 100, 5000, 16384, 65535, 65536, 65537, 300000, 3, 2000000, 7]
     hows = ["static", "copy", "borrowed"]
     with server.connect() as connection:
-        connection.send(b"".join(raw.request("GET", f"/large?size={size}&how={hows[i % 3]}") for i, size in enumerate(sizes)))
+        connection.send(b"".join(
+            raw.request("GET", f"/large?size={size}&how={hows[i % 3]}")
+            for i, size in enumerate(sizes)))
         for size in sizes:
             assert connection.response().body == raw.pattern(size)
 
@@ -246,7 +251,7 @@ def test_pipeline_that_is_longer_than_any_buffer(server):
     count = 20000
     data = b"".join(raw.request("GET", f"/users/{i}") for i in range(count))
     with server.connect() as connection:
-        sender = threading.Thread(target=connection.send, args=(data,))
+        sender = threading.Thread(target=connection.send, args=(data, ))
         sender.start()
         for i in range(count):
             assert connection.response().body == b"user id=[%d]" % i
@@ -289,7 +294,9 @@ def test_several_connections_do_not_mix_their_answers(server):
         for i, connection in enumerate(connections):
             connection.send(raw.request("POST", "/echo", f"Content-Length: {1000 + i}")[:-10])
         for i, connection in enumerate(connections):
-            connection.send(raw.request("POST", "/echo", f"Content-Length: {1000 + i}")[-10:] + raw.pattern(500, i))
+            connection.send(
+                raw.request("POST", "/echo", f"Content-Length: {1000 + i}")[-10:] +
+                raw.pattern(500, i))
         for i, connection in reversed(list(enumerate(connections))):
             connection.send(raw.pattern(500 + i, i + 500) + raw.request("GET", f"/users/{i}"))
         for i, connection in enumerate(connections):
@@ -348,10 +355,11 @@ def test_half_closed_after_upload(server):
         connection.assert_closed()
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /hel", b"GET /hello HTTP/1.1\r\nHost: localhost\r\n",
-                                  raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 10,
-                                  raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab"],
-                         ids=["nothing", "request-line", "head", "body", "chunk"])
+@pytest.mark.parametrize("sent", [
+    b"", b"GET /hel", b"GET /hello HTTP/1.1\r\nHost: localhost\r\n",
+    raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 10,
+    raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab"
+], ids=["nothing", "request-line", "head", "body", "chunk"])
 def test_client_that_ends_inside_a_request_is_closed(server, sent):
     # There will never be more: no use in waiting for the timeout. A 400 before the close is fine.
     with server.connect() as connection:
@@ -362,14 +370,13 @@ def test_client_that_ends_inside_a_request_is_closed(server, sent):
 
 
 PHASES = {
-    "before-anything": b"",
-    "in-request-line": b"GET /hel",
+    "before-anything": b"", "in-request-line": b"GET /hel",
     "in-head": b"GET /hello HTTP/1.1\r\nHost: local",
     "in-body": raw.request("POST", "/echo", "Content-Length: 1000") + b"x" * 10,
     "in-chunk": raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"ff\r\nabc",
     "in-large-body": raw.request("POST", "/digest", "Content-Length: 500000") + b"x" * 200000,
-    "waiting-for-100": raw.request("POST", "/echo", "Expect: 100-continue", "Content-Length: 1000"),
-    "idle": raw.request(),
+    "waiting-for-100": raw.request("POST", "/echo", "Expect: 100-continue",
+                                   "Content-Length: 1000"), "idle": raw.request(),
 }
 
 
@@ -411,7 +418,8 @@ def test_client_that_vanishes_during_deferred_work(start):
     eventually(lambda: own.stats()["deferred"] == 1, "the end of the deferred work")
     own.wait_for_connections(0)
     after = own.stats()
-    assert (after["deferred"], after["deferred_gone"], after["last_error"]) == (1, 1, "UVHTTP_EGONE")
+    assert (after["deferred"], after["deferred_gone"], after["last_error"]) == (1, 1,
+                                                                                "UVHTTP_EGONE")
     assert after["aborted_exchanges"] == 1
 
 
@@ -430,7 +438,8 @@ def test_client_that_vanishes_during_the_response(server, how):
 
 
 def test_reset_with_unread_bytes_in_the_queue_is_noticed(server):
-    # The error is announced first, but reading still gives what was queued, and only then the error.
+    # The error is announced first, but reading still gives what was queued, and only then the
+    # error.
     for _ in range(300):
         connection = server.connect()
         connection.send(raw.request("POST", "/digest", "Content-Length: 900000") + bytes(300000))
@@ -450,7 +459,11 @@ def test_client_that_vanishes_with_a_pipeline_unanswered(server):
 def test_hundred_clients_that_vanish_at_once(server):
     connections = [server.connect() for _ in range(100)]
     for i, connection in enumerate(connections):
-        connection.send([raw.request("GET", "/hold/crowd"), raw.request()[:-2], raw.request("GET", "/large?size=3000000")][i % 3])
+        connection.send([
+            raw.request("GET", "/hold/crowd"),
+            raw.request()[:-2],
+            raw.request("GET", "/large?size=3000000")
+        ][i % 3])
     server.wait_for_held("crowd", 34)
     for connection in connections:
         connection.reset()

@@ -1,4 +1,5 @@
-"""Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what middleware sees of responses."""
+"""Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what
+middleware sees of responses."""
 
 import json
 
@@ -8,7 +9,8 @@ from test_clients import installed, run
 from test_http1_bodies import fnv
 from wire_server import eventually
 
-SIZES = [(0, 1), (1, 1), (1000, 1), (1000, 7), (100_000, 4096), (100_000, 4097), (3_000_000, 16_384), (3_000_000, 70_000), (2_000_000, 1_000_000)]
+SIZES = [(0, 1), (1, 1), (1000, 1), (1000, 7), (100_000, 4096), (100_000, 4097),
+         (3_000_000, 16_384), (3_000_000, 70_000), (2_000_000, 1_000_000)]
 
 
 def later(server, name, least):
@@ -17,12 +19,14 @@ def later(server, name, least):
 
 # Out
 
+
 @pytest.mark.parametrize("size, piece", SIZES)
 @pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_a_body_in_pieces_arrives_whole(server, path, size, piece, known):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"{path}?size={size}&piece={piece}{'&known' if known else ''}")
+        answer = connection.ask("GET",
+                                f"{path}?size={size}&piece={piece}{'&known' if known else ''}")
         assert answer.status == 200 and answer.body == raw.pattern(size)
         assert answer.get("Content-Length") == (str(size) if known else None)
         assert answer.get("Transfer-Encoding") == (None if known else "chunked")
@@ -33,7 +37,8 @@ def test_a_body_in_pieces_arrives_whole(server, path, size, piece, known):
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_a_client_of_http_1_0_gets_the_body_up_to_the_end_of_the_connection(server, path):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"{path}?size=50000&piece=999", "Connection: keep-alive", version="HTTP/1.0")
+        answer = connection.ask("GET", f"{path}?size=50000&piece=999", "Connection: keep-alive",
+                                version="HTTP/1.0")
         assert answer.body == raw.pattern(50000) and answer.says_close()
         assert answer.get("Transfer-Encoding") is None and answer.get("Content-Length") is None
         connection.assert_closed()
@@ -65,7 +70,8 @@ def test_205_has_no_pieces(server):
 def test_pipelined_bodies_in_pieces_come_in_order(server, path):
     with server.connect() as connection:
         sizes = [0, 5, 300_000, 17, 40_000]
-        connection.send(b"".join(raw.request("GET", f"{path}?size={size}&piece=5000") for size in sizes))
+        connection.send(b"".join(
+            raw.request("GET", f"{path}?size={size}&piece=5000") for size in sizes))
         for size in sizes:
             assert connection.response().body == raw.pattern(size)
 
@@ -119,7 +125,8 @@ def test_a_pull_that_has_nothing_yet_is_asked_again(start):
     with server.connect() as connection:
         assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
         assert connection.ask("GET", "/pulled?size=0&piece=100&stalls").body == b""
-        assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls&at-once").body == raw.pattern(5000)
+        assert connection.ask(
+            "GET", "/pulled?size=5000&piece=100&stalls&at-once").body == raw.pattern(5000)
     eventually(lambda: server.stats()["releases"] == 3, "all are released")
 
 
@@ -131,12 +138,16 @@ def test_what_was_complete_before_a_failure_arrives(server):
 
 def test_to_a_client_of_http_1_0_a_failure_does_not_look_like_the_end(server):
     with server.connect() as connection:
-        connection.send(raw.request("GET", "/pulled?size=30000000&piece=10000&fail", version="HTTP/1.0"))
+        connection.send(
+            raw.request("GET", "/pulled?size=30000000&piece=10000&fail", version="HTTP/1.0"))
         with pytest.raises(ConnectionResetError):
             connection.rest()
 
 
-@pytest.mark.parametrize("target", ["/begin-and-fail", "/pulled?size=100000&piece=1000&fail", "/pulled?size=100000&piece=1000&fail&known"])
+@pytest.mark.parametrize("target", [
+    "/begin-and-fail", "/pulled?size=100000&piece=1000&fail",
+    "/pulled?size=100000&piece=1000&fail&known"
+])
 def test_a_body_that_fails_on_the_way_ends_the_connection_unfinished(start, target):
     server = start()
     with server.connect() as connection:
@@ -168,7 +179,8 @@ def test_more_than_announced_is_refused(start):
     assert server.ask("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
 
 
-@pytest.mark.parametrize("path", ["/pieces-out?last", "/pieces-out?last&known", "/block/pieces?size=1000&last"])
+@pytest.mark.parametrize(
+    "path", ["/pieces-out?last", "/pieces-out?last&known", "/block/pieces?size=1000&last"])
 def test_closing_may_be_asked_for_once_the_body_has_begun(server, path):
     with server.connect() as connection:
         connection.send(raw.request("GET", path) + raw.request())
@@ -182,7 +194,8 @@ def test_trailers_follow_the_last_chunk(server):
         connection.send(raw.request("GET", "/trailers-out"))
         connection.head()
         assert connection.receive_exactly(9) == b"4\r\nbody\r\n"
-        assert [connection.line() for _ in range(4)] == [b"0", b"X-Early: set before", b"X-Sum: 42", b""]
+        assert [connection.line()
+                for _ in range(4)] == [b"0", b"X-Early: set before", b"X-Sum: 42", b""]
         assert connection.ask().body == b"Hello, world\n"
         # Content-Length may not stand there.
         assert server.stats()["last_error"] == "UVHTTP_EHEADER"
@@ -194,9 +207,11 @@ def test_early_hints_come_before_the_answer(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/early-hints"))
         status, reason, fields, _ = connection.head()
-        assert (status, reason, fields) == (103, "Early Hints", [("Link", "</style.css>; rel=preload")])
+        assert (status, reason, fields) == (103, "Early Hints", [("Link",
+                                                                  "</style.css>; rel=preload")])
         answer = connection.response()
-        assert (answer.body, answer.get("Link"), answer.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
+        assert (answer.body, answer.get("Link"),
+                answer.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
         answer = connection.ask("GET", "/early-hints", "Connection: keep-alive", version="HTTP/1.0")
         assert (answer.interim, answer.body) == ([], b"page")
 
@@ -213,8 +228,10 @@ def test_a_body_is_taken_in_pieces(server, size, coded, how):
     body = raw.pattern(size)
     with server.connect() as connection:
         if coded:
-            data = raw.request("POST", f"/pieces-digest{how}", "Transfer-Encoding: chunked",
-                               body=raw.chunked(*[body[i:i + 50_000] for i in range(0, size, 50_000)], trailers=["X-Check: 7"]))
+            data = raw.request(
+                "POST", f"/pieces-digest{how}", "Transfer-Encoding: chunked",
+                body=raw.chunked(*[body[i:i + 50_000] for i in range(0, size, 50_000)],
+                                 trailers=["X-Check: 7"]))
         else:
             data = raw.request("POST", f"/pieces-digest{how}", f"Content-Length: {size}", body=body)
         at_once = data[:100_000]
@@ -233,7 +250,8 @@ def test_a_body_is_taken_in_pieces(server, size, coded, how):
 def test_a_body_that_comes_byte_by_byte(server):
     body = raw.pattern(100)
     with server.connect() as connection:
-        data = raw.request("POST", "/pieces-digest", "Transfer-Encoding: chunked", body=raw.chunked(body[:60], body[60:]))
+        data = raw.request("POST", "/pieces-digest", "Transfer-Encoding: chunked",
+                           body=raw.chunked(body[:60], body[60:]))
         for i in range(len(data)):
             connection.send(data[i:i + 1])
         assert connection.response().body == fnv(body)
@@ -244,12 +262,14 @@ def test_a_middleware_cannot_take_the_body(server, at_once):
     # What it took would have been left in the way, as if it were the next request.
     inner = raw.request("GET", "/hello")
     with server.connect() as connection:
-        head = raw.request("POST", "/pieces-digest", "X-Take-Early: 1", f"Content-Length: {len(inner)}")
+        head = raw.request("POST", "/pieces-digest", "X-Take-Early: 1",
+                           f"Content-Length: {len(inner)}")
         if at_once:
             connection.send(head + inner)
         else:
             connection.send(head)
-            eventually(lambda: server.stats()["last_error"] == "UVHTTP_EINVAL", "the middleware has tried")
+            eventually(lambda: server.stats()["last_error"] == "UVHTTP_EINVAL",
+                       "the middleware has tried")
             connection.send(inner)
         assert connection.response().body == fnv(inner)
         assert connection.ask("GET", "/status/202").status == 202
@@ -261,7 +281,8 @@ def test_requests_behind_a_body_in_pieces(server):
     with server.connect() as connection:
         one = raw.request("POST", "/pieces-digest", body=body)
         connection.send(one + raw.request() + one + raw.request("POST", "/echo", body=b"abc"))
-        assert [answer.body for answer in connection.responses(4)] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
+        assert [answer.body for answer in connection.responses(4)
+                ] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
 
 
 def test_a_paused_body_holds_the_client_back(start):
@@ -270,11 +291,13 @@ def test_a_paused_body_holds_the_client_back(start):
         size = 50_000_000
         connection.send(raw.request("POST", "/pieces-digest?pause", f"Content-Length: {size}"))
         idle = server.stats()["heap_live"]
-        connection.socket.settimeout(2.5)  # longer than body_timeout, which does not run while it is paused
+        # longer than body_timeout, which does not run while it is paused
+        connection.socket.settimeout(2.5)
         with pytest.raises(TimeoutError):
             connection.socket.sendall(raw.pattern(size))
         stats = server.stats()
-        assert stats["heap_live"] - idle < 300_000 and stats["timeouts"] == 0 and stats["bytes_received"] < 10_000_000
+        assert stats["heap_live"] - idle < 300_000 and stats["timeouts"] == 0 and stats[
+            "bytes_received"] < 10_000_000
         connection.reset()
     later(server, "aborts", 1)
 
@@ -282,7 +305,9 @@ def test_a_paused_body_holds_the_client_back(start):
 @pytest.mark.parametrize("how", ["", "?late"])
 def test_continue_is_sent_when_the_body_is_asked_for(server, how):
     with server.connect() as connection:
-        connection.send(raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue", "Content-Length: 3"))
+        connection.send(
+            raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue",
+                        "Content-Length: 3"))
         if how:
             eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
             connection.assert_silent()
@@ -294,15 +319,20 @@ def test_continue_is_sent_when_the_body_is_asked_for(server, how):
 
 def test_a_refused_body_is_not_asked_for(server):
     with server.connect() as connection:
-        answer = connection.ask("POST", "/pieces-digest?refuse", "Expect: 100-continue", "Content-Length: 3")
+        answer = connection.ask("POST", "/pieces-digest?refuse", "Expect: 100-continue",
+                                "Content-Length: 3")
         assert (answer.status, answer.interim) == (403, []) and answer.says_close()
         connection.assert_closed()
 
 
-@pytest.mark.parametrize("query, status, body", [("fail=10000", 500, b"500 Internal Server Error\n"), ("answer=10000", 200, b"enough")])
+@pytest.mark.parametrize("query, status, body",
+                         [("fail=10000", 500, b"500 Internal Server Error\n"),
+                          ("answer=10000", 200, b"enough")])
 def test_an_answer_before_the_end_of_the_body_ends_the_connection(server, query, status, body):
     with server.connect() as connection:
-        connection.send(raw.request("POST", f"/pieces-digest?{query}", "Content-Length: 300000") + raw.pattern(20_000))
+        connection.send(
+            raw.request("POST", f"/pieces-digest?{query}", "Content-Length: 300000") +
+            raw.pattern(20_000))
         answer = connection.response()
         assert (answer.status, answer.body) == (status, body) and answer.says_close()
         connection.send(raw.pattern(30_000))
@@ -312,11 +342,14 @@ def test_an_answer_before_the_end_of_the_body_ends_the_connection(server, query,
 
 def test_the_limit_of_a_route_holds_for_pieces(server):
     with server.connect() as connection:
-        assert connection.ask("POST", "/pieces-small", body=raw.pattern(16)).body == fnv(raw.pattern(16))
+        assert connection.ask("POST", "/pieces-small",
+                              body=raw.pattern(16)).body == fnv(raw.pattern(16))
         assert connection.ask("POST", "/pieces-small", "Content-Length: 17").status == 413
     before = server.stats()["aborts"]
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-small", "Transfer-Encoding: chunked", body=raw.chunked(b"a" * 10)[:-5] + b"7\r\n"))
+        connection.send(
+            raw.request("POST", "/pieces-small", "Transfer-Encoding: chunked",
+                        body=raw.chunked(b"a" * 10)[:-5] + b"7\r\n"))
         assert connection.response().status == 413
     # The handler, which had the first ten bytes, was told.
     later(server, "aborts", before + 1)
@@ -351,11 +384,13 @@ def test_a_client_that_leaves_in_its_body_is_told_once(start):
 
 # Both ways
 
+
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
 def test_pieces_go_out_while_others_come_in(server, version):
     body = raw.pattern(300_000)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-echo", f"Content-Length: {len(body)}", version=version))
+        connection.send(
+            raw.request("POST", "/pieces-echo", f"Content-Length: {len(body)}", version=version))
         _, _, fields, _ = connection.head()
         got = b""
         for i in range(0, len(body), 50_000):
@@ -393,6 +428,7 @@ def test_an_echo_that_nobody_reads_stops_taking(start):
 
 # What middleware sees
 
+
 def test_hooks_see_and_change_what_goes_out(server):
     answer = server.ask("GET", "/hello", "X-Watch: 1")
     assert answer.all("X-Seen") == ["inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"]
@@ -400,14 +436,19 @@ def test_hooks_see_and_change_what_goes_out(server):
     assert server.stats()["last_error"] == "UVHTTP_EANSWERED"
 
 
-@pytest.mark.parametrize("method, target, status, seen", [
-    ("GET", "/nowhere", 404, "404 text/plain; charset=utf-8 14 404 "), ("POST", "/hello", 405, "405 text/plain; charset=utf-8 23 405 "),
-    ("GET", "/fail", 500, "500 text/plain; charset=utf-8 26 500 "), ("GET", "/pieces-out?size=9&known", 200, "200 application/octet-stream 9 -"),
-    ("GET", "/pulled?size=9", 200, "200 - 18446744073709551615 -"), ("GET", "/defer", 200, "200 text/plain; charset=utf-8 9 defe"),
-])
+@pytest.mark.parametrize(
+    "method, target, status, seen",
+    [("GET", "/nowhere", 404, "404 text/plain; charset=utf-8 14 404 "),
+     ("POST", "/hello", 405, "405 text/plain; charset=utf-8 23 405 "),
+     ("GET", "/fail", 500, "500 text/plain; charset=utf-8 26 500 "),
+     ("GET", "/pieces-out?size=9&known", 200, "200 application/octet-stream 9 -"),
+     ("GET", "/pulled?size=9", 200, "200 - 18446744073709551615 -"),
+     ("GET", "/defer", 200, "200 text/plain; charset=utf-8 9 defe"), ])
 def test_hooks_see_errors_pieces_and_late_answers_too(server, method, target, status, seen):
     answer = server.ask(method, target, "X-Watch: 1")
-    assert answer.status == status and answer.all("X-Seen") == [f"inner {seen}".strip(), f"outer {seen}".strip()]
+    assert answer.status == status and answer.all("X-Seen") == [
+        f"inner {seen}".strip(), f"outer {seen}".strip()
+    ]
 
 
 def test_hooks_see_what_the_server_refuses(start):
@@ -418,7 +459,8 @@ def test_hooks_see_what_the_server_refuses(start):
 
 def test_a_hook_may_change_status_and_type(server):
     assert server.ask("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
-    assert server.ask("GET", "/hello", "X-Watch: 1", "X-Type: 1").get("Content-Type") == "text/changed"
+    assert server.ask("GET", "/hello", "X-Watch: 1",
+                      "X-Type: 1").get("Content-Type") == "text/changed"
 
 
 def test_a_hook_that_fails_is_answered_500(server):
@@ -428,14 +470,19 @@ def test_a_hook_that_fails_is_answered_500(server):
 
 # Middleware that takes its time
 
-@pytest.mark.parametrize("method, target, body, expected", [
-    ("GET", "/hello", b"", b"Hello, world\n"), ("POST", "/echo", b"abc", b"abc"), ("POST", "/pieces-digest", b"abc", fnv(b"abc")),
-    ("GET", "/nowhere", b"", b"404 Not Found\n"), ("POST", "/echo", raw.pattern(200_000), raw.pattern(200_000)),
-])
+
+@pytest.mark.parametrize("method, target, body, expected",
+                         [("GET", "/hello", b"", b"Hello, world\n"),
+                          ("POST", "/echo", b"abc", b"abc"),
+                          ("POST", "/pieces-digest", b"abc", fnv(b"abc")),
+                          ("GET", "/nowhere", b"", b"404 Not Found\n"),
+                          ("POST", "/echo", raw.pattern(200_000), raw.pattern(200_000)), ])
 def test_a_middleware_may_decide_later(server, method, target, body, expected):
     with server.connect() as connection:
-        connection.send(raw.request(method, target, "X-Undecided: 1", body=body[:1000] if body else b"") if len(body) <= 1000 else
-                        raw.request(method, target, "X-Undecided: 1", f"Content-Length: {len(body)}", body=body[:1000]))
+        connection.send(
+            raw.request(method, target, "X-Undecided: 1", body=body[:1000] if body else b"")
+            if len(body) <= 1000 else raw.request(method, target, "X-Undecided: 1",
+                                                  f"Content-Length: {len(body)}", body=body[:1000]))
         eventually(lambda: server.ask("GET", "/decide").body == b"decided", "the request waits")
         assert server.stats()["last_error"] == "UVHTTP_OK"
         connection.send(body[1000:])
@@ -455,8 +502,11 @@ def test_a_body_and_the_end_may_come_while_a_middleware_decides(server):
 
 def test_a_late_refusal_does_not_ask_for_the_body(server):
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/echo", "X-Undecided: 1", "Expect: 100-continue", "Content-Length: 5"))
-        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided", "the request waits")
+        connection.send(
+            raw.request("POST", "/echo", "X-Undecided: 1", "Expect: 100-continue",
+                        "Content-Length: 5"))
+        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
+                   "the request waits")
         answer = connection.response()
         assert (answer.status, answer.interim) == (401, []) and answer.says_close()
 
@@ -464,7 +514,8 @@ def test_a_late_refusal_does_not_ask_for_the_body(server):
 def test_a_late_refusal_without_a_body_keeps_the_connection(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "X-Undecided: 1") + raw.request())
-        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided", "the request waits")
+        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
+                   "the request waits")
         assert [answer.status for answer in connection.responses(2)] == [401, 200]
 
 
@@ -480,7 +531,8 @@ def test_a_client_that_leaves_before_the_decision_is_told(start):
 
 def test_an_early_refusal_does_not_wait_for_the_body(server):
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
+        connection.send(
+            raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
         answer = connection.response()
         assert answer.status == 403 and answer.says_close()
 
@@ -492,7 +544,8 @@ def test_an_early_refusal_does_not_wait_for_the_body(server):
 def test_a_body_is_paused_and_resumed_by_a_timer(server, size):
     body = raw.pattern(size)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-ticking", f"Content-Length: {size}") + body[:1])
+        connection.send(
+            raw.request("POST", "/pieces-ticking", f"Content-Length: {size}") + body[:1])
         for i in range(1, size, 100_000):
             connection.send(body[i:i + 100_000])
         answer = connection.response()
@@ -514,7 +567,8 @@ def test_an_answer_while_a_job_holds_the_exchange(start, rest):
         assert server.stats()["deferred"] == 0
         assert server.ask("GET", "/open-gate").status == 200
         later(server, "deferred", 1)
-        # It cannot answer again, and the body, which was paused and resumed behind the answer, is nobody's.
+        # It cannot answer again, and the body, which was paused and resumed behind the answer, is
+        # nobody's.
         stats = server.stats()
         assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_EANSWERED")
         connection.half_close()
@@ -523,11 +577,14 @@ def test_an_answer_while_a_job_holds_the_exchange(start, rest):
 
 
 def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
-    """resume_body behind the answer: the rest of the body, which looks like a request, is neither a body nor a request."""
+    """resume_body behind the answer: the rest of the body, which looks like a request, is neither a
+    body nor a request."""
     server = start()
     inner = raw.request("GET", "/status/202")
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {10 + len(inner)}") + b"x" * 10)
+        connection.send(
+            raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {10 + len(inner)}")
+            + b"x" * 10)
         answer = connection.response()
         assert answer.body == b"meanwhile" and answer.says_close()
         server.ask("GET", "/open-gate")
@@ -539,7 +596,9 @@ def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
 def test_a_body_that_goes_on_while_the_answer_leaves_is_nobodys(start):
     server = start()
     with server.connect(receive_buffer=4096) as connection:
-        connection.send(raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") + b"x" * 100_000)
+        connection.send(
+            raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") +
+            b"x" * 100_000)
         server.ask("GET", "/open-gate")
         later(server, "deferred", 1)
         assert len(connection.response().body) == 8_000_000
@@ -553,12 +612,15 @@ def test_any_number_of_jobs_takes_no_more_memory(start):
     before = server.stats()
     assert server.ask("GET", "/many-jobs?count=20000").body == b"all done"
     stats = server.stats()
-    assert stats["heap_peak"] - before["heap_live"] < 20_000 and stats["heap_calls"] - before["heap_calls"] < 20
+    assert stats["heap_peak"] - before["heap_live"] < 20_000 and stats["heap_calls"] - before[
+        "heap_calls"] < 20
 
 
 def test_output_grows_behind_a_full_socket(start):
-    """Pieces that the socket does not take are kept in order, however they are cut, while the buffer that holds them grows."""
-    server = start(write_backlog=1_000_000, buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
+    """Pieces that the socket does not take are kept in order, however they are cut, while the
+    buffer that holds them grows."""
+    server = start(write_backlog=1_000_000, buffer_size=4096, max_header_size=2048,
+                   max_trailer_size=2048)
     idle = server.stats()["heap_live"]
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/pieces-out?size=8000000&piece=3001"))
@@ -577,7 +639,8 @@ def test_node_sees_hints_and_trailers(server):
             answer.on('end', () => resolve([answer.statusCode, seen, answer.trailers]));
         }).on('information', (hint) => seen.push([hint.statusCode, hint.headers.link])).on('error', reject));
         console.log(JSON.stringify([await ask('/early-hints'), await ask('/trailers-out')]));"""
-    answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script, f"http://127.0.0.1:{server.port}")
+    answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script,
+                 f"http://127.0.0.1:{server.port}")
     hinted, trailed = json.loads(answer)
     assert hinted == [200, [[103, "</style.css>; rel=preload"]], {}]
     assert trailed == [200, [], {"x-early": "set before", "x-sum": "42"}]

@@ -1,5 +1,5 @@
-"""What must be refused: each malformed or dangerous request gets its status, "Connection: close" and a real close, and
-nothing behind it is answered."""
+"""What must be refused: each malformed or dangerous request gets its status, "Connection: close"
+and a real close, and nothing behind it is answered."""
 
 import pytest
 import raw
@@ -8,11 +8,12 @@ HOST = b"Host: localhost\r\n"
 
 
 def refuse(server, data, status, method="GET"):
-    """Sends `data` with a harmless request behind it, and expects one refusal and the end of the connection."""
+    """Sends `data` with a harmless request behind it, and expects one refusal and the end of the
+    connection."""
     with server.connect() as connection:
         connection.send(data + raw.request())
         response = connection.response(method)
-        allowed = status if isinstance(status, tuple) else (status,)
+        allowed = status if isinstance(status, tuple) else (status, )
         assert response.status in allowed, response
         assert response.says_close(), response
         connection.assert_closed()
@@ -20,7 +21,8 @@ def refuse(server, data, status, method="GET"):
 
 
 def post(*fields, body=b"", version=b"HTTP/1.1"):
-    return b"POST /echo " + version + b"\r\n" + HOST + b"".join(field + b"\r\n" for field in fields) + b"\r\n" + body
+    return b"POST /echo " + version + b"\r\n" + HOST + b"".join(
+        field + b"\r\n" for field in fields) + b"\r\n" + body
 
 
 def get(*fields, line=b"GET /hello HTTP/1.1", host=HOST):
@@ -28,57 +30,56 @@ def get(*fields, line=b"GET /hello HTTP/1.1", host=HOST):
 
 
 LENGTHS = {
-    "differing-fields": [b"Content-Length: 5", b"Content-Length: 6"],
-    "differing-list": [b"Content-Length: 5, 6"],
-    "negative": [b"Content-Length: -1"],
-    "plus": [b"Content-Length: +5"],
-    "hexadecimal": [b"Content-Length: 0x5"],
-    "letters": [b"Content-Length: five"],
-    "empty": [b"Content-Length:"],
-    "two-numbers": [b"Content-Length: 5 5"],
-    "fraction": [b"Content-Length: 5.0"],
-    "trailing-comma": [b"Content-Length: 5,"],
-    "nul": [b"Content-Length: 5\x00"],
-    "quoted": [b'Content-Length: "5"'],
+    "differing-fields": [b"Content-Length: 5",
+                         b"Content-Length: 6"], "differing-list": [b"Content-Length: 5, 6"],
+    "negative": [b"Content-Length: -1"], "plus": [b"Content-Length: +5"],
+    "hexadecimal": [b"Content-Length: 0x5"], "letters": [b"Content-Length: five"],
+    "empty": [b"Content-Length:"], "two-numbers": [b"Content-Length: 5 5"],
+    "fraction": [b"Content-Length: 5.0"], "trailing-comma": [b"Content-Length: 5,"],
+    "nul": [b"Content-Length: 5\x00"], "quoted": [b'Content-Length: "5"'],
 }
 
 
 @pytest.mark.parametrize("fields", LENGTHS.values(), ids=LENGTHS.keys())
 def test_pitfall_bad_content_length_is_refused(server, fields):
-    # Guards against taking the last of two lengths, or as much of a number as looks like one (RFC 9112 6.3).
+    # Guards against taking the last of two lengths, or as much of a number as looks like one (RFC
+    # 9112 6.3).
     refuse(server, post(*fields, body=b"12345"), 400)
 
 
-@pytest.mark.parametrize("number", [b"99999999999999999999", b"18446744073709551616", b"18446744073709551621",
-                                    b"9223372036854775808", b"0" * 40 + b"18446744073709551621"])
+@pytest.mark.parametrize("number", [
+    b"99999999999999999999", b"18446744073709551616", b"18446744073709551621",
+    b"9223372036854775808", b"0" * 40 + b"18446744073709551621"
+])
 def test_content_length_that_overflows_is_refused(server, number):
     refuse(server, post(b"Content-Length: " + number, body=b"12345"), (400, 413))
 
 
 CODINGS = {
-    "with-length": ([b"Content-Length: 5", b"Transfer-Encoding: chunked"], 400),
-    "length-behind": ([b"Transfer-Encoding: chunked", b"Content-Length: 5"], 400),
+    "with-length": ([b"Content-Length: 5", b"Transfer-Encoding: chunked"], 400), "length-behind":
+        ([b"Transfer-Encoding: chunked", b"Content-Length: 5"], 400),
     "with-zero-length": ([b"Content-Length: 0", b"Transfer-Encoding: chunked"], 400),
-    "chunked-not-last": ([b"Transfer-Encoding: chunked, gzip"], (400, 501)),
-    "chunked-twice": ([b"Transfer-Encoding: chunked, chunked"], 400),
-    "chunked-in-two-fields": ([b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"], 400),
-    "empty": ([b"Transfer-Encoding:"], 400),
-    "unknown": ([b"Transfer-Encoding: brotli, chunked"], 501),
-    "gzip-chunked": ([b"Transfer-Encoding: gzip, chunked"], 501),
-    "gzip-alone": ([b"Transfer-Encoding: gzip"], (400, 501)),
-    "identity": ([b"Transfer-Encoding: identity"], (400, 501)),
-    "prefix": ([b"Transfer-Encoding: xchunked"], (400, 501)),
-    "suffix": ([b"Transfer-Encoding: chunkedx"], (400, 501)),
-    "quoted": ([b'Transfer-Encoding: "chunked"'], (400, 501)),
-    "vertical-tab": ([b"Transfer-Encoding: \x0bchunked"], 400),
-    "nul": ([b"Transfer-Encoding: chunked\x00"], 400),
-    "parameter": ([b"Transfer-Encoding: chunked;q=1"], (400, 501)),
+    "chunked-not-last": ([b"Transfer-Encoding: chunked, gzip"], (400, 501)), "chunked-twice":
+        ([b"Transfer-Encoding: chunked, chunked"], 400), "chunked-in-two-fields":
+            ([b"Transfer-Encoding: chunked",
+              b"Transfer-Encoding: chunked"], 400), "empty": ([b"Transfer-Encoding:"], 400),
+    "unknown": ([b"Transfer-Encoding: brotli, chunked"], 501), "gzip-chunked":
+        ([b"Transfer-Encoding: gzip, chunked"], 501), "gzip-alone":
+            ([b"Transfer-Encoding: gzip"], (400, 501)), "identity":
+                ([b"Transfer-Encoding: identity"], (400, 501)), "prefix":
+                    ([b"Transfer-Encoding: xchunked"], (400, 501)), "suffix":
+                        ([b"Transfer-Encoding: chunkedx"], (400, 501)), "quoted":
+                            ([b'Transfer-Encoding: "chunked"'], (400, 501)), "vertical-tab":
+                                ([b"Transfer-Encoding: \x0bchunked"], 400), "nul":
+                                    ([b"Transfer-Encoding: chunked\x00"], 400), "parameter":
+                                        ([b"Transfer-Encoding: chunked;q=1"], (400, 501)),
 }
 
 
 @pytest.mark.parametrize("fields,status", CODINGS.values(), ids=CODINGS.keys())
 def test_pitfall_bad_transfer_encoding_is_refused(server, fields, status):
-    # Guards against two readings of where a body ends: the door to request smuggling (RFC 9112 6.1, 6.3).
+    # Guards against two readings of where a body ends: the door to request smuggling (RFC 9112 6.1,
+    # 6.3).
     refuse(server, post(*fields, body=b"0\r\n\r\n"), status)
 
 
@@ -89,23 +90,20 @@ def test_transfer_encoding_in_http_1_0_is_refused(server):
 def test_smuggled_request_behind_conflicting_framing_is_never_run(server):
     runs = server.stats()["guarded_runs"]
     smuggled = raw.request("GET", "/guarded")
-    refuse(server, post(b"Content-Length: 0", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n" + smuggled), 400)
-    refuse(server, post(b"Content-Length: %d" % len(smuggled), b"Content-Length: 0", body=smuggled), 400)
+    refuse(server,
+           post(b"Content-Length: 0", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n" + smuggled),
+           400)
+    refuse(server, post(b"Content-Length: %d" % len(smuggled), b"Content-Length: 0", body=smuggled),
+           400)
     assert server.stats()["guarded_runs"] == runs
 
 
 HOSTS = {
-    "missing": b"",
-    "twice": HOST + HOST,
-    "twice-different": HOST + b"Host: other\r\n",
-    "space": b"Host: local host\r\n",
-    "path": b"Host: localhost/x\r\n",
-    "user": b"Host: user@localhost\r\n",
-    "bad-port": b"Host: localhost:http\r\n",
-    "two-ports": b"Host: localhost:80:81\r\n",
-    "list": b"Host: a, b\r\n",
-    "open-bracket": b"Host: [::1\r\n",
-    "query": b"Host: localhost?x\r\n",
+    "missing": b"", "twice": HOST + HOST, "twice-different": HOST + b"Host: other\r\n",
+    "space": b"Host: local host\r\n", "path": b"Host: localhost/x\r\n",
+    "user": b"Host: user@localhost\r\n", "bad-port": b"Host: localhost:http\r\n",
+    "two-ports": b"Host: localhost:80:81\r\n", "list": b"Host: a, b\r\n",
+    "open-bracket": b"Host: [::1\r\n", "query": b"Host: localhost?x\r\n",
     "control": b"Host: local\x01host\r\n",
 }
 
@@ -115,8 +113,10 @@ def test_bad_host_is_refused(server, host):
     refuse(server, get(host=host), 400)
 
 
-@pytest.mark.parametrize("host", [b"Host:\r\n", b"Host: localhost:8080\r\n", b"Host: [::1]:80\r\n", b"hOST: 127.0.0.1\r\n",
-                                  b"Host: localhost:\r\n", b"Host: a-b.c_d.example%20x\r\n", b"Host:\t localhost \t\r\n"])
+@pytest.mark.parametrize("host", [
+    b"Host:\r\n", b"Host: localhost:8080\r\n", b"Host: [::1]:80\r\n", b"hOST: 127.0.0.1\r\n",
+    b"Host: localhost:\r\n", b"Host: a-b.c_d.example%20x\r\n", b"Host:\t localhost \t\r\n"
+])
 def test_good_host_is_accepted(server, host):
     with server.connect() as connection:
         connection.send(get(host=host))
@@ -124,43 +124,25 @@ def test_good_host_is_accepted(server, host):
 
 
 REQUEST_LINES = {
-    "two-spaces": b"GET  /hello HTTP/1.1",
-    "two-spaces-before-version": b"GET /hello  HTTP/1.1",
-    "space-in-target": b"GET /hel lo HTTP/1.1",
-    "tab": b"GET\t/hello\tHTTP/1.1",
-    "trailing-space": b"GET /hello HTTP/1.1 ",
-    "leading-space": b" GET /hello HTTP/1.1",
-    "no-target": b"GET HTTP/1.1",
-    "only-method": b"GET",
-    "method-not-a-token": b"G@T /hello HTTP/1.1",
-    "method-with-colon": b"GET: /hello HTTP/1.1",
-    "no-method": b"/hello HTTP/1.1",
-    "lower-case-version": b"GET /hello http/1.1",
-    "no-minor-version": b"GET /hello HTTP/1",
-    "no-dot": b"GET /hello HTTP/11",
-    "two-digit-minor": b"GET /hello HTTP/1.10",
-    "two-digit-major": b"GET /hello HTTP/01.1",
-    "letters-in-version": b"GET /hello HTTP/1.x",
-    "other-protocol": b"GET /hello ICY/1.1",
-    "space-in-version": b"GET /hello HTTP /1.1",
-    "control-in-target": b"GET /hel\x01lo HTTP/1.1",
-    "nul-in-target": b"GET /hello\x00 HTTP/1.1",
-    "delete-in-target": b"GET /hel\x7flo HTTP/1.1",
-    "cr-in-target": b"GET /hel\rlo HTTP/1.1",
-    "relative-target": b"GET hello HTTP/1.1",
-    "asterisk-with-get": b"GET * HTTP/1.1",
-    "asterisk-and-more": b"OPTIONS *x HTTP/1.1",
-    "authority-with-get": b"GET localhost:80 HTTP/1.1",
-    "connect-with-path": b"CONNECT /hello HTTP/1.1",
-    "connect-without-port": b"CONNECT localhost HTTP/1.1",
-    "bad-escape": b"GET /%zz HTTP/1.1",
-    "half-escape": b"GET /hello% HTTP/1.1",
-    "short-escape": b"GET /hello%4 HTTP/1.1",
-    "encoded-nul": b"GET /hello%00 HTTP/1.1",
-    "above-root": b"GET /../hello HTTP/1.1",
-    "encoded-above-root": b"GET /%2e%2e/hello HTTP/1.1",
-    "above-root-later": b"GET /a/../../hello HTTP/1.1",
-    "empty-authority": b"GET http:///hello HTTP/1.1",
+    "two-spaces": b"GET  /hello HTTP/1.1", "two-spaces-before-version": b"GET /hello  HTTP/1.1",
+    "space-in-target": b"GET /hel lo HTTP/1.1", "tab": b"GET\t/hello\tHTTP/1.1", "trailing-space":
+        b"GET /hello HTTP/1.1 ", "leading-space": b" GET /hello HTTP/1.1", "no-target":
+            b"GET HTTP/1.1", "only-method": b"GET", "method-not-a-token": b"G@T /hello HTTP/1.1",
+    "method-with-colon": b"GET: /hello HTTP/1.1", "no-method": b"/hello HTTP/1.1",
+    "lower-case-version": b"GET /hello http/1.1", "no-minor-version": b"GET /hello HTTP/1",
+    "no-dot": b"GET /hello HTTP/11", "two-digit-minor": b"GET /hello HTTP/1.10",
+    "two-digit-major": b"GET /hello HTTP/01.1", "letters-in-version": b"GET /hello HTTP/1.x",
+    "other-protocol": b"GET /hello ICY/1.1", "space-in-version": b"GET /hello HTTP /1.1",
+    "control-in-target": b"GET /hel\x01lo HTTP/1.1", "nul-in-target": b"GET /hello\x00 HTTP/1.1",
+    "delete-in-target": b"GET /hel\x7flo HTTP/1.1", "cr-in-target": b"GET /hel\rlo HTTP/1.1",
+    "relative-target": b"GET hello HTTP/1.1", "asterisk-with-get": b"GET * HTTP/1.1",
+    "asterisk-and-more": b"OPTIONS *x HTTP/1.1", "authority-with-get": b"GET localhost:80 HTTP/1.1",
+    "connect-with-path": b"CONNECT /hello HTTP/1.1", "connect-without-port":
+        b"CONNECT localhost HTTP/1.1", "bad-escape": b"GET /%zz HTTP/1.1",
+    "half-escape": b"GET /hello% HTTP/1.1", "short-escape": b"GET /hello%4 HTTP/1.1", "encoded-nul":
+        b"GET /hello%00 HTTP/1.1", "above-root": b"GET /../hello HTTP/1.1", "encoded-above-root":
+            b"GET /%2e%2e/hello HTTP/1.1", "above-root-later":
+                b"GET /a/../../hello HTTP/1.1", "empty-authority": b"GET http:///hello HTTP/1.1",
 }
 
 
@@ -182,29 +164,21 @@ def test_simple_request_of_http_0_9_is_refused_without_a_head(server):
 
 
 FIELDS = {
-    "space-before-colon": b"X-Field : 1",
-    "tab-before-colon": b"X-Field\t: 1",
-    "space-in-name": b"X Field: 1",
-    "empty-name": b": 1",
-    "no-colon": b"X-Field",
-    "name-not-a-token": b"X(Field): 1",
-    "non-ascii-name": b"X-F\xe9ld: 1",
-    "control-in-name": b"X-\x01: 1",
-    "control-in-value": b"X-Field: a\x01b",
-    "nul-in-value": b"X-Field: a\x00b",
-    "delete-in-value": b"X-Field: a\x7fb",
-    "bare-cr-in-value": b"X-Field: a\rb",
-    "bare-cr-at-end": b"X-Field: a\r",
-    "folded": b"X-Field: a\r\n b",
-    "folded-with-tab": b"X-Field: a\r\n\tb",
-    "folded-empty": b"X-Field: a\r\n ",
-    "semicolon-name": b"Content-Length;: 5",
+    "space-before-colon": b"X-Field : 1", "tab-before-colon": b"X-Field\t: 1",
+    "space-in-name": b"X Field: 1", "empty-name": b": 1", "no-colon": b"X-Field",
+    "name-not-a-token": b"X(Field): 1", "non-ascii-name": b"X-F\xe9ld: 1",
+    "control-in-name": b"X-\x01: 1", "control-in-value": b"X-Field: a\x01b",
+    "nul-in-value": b"X-Field: a\x00b", "delete-in-value": b"X-Field: a\x7fb",
+    "bare-cr-in-value": b"X-Field: a\rb", "bare-cr-at-end": b"X-Field: a\r",
+    "folded": b"X-Field: a\r\n b", "folded-with-tab": b"X-Field: a\r\n\tb",
+    "folded-empty": b"X-Field: a\r\n ", "semicolon-name": b"Content-Length;: 5",
 }
 
 
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
 def test_pitfall_bad_field_is_refused(server, field):
-    # Guards against field names that were never checked to be tokens, and values that were taken as they came.
+    # Guards against field names that were never checked to be tokens, and values that were taken as
+    # they came.
     refuse(server, get(field), 400)
 
 
@@ -212,31 +186,26 @@ def test_white_space_before_the_first_field_is_refused(server):
     refuse(server, get(host=b" " + HOST), 400)
 
 
-@pytest.mark.parametrize("data", [b"GET /hello HTTP/1.1\nHost: localhost\n\n", b"GET /hello HTTP/1.1\r\nHost: localhost\n\r\n",
-                                  b"GET /hello HTTP/1.1\nHost: localhost\r\n\r\n"], ids=["all", "one-field", "request-line"])
+@pytest.mark.parametrize("data", [
+    b"GET /hello HTTP/1.1\nHost: localhost\n\n", b"GET /hello HTTP/1.1\r\nHost: localhost\n\r\n",
+    b"GET /hello HTTP/1.1\nHost: localhost\r\n\r\n"
+], ids=["all", "one-field", "request-line"])
 def test_bare_line_feed_is_refused(server, data):
     refuse(server, data, 400)
 
 
 CHUNKS = {
-    "letters": b"xyz\r\nabc\r\n0\r\n\r\n",
-    "minus": b"-1\r\nabc\r\n0\r\n\r\n",
-    "plus": b"+3\r\nabc\r\n0\r\n\r\n",
-    "prefix-0x": b"0x3\r\nabc\r\n0\r\n\r\n",
-    "leading-space": b" 3\r\nabc\r\n0\r\n\r\n",
-    "empty-size": b"\r\nabc\r\n0\r\n\r\n",
+    "letters": b"xyz\r\nabc\r\n0\r\n\r\n", "minus": b"-1\r\nabc\r\n0\r\n\r\n",
+    "plus": b"+3\r\nabc\r\n0\r\n\r\n", "prefix-0x": b"0x3\r\nabc\r\n0\r\n\r\n",
+    "leading-space": b" 3\r\nabc\r\n0\r\n\r\n", "empty-size": b"\r\nabc\r\n0\r\n\r\n",
     "overflow": b"10000000000000000\r\nabc\r\n0\r\n\r\n",
-    "overflow-wraps-to-3": b"10000000000000003\r\nabc\r\n0\r\n\r\n",
-    "all-ones": b"ffffffffffffffff1\r\nabc\r\n0\r\n\r\n",
-    "data-too-long": b"3\r\nabcd\r\n0\r\n\r\n",
-    "data-too-short": b"4\r\nabc\r\n0\r\n\r\n",
-    "no-line-end-behind-data": b"3\r\nabc0\r\n\r\n",
-    "line-feed-behind-size": b"3\nabc\r\n0\r\n\r\n",
-    "line-feed-behind-data": b"3\r\nabc\n0\r\n\r\n",
-    "carriage-return-behind-size": b"3\rabc\r\n0\r\n\r\n",
-    "line-feed-in-extension": b"3;a\nb\r\nabc\r\n0\r\n\r\n",
-    "control-in-extension": b"3;a\x01\r\nabc\r\n0\r\n\r\n",
-    "line-feed-behind-last": b"3\r\nabc\r\n0\n\r\n",
+    "overflow-wraps-to-3": b"10000000000000003\r\nabc\r\n0\r\n\r\n", "all-ones":
+        b"ffffffffffffffff1\r\nabc\r\n0\r\n\r\n", "data-too-long": b"3\r\nabcd\r\n0\r\n\r\n",
+    "data-too-short": b"4\r\nabc\r\n0\r\n\r\n", "no-line-end-behind-data": b"3\r\nabc0\r\n\r\n",
+    "line-feed-behind-size": b"3\nabc\r\n0\r\n\r\n", "line-feed-behind-data":
+        b"3\r\nabc\n0\r\n\r\n", "carriage-return-behind-size": b"3\rabc\r\n0\r\n\r\n",
+    "line-feed-in-extension": b"3;a\nb\r\nabc\r\n0\r\n\r\n", "control-in-extension":
+        b"3;a\x01\r\nabc\r\n0\r\n\r\n", "line-feed-behind-last": b"3\r\nabc\r\n0\n\r\n",
     "trailer-without-colon": b"3\r\nabc\r\n0\r\nX-Check\r\n\r\n",
     "trailer-folded": b"3\r\nabc\r\n0\r\nX-Check: a\r\n b\r\n\r\n",
     "trailer-with-space": b"3\r\nabc\r\n0\r\nX-Check : a\r\n\r\n",
@@ -245,13 +214,15 @@ CHUNKS = {
 
 @pytest.mark.parametrize("body", CHUNKS.values(), ids=CHUNKS.keys())
 def test_pitfall_bad_chunk_is_refused(server, body):
-    # Guards against chunk sizes with a sign or 0x, sizes that wrap around, and chunks whose end nobody checked.
+    # Guards against chunk sizes with a sign or 0x, sizes that wrap around, and chunks whose end
+    # nobody checked.
     refuse(server, post(b"Transfer-Encoding: chunked", body=body), 400)
 
 
 @pytest.mark.parametrize("name", ["Content-Length: 3", "Transfer-Encoding: chunked", "Host: other"])
 def test_trailer_that_would_change_framing_or_routing_is_refused(server, name):
-    refuse(server, post(b"Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=[name])), 400)
+    refuse(server, post(b"Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=[name])),
+           400)
 
 
 def test_unknown_expectation_gets_417(server):
@@ -295,14 +266,18 @@ def test_refusal_of_a_head_in_pieces_comes_as_soon_as_the_bad_byte(server):
 
 def test_http_2_preface_gets_505(server):
     with server.connect() as connection:
-        connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+        connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+                        b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
         assert connection.response().status == 505
         connection.assert_closed()
 
 
-TLS_HELLO = (b"\x16\x03\x01\x00\x75\x01\x00\x00\x71\x03\x03" + bytes(range(64, 96)) + b"\x00\x00\x08\x13\x01\x13\x02\xc0\x2f"
-             b"\xc0\x30\x01\x00\x00\x40\x00\x00\x00\x0e\x00\x0c\x00\x00\x09localhost\x00\x0a\x00\x04\x00\x02\x00\x1d"
-             b"\x00\x0d\x00\x04\x00\x02\x08\x04\x00\x2b\x00\x03\x02\x03\x04\x00\x10\x00\x0b\x00\x09\x08http/1.1")
+TLS_HELLO = (
+    b"\x16\x03\x01\x00\x75\x01\x00\x00\x71\x03\x03" + bytes(range(64, 96)) +
+    b"\x00\x00\x08\x13\x01\x13\x02\xc0\x2f"
+    b"\xc0\x30\x01\x00\x00\x40\x00\x00\x00\x0e\x00\x0c\x00\x00\x09localhost\x00\x0a\x00\x04\x00\x02\x00\x1d"
+    b"\x00\x0d\x00\x04\x00\x02\x08\x04\x00\x2b\x00\x03\x02\x03\x04\x00\x10\x00\x0b\x00\x09\x08http/1.1"
+)
 
 
 def test_tls_hello_on_the_plain_port_gets_400(server):
@@ -319,10 +294,12 @@ def test_first_byte_of_a_tls_hello_is_enough(server):
         connection.assert_closed()
 
 
-@pytest.mark.parametrize("garbage", [b"\x00" * 100, b"\xff\xfe\xfd\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x80\x2e\x01\x00\x02\r\n\r\n",
-                                     b"{}[]()<>\r\n\r\n", b"EHLO localhost\r\n", b"*1\r\n$4\r\nPING\r\n",
-                                     b"<?xml version='1.0'?>\r\n\r\n", bytes(range(256)) * 8, b"GET" + b"\r\n" * 50,
-                                     b"\r\n" * 10 + b"\x01"])
+@pytest.mark.parametrize("garbage", [
+    b"\x00" * 100, b"\xff\xfe\xfd\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n",
+    b"\x80\x2e\x01\x00\x02\r\n\r\n", b"{}[]()<>\r\n\r\n", b"EHLO localhost\r\n",
+    b"*1\r\n$4\r\nPING\r\n", b"<?xml version='1.0'?>\r\n\r\n",
+    bytes(range(256)) * 8, b"GET" + b"\r\n" * 50, b"\r\n" * 10 + b"\x01"
+])
 def test_garbage_is_refused_and_closed(server, garbage):
     with server.connect() as connection:
         connection.send(garbage)
@@ -335,7 +312,8 @@ def test_garbage_is_refused_and_closed(server, garbage):
 
 
 def test_refused_upload_gets_its_response_and_not_a_reset(start):
-    # Closing a socket that has unread bytes sends a reset, which may overtake the response: the server has to linger.
+    # Closing a socket that has unread bytes sends a reset, which may overtake the response: the
+    # server has to linger.
     server = start(max_body_size=1000)
     for _ in range(5):
         with server.connect() as connection:
@@ -361,7 +339,9 @@ def test_response_to_a_closing_request_survives_bytes_behind_it(server):
         connection.assert_closed()
 
 
-@pytest.mark.parametrize("lines", [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"])
+@pytest.mark.parametrize(
+    "lines",
+    [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"])
 def test_refused_head_request_gets_no_body(server, lines):
     with server.connect() as connection:
         connection.send(lines)

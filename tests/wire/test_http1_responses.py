@@ -1,4 +1,5 @@
-"""What is sent back: Date, fields, sizes of every kind, files, slow readers, and fields that handlers may not set."""
+"""What is sent back: Date, fields, sizes of every kind, files, slow readers, and fields that
+handlers may not set."""
 
 import email.utils
 import os
@@ -27,8 +28,10 @@ def test_date_of_a_connection_goes_on(server):
     raise AssertionError(f"it has been {first} for four seconds")
 
 
-@pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 418, 422, 429, 451,
-                                    500, 501, 502, 503, 504, 505, 511, 599])
+@pytest.mark.parametrize("status", [
+    200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 418, 422, 429, 451, 500,
+    501, 502, 503, 504, 505, 511, 599
+])
 def test_status_of_every_kind(server, status):
     with server.connect() as connection:
         response = connection.ask("GET", f"/status/{status}")
@@ -52,7 +55,9 @@ def test_redirect(server, status):
     assert response.status == status and response.get("Location") == "/hello"
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\rX-Injected: 1", "\r\n\r\n<html>", "a\r\n b", "\n"])
+@pytest.mark.parametrize("value", [
+    "a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\rX-Injected: 1", "\r\n\r\n<html>", "a\r\n b", "\n"
+])
 def test_pitfall_response_splitting_is_impossible(server, value):
     # Guards against CR and LF in a field value that went out as given.
     with server.connect() as connection:
@@ -68,7 +73,8 @@ def test_field_name_that_is_no_token_is_refused(server, name):
     assert response.body == b"UVHTTP_EHEADER"
 
 
-@pytest.mark.parametrize("name", ["Content-Length", "content-length", "Transfer-Encoding", "Connection", "Date"])
+@pytest.mark.parametrize(
+    "name", ["Content-Length", "content-length", "Transfer-Encoding", "Connection", "Date"])
 def test_fields_that_belong_to_the_server_are_refused(server, name):
     with server.connect() as connection:
         response = connection.ask("GET", f"/field?name={name}&value=5")
@@ -101,7 +107,8 @@ def test_pitfall_long_field_value_is_sent_whole(server, size):
 
 
 @pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
-@pytest.mark.parametrize("size", [0, 1, 1023, 1024, 4096, 16384, 65535, 65536, 65537, 1000000, 20000000])
+@pytest.mark.parametrize("size",
+                         [0, 1, 1023, 1024, 4096, 16384, 65535, 65536, 65537, 1000000, 20000000])
 def test_bodies_of_every_size_and_kind_arrive_whole(server, how, size):
     before = server.stats()["releases"]
     with server.connect() as connection:
@@ -138,7 +145,8 @@ def test_pitfall_large_bodies_are_not_copied(server):
     before = server.stats()["heap_live"]
     connections = [server.connect(receive_buffer=16384) for _ in range(5)]
     for i, connection in enumerate(connections):
-        connection.send(raw.request("GET", f"/large?size=30000000&how={['static', 'borrowed'][i % 2]}"))
+        connection.send(
+            raw.request("GET", f"/large?size=30000000&how={['static', 'borrowed'][i % 2]}"))
     server.settle()
     held = server.stats()["heap_live"] - before
     for connection in connections:
@@ -188,7 +196,8 @@ def test_part_of_a_descriptor(server, tmp_path, offset, size):
     path = make_file(tmp_path, 1000000)
     before = server.stats()["releases"]
     with server.connect() as connection:
-        response = connection.ask("GET", f"/send-descriptor?path={path}&offset={offset}&size={size}")
+        response = connection.ask("GET",
+                                  f"/send-descriptor?path={path}&offset={offset}&size={size}")
         assert response.body == raw.pattern(size, offset)
         assert connection.ask().status == 200
     assert server.stats()["releases"] == before + 1
@@ -197,19 +206,23 @@ def test_part_of_a_descriptor(server, tmp_path, offset, size):
 def test_slow_reader_of_a_file_gets_every_byte(server, tmp_path):
     path = make_file(tmp_path, 6000000)
     with server.connect(receive_buffer=8192) as connection:
-        connection.send(raw.request("GET", f"/send-descriptor?path={path}&size=6000000") + raw.request())
+        connection.send(
+            raw.request("GET", f"/send-descriptor?path={path}&size=6000000") + raw.request())
         server.settle()
         assert connection.response().body == raw.pattern(6000000)
         assert connection.response().body == b"Hello, world\n"
 
 
-@pytest.mark.parametrize("real,promised", [(1000, 2000), (0, 1), (3000000, 3000001), (100000, 9000000)])
+@pytest.mark.parametrize("real,promised", [(1000, 2000), (0, 1), (3000000, 3000001),
+                                           (100000, 9000000)])
 def test_file_that_is_shorter_than_promised_ends_the_connection(server, tmp_path, real, promised):
-    # The client must see that something is missing: by a closed connection, never by bytes of something else.
+    # The client must see that something is missing: by a closed connection, never by bytes of
+    # something else.
     path = make_file(tmp_path, real)
     before = server.stats()["releases"]
     with server.connect() as connection:
-        connection.send(raw.request("GET", f"/send-descriptor?path={path}&size={promised}") + raw.request())
+        connection.send(
+            raw.request("GET", f"/send-descriptor?path={path}&size={promised}") + raw.request())
         status, _, fields, _ = connection.head()
         assert status == 200 and ("Content-Length", str(promised)) in fields
         try:
@@ -235,7 +248,8 @@ def test_client_that_vanishes_while_a_file_is_sent(server, tmp_path):
     after = server.stats()
     assert after["releases"] == before["releases"] + 5
     assert after["aborted_exchanges"] == before["aborted_exchanges"] + 5
-    eventually(lambda: len(os.listdir(f"/proc/{before['pid']}/fd")) <= descriptors, "the descriptors' end")
+    eventually(lambda: len(os.listdir(f"/proc/{before['pid']}/fd")) <= descriptors,
+               "the descriptors' end")
 
 
 # ---- log and statistics ----
@@ -265,7 +279,10 @@ def test_pitfall_every_statistic_is_counted(start):
     assert stats["idle_connections"] == 1
     assert stats["total_connections"] == 2
     assert stats["total_requests"] == 5
-    assert (stats["responses_2xx"], stats["responses_3xx"], stats["responses_4xx"], stats["responses_5xx"]) == (1, 1, 1, 1)
-    assert stats["bytes_received"] >= sum(len(raw.request("GET", target)) for target in ("/hello", "/redirect", "/none", "/fail"))
+    assert (stats["responses_2xx"], stats["responses_3xx"], stats["responses_4xx"],
+            stats["responses_5xx"]) == (1, 1, 1, 1)
+    assert stats["bytes_received"] >= sum(
+        len(raw.request("GET", target)) for target in ("/hello", "/redirect", "/none", "/fail"))
     assert 400 < stats["bytes_sent"] < 4000
-    assert (stats["parse_errors"], stats["timeouts"], stats["aborted_exchanges"], stats["rejected_connections"]) == (0, 0, 0, 0)
+    assert (stats["parse_errors"], stats["timeouts"], stats["aborted_exchanges"],
+            stats["rejected_connections"]) == (0, 0, 0, 0)

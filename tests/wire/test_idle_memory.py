@@ -1,7 +1,8 @@
-"""Ten thousand idle keep-alive connections, each after one request like a browser's: what each costs in user memory.
+"""Ten thousand idle keep-alive connections, each after one request like a browser's: what each
+costs in user memory.
 
-Two figures: the heap that uvhttp and libuv hold (asserted), and what the process grew by (printed; it also counts pages
-that the allocator keeps)."""
+Two figures: the heap that uvhttp and libuv hold (asserted), and what the process grew by (printed;
+it also counts pages that the allocator keeps)."""
 
 import re
 import resource
@@ -16,12 +17,13 @@ SPARE_DESCRIPTORS = 200
 
 BROWSER_REQUEST = raw.request(
     "GET", "/hello", "Connection: keep-alive", "Cache-Control: max-age=0",
-    'Sec-CH-UA: "Chromium";v="118", "Not=A?Brand";v="99"', "Sec-CH-UA-Mobile: ?0", 'Sec-CH-UA-Platform: "Linux"',
-    "Upgrade-Insecure-Requests: 1",
+    'Sec-CH-UA: "Chromium";v="118", "Not=A?Brand";v="99"', "Sec-CH-UA-Mobile: ?0",
+    'Sec-CH-UA-Platform: "Linux"', "Upgrade-Insecure-Requests: 1",
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/118.0.0.0 Safari/537.36",
     "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
-    "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-User: ?1", "Sec-Fetch-Dest: document",
-    "Accept-Encoding: gzip, deflate, br", "Accept-Language: en-GB,en;q=0.9,de;q=0.8",
+    "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-User: ?1",
+    "Sec-Fetch-Dest: document", "Accept-Encoding: gzip, deflate, br",
+    "Accept-Language: en-GB,en;q=0.9,de;q=0.8",
     "Cookie: session=0123456789abcdef0123456789abcdef; theme=dark; seen=1")
 
 
@@ -35,11 +37,13 @@ def many_descriptors():
 
 def private_bytes(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
-        return 1024 * sum(int(size) for size in re.findall(r"^Private_\w+:\s+(\d+) kB", rollup.read(), re.M))
+        return 1024 * sum(
+            int(size) for size in re.findall(r"^Private_\w+:\s+(\d+) kB", rollup.read(), re.M))
 
 
 def open_idle(server, count):
-    """Connections that have had one answer each, opened in groups that the listen queue can hold."""
+    """Connections that have had one answer each, opened in groups that the listen queue can
+    hold."""
     connections = []
     while len(connections) < count:
         group = [server.connect() for _ in range(min(100, count - len(connections)))]
@@ -65,8 +69,9 @@ def test_idle_connection_costs_little_memory(many_descriptors, capsys):
         uvhttp = (after["heap_live"] - before["heap_live"]) / count
         libuv = (after["libuv_live"] - before["libuv_live"]) / count
         with capsys.disabled():
-            print(f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv each; "
-                  f"the process grew by {(private_after - private_before) / count:.0f} B each")
+            print(
+                f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv each; "
+                f"the process grew by {(private_after - private_before) / count:.0f} B each")
         assert connections[0].ask().status == 200 and connections[-1].ask().status == 200
         for connection in connections:
             connection.reset()

@@ -23,7 +23,8 @@ def status_of(server, name):
 
 def limit_to(stack, space=None):
     def limit():
-        resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        resource.setrlimit(resource.RLIMIT_STACK,
+                           (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
         if space is not None:
             resource.setrlimit(resource.RLIMIT_AS, (space, space))
 
@@ -31,8 +32,9 @@ def limit_to(stack, space=None):
 
 
 def test_threads_that_cannot_be_created_end_the_program_with_a_sentence(place):  # noqa: F811
-    ended = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", "--quick-threads", "1000",
-                "--heavy-threads", "3", preexec_fn=limit_to(STACK, 1000 * MIB))
+    ended = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1",
+                "--quick-threads", "1000", "--heavy-threads", "3",
+                preexec_fn=limit_to(STACK, 1000 * MIB))
     assert ended.returncode == 1, ended
     assert "cannot create the threads for jobs (quick_threads: 1000, heavy_threads: 3, handshake_threads: 0): " in ended.stderr
     assert ended.stdout == ""
@@ -52,6 +54,7 @@ def test_first_uncached_request_creates_no_thread(place, serve):  # noqa: F811
 
 
 def test_threads_are_as_many_as_the_flags_say(serve):  # noqa: F811
-    few = serve("--quick-threads", "1", "--heavy-threads", "1", "--quick-queue", "7", "--heavy-queue", "8")
+    few = serve("--quick-threads", "1", "--heavy-threads", "1", "--quick-queue", "7",
+                "--heavy-queue", "8")
     more = serve("--quick-threads", "3", "--heavy-threads", "5")
     assert status_of(more, "Threads") - status_of(few, "Threads") == 6

@@ -1,5 +1,6 @@
-"""Kernel TLS. Where the kernel has the module `tls` these tests find out what it encrypts; elsewhere they find that
-everything works without it. tools/try_ktls.sh runs them on a kernel with the module."""
+"""Kernel TLS. Where the kernel has the module `tls` these tests find out what it encrypts;
+elsewhere they find that everything works without it. tools/try_ktls.sh runs them on a kernel with
+the module."""
 
 import hashlib
 import os
@@ -20,14 +21,16 @@ from wire_server import eventually
 TCP_ULP = 31
 VERSIONS = ("1.2", "1.3")
 CIPHERS = {
-    "1.2": ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+    "1.2": ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
+            "ECDHE-ECDSA-CHACHA20-POLY1305"),
     "1.3": ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"),
 }
 MIB = 1 << 20
 
 
 def has_module():
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
+    with socket.create_server(
+        ("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
         try:
             one.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
         except OSError:
@@ -59,8 +62,8 @@ def serve(tmp_path):
 
     def starter(*flags, **how):
         (tmp_path / "site").mkdir(exist_ok=True)
-        program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", tmp_path / "site", "--tls-cert", tls.usual(),
-                          "--tls-ktls", *flags, **how)
+        program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", tmp_path / "site", "--tls-cert",
+                          tls.usual(), "--tls-ktls", *flags, **how)
         running.append(program)
         return program
 
@@ -73,7 +76,8 @@ def offloaded(server):
     return server.stats()["offloaded"]
 
 
-@pytest.mark.parametrize("version,cipher", [(version, one) for version in VERSIONS for one in CIPHERS[version]])
+@pytest.mark.parametrize("version,cipher",
+                         [(version, one) for version in VERSIONS for one in CIPHERS[version]])
 def test_ciphers(start, version, cipher):
     server = start("--ktls", "--ciphers=" + cipher if version == "1.2" else "--suites=" + cipher)
     with server.connect(only=version) as connection:
@@ -91,10 +95,12 @@ def test_off_by_default(start, version):
         assert server.ask(only=version).status == 200 and offloaded(server) == 0
 
 
-@pytest.mark.skipif(KERNEL or shutil.which("strace") is None, reason="strace is missing, or the kernel has the module")
+@pytest.mark.skipif(KERNEL or shutil.which("strace") is None,
+                    reason="strace is missing, or the kernel has the module")
 def test_a_kernel_without_the_module_is_asked_once(serve, tmp_path):
     record = tmp_path / "record"
-    program = serve("--workers", "1", wrapper=("strace", "-f", "-e", "trace=setsockopt", "-o", str(record)),
+    program = serve("--workers", "1",
+                    wrapper=("strace", "-f", "-e", "trace=setsockopt", "-o", str(record)),
                     environment={"ASAN_OPTIONS": "detect_leaks=0"})
     for _ in range(3):
         with raw.Connection(program.port, tls=tls.context()) as connection:
@@ -142,10 +148,12 @@ def test_a_slow_client_gets_everything(start, version):
     """The last bytes and close_notify are in the kernel while TCP's queue is full."""
     server = start("--ktls")
     size = 12 * MIB
-    with raw.Connection(server.port, receive_buffer=8192, tls=tls.context(only=version)) as connection:
+    with raw.Connection(server.port, receive_buffer=8192,
+                        tls=tls.context(only=version)) as connection:
         connection.send(raw.request("GET", f"/big?size={size}", "Connection: close"))
         connection.head()
-        for _ in range(20): # loop iterations, of which each sends 1 MiB at most: the queues are full
+        for _ in range(
+                20):  # loop iterations, of which each sends 1 MiB at most: the queues are full
             server.stats()
         received = len(connection.rest())
         assert received == size and not connection.socket.truncated
@@ -164,9 +172,12 @@ def test_a_broken_record_gets_an_alert(start, version):
 
 
 def s_client(server, *commands, version="1.3"):
-    """What openssl s_client prints. `commands` go to its input, each when the one before has had its effect."""
-    client = subprocess.Popen(["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", f"-tls{version.replace('.', '_')}"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
+    """What openssl s_client prints. `commands` go to its input, each when the one before has had
+    its effect."""
+    client = subprocess.Popen([
+        "openssl", "s_client", "-connect", f"127.0.0.1:{server.port}",
+        f"-tls{version.replace('.', '_')}"
+    ], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
     os.set_blocking(client.stdout.fileno(), False)
     output = b""
     for command, awaited in commands:
@@ -174,10 +185,12 @@ def s_client(server, *commands, version="1.3"):
             client.stdin.write(command)
         except BrokenPipeError:
             break
+
         def more():
             nonlocal output
             output += client.stdout.read() or b""
             return awaited in output or client.poll() is not None
+
         eventually(more, f"{awaited} after {command}")
     client.kill()
     client.wait()
@@ -189,7 +202,8 @@ def s_client(server, *commands, version="1.3"):
 def test_new_keys_of_the_client_alone(start):
     server = start("--ktls")
     request = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
-    printed = s_client(server, (b"", b"Verify return code"), (b"k\n", b"KEYUPDATE"), (request, b"Hello, world"))
+    printed = s_client(server, (b"", b"Verify return code"), (b"k\n", b"KEYUPDATE"),
+                       (request, b"Hello, world"))
     assert b"Hello, world" in printed
     assert offloaded(server) == KERNEL
 
@@ -198,7 +212,8 @@ def test_a_request_for_new_keys_ends_the_connection(start):
     """The kernel cannot change its keys (before Linux 6.14)."""
     server = start("--ktls")
     request = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
-    printed = s_client(server, (b"", b"Verify return code"), (b"K\n", b"KEYUPDATE"), (request, b"Hello, world"))
+    printed = s_client(server, (b"", b"Verify return code"), (b"K\n", b"KEYUPDATE"),
+                       (request, b"Hello, world"))
     assert (b"Hello, world" in printed) is not KERNEL
     if KERNEL:
         assert b"alert internal error" in printed
@@ -229,18 +244,21 @@ def test_small_files_asked_for_often(serve, tmp_path, version):
             for _ in range(200):
                 assert connection.ask("GET", "/" + name).body == raw.pattern(size)
         connection.send(raw.request(target="/a") * 50 + raw.request(target="/b") * 50)
-        assert [len(response.body) for response in connection.responses(100)] == [13] * 50 + [10000] * 50
+        assert [len(response.body)
+                for response in connection.responses(100)] == [13] * 50 + [10000] * 50
 
 
 @needs_kernel
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_files_leave_by_sendfile(serve, tmp_path):
     record = tmp_path / "record"
-    program = serve("--workers", "1", wrapper=("strace", "-f", "-e", "trace=sendfile", "-o", str(record)))
+    program = serve("--workers", "1",
+                    wrapper=("strace", "-f", "-e", "trace=sendfile", "-o", str(record)))
     (tmp_path / "site" / "large").write_bytes(raw.pattern(2 * MIB))
     with raw.Connection(program.port, tls=tls.context()) as connection:
         assert connection.ask("GET", "/large").body == raw.pattern(2 * MIB)
-    sent = sum(int(count) for count in re.findall(r"sendfile\(.*= (\d+)$", record.read_text(), re.M))
+    sent = sum(
+        int(count) for count in re.findall(r"sendfile\(.*= (\d+)$", record.read_text(), re.M))
     assert sent == 2 * MIB
     os.kill(int(re.match(r"\d+", record.read_text())[0]), 15)
     program.wait()
@@ -250,6 +268,8 @@ def test_curl(serve, tmp_path):
     program = serve()
     (tmp_path / "site" / "file").write_bytes(raw.pattern(MIB))
     for version in VERSIONS:
-        done = subprocess.run(["curl", "-sS", "-k", f"--tlsv{version}", "--tls-max", version, f"https://127.0.0.1:{program.port}/file"],
-                              capture_output=True, env=clean_environment({"no_proxy": "*"}))
+        done = subprocess.run([
+            "curl", "-sS", "-k", f"--tlsv{version}", "--tls-max", version,
+            f"https://127.0.0.1:{program.port}/file"
+        ], capture_output=True, env=clean_environment({"no_proxy": "*"}))
         assert (done.stdout, done.stderr) == (raw.pattern(MIB), b"")

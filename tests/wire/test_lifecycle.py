@@ -1,4 +1,5 @@
-"""Stopping: open exchanges finish, idle connections close, new ones are refused, and every way down ends in order."""
+"""Stopping: open exchanges finish, idle connections close, new ones are refused, and every way down
+ends in order."""
 
 import json
 import signal
@@ -115,7 +116,8 @@ def test_second_signal_ends_a_stuck_server_at_once(start):
 
 def test_drain_timeout_ends_a_stuck_server(start):
     server = start(drain_timeout=1)
-    with server.connect() as held, server.connect() as upload, server.connect(receive_buffer=16384) as download:
+    with server.connect() as held, server.connect() as upload, server.connect(
+            receive_buffer=16384) as download:
         held.send(raw.request("GET", "/hold/stuck"))
         upload.send(raw.request("POST", "/echo", "Content-Length: 10") + b"0")
         download.send(raw.request("GET", "/large?size=30000000"))
@@ -128,8 +130,15 @@ def test_drain_timeout_ends_a_stuck_server(start):
 
 def test_stop_with_hundreds_of_connections_in_all_states(start):
     server = start(drain_timeout=1)
-    states = [b"", raw.request(), raw.request()[:10], raw.request("POST", "/echo", "Content-Length: 9") + b"1",
-              raw.request("GET", "/hold/many"), raw.request("GET", "/large?size=9000000"), b"bad\r\n\r\n", raw.request() * 50]
+    states = [
+        b"",
+        raw.request(),
+        raw.request()[:10],
+        raw.request("POST", "/echo", "Content-Length: 9") + b"1",
+        raw.request("GET", "/hold/many"),
+        raw.request("GET", "/large?size=9000000"), b"bad\r\n\r\n",
+        raw.request() * 50
+    ]
     crowd = [server.connect() for _ in range(len(states) * 25)]
     for i, connection in enumerate(crowd):
         connection.send(states[i % len(states)])
@@ -154,9 +163,15 @@ def test_handler_may_stop_the_server(start, target):
 
 def test_freeing_a_server_ends_whatever_is_open(start):
     server = start()
-    states = [b"", raw.request(), raw.request()[:10], raw.request("POST", "/echo", "Content-Length: 9") + b"1",
-              raw.request("GET", "/hold/free"), raw.request("GET", "/large?size=9000000&how=copy"), b"bad\r\n\r\n",
-              raw.request("GET", "/large?size=9000000&how=borrowed")]
+    states = [
+        b"",
+        raw.request(),
+        raw.request()[:10],
+        raw.request("POST", "/echo", "Content-Length: 9") + b"1",
+        raw.request("GET", "/hold/free"),
+        raw.request("GET", "/large?size=9000000&how=copy"), b"bad\r\n\r\n",
+        raw.request("GET", "/large?size=9000000&how=borrowed")
+    ]
     crowd = [server.connect() for _ in range(len(states) * 5)]
     for i, connection in enumerate(crowd):
         connection.send(states[i % len(states)])
@@ -168,7 +183,8 @@ def test_freeing_a_server_ends_whatever_is_open(start):
 
 
 def test_server_started_again_at_once_gets_its_port_back(start):
-    # Connections of the old one still linger in the system; the new one must not be refused its port for them.
+    # Connections of the old one still linger in the system; the new one must not be refused its
+    # port for them.
     first = start()
     with first.connect() as connection:
         assert connection.ask("GET", "/hello", "Connection: close").status == 200
@@ -191,7 +207,8 @@ def test_statistics_of_a_stopping_server_are_still_right(start):
 
 
 def test_the_memory_of_connections_is_counted_and_comes_back(start):
-    """What stats tell is part of what the heap has, grows with what is open, and does not grow for ever."""
+    """What stats tell is part of what the heap has, grows with what is open, and does not grow for
+    ever."""
     server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
     before = server.stats()["memory"]
     crowd = [server.connect() for _ in range(200)]

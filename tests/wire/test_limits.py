@@ -91,16 +91,20 @@ def test_trailers_beyond_their_limit_get_431(start):
     server = start(max_trailer_size=500)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: " + "x" * 200])
-        assert connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", body=coded).status == 200
-        connection.send(raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
-                                    body=raw.chunked(b"abc", trailers=["X-Check: " + "x" * 600])))
+        assert connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
+                              body=coded).status == 200
+        connection.send(
+            raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                        body=raw.chunked(b"abc", trailers=["X-Check: " + "x" * 600])))
         assert_refused(connection, 431)
 
 
 def test_trailers_without_end_get_431(start):
     server = start(max_trailer_size=500)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\n" + b"X-Check: 1\r\n" * 1000)
+        connection.send(
+            raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\n" +
+            b"X-Check: 1\r\n" * 1000)
         assert_refused(connection, 431)
 
 
@@ -108,8 +112,10 @@ def test_chunk_extension_beyond_its_limit_gets_400(start):
     server = start(max_chunk_extension=100)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", extension=";" + "x" * 80)
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).status == 200
-        connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"3;" + b"x" * 5000)
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).status == 200
+        connection.send(
+            raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"3;" + b"x" * 5000)
         assert_refused(connection, 400)
 
 
@@ -119,7 +125,8 @@ def test_small_buffers_carry_large_bodies(start, size):
     with server.connect() as connection:
         assert connection.ask("POST", "/echo", body=raw.pattern(300000)).body == raw.pattern(300000)
         coded = raw.chunked(raw.pattern(100000), raw.pattern(7))
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked", body=coded).body == raw.pattern(100000) + raw.pattern(7)
+        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
+                              body=coded).body == raw.pattern(100000) + raw.pattern(7)
         assert connection.ask("GET", "/large?size=3000000").body == raw.pattern(3000000)
         connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(500)))
         for i in range(500):
@@ -133,7 +140,8 @@ def test_requests_of_one_connection_are_limited(start):
     server = start(max_requests_per_connection=3)
     with server.connect() as connection:
         connection.send(raw.request() * 5)
-        assert [response.says_close() for response in connection.responses(3)] == [False, False, True]
+        assert [response.says_close()
+                for response in connection.responses(3)] == [False, False, True]
         connection.assert_closed()
 
 
@@ -201,7 +209,8 @@ def cpu_ticks(pid):
 
 
 def test_server_without_free_descriptors_survives_and_resumes(start):
-    # The wait in accept must neither end the server nor turn into a busy loop on a listener that is always ready.
+    # The wait in accept must neither end the server nor turn into a busy loop on a listener that is
+    # always ready.
     server = start(descriptors=40)
     pid = server.pid()
     crowd = [server.connect() for _ in range(100)]
@@ -209,7 +218,8 @@ def test_server_without_free_descriptors_survives_and_resumes(start):
         connection.send(raw.request()[:-2])  # who has begun a request does not make way
     before = cpu_ticks(pid)
     time.sleep(1)
-    assert cpu_ticks(pid) - before < os.sysconf("SC_CLK_TCK") // 2, "the server burns its CPU while it cannot accept"
+    assert cpu_ticks(pid) - before < os.sysconf(
+        "SC_CLK_TCK") // 2, "the server burns its CPU while it cannot accept"
     for connection in crowd:
         connection.send(raw.request()[-2:])
     waiting = {connection.socket: connection for connection in crowd}
@@ -245,7 +255,8 @@ def test_thousands_of_connections_leave_no_memory_behind(server):
         for _ in range(count // 50):
             connections = [server.connect() for _ in range(50)]
             for connection in connections:
-                connection.send(raw.request("POST", "/echo", body=b"abc") + raw.request("GET", "/none"))
+                connection.send(
+                    raw.request("POST", "/echo", body=b"abc") + raw.request("GET", "/none"))
             for connection in connections:
                 assert [response.status for response in connection.responses(2)] == [200, 404]
                 connection.reset()
@@ -265,7 +276,8 @@ def test_storm_of_404_leaves_no_memory_behind(server):
     def storm(count):
         with server.connect() as connection:
             for start in range(0, count, 500):
-                connection.send(b"".join(raw.request("GET", f"/none/{start + i}") for i in range(500)))
+                connection.send(b"".join(
+                    raw.request("GET", f"/none/{start + i}") for i in range(500)))
                 assert {response.status for response in connection.responses(500)} == {404}
 
     storm(500)
@@ -290,13 +302,17 @@ def test_bodies_leave_no_memory_behind(server):
 # ---- values out of range ----
 
 
-@pytest.mark.parametrize("name", ["max_connections", "header_timeout", "body_timeout", "write_timeout", "keep_alive_timeout",
-                                  "max_target_size", "max_header_size", "max_header_count", "buffer_size"])
+@pytest.mark.parametrize("name", [
+    "max_connections", "header_timeout", "body_timeout", "write_timeout", "keep_alive_timeout",
+    "max_target_size", "max_header_size", "max_header_count", "buffer_size"
+])
 def test_value_out_of_range_is_refused_with_name_value_and_range(name):
     value = 99999999999999
-    result = subprocess.run([built("wire_server"), f"--{name}={value}"], capture_output=True, text=True, timeout=30)
+    result = subprocess.run([built("wire_server"), f"--{name}={value}"], capture_output=True,
+                            text=True, timeout=30)
     assert result.returncode == 1
-    assert name in result.stderr and str(value) in result.stderr and "UVHTTP_ECONFIG" in result.stderr
+    assert name in result.stderr and str(
+        value) in result.stderr and "UVHTTP_ECONFIG" in result.stderr
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -306,18 +322,24 @@ LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(
 @pytest.mark.parametrize("name", LIMITS)
 def test_pitfall_every_number_of_the_config_is_used_and_tested(name):
     """A number that nothing reads, or that no test sets, may do nothing at all."""
-    sources = [path for folder in ("server", "h1") for path in (ROOT / "src" / folder).glob("*.[ch]") if path.name not in ("config.c", "limits.h")]
-    assert any(re.search(rf"config(\.|->){name}\b", path.read_text()) for path in sources), "no source reads it"
+    sources = [
+        path for folder in ("server", "h1") for path in (ROOT / "src" / folder).glob("*.[ch]")
+        if path.name not in ("config.c", "limits.h")
+    ]
+    assert any(re.search(rf"config(\.|->){name}\b", path.read_text())
+               for path in sources), "no source reads it"
     tests = [*(ROOT / "tests/wire").glob("test_*.py"), *(ROOT / "tests/faults").glob("test_*.c")]
     option = "--" + name.replace("_", "-")
-    assert any(re.search(rf'\b{name}=|"({name}|{option})"|config->{name} = ', path.read_text()) for path in tests), "no test sets it"
+    assert any(
+        re.search(rf'\b{name}=|"({name}|{option})"|config->{name} = ', path.read_text())
+        for path in tests), "no test sets it"
 
 
 def test_port_in_use_is_an_error_with_a_name():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = subprocess.run([built("wire_server"), f"--port={taken.getsockname()[1]}"], capture_output=True, text=True,
-                                timeout=30)
+        result = subprocess.run([built("wire_server"), f"--port={taken.getsockname()[1]}"],
+                                capture_output=True, text=True, timeout=30)
     assert result.returncode == 1
     assert "EADDRINUSE" in result.stderr and result.stdout == ""

@@ -1,4 +1,5 @@
-"""Rate limits, size limits, entity tags of bodies and signed cookies, as clients that people use meet them."""
+"""Rate limits, size limits, entity tags of bodies and signed cookies, as clients that people use
+meet them."""
 
 import asyncio
 import base64
@@ -40,14 +41,16 @@ def test_a_client_that_obeys_the_fields_knows_when_it_is_refused(run):
         while True:
             answer = client.get("/api/time")
             policies = answer.headers["RateLimit-Policy"].split(", ")
-            assert policies == ['"each";q=5;w=60', '"all";q=1000;w=60'] or policies == ['"all";q=1000;w=60', '"each";q=5;w=60']
+            assert policies == ['"each";q=5;w=60', '"all";q=1000;w=60'
+                                ] or policies == ['"all";q=1000;w=60', '"each";q=5;w=60']
             items = dict(item.split(";", 1) for item in answer.headers["RateLimit"].split(", "))
             if answer.status_code == 429:
                 break
             assert answer.status_code == 200 and "Retry-After" not in answer.headers
             left.append(int(items['"each"'].split(";")[0].removeprefix("r=")))
         assert left == [4, 3, 2, 1, 0]
-        # The moment of Retry-After is not before the one of t (draft-ietf-httpapi-ratelimit-headers-10 section 4.3).
+        # The moment of Retry-After is not before the one of t
+        # (draft-ietf-httpapi-ratelimit-headers-10 section 4.3).
         assert 1 <= int(answer.headers["Retry-After"]) <= 12
         assert items['"each"'] == f"r=0;t={answer.headers['Retry-After']}"
         assert answer.text == "429 Too Many Requests\n"
@@ -61,9 +64,11 @@ def test_connections_of_one_address_count_together(run):
     async def ask_all():
         connector = aiohttp.TCPConnector(limit=20)
         async with aiohttp.ClientSession(program.url, connector=connector) as session:
+
             async def ask():
                 async with session.get("/api/time") as answer:
                     return answer.status
+
             return await asyncio.gather(*(ask() for _ in range(20)))
 
     statuses = asyncio.run(ask_all())
@@ -83,8 +88,8 @@ def test_node_is_refused_the_same_way(run):
         console.log(JSON.stringify(seen));
     })();
     """
-    done = subprocess.run(["node", "-e", script, program.url], capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT,
-                          env=clean_environment())
+    done = subprocess.run(["node", "-e", script, program.url], capture_output=True, text=True,
+                          timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[200, False]] * 5 + [[429, True]] * 2
 
@@ -95,7 +100,9 @@ def test_node_is_refused_the_same_way(run):
 def test_an_upload_that_is_too_large_is_not_read(run):
     program = run("limits")
     with program.connect() as connection:
-        connection.send(b"POST /api/count HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\nExpect: 100-continue\r\n\r\n")
+        connection.send(
+            b"POST /api/count HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\nExpect: 100-continue\r\n\r\n"
+        )
         answer = connection.response("POST")
         assert answer.status == 413 and answer.interim == []
 
@@ -105,8 +112,10 @@ def test_an_upload_that_is_too_large_is_not_read(run):
 def test_curl_uploads_up_to_the_limit(run, tmp_path, size, status, framing):
     program = run("limits")
     (tmp_path / "body").write_bytes(b"x" * size)
-    done = subprocess.run(["curl", "-s", "--noproxy", "*", "-o", tmp_path / "out", "-w", "%{http_code}", *framing, "--data-binary",
-                           f"@{tmp_path}/body", f"{program.url}api/count"], capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT)
+    done = subprocess.run([
+        "curl", "-s", "--noproxy", "*", "-o", tmp_path / "out", "-w", "%{http_code}", *framing,
+        "--data-binary", f"@{tmp_path}/body", f"{program.url}api/count"
+    ], capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT)
     assert done.stdout == status
 
 
@@ -134,8 +143,10 @@ def test_curl_keeps_tags_in_a_file(run, tmp_path):
     tags.write_text("")
     statuses = []
     for _ in range(2):
-        done = subprocess.run(["curl", "-s", "--noproxy", "*", "--etag-compare", tags, "--etag-save", tags, "-o", tmp_path / "out", "-w",
-                               "%{http_code} %{size_download}", f"{program.url}list"], capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT)
+        done = subprocess.run([
+            "curl", "-s", "--noproxy", "*", "--etag-compare", tags, "--etag-save", tags, "-o",
+            tmp_path / "out", "-w", "%{http_code} %{size_download}", f"{program.url}list"
+        ], capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT)
         statuses.append(done.stdout)
     assert statuses == ["200 193", "304 0"]
 
@@ -150,7 +161,8 @@ def test_a_session_as_a_browser_has_it(run):
         assert client.post("/login", data={"user": "J\u00fcrgen; \"x\""}).status_code == 303
         assert client.get("/").text == "hello, J\u00fcrgen; \"x\"\n"
         cookie, = client.cookies.jar
-        assert cookie.has_nonstandard_attr("HttpOnly") and cookie.get_nonstandard_attr("SameSite") == "Lax"
+        assert cookie.has_nonstandard_attr("HttpOnly") and cookie.get_nonstandard_attr(
+            "SameSite") == "Lax"
         client.post("/logout")
         assert not list(client.cookies.jar)
         assert client.get("/").status_code == 401
@@ -164,7 +176,8 @@ def test_a_cookie_that_was_changed_is_none(run):
     data = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
     assert data[8:-32] == b"ada"
     forged = base64.urlsafe_b64encode(data[:8] + b"eve" + data[11:]).rstrip(b"=").decode()
-    for sent, status in ((value, 200), (forged, 401), (value[:-1], 401), (value + "A", 401), ("", 401), (value.swapcase(), 401)):
+    for sent, status in ((value, 200), (forged, 401), (value[:-1], 401), (value + "A", 401),
+                         ("", 401), (value.swapcase(), 401)):
         assert program.ask("/", f"Cookie: user={sent}").status == status, sent
     assert program.ask("/", f"Cookie: other={value}").status == 401
     other = run("signed_cookie")  # which has a key of its own

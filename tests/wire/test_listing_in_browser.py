@@ -1,6 +1,7 @@
-"""A folder listing in headless Chromium: no word of its console, nothing loaded but the style sheet, nothing beside the page, in both colour
-schemes, on a wide page and on a phone, with 5,000 entries; by keyboard, and without JavaScript. The server sends the policies of
-security_headers.h, under which a style within the page would not work.
+"""A folder listing in headless Chromium: no word of its console, nothing loaded but the style
+sheet, nothing beside the page, in both colour schemes, on a wide page and on a phone, with 5,000
+entries; by keyboard, and without JavaScript. The server sends the policies of security_headers.h,
+under which a style within the page would not work.
 """
 
 import os
@@ -18,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import browser
 
 # The defaults of src/middleware/security_headers.c, which test_guards.py looks at.
-POLICY = re.search(r'content_security_policy; */|"(default-src [^"]*)" \(CSP', (ROOT / "include/uvhttp/security_headers.h").read_text())[1]
+POLICY = re.search(r'content_security_policy; */|"(default-src [^"]*)" \(CSP',
+                   (ROOT / "include/uvhttp/security_headers.h").read_text())[1]
 CONFIG = """
 listen: ["127.0.0.1:0"]
 server: {{workers: 1}}
@@ -51,10 +53,12 @@ def site(place, tmp_path):
 
 def fill(place, count):
     for number in range(count):
-        os.utime(write(place, f"trip/photo {number:04}.jpg", bytes(number % 300)), (0, 1_700_000_000 + 1000 * number))
+        os.utime(write(place, f"trip/photo {number:04}.jpg", bytes(number % 300)),
+                 (0, 1_700_000_000 + 1000 * number))
     write(place, "trip/inner folder/x")
     write(place, "trip/" + "a-name-without-any-space-in-it" * 8 + ".txt", b"x")
-    write(place, "trip/README.md", "# A trip\n\nWith <b>tags</b>, a long line: ".encode() + b"x" * 300 + b"\n")
+    write(place, "trip/README.md",
+          "# A trip\n\nWith <b>tags</b>, a long line: ".encode() + b"x" * 300 + b"\n")
 
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -62,8 +66,12 @@ WIDER = "document.documentElement.scrollWidth > document.documentElement.clientW
 
 def look(opened, url, width, dark):
     opened.open(url, width, dark)
-    own = ("?format=css&v=", "/favicon.ico")  # the style sheet, and what browsers ask every site for
-    assert [trouble for trouble in opened.troubles() if not (trouble.startswith("loads ") and any(part in trouble for part in own))] == []
+    # the style sheet, and what browsers ask every site for
+    own = ("?format=css&v=", "/favicon.ico")
+    assert [
+        trouble for trouble in opened.troubles()
+        if not (trouble.startswith("loads ") and any(part in trouble for part in own))
+    ] == []
     assert not opened.evaluate(WIDER)
 
 
@@ -72,30 +80,42 @@ def look(opened, url, width, dark):
 def test_both_schemes_wide_and_narrow(opened, place, site, width, dark):
     fill(place, 30)
     look(opened, site + "trip/", width, dark)
-    background, text = opened.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
-    assert (background, text) == (("rgb(21, 24, 28)", "rgb(228, 231, 235)") if dark else ("rgb(255, 255, 255)", "rgb(29, 33, 38)"))
+    background, text = opened.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    assert (background, text) == (("rgb(21, 24, 28)", "rgb(228, 231, 235)") if dark else
+                                  ("rgb(255, 255, 255)", "rgb(29, 33, 38)"))
     # No text over another one, and links large enough for a finger.
-    assert opened.evaluate("""[...document.querySelectorAll('tr')].every(row => [...row.cells].every((cell, i, cells) =>
-        i == 0 || cells[i - 1].getBoundingClientRect().right <= cell.getBoundingClientRect().left + 1))""")
+    assert opened.evaluate(
+        """[...document.querySelectorAll('tr')].every(row => [...row.cells].every((cell, i, cells) =>
+        i == 0 || cells[i - 1].getBoundingClientRect().right <= cell.getBoundingClientRect().left + 1))"""
+    )
     if width < 600:
-        assert opened.evaluate("[...document.querySelectorAll('tbody tr')].every(row => row.getBoundingClientRect().height >= 32)")
+        assert opened.evaluate(
+            "[...document.querySelectorAll('tbody tr')].every(row => row.getBoundingClientRect().height >= 32)"
+        )
     if folder := os.environ.get("UVHTTP_PICTURES"):
         opened.screenshots(f"{folder}/listing-{width}-{'dark' if dark else 'light'}")
 
 
 def luminance(colour):
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+                        for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_contrast(opened, place, site, dark):
-    """WCAG 2.2, 1.4.3: 4.5 to 1 for every text, on the page and on the band of the row that is pointed at."""
+    """WCAG 2.2, 1.4.3: 4.5 to 1 for every text, on the page and on the band of the row that is
+    pointed at."""
     fill(place, 3)
     look(opened, site + "trip/", 1280, dark)
-    colours = opened.evaluate("[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => getComputedStyle(e).color))]")
-    grounds = opened.evaluate("[document.body, document.querySelector('h2')].map(e => getComputedStyle(e).backgroundColor)")
+    colours = opened.evaluate(
+        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => getComputedStyle(e).color))]"
+    )
+    grounds = opened.evaluate(
+        "[document.body, document.querySelector('h2')].map(e => getComputedStyle(e).backgroundColor)"
+    )
     assert len(colours) >= 3
     for ground in grounds:
         for colour in colours:
@@ -106,7 +126,8 @@ def test_contrast(opened, place, site, dark):
 def test_five_thousand_entries(opened, place, site):
     fill(place, 5000)
     look(opened, site + "trip/?sort=date&order=desc", 375, True)
-    names = opened.evaluate("[...document.querySelectorAll('tbody tr:not(.folder) a')].map(link => link.textContent)")
+    names = opened.evaluate(
+        "[...document.querySelectorAll('tbody tr:not(.folder) a')].map(link => link.textContent)")
     photos = [name for name in names if name.startswith("photo")]
     assert photos == [f"photo {number:04}.jpg" for number in reversed(range(5000))]
     look(opened, site + "trip/", 1280, False)
@@ -118,17 +139,24 @@ def press(opened, key, code):
 
 
 def test_by_keyboard_and_without_javascript(opened, place, site):
-    """Tab goes through every link in the order of the page, each is seen to have it, and Enter follows it."""
+    """Tab goes through every link in the order of the page, each is seen to have it, and Enter
+    follows it."""
     fill(place, 3)
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         look(opened, site + "trip/", 1280, False)
-        wanted = opened.evaluate("[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
-        assert wanted[:5] == ["../", "?format=tar", "?sort=name&order=desc", "?sort=size&order=desc", "?sort=date&order=desc"]
+        wanted = opened.evaluate(
+            "[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
+        assert wanted[:5] == [
+            "../", "?format=tar", "?sort=name&order=desc", "?sort=size&order=desc",
+            "?sort=date&order=desc"
+        ]
         seen = []
         for _ in wanted:
             press(opened, "Tab", 9)
-            link, outline = opened.evaluate("[document.activeElement.getAttribute('href'), getComputedStyle(document.activeElement).outlineStyle]")
+            link, outline = opened.evaluate(
+                "[document.activeElement.getAttribute('href'), getComputedStyle(document.activeElement).outlineStyle]"
+            )
             assert outline == "solid"
             seen.append(link)
         assert seen == wanted
@@ -137,10 +165,12 @@ def test_by_keyboard_and_without_javascript(opened, place, site):
             press(opened, "Tab", 9)
         opened.events.clear()
         opened.url = site + "trip/?sort=size&order=desc"
-        opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
+        opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r",
+                    windowsVirtualKeyCode=13)
         while not any(event.get("method") == "Page.loadEventFired" for event in opened.events):
             opened.events.append(opened.receive())
         assert opened.evaluate("document.querySelector('th[aria-sort]').textContent") == "Size"
-        assert opened.evaluate("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
+        assert opened.evaluate(
+            "document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
     finally:
         opened.call("Emulation.setScriptExecutionDisabled", value=False)

@@ -1,7 +1,7 @@
 """Forms with files as real clients write them: curl, Python's httpx and aiohttp, Node's FormData.
 
-What a client sends to a plain socket is stored, and taken apart by the example parse_multipart: names, file names, types and bytes have to be
-what the client was told to send."""
+What a client sends to a plain socket is stored, and taken apart by the example parse_multipart:
+names, file names, types and bytes have to be what the client was told to send."""
 
 import asyncio
 import base64
@@ -25,7 +25,6 @@ TRICKY = b"\r\n--\r\n----\r\n------------------------\r\n-" + raw.pattern(70_000
 
 class Capture:
     """Takes one request on a socket of its own, answers it with 200, and keeps it."""
-
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(SAFETY_TIMEOUT)
@@ -41,7 +40,10 @@ class Capture:
             head = []
             while (line := file.readline()) not in (b"\r\n", b""):
                 head.append(line)
-            fields = {name.lower(): value.strip() for name, value in (line.decode().split(":", 1) for line in head[1:])}
+            fields = {
+                name.lower(): value.strip()
+                for name, value in (line.decode().split(":", 1) for line in head[1:])
+            }
             if fields.get("expect", "").lower() == "100-continue":
                 connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             if fields.get("transfer-encoding", "").lower() == "chunked":
@@ -56,15 +58,17 @@ class Capture:
             self.type, self.body = fields["content-type"], body
 
     def parts(self, folder):
-        """[name, file name or None, type or None, bytes] of each part, as parse_multipart found them."""
+        """[name, file name or None, type or None, bytes] of each part, as parse_multipart found
+        them."""
         self.thread.join(SAFETY_TIMEOUT)
         assert self.body is not None, "no request came"
         message = (f"POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: {self.type}\r\n"
                    f"Content-Length: {len(self.body)}\r\n\r\n").encode() + self.body
         (folder / "message").write_bytes(message)
         (folder / "parts").mkdir()
-        done = subprocess.run([built("parse_multipart"), folder / "message", folder / "parts"], capture_output=True,
-                              timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
+        done = subprocess.run([built("parse_multipart"), folder / "message", folder / "parts"],
+                              capture_output=True, timeout=3 * SAFETY_TIMEOUT,
+                              env=clean_environment())
         assert (done.returncode, done.stderr) == (0, b""), done.stderr
         assert done.stdout.endswith(b"complete\n")
         stored = sorted((folder / "parts").iterdir(), key=lambda path: int(path.name))
@@ -96,21 +100,21 @@ def test_curl(tmp_path, more):
     (tmp_path / "file").write_bytes(TRICKY)
     (tmp_path / "empty").write_bytes(b"")
     capture = Capture()
-    run("curl", "-sS", *more, "-F", "text=Grüße", "-F", f"f=@{tmp_path}/file;filename=\"a \\\"b\\\" \\\\;c.bin\"",
-        "-F", f"f=@{tmp_path}/empty;type=text/x-empty;headers=\"X-More: 1\"", "-F", f"s=<{tmp_path}/file", capture.url)
+    run("curl", "-sS", *more, "-F", "text=Grüße", "-F",
+        f"f=@{tmp_path}/file;filename=\"a \\\"b\\\" \\\\;c.bin\"", "-F",
+        f"f=@{tmp_path}/empty;type=text/x-empty;headers=\"X-More: 1\"", "-F", f"s=<{tmp_path}/file",
+        capture.url)
     # With and without its own escapes: in front of a semicolon a backslash is none.
-    check(capture, tmp_path, [
-        ("text", "Grüße".encode(), None, None),
-        ("f", TRICKY, 'a "b" \\;c.bin', "application/octet-stream"),
-        ("f", b"", "empty", "text/x-empty"),
-        ("s", TRICKY, None, None),
-    ])
+    check(capture, tmp_path, [("text", "Grüße".encode(), None, None),
+                              ("f", TRICKY, 'a "b" \\;c.bin', "application/octet-stream"),
+                              ("f", b"", "empty", "text/x-empty"), ("s", TRICKY, None, None), ])
 
 
 def test_curl_from_a_pipe_is_chunked(tmp_path):
     capture = Capture()
-    done = subprocess.run(["curl", "-sS", "--noproxy", "*", "-F", "f=@-;filename=pipe", capture.url], input=TRICKY,
-                          capture_output=True, timeout=3 * SAFETY_TIMEOUT)
+    done = subprocess.run(
+        ["curl", "-sS", "--noproxy", "*", "-F", "f=@-;filename=pipe", capture.url], input=TRICKY,
+        capture_output=True, timeout=3 * SAFETY_TIMEOUT)
     assert done.returncode == 0, done.stderr
     check(capture, tmp_path, [("f", TRICKY, "pipe", None)])
 
@@ -119,25 +123,24 @@ def test_httpx(tmp_path):
     import httpx
 
     capture = Capture()
-    files = [("f", ('quo"te\\.txt', TRICKY, "text/plain; charset=utf-8")), ("f", ("größe.bin", b"")),
-             ("json", (None, b"{}", "application/json"))]
+    files = [("f", ('quo"te\\.txt', TRICKY, "text/plain; charset=utf-8")),
+             ("f", ("größe.bin", b"")), ("json", (None, b"{}", "application/json"))]
     with httpx.Client(trust_env=False) as client:
-        assert client.post(capture.url, data={"text": "Grüße", "li\r\nnes": ["1", "2"]}, files=files).status_code == 200
-    check(capture, tmp_path, [
-        ("text", "Grüße".encode(), None, None),
-        ("li\r\nnes", b"1", None, None),
-        ("li\r\nnes", b"2", None, None),
-        ("f", TRICKY, 'quo"te\\.txt', "text/plain; charset=utf-8"),
-        ("f", b"", "größe.bin", "application/octet-stream"),
-        ("json", b"{}", None, "application/json"),
-    ])
+        assert client.post(capture.url, data={"text": "Grüße", "li\r\nnes": ["1", "2"]},
+                           files=files).status_code == 200
+    check(capture, tmp_path, [("text", "Grüße".encode(), None, None),
+                              ("li\r\nnes", b"1", None, None), ("li\r\nnes", b"2", None, None),
+                              ("f", TRICKY, 'quo"te\\.txt', "text/plain; charset=utf-8"),
+                              ("f", b"", "größe.bin", "application/octet-stream"),
+                              ("json", b"{}", None, "application/json"), ])
 
 
 def test_aiohttp(tmp_path):
     import aiohttp
 
     async def send(url):
-        # Names as they are, as browsers write them; otherwise aiohttp writes all of them in percent-encoding.
+        # Names as they are, as browsers write them; otherwise aiohttp writes all of them in
+        # percent-encoding.
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("text", "Grüße")
         form.add_field("f", TRICKY, filename='a "b" \\.txt', content_type="application/pdf")
@@ -147,22 +150,18 @@ def test_aiohttp(tmp_path):
 
     capture = Capture()
     asyncio.run(send(capture.url))
-    check(capture, tmp_path, [
-        ("text", "Grüße".encode(), None, "text/plain; charset=utf-8"),
-        ("f", TRICKY, 'a "b" \\.txt', "application/pdf"),
-    ])
+    check(capture, tmp_path, [("text", "Grüße".encode(), None, "text/plain; charset=utf-8"),
+                              ("f", TRICKY, 'a "b" \\.txt', "application/pdf"), ])
 
 
 def test_node(tmp_path):
-    parts = [
-        ("text", "Grüße".encode(), None, None),
-        ("li\r\nnes \"q\"", b"", None, None),
-        ("f", TRICKY, 'quo"te 100% größe.bin', "image/png"),
-        ("f", b"", "", None),
-    ]
+    parts = [("text", "Grüße".encode(), None, None), ("li\r\nnes \"q\"", b"", None, None),
+             ("f", TRICKY, 'quo"te 100% größe.bin', "image/png"), ("f", b"", "", None), ]
     capture = Capture()
-    run("node", str(CLIENTS / "form.mjs"), capture.url,
-        json.dumps([(name, base64.b64encode(content).decode(), filename, type) for name, content, filename, type in parts]))
+    run(
+        "node", str(CLIENTS / "form.mjs"), capture.url,
+        json.dumps([(name, base64.b64encode(content).decode(), filename, type)
+                    for name, content, filename, type in parts]))
     # Node leaves an empty file name out.
     parts[3] = ("f", b"", None, "application/octet-stream")
     check(capture, tmp_path, parts)

@@ -1,4 +1,5 @@
-"""Folders behind a password: `basic_auth` in a configuration, with hashes as htpasswd and crypt(3) make them, asked by curl, httpx and raw sockets."""
+"""Folders behind a password: `basic_auth` in a configuration, with hashes as htpasswd and crypt(3)
+make them, asked by curl, httpx and raw sockets."""
 
 import base64
 import concurrent.futures
@@ -38,13 +39,15 @@ def credentials(user, password):
 
 @pytest.fixture
 def start(place, tmp_path):
-    """start("routes: [...]") runs one site of that text; {place} is the folder, {file} a file of passwords."""
+    """start("routes: [...]") runs one site of that text; {place} is the folder, {file} a file of
+    passwords."""
     running = []
 
     def starter(text, passwords="", **how):
         (tmp_path / "staff").write_text(passwords)
         path = tmp_path / "site.yaml"
-        path.write_text("listen: 127.0.0.1:0\nserver: {workers: 1}\nsites:\n  - " + text.replace("{place}", place).replace("{file}", "staff"))
+        path.write_text("listen: 127.0.0.1:0\nserver: {workers: 1}\nsites:\n  - " +
+                        text.replace("{place}", place).replace("{file}", "staff"))
         running.append(Program("uvhttp", "run", path, **how))
         return running[-1]
 
@@ -56,40 +59,51 @@ def start(place, tmp_path):
 def test_a_folder_behind_a_password(place, start):
     write(place, "open/a.txt", b"open\n")
     write(place, "staff/a.txt", b"staff only\n")
-    server = start("routes:\n      - {path: /, static: {place}/open}\n"
-                   "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: {file}}}\n",
-                   f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
+    server = start(
+        "routes:\n      - {path: /, static: {place}/open}\n"
+        "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: {file}}}\n",
+        f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
     assert server.ask("/a.txt").body == b"open\n"
     refused = server.ask("/staff/a.txt")
-    assert (refused.status, refused.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
+    assert (refused.status,
+            refused.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
     for user in ("ann", "bob"):
         with server.connect() as connection:
             for _ in range(3):
-                assert connection.ask("GET", "/staff/a.txt", credentials(user, "secret")).body == b"staff only\n"
-    for user, password in (("ann", "Secret"), ("ann", ""), ("ann", "secret "), ("carl", "secret"), ("", "secret"), ("#", "x")):
+                assert connection.ask("GET", "/staff/a.txt",
+                                      credentials(user, "secret")).body == b"staff only\n"
+    for user, password in (("ann", "Secret"), ("ann", ""), ("ann", "secret "), ("carl", "secret"),
+                           ("", "secret"), ("#", "x")):
         assert server.ask("/staff/a.txt", credentials(user, password)).status == 401
-    for target in ("/staff//a.txt", "/staff/%61.txt", "/staff/./a.txt", "//staff/a.txt", "/x/../staff/a.txt"):
+    for target in ("/staff//a.txt", "/staff/%61.txt", "/staff/./a.txt", "//staff/a.txt",
+                   "/x/../staff/a.txt"):
         assert server.ask(target).body != b"staff only\n"
-    done = subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}staff/a.txt"], capture_output=True, timeout=60, check=True)
+    done = subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}staff/a.txt"],
+                          capture_output=True, timeout=60, check=True)
     assert done.stdout == b"staff only\n"
     with httpx.Client(trust_env=False, auth=("bob", "secret")) as client:
         assert client.get(f"{server.url}staff/a.txt").text == "staff only\n"
         assert client.get(f"{server.url}staff/none").status_code == 404
 
 
-@pytest.mark.parametrize("open_to_all, behind", [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
-                                                 ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link"),
-                                                 ("{place}/../empty, more_roots: [{place}]", "{place}/staff")])
-def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_path, open_to_all, behind):
-    """"//staff/a.txt" is no path of the route "/staff/", and the file of that name in the folder of "/"."""
+@pytest.mark.parametrize("open_to_all, behind",
+                         [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
+                          ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link"),
+                          ("{place}/../empty, more_roots: [{place}]", "{place}/staff")])
+def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_path, open_to_all,
+                                                                    behind):
+    """"//staff/a.txt" is no path of the route "/staff/", and the file of that name in the folder of
+    "/"."""
     write(place, "staff/a.txt", b"x")
     write(place, "../empty/index.html", b"x")
     os.symlink("staff", os.path.join(place, "link"))
     (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
     path = tmp_path / "site.yaml"
     text = lambda open_folder, closed: (  # noqa: E731
-        "sites:\n  - hosts: a.example\n    routes:\n      - {path: /, static: " + open_folder + "}\n"
-        "  - basic_auth: {file: users}\n    routes:\n      - {path: /staff/, static: " + closed + "}\n")
+        "sites:\n  - hosts: a.example\n    routes:\n      - {path: /, static: " + open_folder +
+        "}\n"
+        "  - basic_auth: {file: users}\n    routes:\n      - {path: /staff/, static: " + closed +
+        "}\n")
     path.write_text(text(open_to_all.replace("{place}", place), behind.replace("{place}", place)))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
@@ -99,8 +113,9 @@ def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_p
     assert run("uvhttp", "check", path).returncode == 0
 
 
-@pytest.mark.parametrize("open_to_all, closed", [("static: {place}/open, more_roots: [{place}]", "static: {place}/staff"),
-                                                 ("static: {place}", "static: {other}, more_roots: [{place}/staff]")])
+@pytest.mark.parametrize("open_to_all, closed",
+                         [("static: {place}/open, more_roots: [{place}]", "static: {place}/staff"),
+                          ("static: {place}", "static: {other}, more_roots: [{place}/staff]")])
 def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_all, closed):
     for name in ("open/a.txt", "staff/a.txt"):
         write(place, name, b"x")
@@ -115,21 +130,25 @@ def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_al
     assert f"the folder '{place}/staff' is behind a password" in done.stderr and f"lies in '{place}'" in done.stderr
 
 
-@pytest.mark.parametrize("salt", ["$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt", "$y$j75$saltsaltsalt",
-                                  "$7$8/..../....saltsalt"])
+@pytest.mark.parametrize("salt", [
+    "$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt",
+    "$y$j75$saltsaltsalt", "$7$8/..../....saltsalt"
+])
 def test_kinds_of_hashes(place, start, salt):
     made = crypt("pässwörd: €", salt)
     if made is None:
         pytest.skip("crypt(3) of this system does not know it")
     write(place, "a", b"x")
-    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{made}\n")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{made}\n")
     assert server.ask("/a", credentials("ann", "pässwörd: €")).status == 200
     assert server.ask("/a", credentials("ann", "pässwörd: ")).status == 401
 
 
 @pytest.mark.skipif(not shutil.which("htpasswd"), reason="htpasswd is not installed")
 def test_a_file_of_htpasswd(place, start):
-    made = subprocess.run(["htpasswd", "-nbB", "ann", "secret"], capture_output=True, text=True, check=True, timeout=60).stdout
+    made = subprocess.run(["htpasswd", "-nbB", "ann", "secret"], capture_output=True, text=True,
+                          check=True, timeout=60).stdout
     write(place, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", made)
     assert server.ask("/a", credentials("ann", "secret")).status == 200
@@ -139,20 +158,25 @@ def test_a_file_of_htpasswd(place, start):
 def test_a_site_and_a_route_of_its_own(place, start):
     write(place, "a", b"x")
     hashed = CHEAP.replace("$", "$$")
-    server = start(f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
-                   "    routes:\n      - {path: /, static: {place}}\n"
-                   f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: '{hashed}'}}}}}}\n"
-                   "  - routes: [{path: /, respond: {body: all}}]\n")
-    ask = lambda target, *fields, host="a.example": server.connect().ask("GET", target, *fields, host=host).status  # noqa: E731
+    server = start(
+        f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
+        "    routes:\n      - {path: /, static: {place}}\n"
+        f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: '{hashed}'}}}}}}\n"
+        "  - routes: [{path: /, respond: {body: all}}]\n")
+    ask = lambda target, *fields, host="a.example": server.connect().ask(
+        "GET", target, *fields, host=host).status  # noqa: E731
     assert [ask("/a"), ask("/boss"), ask("/", host="b.example")] == [401, 401, 200]
-    assert [ask("/a", credentials("ann", "secret")), ask("/boss", credentials("ann", "secret"))] == [200, 401]
-    assert [ask("/a", credentials("bob", "secret")), ask("/boss", credentials("bob", "secret"))] == [401, 200]
+    assert [ask("/a", credentials("ann", "secret")),
+            ask("/boss", credentials("ann", "secret"))] == [200, 401]
+    assert [ask("/a", credentials("bob", "secret")),
+            ask("/boss", credentials("bob", "secret"))] == [401, 200]
 
 
 def test_the_site_of_other_hosts_asks_for_itself_alone(place, start):
     hashed = CHEAP.replace("$", "$$")
-    server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: closed}}}}]\n"
-                   "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
+    server = start(
+        f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: closed}}}}]\n"
+        "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
     assert server.connect().ask("GET", "/", host="open.example").body == b"open"
     assert server.connect().ask("GET", "/", host="other.example").status == 401
 
@@ -166,16 +190,20 @@ def test_metrics_of_a_site_need_its_password(start, method):
     server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    {METRICS}metrics: /metrics\n")
     for fields in ([], [credentials("ann", "wrong")]):
         answer = server.ask("/metrics", *fields, method=method)
-        assert answer.status == 401 and answer.get("WWW-Authenticate") and b"uvhttp_" not in answer.body
+        assert answer.status == 401 and answer.get(
+            "WWW-Authenticate") and b"uvhttp_" not in answer.body
     answer = server.ask("/metrics", credentials("ann", "secret"), method=method)
-    assert answer.status == 200 and (method == "HEAD" or b"\nuvhttp_requests_total 3\n" in answer.body)
+    assert answer.status == 200 and (method == "HEAD"
+                                     or b"\nuvhttp_requests_total 3\n" in answer.body)
 
 
 def test_metrics_need_no_password_of_routes_and_other_sites(start):
     hashed = CHEAP.replace("$", "$$")
     auth = f"basic_auth: {{users: {{ann: '{hashed}'}}}}"
-    server = start(f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
-                   f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: a}}}}]}}\nmetrics: /metrics\n")
+    server = start(
+        f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
+        f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: a}}}}]}}\nmetrics: /metrics\n"
+    )
     assert [server.ask("/").status, server.ask("/metrics").status] == [401, 200]
 
 
@@ -187,13 +215,16 @@ def metrics_address(program):
 
 def test_metrics_at_an_address_of_their_own_need_no_password(start):
     hashed = CHEAP.replace("$", "$$")
-    server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    headers: {{X-Site: 'yes'}}\n    {METRICS}"
-                   "metrics: {path: /numbers, listen: '127.0.0.1:0'}\n")
-    eventually(lambda: server.read_more() and "metrics at" in server.output, "the second line has come")
+    server = start(
+        f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    headers: {{X-Site: 'yes'}}\n    {METRICS}"
+        "metrics: {path: /numbers, listen: '127.0.0.1:0'}\n")
+    eventually(lambda: server.read_more() and "metrics at" in server.output,
+               "the second line has come")
     port, path = metrics_address(server)
     assert path == "/numbers" and port != server.port
     assert server.ask("/").status == 401
-    assert server.ask("/numbers", credentials("ann", "secret")).status == 404, "the site has no metrics"
+    assert server.ask("/numbers", credentials("ann",
+                                              "secret")).status == 404, "the site has no metrics"
     with raw.Connection(port) as connection:
         for _ in range(2):
             answer = connection.ask("GET", "/numbers")
@@ -206,9 +237,11 @@ def test_metrics_at_an_address_of_their_own_need_no_password(start):
 
 
 def test_a_page_with_many_parts_costs_one_hash(place, start):
-    """The slow hash takes a good part of a second; fifty of them would take half a minute of processor time."""
+    """The slow hash takes a good part of a second; fifty of them would take half a minute of
+    processor time."""
     write(place, "a", b"x")
-    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{SLOW}\n")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{SLOW}\n")
 
     def used():
         fields = open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
@@ -227,8 +260,9 @@ def test_a_page_with_many_parts_costs_one_hash(place, start):
 def test_guessing_is_turned_away_and_keeps_nobody_waiting(place, start):
     write(place, "a", b"x")
     write(place, "open", b"x")
-    server = start("routes:\n      - {path: /, static: {place}, basic_auth: {file: {file}}}\n"
-                   "      - {path: /open, respond: {body: open}}\n", f"ann:{SLOW}\n")
+    server = start(
+        "routes:\n      - {path: /, static: {place}, basic_auth: {file: {file}}}\n"
+        "      - {path: /open, respond: {body: open}}\n", f"ann:{SLOW}\n")
     assert server.ask("/a", credentials("ann", "secret")).status == 200
     guesses = [server.connect() for _ in range(12)]
     for number, connection in enumerate(guesses):
@@ -243,7 +277,8 @@ def test_guessing_is_turned_away_and_keeps_nobody_waiting(place, start):
 
 def test_clients_that_leave_while_their_password_is_looked_at(place, start):
     write(place, "a", b"x")
-    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{SLOW}\n")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{SLOW}\n")
     for _ in range(3):
         with server.connect() as connection:
             connection.send(raw.request("GET", "/a", credentials("ann", "secret")))
@@ -260,33 +295,41 @@ def test_many_at_once(place, start):
 
     def ask(number):
         while True:
-            status = server.ask("/a", credentials(f"user{number % 100}", "secret" if number % 3 else "wrong")).status
+            status = server.ask(
+                "/a", credentials(f"user{number % 100}",
+                                  "secret" if number % 3 else "wrong")).status
             if status != 503:
                 return status
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(ask, range(300))) == [200 if number % 3 else 401 for number in range(300)]
+        assert list(pool.map(ask,
+                             range(300))) == [200 if number % 3 else 401 for number in range(300)]
 
 
-@pytest.mark.parametrize("keys, passwords, message", [
-    ("{}", "", "basic_auth has no 'users' and no 'file'"),
-    ("{file: none}", "", '; it cannot be opened'),
-    ("{file: {file}}", "# nobody\n\n", 'users is ""; nobody could pass'),
-    ("{file: {file}}", "ann\n", 'file, line 1, is "(not shown)"; allowed is NAME:HASH'),
-    ("{file: {file}}", "#\nann:secret\n", 'file, line 2, is "ann"; its hash is not of a kind that is taken'),
-    ("{file: {file}}", "ann:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", 'file, line 1, is "ann"; its hash is not of a kind'),
-    ("{file: {file}}", "ann:$apr1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", 'file, line 1, is "ann"; its hash is not of a kind'),
-    ("{file: {file}}", "ann:rqXexS6ZhobKA\n", 'file, line 1, is "ann"; its hash is not of a kind'),
-    ("{file: {file}}", f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n", 'users is "ann"; this user stands there twice'),
-    ("{file: {file}, realm: \"a\\tb\"}", f"ann:{CHEAP}\n", 'realm is "a'),
-    ("{users: [a]}", "", "users is a map of names and hashed passwords"),
-    ("{users: {ann: secret}}", "", 'users is "ann"; its hash is not of a kind'),
-    ("{passwords: a}", "", "basic_auth has no 'passwords'"),
-])
+@pytest.mark.parametrize(
+    "keys, passwords, message",
+    [("{}", "", "basic_auth has no 'users' and no 'file'"),
+     ("{file: none}", "", '; it cannot be opened'),
+     ("{file: {file}}", "# nobody\n\n", 'users is ""; nobody could pass'),
+     ("{file: {file}}", "ann\n", 'file, line 1, is "(not shown)"; allowed is NAME:HASH'),
+     ("{file: {file}}", "#\nann:secret\n",
+      'file, line 2, is "ann"; its hash is not of a kind that is taken'),
+     ("{file: {file}}", "ann:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n",
+      'file, line 1, is "ann"; its hash is not of a kind'),
+     ("{file: {file}}", "ann:$apr1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n",
+      'file, line 1, is "ann"; its hash is not of a kind'),
+     ("{file: {file}}", "ann:rqXexS6ZhobKA\n", 'file, line 1, is "ann"; its hash is not of a kind'),
+     ("{file: {file}}", f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n",
+      'users is "ann"; this user stands there twice'),
+     ("{file: {file}, realm: \"a\\tb\"}", f"ann:{CHEAP}\n", 'realm is "a'),
+     ("{users: [a]}", "", "users is a map of names and hashed passwords"),
+     ("{users: {ann: secret}}", "", 'users is "ann"; its hash is not of a kind'),
+     ("{passwords: a}", "", "basic_auth has no 'passwords'"), ])
 def test_what_is_refused(place, tmp_path, keys, passwords, message):
     (tmp_path / "staff").write_text(passwords)
     path = tmp_path / "site.yaml"
-    path.write_text("sites: [{routes: [{path: /, static: " + place + ", basic_auth: " + keys.replace("{file}", "staff") + "}]}]\n")
+    path.write_text("sites: [{routes: [{path: /, static: " + place + ", basic_auth: " +
+                    keys.replace("{file}", "staff") + "}]}]\n")
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and message in done.stderr, done.stderr
     assert "secret" not in done.stderr and "saltsalt" not in done.stderr
@@ -295,8 +338,9 @@ def test_what_is_refused(place, tmp_path, keys, passwords, message):
 def test_what_is_printed_loads_again(place, start, tmp_path):
     hashed = CHEAP.replace("$", "$$")
     write(place, "a", b"x")
-    start(f"basic_auth: {{realm: 'a \"b\"', file: {{file}}, users: {{'$x': '{hashed}'}}}}\n"
-          "    routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{CHEAP}\n")
+    start(
+        f"basic_auth: {{realm: 'a \"b\"', file: {{file}}, users: {{'$x': '{hashed}'}}}}\n"
+        "    routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{CHEAP}\n")
     printed = run("uvhttp", "run", "--print-config", tmp_path / "site.yaml").stdout
     (tmp_path / "again.yaml").write_text(printed)
     assert run("uvhttp", "run", "--print-config", tmp_path / "again.yaml").stdout == printed

@@ -1,4 +1,5 @@
-"""`uvhttp precompress`: what it makes can be undone, what it leaves alone, and what it says when something goes wrong."""
+"""`uvhttp precompress`: what it makes can be undone, what it leaves alone, and what it says when
+something goes wrong."""
 
 import gzip
 import os
@@ -31,7 +32,8 @@ def undone(path):
 def site(tmp_path):
     folder = tmp_path / "site"
     (folder / "css/deep").mkdir(parents=True)
-    for name in ("index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt", "grüße.svg"):
+    for name in ("index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt",
+                 "grüße.svg"):
         (folder / name).write_bytes(name.encode() + TEXT)
     (folder / "small.txt").write_bytes(b"x" * 1023)
     (folder / "photo.jpg").write_bytes(TEXT)
@@ -65,7 +67,8 @@ def test_what_it_makes_can_be_undone_and_is_as_new_as_its_source(site):
     before = listing(site)
     done = precompress(site)
     assert done.stderr == ""
-    assert done.stdout.startswith("5 files: 15 made, 0 up to date, 0 not smaller, 0 failed; those made have ")
+    assert done.stdout.startswith(
+        "5 files: 15 made, 0 up to date, 0 not smaller, 0 failed; those made have ")
     assert listing(site) == before | siblings()
     for name in siblings():
         path = site / name
@@ -85,7 +88,8 @@ def test_the_same_bytes_on_every_machine(site, tmp_path):
     os.utime(other / "index.html", ns=(0, 0))
     precompress("-j", 1, other)
     for suffix in SUFFIXES:
-        assert (other / f"index.html{suffix}").read_bytes() == (site / f"index.html{suffix}").read_bytes()
+        assert (other / f"index.html{suffix}").read_bytes() == (site /
+                                                                f"index.html{suffix}").read_bytes()
 
 
 def test_only_what_is_old_is_made_again(site):
@@ -93,11 +97,11 @@ def test_only_what_is_old_is_made_again(site):
     assert "0 made, 15 up to date" in precompress(site).stdout
     old = (site / "index.html.br").stat()
     (site / "index.html").write_bytes(b"new" + TEXT)
-    os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1)) # the shortest time there is
+    os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1))  # the shortest time there is
     assert "3 made, 12 up to date" in precompress(site).stdout
     assert undone(site / "index.html.br") == b"new" + TEXT
     # A newer sibling, made by whomever, counts.
-    os.utime(site / "index.html.gz", ns=(0, old.st_mtime_ns + 10**10))
+    os.utime(site / "index.html.gz", ns=(0, old.st_mtime_ns + 10 ** 10))
     (site / "index.html.gz").write_bytes(b"by somebody else")
     assert "0 made, 15 up to date" in precompress(site).stdout
     assert (site / "index.html.gz").read_bytes() == b"by somebody else"
@@ -161,7 +165,8 @@ def test_nothing_is_reached_through_a_link(site, tmp_path):
     (site / "index.html.br").symlink_to(outside / "secret.txt")
     precompress(site)
     assert listing(outside) == {"secret.txt"} and (outside / "secret.txt").read_bytes() == TEXT
-    assert not (site / "index.html.br").is_symlink() and undone(site / "index.html.br") == (site / "index.html").read_bytes()
+    assert not (site / "index.html.br").is_symlink() and undone(
+        site / "index.html.br") == (site / "index.html").read_bytes()
     assert not (site / "file.txt.br").exists()
     # The folder itself may be named by a link.
     (tmp_path / "link").symlink_to(site)
@@ -181,21 +186,17 @@ def test_special_files_do_not_hang_it(site):
     assert not [name for name in listing(site) if name.endswith(".part")]
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ([], "which folder?"),
-    (["a", "b"], "one folder at a time"),
-    (["--codings", "deflate", "."], "--codings is 'deflate'"),
-    (["--codings", "", "."], "--codings is ''"),
-    (["--codings", "br,,gzip", "."], "--codings is 'br,,gzip'"),
-    (["--level", "0", "."], "--level is '0'"),
-    (["--level", "23", "."], "--level is '23'"),
-    (["--level", "-1", "."], "--level is '-1'"),
-    (["--min-size", "1X", "."], "--min-size is '1X'"),
-    (["--min-size", "99999999999999999999", "."], "--min-size is '99999999999999999999'"),
-    (["-j", "0", "."], "--jobs is '0'"),
-    (["-j", "257", "."], "--jobs is '257'"),
-    (["--nonsense", "."], "--nonsense"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [([], "which folder?"), (["a", "b"], "one folder at a time"),
+     (["--codings", "deflate", "."], "--codings is 'deflate'"),
+     (["--codings", "", "."], "--codings is ''"),
+     (["--codings", "br,,gzip", "."], "--codings is 'br,,gzip'"),
+     (["--level", "0", "."], "--level is '0'"), (["--level", "23", "."], "--level is '23'"),
+     (["--level", "-1", "."], "--level is '-1'"), (["--min-size", "1X", "."], "--min-size is '1X'"),
+     (["--min-size", "99999999999999999999", "."], "--min-size is '99999999999999999999'"),
+     (["-j", "0", "."], "--jobs is '0'"), (["-j", "257", "."], "--jobs is '257'"),
+     (["--nonsense", "."], "--nonsense"), ])
 def test_wrong_usage(arguments, message):
     done = precompress(*arguments, code=2)
     assert message in done.stderr and "uvhttp precompress --help" in done.stderr and done.stdout == ""
@@ -211,8 +212,10 @@ def test_a_folder_that_is_none(tmp_path):
 def test_a_full_disk_is_told_and_leaves_nothing(site):
     before = listing(site)
     # A limit of the size of files stands for the disk: siblings have some 150 bytes and more.
-    done = subprocess.run(["sh", "-c", 'ulimit -f 0; exec "$0" precompress "$1"', built("uvhttp"), site], capture_output=True, text=True,
-                          env=clean_environment(), timeout=SAFETY_TIMEOUT)
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 0; exec "$0" precompress "$1"',
+         built("uvhttp"), site], capture_output=True, text=True, env=clean_environment(),
+        timeout=SAFETY_TIMEOUT)
     assert done.returncode == 1, done
     assert done.stderr.count(": File too large\n") == 15
     assert listing(site) == before
@@ -231,14 +234,17 @@ def test_an_interrupt_leaves_whole_files(site):
     words = [bytes(noise.choices(range(97, 123), k=noise.randint(2, 9))) for _ in range(5000)]
     for i in range(40):
         (site / f"large{i}.txt").write_bytes(b" ".join(noise.choices(words, k=40000)))
-    process = subprocess.Popen([built("uvhttp"), "precompress", "-v", site], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([built("uvhttp"), "precompress", "-v", site], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True,
                                env={**clean_environment(), "LC_ALL": "C"})
     while not list(site.glob("*.br")) and process.poll() is None:
         pass
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=SAFETY_TIMEOUT)
     assert process.returncode == 130 and errors == "uvhttp precompress: interrupted\n"
-    made = [path for path in site.rglob("*") if path.suffix in SUFFIXES and path.name != "done.js.gz"]
+    made = [
+        path for path in site.rglob("*") if path.suffix in SUFFIXES and path.name != "done.js.gz"
+    ]
     assert 0 < len(made) < 120
     for path in made:
         assert undone(path) == path.with_suffix("").read_bytes()
@@ -247,8 +253,8 @@ def test_an_interrupt_leaves_whole_files(site):
 
 def test_progress_on_a_terminal_only(site):
     here, there = pty.openpty()
-    done = subprocess.run([built("uvhttp"), "precompress", site], stdout=subprocess.PIPE, stderr=there, env=clean_environment(),
-                          timeout=SAFETY_TIMEOUT)
+    done = subprocess.run([built("uvhttp"), "precompress", site], stdout=subprocess.PIPE,
+                          stderr=there, env=clean_environment(), timeout=SAFETY_TIMEOUT)
     os.close(there)
     drawn = os.read(here, 65536).decode()
     os.close(here)
@@ -259,7 +265,8 @@ def test_progress_on_a_terminal_only(site):
 def test_help(site):
     for arguments in (["precompress", "--help"], ["precompress", "-h"], ["help", "precompress"]):
         done = run("uvhttp", *arguments)
-        assert done.returncode == 0 and done.stdout.startswith("Usage: uvhttp precompress") and done.stderr == ""
+        assert done.returncode == 0 and done.stdout.startswith(
+            "Usage: uvhttp precompress") and done.stderr == ""
         assert max(len(line) for line in done.stdout.split("\n")) <= 80
     manual = (ROOT / "docs/man/uvhttp.1").read_text().split(".Sh PRECOMPRESS", 1)[1]
     options = re.findall(r"--([a-z-]+)", done.stdout)

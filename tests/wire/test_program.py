@@ -1,4 +1,5 @@
-"""The program `uvhttp` from outside: help, start output, errors, every option as flag and as environment variable, signals."""
+"""The program `uvhttp` from outside: help, start output, errors, every option as flag and as
+environment variable, signals."""
 
 import errno
 import ipaddress
@@ -56,7 +57,8 @@ def serve(site):
 
 
 def option_names():
-    return re.findall(r"--(?:\[no-\])?([a-z][a-z-]+)", run("uvhttp", "help", "serve").stdout.split("\nSIZE is")[0])
+    return re.findall(r"--(?:\[no-\])?([a-z][a-z-]+)",
+                      run("uvhttp", "help", "serve").stdout.split("\nSIZE is")[0])
 
 
 def variable(option):
@@ -73,7 +75,9 @@ def test_help_of_the_program(arguments):
     assert "uvhttp serve [DIR]" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["serve", "--help"], ["serve", "-h"], ["help", "serve"], ["serve", "-qh", "nowhere"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["serve", "--help"], ["serve", "-h"], ["help", "serve"], ["serve", "-qh", "nowhere"]])
 def test_help_of_serve(arguments):
     done = run("uvhttp", *arguments)
     assert done.returncode == 0 and done.stderr == ""
@@ -93,7 +97,8 @@ def test_the_manual_page_names_every_option_and_its_default():
         assert re.search(rf"[, ]-{name}\b|^\.It Fl -{name}\b", manual, re.M), name
         # A number in the help page must be the one in the manual.
         found = re.search(rf"--(?:\[no-\])?{name} [^(]*\(default: (\w+)\)", text)
-        entry = re.search(rf"^\.It Fl (?:[^\n]* )?-{name}\b(.*?)(?=^\.It|^\.El)", manual, re.M | re.S)
+        entry = re.search(rf"^\.It Fl (?:[^\n]* )?-{name}\b(.*?)(?=^\.It|^\.El)", manual,
+                          re.M | re.S)
         if name == "workers":
             assert "Default: auto." in entry.group(1)  # the help page names this machine's number
         elif found and " --" not in found.group(0)[2:]:
@@ -104,7 +109,8 @@ def test_the_manual_page_names_every_option_and_its_default():
 def test_version(flag):
     done = run("uvhttp", flag)
     assert done.returncode == 0
-    version = re.search(r"VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text().split("project(uvhttp")[1]).group(1)
+    version = re.search(r"VERSION ([0-9.]+)",
+                        (ROOT / "CMakeLists.txt").read_text().split("project(uvhttp")[1]).group(1)
     first, second = done.stdout.splitlines()
     assert first == f"uvhttp {version}"
     assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
@@ -112,8 +118,8 @@ def test_version(flag):
 
 def test_a_full_standard_output_is_an_error():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([built("uvhttp"), "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
-                              env=clean_environment())
+        done = subprocess.run([built("uvhttp"), "--help"], stdout=full, stderr=subprocess.PIPE,
+                              text=True, env=clean_environment())
     assert done.returncode == 1
     assert "No space left" in done.stderr
 
@@ -122,33 +128,34 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
     with open(tmp_path / "help", "w") as file:
-        done = subprocess.run([built("uvhttp"), "--help"], stdout=file, stderr=subprocess.PIPE, text=True,
-                              env=clean_environment(), preexec_fn=limit)
+        done = subprocess.run([built("uvhttp"), "--help"], stdout=file, stderr=subprocess.PIPE,
+                              text=True, env=clean_environment(), preexec_fn=limit)
     assert done.returncode == 1, "it is not ended by SIGXFSZ"
     assert "File too large" in done.stderr
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ([], "Usage:"),
-    (["server"], "there is no command 'server'"),
-    (["help", "me"], "there is no command 'me'"),
-    (["serve", "--prot", "80"], "there is no option '--prot'; did you mean '--port'?\nTry"),
-    (["serve", "--no-port"], "there is no option '--no-port'\nTry"),
-    (["serve", "--no-listings"], "there is no option '--no-listings'; did you mean '--no-listing'?\nTry"),
-    (["serve", "--tls-crt=a"], "there is no option '--tls-crt'; did you mean '--tls-cert'?\nTry"),
-    (["serve", "--print-conf"], "there is no option '--print-conf'; did you mean '--print-config'?\nTry"),
-    (["check", "--tset", "a"], "there is no option '--tset'\nTry"),
-    (["run", "--tset", "a"], "there is no option '--tset'; did you mean '--test'?\nTry"),
-    (["serve", "--" + 100 * "x"], "there is no option '--xxx"),
-    (["serve", "-x"], "there is no option '-x'"),
-    (["serve", "-qx"], "there is no option '-x'"),
-    (["serve", "--port"], "option '--port' needs a value (PORT)"),
-    (["serve", "-p"], "option '-p' needs a value (PORT)"),
-    (["serve", "--listing=yes"], "option '--listing' takes no value"),
-    (["serve", "one", "two"], "'one' and 'two' are given"),
-    (["serve", "--", "one", "-q"], "'one' and '-q' are given"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [([], "Usage:"), (["server"], "there is no command 'server'"),
+     (["help", "me"], "there is no command 'me'"),
+     (["serve", "--prot", "80"], "there is no option '--prot'; did you mean '--port'?\nTry"),
+     (["serve", "--no-port"], "there is no option '--no-port'\nTry"),
+     (["serve", "--no-listings"
+       ], "there is no option '--no-listings'; did you mean '--no-listing'?\nTry"),
+     (["serve", "--tls-crt=a"], "there is no option '--tls-crt'; did you mean '--tls-cert'?\nTry"),
+     (["serve", "--print-conf"
+       ], "there is no option '--print-conf'; did you mean '--print-config'?\nTry"),
+     (["check", "--tset", "a"], "there is no option '--tset'\nTry"),
+     (["run", "--tset", "a"], "there is no option '--tset'; did you mean '--test'?\nTry"),
+     (["serve", "--" + 100 * "x"], "there is no option '--xxx"),
+     (["serve", "-x"], "there is no option '-x'"), (["serve", "-qx"], "there is no option '-x'"),
+     (["serve", "--port"], "option '--port' needs a value (PORT)"),
+     (["serve", "-p"], "option '-p' needs a value (PORT)"),
+     (["serve", "--listing=yes"], "option '--listing' takes no value"),
+     (["serve", "one", "two"], "'one' and 'two' are given"),
+     (["serve", "--", "one", "-q"], "'one' and '-q' are given"), ])
 def test_wrong_usage_ends_with_2(arguments, message):
     done = run("uvhttp", *arguments)
     assert done.returncode == 2
@@ -158,13 +165,11 @@ def test_wrong_usage_ends_with_2(arguments, message):
 
 # Bad values
 
-
 BAD_VALUES = [
     ("port", "abc", "'abc' is not a number; allowed are 0 to 65535"),
     ("port", "65536", "'65536' is out of range; allowed are 0 to 65535"),
     ("port", "-1", "'-1' is not a number; allowed are 0 to 65535"),
-    ("port", "80x", "'80x' is not a number"),
-    ("port", "1K", "'1K' is not a number"),
+    ("port", "80x", "'80x' is not a number"), ("port", "1K", "'1K' is not a number"),
     ("port", "18446744073709551696", "is out of range; allowed are 0 to 65535"),
     ("listen", "example.org:80", "'example.org:80' is not an address"),
     ("listen", "127.0.0.1:65536", "'127.0.0.1:65536' is not an address"),
@@ -190,7 +195,8 @@ BAD_VALUES = [
     ("workers", "all", "'all' is not a number; allowed are 1 to 1024 workers"),
     ("max-connections", "many", "'many' is not a number; allowed are 1 to"),
     ("max-header-size", "x", "'x' is not a size (such as 65536, 64K or 64KiB); allowed are"),
-    ("keep-alive-timeout", "1w", "'1w' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 seconds"),
+    ("keep-alive-timeout", "1w",
+     "'1w' is not a time (such as 90, 90s or 2min); allowed are 1 to 86400 seconds"),
     ("keep-alive-timeout", "2d", "keep_alive_timeout is 2d; allowed are 1 to 86400 seconds"),
 ]
 
@@ -218,22 +224,31 @@ def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
 
 
 def config_options():
-    """All numbers of the config but those that do nothing for files, which are not sent in pieces, made by handlers or events."""
+    """All numbers of the config but those that do nothing for files, which are not sent in pieces,
+    made by handlers or events."""
     header = (ROOT / "include/uvhttp/config.h").read_text()
-    return [field.replace("_", "-") for field in re.findall(r"^    size_t (\w+);", header, re.M) if not field.startswith(("write_backlog", "handler_timeout", "blocking_", "event_heartbeat"))]
+    return [
+        field.replace("_", "-")
+        for field in re.findall(r"^    size_t (\w+);", header, re.M)
+        if not field.startswith(("write_backlog", "handler_timeout", "blocking_",
+                                 "event_heartbeat"))
+    ]
 
 
 @pytest.mark.parametrize("option", config_options())
 def test_every_limit_has_a_range_that_is_told(site, option):
     done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
     assert done.returncode == 2
-    assert re.match(rf"uvhttp: --{option}: {option.replace('-', '_')} is \d+; allowed are \d+ to \d+ \w+\n", done.stderr)
+    assert re.match(
+        rf"uvhttp: --{option}: {option.replace('-', '_')} is \d+; allowed are \d+ to \d+ \w+\n",
+        done.stderr)
 
 
 def test_limits_that_do_not_go_together(site):
     done = run("uvhttp", "serve", "--max-header-size", "1M", site)
     assert done.returncode == 2
-    assert done.stderr.startswith("uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
+    assert done.stderr.startswith(
+        "uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
 
 
 # What keeps it from starting
@@ -257,15 +272,19 @@ def test_a_folder_without_permission(site, mode):
     closed.mkdir(mode=mode)
     as_whom = {}
     if os.geteuid() == 0:
-        # Root may read everything; somebody else must be able to reach the program and the folder at least.
+        # Root may read everything; somebody else must be able to reach the program and the folder
+        # at least.
         program = pathlib.Path(shutil.copy(built("uvhttp"), site / "uvhttp"))
         for folder in [site, *site.parents][:-1]:
-            if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp") and folder != pathlib.Path("/tmp"):
+            if folder.stat().st_uid == 0 and folder.is_relative_to(
+                    "/tmp") and folder != pathlib.Path("/tmp"):
                 folder.chmod(0o755)
         program.chmod(0o755)
         as_whom = {"user": 65534, "group": 65534, "extra_groups": []}
-    done = subprocess.run([str(site / "uvhttp") if as_whom else built("uvhttp"), "serve", "-p", "0", str(closed)],
-                          capture_output=True, text=True, env=clean_environment(), timeout=3 * SAFETY_TIMEOUT, **as_whom)
+    done = subprocess.run(
+        [str(site / "uvhttp") if as_whom else built("uvhttp"), "serve", "-p", "0",
+         str(closed)], capture_output=True, text=True, env=clean_environment(),
+        timeout=3 * SAFETY_TIMEOUT, **as_whom)
     assert done.returncode == 1
     assert "there is no permission to read the folder" in done.stderr and str(closed) in done.stderr
 
@@ -290,7 +309,8 @@ def test_an_address_of_another_machine(site):
 
 def test_the_plain_line(serve, site):
     program = serve()
-    assert re.fullmatch(rf"uvhttp: serving {re.escape(str(site))} at http://127\.0\.0\.1:\d+/", program.line)
+    assert re.fullmatch(rf"uvhttp: serving {re.escape(str(site))} at http://127\.0\.0\.1:\d+/",
+                        program.line)
     assert program.ask("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert program.output == program.line + "\n"
@@ -319,7 +339,10 @@ def test_control_characters_of_a_folder_do_not_reach_the_output(serve, site):
 def test_without_an_address_it_listens_on_all(site):
     program = Program("uvhttp", "serve", "--port", 0, site)
     try:
-        hosts = [ipaddress.ip_address(re.match(r"http://([0-9.]+)", url).group(1)) for url in program.urls]
+        hosts = [
+            ipaddress.ip_address(re.match(r"http://([0-9.]+)", url).group(1))
+            for url in program.urls
+        ]
         assert str(hosts[0]) == "127.0.0.1"
         assert len({url.rsplit(":", 1)[1] for url in program.urls}) == 1
         assert all(not host.is_loopback for host in hosts[1:])
@@ -334,8 +357,9 @@ def test_without_an_address_it_listens_on_all(site):
 def terminal_output(site, environment):
     """What it prints on a terminal."""
     master, terminal = pty.openpty()
-    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", str(site)], stdin=subprocess.DEVNULL,
-                               stdout=terminal, stderr=terminal, env=clean_environment(environment))
+    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0",
+                                str(site)], stdin=subprocess.DEVNULL, stdout=terminal,
+                               stderr=terminal, env=clean_environment(environment))
     os.close(terminal)
     output = b""
     try:
@@ -361,7 +385,8 @@ def test_start_output_on_a_terminal(site):
 
 
 def test_the_terminal_is_told_what_is_on(site):
-    output = terminal_output(site, {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
+    output = terminal_output(site,
+                             {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
     assert "  On: watch, compress.\n" in output or "  On: compress, watch.\n" in output
 
 
@@ -400,8 +425,8 @@ def test_addresses_with_ports_of_their_own(serve):
 
 
 def curl_unix(path, *arguments):
-    return subprocess.run(["curl", "-sS", "--max-time", "60", "--unix-socket", path, *arguments], capture_output=True,
-                          env=clean_environment())
+    return subprocess.run(["curl", "-sS", "--max-time", "60", "--unix-socket", path, *arguments],
+                          capture_output=True, env=clean_environment())
 
 
 def test_unix_socket(serve, tmp_path):
@@ -448,8 +473,8 @@ def test_ipv6(site, spelling):
     assert program.stop() == 0
 
 
-@pytest.mark.parametrize("address, host", [("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"), (":0", "127.0.0.1"),
-                                           ("*:0", "127.0.0.1")])
+@pytest.mark.parametrize("address, host", [("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"),
+                                           (":0", "127.0.0.1"), ("*:0", "127.0.0.1")])
 def test_ways_to_write_an_address(serve, address, host):
     program = serve("--port=0", listen=address)
     assert program.urls[0] == f"http://{host}:{program.port}/"
@@ -459,9 +484,11 @@ def test_ways_to_write_an_address(serve, address, host):
 
 
 def test_variables_act_as_flags(site):
-    program = Program("uvhttp", "serve", site, environment={
-        "UVHTTP_PORT": "0", "UVHTTP_LISTEN": "127.0.0.1, 127.0.0.2", "UVHTTP_LISTING": "off", "UVHTTP_HIDDEN": "yes",
-        "UVHTTP_INDEX": "start.htm"})
+    program = Program(
+        "uvhttp", "serve", site, environment={
+            "UVHTTP_PORT": "0", "UVHTTP_LISTEN": "127.0.0.1, 127.0.0.2", "UVHTTP_LISTING": "off",
+            "UVHTTP_HIDDEN": "yes", "UVHTTP_INDEX": "start.htm"
+        })
     try:
         assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
         assert program.ask("/empty/").status == 403
@@ -472,9 +499,12 @@ def test_variables_act_as_flags(site):
 
 
 def test_flags_win_over_variables(serve):
-    program = serve("--listing", "--no-hidden", "--index", "start.htm", "--max-header-count", "50", environment={
-        "UVHTTP_LISTEN": "127.0.0.7:0", "UVHTTP_LISTING": "0", "UVHTTP_HIDDEN": "1", "UVHTTP_INDEX": "file.txt",
-        "UVHTTP_MAX_HEADER_COUNT": "2"})
+    program = serve(
+        "--listing", "--no-hidden", "--index", "start.htm", "--max-header-count", "50",
+        environment={
+            "UVHTTP_LISTEN": "127.0.0.7:0", "UVHTTP_LISTING": "0", "UVHTTP_HIDDEN": "1",
+            "UVHTTP_INDEX": "file.txt", "UVHTTP_MAX_HEADER_COUNT": "2"
+        })
     assert program.urls == [f"http://127.0.0.1:{program.port}/"]
     assert program.ask("/empty/").status == 200
     assert program.ask("/.hidden").status == 404
@@ -489,8 +519,9 @@ def test_an_empty_variable_is_none(serve):
 def test_quiet_by_variable(site):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    check_quiet(Program("uvhttp", "serve", "-l", f"127.0.0.1:{port}", site, wait=False,
-                        environment={"UVHTTP_QUIET": "true"}), port)
+    check_quiet(
+        Program("uvhttp", "serve", "-l", f"127.0.0.1:{port}", site, wait=False,
+                environment={"UVHTTP_QUIET": "true"}), port)
 
 
 # Files
@@ -551,29 +582,34 @@ def test_cache_entries(serve, site):
     for i in range(12):
         (site / f"{i}.bin").write_bytes(raw.pattern(LARGE, i))
     for entries in (4, 100):
-        program = serve("--memory-file-size", "1", "--cache-entries", str(entries), "--workers", "1")
+        program = serve("--memory-file-size", "1", "--cache-entries", str(entries), "--workers",
+                        "1")
         for i in range(12):
             assert program.ask(f"/{i}.bin").body == raw.pattern(LARGE, i)
         kept = len([name for name in open_files(program, site) if name[0].isdigit()])
         assert 1 <= kept <= 4 if entries == 4 else kept == 12
 
 
-@pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None), (None, None)])
+@pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None),
+                                            (None, None)])
 def test_workers(serve, given, threads):
     program = serve(*(["--workers", given] if given else []))
     cores = len(os.sched_getaffinity(0))
     jobs = 4 + min(4, cores)  # the quick and the heavy lane, of all workers together
     wanted = jobs + (threads or cores)
-    eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted, f"{wanted} threads")
+    eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted,
+               f"{wanted} threads")
 
 
 def test_revalidate_ms(serve, site):
     # One worker: another one has a cache of its own, and would read the file only now.
-    lazy, eager = serve("--revalidate-ms", "3600000", "--workers", "1"), serve("--revalidate-ms", "1")
+    lazy, eager = serve("--revalidate-ms", "3600000", "--workers",
+                        "1"), serve("--revalidate-ms", "1")
     for program in (lazy, eager):
         assert program.ask("/file.txt").body == b"a file\n"
     (site / "file.txt").write_text("changed to something longer\n")
-    eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n", "the changed file is noticed")
+    eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n",
+               "the changed file is noticed")
     assert lazy.ask("/file.txt").body == b"a file\n"
 
 
@@ -582,9 +618,12 @@ def test_uploads(serve, site):
         return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
 
     assert put(serve(), "/new") == 405
-    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-folders", "--upload-sync", "--upload-max-size", "1K")
+    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-folders",
+                                              "--upload-sync", "--upload-max-size", "1K")
     assert [put(careful, "/new"), put(careful, "/new"), put(careful, "/a/b/new")] == [201, 409, 409]
-    assert [put(bold, "/new"), put(bold, "/a/b/new"), put(bold, "/x", b"x" * 1025)] == [204, 201, 413]
+    assert [put(bold, "/new"),
+            put(bold, "/a/b/new"),
+            put(bold, "/x", b"x" * 1025)] == [204, 201, 413]
     assert (site / "a" / "b" / "new").read_bytes() == b"abc"
 
 
@@ -609,18 +648,25 @@ def test_max_requests_per_connection(serve):
         connection.assert_closed()
 
 
-@pytest.mark.parametrize("flags, fits, too_much, status", [
-    (["--max-target-size", "64"], raw.request("GET", "/?" + "x" * 60), raw.request("GET", "/?" + "x" * 80), 414),
-    (["--max-header-size", "1K"], raw.request("GET", "/", "A: " + "x" * 600), raw.request("GET", "/", "A: " + "x" * 1100), 431),
-    (["--max-header-count", "3"], raw.request("GET", "/", "A: 1", "B: 2"), raw.request("GET", "/", "A: 1", "B: 2", "C: 3"), 431),
-    (["--max-body-size", "10"], raw.request("GET", "/", body=b"x" * 10), raw.request("GET", "/", body=b"x" * 11), 413),
-    (["--max-trailer-size", "200"],
-     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=["T: " + "x" * 100])),
-     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=["T: " + "x" * 300])), 431),
-    (["--max-chunk-extension", "20"],
-     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", extension=";a=" + "b" * 10)),
-     raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(b"abc", extension=";a=" + "b" * 40)), 400),
-])
+@pytest.mark.parametrize("flags, fits, too_much, status",
+                         [(["--max-target-size", "64"], raw.request(
+                             "GET", "/?" + "x" * 60), raw.request("GET", "/?" + "x" * 80), 414),
+                          (["--max-header-size", "1K"], raw.request("GET", "/", "A: " + "x" * 600),
+                           raw.request("GET", "/", "A: " + "x" * 1100), 431),
+                          (["--max-header-count", "3"], raw.request("GET", "/", "A: 1", "B: 2"),
+                           raw.request("GET", "/", "A: 1", "B: 2", "C: 3"), 431),
+                          (["--max-body-size", "10"], raw.request("GET", "/", body=b"x" * 10),
+                           raw.request("GET", "/", body=b"x" * 11), 413),
+                          (["--max-trailer-size", "200"],
+                           raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(
+                               b"abc", trailers=["T: " + "x" * 100])),
+                           raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(
+                               b"abc", trailers=["T: " + "x" * 300])), 431),
+                          (["--max-chunk-extension", "20"],
+                           raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(
+                               b"abc", extension=";a=" + "b" * 10)),
+                           raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(
+                               b"abc", extension=";a=" + "b" * 40)), 400), ])
 def test_limits_of_a_request(serve, flags, fits, too_much, status):
     program = serve(*flags)
     with program.connect() as connection:
@@ -635,7 +681,8 @@ def test_limits_of_a_request(serve, flags, fits, too_much, status):
 
 
 def listen_backlog(port):
-    """The accept queue's length of the socket that listens on a port of 127.0.0.1, from the kernel (sock_diag(7))."""
+    """The accept queue's length of the socket that listens on a port of 127.0.0.1, from the kernel
+    (sock_diag(7))."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 4) as diag:  # NETLINK_SOCK_DIAG
         states = 1 << 10  # listening
         body = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, states) + bytes(48)
@@ -664,12 +711,13 @@ def test_buffer_size(serve):
         assert connection.response().status == 200
 
 
-# Times. The tests wait for something that happens after the short time given, and would run into their safety timeout
-# if the long default were in force.
+# Times. The tests wait for something that happens after the short time given, and would run into
+# their safety timeout if the long default were in force.
 
-
-PATIENT = ["--header-timeout", "600", "--body-timeout", "600", "--keep-alive-timeout", "600", "--write-timeout", "600",
-           "--drain-timeout", "600"]
+PATIENT = [
+    "--header-timeout", "600", "--body-timeout", "600", "--keep-alive-timeout", "600",
+    "--write-timeout", "600", "--drain-timeout", "600"
+]
 
 
 def test_keep_alive_timeout(serve):
@@ -707,7 +755,8 @@ def start_download(program):
 def test_write_timeout(serve):
     program = serve(*PATIENT, "--write-timeout", "1")
     with start_download(program):
-        program.send_signal(signal.SIGTERM)  # with the time to drain at 600 s, only the write timeout can end it now
+        # with the time to drain at 600 s, only the write timeout can end it now
+        program.send_signal(signal.SIGTERM)
         assert program.wait() == 0
 
 
@@ -797,8 +846,9 @@ def test_a_signal_stops(serve, number):
 
 
 def wait_until_refused(program):
-    eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) == errno.ECONNREFUSED,
-               "new connections are refused")
+    eventually(
+        lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) == errno.ECONNREFUSED,
+        "new connections are refused")
 
 
 def test_a_signal_lets_open_requests_finish(serve):
@@ -814,7 +864,8 @@ def test_a_signal_lets_open_requests_finish(serve):
     assert program.wait() == 0
 
 
-@pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)])
+@pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM),
+                                           (signal.SIGINT, signal.SIGTERM)])
 def test_a_second_signal_stops_at_once(serve, first, second):
     program = serve(*PATIENT)
     with start_download(program):
@@ -835,7 +886,8 @@ def test_a_client_that_vanishes_does_not_end_it(serve):
 def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
     # With a shell's usual limit a few idle clients would keep everybody else out.
     hard = 2000
-    program = Program("uvhttp", "serve", tmp_path, "-l", "127.0.0.1:0", wrapper=["prlimit", f"--nofile=64:{hard}"])
+    program = Program("uvhttp", "serve", tmp_path, "-l", "127.0.0.1:0",
+                      wrapper=["prlimit", f"--nofile=64:{hard}"])
     limits = pathlib.Path(f"/proc/{program.process.pid}/limits").read_text()
     program.stop()
     assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)
@@ -845,8 +897,12 @@ def test_a_port_that_needs_a_permission_is_told_with_the_way_to_it(site):
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
     if first <= 1:
         pytest.skip("every port is allowed to everybody here")
-    without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"] if os.geteuid() == 0 else []
-    done = subprocess.run([*without, built("uvhttp"), "serve", "-l", "127.0.0.1:1", str(site)], capture_output=True, text=True, env=clean_environment())
+    without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"
+               ] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*without, built("uvhttp"), "serve", "-l", "127.0.0.1:1",
+         str(site)], capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == ("uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, or allow it: "
-                           f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")
+    assert done.stderr == (
+        "uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, or allow it: "
+        f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")

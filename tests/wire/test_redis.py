@@ -1,4 +1,6 @@
-"""Topics of several servers over a broker: Debian's redis-server, which each test starts for itself, with two of our servers or more. What crosses, how often, and what happens when the broker goes."""
+"""Topics of several servers over a broker: Debian's redis-server, which each test starts for
+itself, with two of our servers or more. What crosses, how often, and what happens when the broker
+goes."""
 
 import json
 import os
@@ -15,8 +17,8 @@ from wire_server import SAFETY_TIMEOUT, built, free_port
 
 
 class Broker:
-    """A redis-server on a unix socket, or on a port of the loopback when one is asked for. It can be ended and started again in the same place."""
-
+    """A redis-server on a unix socket, or on a port of the loopback when one is asked for. It can
+    be ended and started again in the same place."""
     def __init__(self, folder, port=None, config=""):
         self.folder, self.port, self.config = folder, port, config
         self.path = str(folder / "redis.sock")
@@ -26,15 +28,21 @@ class Broker:
     def start(self):
         program = shutil.which("redis-server")
         assert program, "redis-server is missing: install redis-server"
-        self.process = subprocess.Popen(
-            [program, "-", "--port", str(self.port or 0), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
-             "--appendonly", "no", "--dir", str(self.folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen([
+            program, "-", "--port",
+            str(self.port or 0), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
+            "--appendonly", "no", "--dir",
+            str(self.folder)
+        ], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.process.stdin.write(self.config.encode())
         self.process.stdin.close()
-        eventually(lambda: self.ask("PING", ready=False) in ("PONG", "NOAUTH Authentication required."), "the broker answers")
+        eventually(
+            lambda: self.ask("PING", ready=False) in ("PONG", "NOAUTH Authentication required."),
+            "the broker answers")
 
     def ask(self, *words, ready=True):
-        result = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, text=True, timeout=SAFETY_TIMEOUT)
+        result = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True,
+                                text=True, timeout=SAFETY_TIMEOUT)
         assert not ready or result.returncode == 0, result.stderr
         return result.stdout.strip()
 
@@ -92,7 +100,8 @@ def join(broker, server, *patterns):
         before = (broker.channels(), broker.globs(), server.count(pattern))
         member.subscribe(pattern)
         if before[2] == 0:
-            eventually(lambda: (broker.channels(), broker.globs()) != before[:2], f"the broker knows {pattern}")
+            eventually(lambda: (broker.channels(), broker.globs()) != before[:2],
+                       f"the broker knows {pattern}")
     return member
 
 
@@ -100,7 +109,8 @@ def test_messages_cross_both_ways_once(broker, start):
     first, second = start(broker, workers=2), start(broker)
     here, there = join(broker, first, "room/7"), join(broker, second)
     there.subscribe("room/7")
-    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room/7").split()[-1] == "2", "both have subscribed")
+    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room/7").split()[-1] == "2",
+               "both have subscribed")
     here.say("pub room/7 hello", "pub room/7 again", "bin room/7 \u00e4")
     assert there.get_all(3) == ["hello", "again", "\u00e4".encode()]
     there.say("pub room/7 back")
@@ -115,7 +125,8 @@ def test_one_publish_for_a_message_however_many_subscribe(broker, start):
     first, second = start(broker, workers=2), start(broker, workers=2)
     publisher = join(broker, first, "room")
     others = [second.join("room") for _ in range(20)]
-    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room").split()[-1] == "2", "both have subscribed")
+    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room").split()[-1] == "2",
+               "both have subscribed")
     members = [first.join("room") for _ in range(20)]
     before = broker.publishes()
     publisher.say("many room 50")
@@ -127,15 +138,16 @@ def test_one_publish_for_a_message_however_many_subscribe(broker, start):
 
 
 def test_patterns_become_globs_and_copies_are_one(broker, start):
-    """'*' stands for '/', too, and for more than it should: what does not fit is not delivered; several channels that fit give several copies, of which one counts."""
+    """'*' stands for '/', too, and for more than it should: what does not fit is not delivered;
+    several channels that fit give several copies, of which one counts."""
     first, second = start(broker), start(broker)
     one = join(broker, second, "room/+")
     below = join(broker, second, "room/#")
     several = join(broker, second, "room/7", "+/7", "#")
     odd = join(broker, second, "a*b/[c]/+")
     publisher = first.join()
-    publisher.say("pub room/7/typing deep", "pub rooms/1 other", "pub room alone", "pub room/7 seven", "pub a*b/[c]/d odd",
-                  "pub axb/c/d even")
+    publisher.say("pub room/7/typing deep", "pub rooms/1 other", "pub room alone",
+                  "pub room/7 seven", "pub a*b/[c]/d odd", "pub axb/c/d even")
     assert one.get() == "seven"
     assert below.get_all(3) == ["deep", "alone", "seven"]
     assert several.get_all(6) == ["deep", "other", "alone", "seven", "odd", "even"]
@@ -173,18 +185,21 @@ def test_a_broker_that_comes_back(broker, start):
     first, second = start(broker), start(broker)
     member = join(broker, second, "room", "globs/+")
     broker.stop()
-    eventually(lambda: not numbers(first)["connected"] and not numbers(second)["connected"], "it is missed")
+    eventually(lambda: not numbers(first)["connected"] and not numbers(second)["connected"],
+               "it is missed")
     for i in range(10):
         first.publish("room", f"waited {i}")
     assert numbers(first)["waiting"] > 0
     assert "redis: the connection for publishing broke" in first.said()
     broker.start()
-    eventually(lambda: broker.channels() == ["uvhttp:room"] and broker.globs() == 1, "it knows again")
+    eventually(lambda: broker.channels() == ["uvhttp:room"] and broker.globs() == 1,
+               "it knows again")
     first.publish("room", "behind")
     got = []
     while not got or got[-1] != "behind":
         got.append(member.get())
-    # What waited goes out as soon as the first server is back, which may be before the second one is.
+    # What waited goes out as soon as the first server is back, which may be before the second one
+    # is.
     assert got[:-1] == [f"waited {i}" for i in range(10)][-len(got) + 1:] or len(got) == 1
     first.publish("globs/1", "too")
     assert member.get() == "too"
@@ -201,7 +216,8 @@ def test_what_waits_is_bounded_and_the_oldest_go(broker, start):
         first.publish("room", f"{i} " + "x" * 1000)
     assert numbers(first)["waiting"] <= 10000
     assert numbers(first)["dropped"] == 91
-    assert "redis: 10000 bytes wait for the broker, so the oldest messages are dropped: 1 so far" in first.said()
+    assert "redis: 10000 bytes wait for the broker, so the oldest messages are dropped: 1 so far" in first.said(
+    )
     broker.start()
     eventually(lambda: numbers(first)["published"] == 9, "the rest has been published")
     assert numbers(first)["waiting"] == 0
@@ -219,15 +235,18 @@ def test_a_server_starts_without_its_broker(broker, start):
     member = server.join("room")
     server.publish("room", "here")
     assert member.get() == "here"
-    eventually(lambda: "redis: the connection for subscribing cannot be made" in server.said(), "it says so")
+    eventually(lambda: "redis: the connection for subscribing cannot be made" in server.said(),
+               "it says so")
     eventually(lambda: numbers(server)["attempts"] >= 6, "it tries again")
     broker.start()
     eventually(lambda: broker.channels() == ["uvhttp:room"], "it is connected")
 
 
 def test_names_and_passwords(tmp_path, start):
-    broker = Broker(tmp_path, port=free_port(),
-                    config="user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret resetchannels +@all\n")
+    broker = Broker(
+        tmp_path, port=free_port(), config=
+        "user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret resetchannels +@all\n"
+    )
     try:
         right = start(broker, redis_user="chat", redis_password="secret")
         member = right.join("room")
@@ -235,7 +254,9 @@ def test_names_and_passwords(tmp_path, start):
         assert member.get() == "x"
         eventually(lambda: numbers(right)["published"] == 1, "it is published")
         wrong = start(broker, connected=False, redis_user="chat", redis_password="guess")
-        eventually(lambda: "redis: the connection for publishing cannot be made: WRONGPASS" in wrong.said(), "it says so")
+        eventually(
+            lambda: "redis: the connection for publishing cannot be made: WRONGPASS" in wrong.said(
+            ), "it says so")
         assert "guess" not in wrong.said()
         none = start(broker, connected=False)
         eventually(lambda: "NOAUTH" in none.said(), "it says so")
@@ -244,9 +265,11 @@ def test_names_and_passwords(tmp_path, start):
         poor.publish("room", "x")
         assert member.get() == "x"
         member.subscribe("room/+")
-        for line in ("a message on uvhttp:room was refused: NOPERM", "the subscription to uvhttp:room was refused: NOPERM",
-                     "the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM",
-                     "the subscription to uvhttp:* was refused: NOPERM"):
+        for line in (
+                "a message on uvhttp:room was refused: NOPERM",
+                "the subscription to uvhttp:room was refused: NOPERM",
+                "the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM",
+                "the subscription to uvhttp:* was refused: NOPERM"):
             eventually(lambda line=line: f"redis: {line}" in poor.said(), line)
     finally:
         broker.stop()
@@ -258,7 +281,8 @@ def test_a_host_by_name(tmp_path, start):
         server = start(broker, redis_host="localhost")
         join(broker, server, "room")
         unknown = start(broker, connected=False, redis_host="no-such-host.invalid")
-        eventually(lambda: "redis: the connection for publishing cannot be made" in unknown.said(), "it says so")
+        eventually(lambda: "redis: the connection for publishing cannot be made" in unknown.said(),
+                   "it says so")
     finally:
         broker.stop()
 
@@ -287,18 +311,22 @@ ACCESS = "user default off\nuser admin on nopass allchannels +@all\nuser chat on
 
 
 def test_patterns_with_an_access_list(tmp_path, start):
-    """Redis allows the glob that its list has and no narrower one, so that one stands in, for as long as it is needed, and lets nothing through that nobody has asked for."""
+    """Redis allows the glob that its list has and no narrower one, so that one stands in, for as
+    long as it is needed, and lets nothing through that nobody has asked for."""
     broker = Broker(tmp_path, port=free_port(), config=ACCESS)
     user = {"redis_user": "chat", "redis_password": "secret"}
     try:
         first, second = start(broker, **user), start(broker, **user)
         member, publisher = second.join("room/+", "lobby/#", "news"), first.join()
-        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1", "all channels stand in")
-        publisher.say("pub other/1 no", "pub room/7 seven", "pub room/7/8 no", "pub lobby all", "pub news once")
+        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1",
+                   "all channels stand in")
+        publisher.say("pub other/1 no", "pub room/7 seven", "pub room/7/8 no", "pub lobby all",
+                      "pub news once")
         assert member.get_all(3) == ["seven", "all", "once"]
         member.nothing_else()
         assert numbers(second)["received"] == 3
-        assert "redis: the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM" in second.said()
+        assert "redis: the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM" in second.said(
+        )
         everything = second.join("#")
         publisher.say("pub room/7 again")
         assert member.get() == everything.get() == "again"
@@ -307,7 +335,8 @@ def test_patterns_with_an_access_list(tmp_path, start):
         publisher.say("pub room/7 third")
         assert everything.get() == "third"
         everything.unsubscribe("#")
-        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0", "nobody needs it")
+        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0",
+                   "nobody needs it")
         member.nothing_else()
     finally:
         broker.stop()
@@ -356,10 +385,12 @@ def test_nobody_waits_for_a_lookup(tmp_path, start):
     try:
         server = start(broker, connected=False, redis_host="slow.test")
         eventually(lambda: numbers(server)["attempts"] == 2, "it looks the name up")
-        environment = {**os.environ, "UVHTTP_REDIS_HOST": "slow.test", "UVHTTP_REDIS_PORT": str(broker.port),
-                       "UVHTTP_LISTEN_PORT": str(server.port)}
-        result = subprocess.run([built("topics_server"), "1"], env=environment, capture_output=True, text=True,
-                                timeout=3 * SAFETY_TIMEOUT)
+        environment = {
+            **os.environ, "UVHTTP_REDIS_HOST": "slow.test", "UVHTTP_REDIS_PORT": str(broker.port),
+            "UVHTTP_LISTEN_PORT": str(server.port)
+        }
+        result = subprocess.run([built("topics_server"), "1"], env=environment, capture_output=True,
+                                text=True, timeout=3 * SAFETY_TIMEOUT)
         assert result.returncode == 1 and "EADDRINUSE" in result.stderr and "left" not in result.stderr, result.stderr
         server.stop()
     finally:
@@ -370,7 +401,8 @@ def test_a_burst_is_not_lost(broker, start):
     """More in one turn of the loop than may wait for a broker that is away."""
     server = start(broker)
     server.publish("burst", "x" * (64 << 10), times=100)
-    eventually(lambda: numbers(server)["published"] + numbers(server)["dropped"] == 100, "it is done")
+    eventually(lambda: numbers(server)["published"] + numbers(server)["dropped"] == 100,
+               "it is done")
     assert numbers(server)["dropped"] == 0
 
 
@@ -390,7 +422,6 @@ def test_a_message_that_is_too_large_pushes_out_no_others(broker, start):
 
 class Subscriber:
     """Straight at the broker."""
-
     def __init__(self, broker, channel):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SAFETY_TIMEOUT)
@@ -422,7 +453,8 @@ def test_what_is_lost_at_the_end_is_told(broker, start):
         server.stop()
     finally:
         broker.process.send_signal(signal.SIGCONT)
-    assert "redis: 10 messages were lost at the end, since the broker has not answered" in server.said()
+    assert "redis: 10 messages were lost at the end, since the broker has not answered" in server.said(
+    )
 
 
 def test_a_ping_that_is_refused_is_no_message(tmp_path, start):
@@ -430,8 +462,10 @@ def test_a_ping_that_is_refused_is_no_message(tmp_path, start):
     try:
         server = start(broker, redis_user="chat", redis_password="secret", redis_ping=1)
         broker.ask("--user", "admin", "--pass", "", "ACL", "SETUSER", "chat", "-ping")
-        eventually(lambda: "rejected_calls=" in (info := pings(broker)) and int(info.split("rejected_calls=")[1].split(",")[0]) >= 4,
-                   "pings are refused")
+        eventually(
+            lambda: "rejected_calls=" in
+            (info := pings(broker)) and int(info.split("rejected_calls=")[1].split(",")[0]) >= 4,
+            "pings are refused")
         server.publish("room", "x", times=3)
         eventually(lambda: numbers(server)["published"] == 3, "they are published")
         assert numbers(server)["dropped"] == 0

@@ -1,4 +1,5 @@
-"""Who answers, beyond methods and paths: hosts, groups, the order of middleware, the slash at the end, encoded slashes."""
+"""Who answers, beyond methods and paths: hosts, groups, the order of middleware, the slash at the
+end, encoded slashes."""
 
 import subprocess
 
@@ -18,15 +19,20 @@ def ask(server, target, *fields, method="GET", host=HOST, **more):
 # ---- hosts ----
 
 
-@pytest.mark.parametrize("host, body", [
-    ("routing.test", b"exact"), ("ROUTING.Test", b"exact"), ("routing.test:8080", b"exact"), ("routing.test.", b"exact"),
-    ("routing.test.:80", b"exact"), ("www.routing.test", b"any"), ("a.b.routing.test", b"any"), ("deep.routing.test", b"any"),
-    ("a.deep.routing.test", b"deep"), ("a.b.Deep.routing.test:1", b"deep")])
+@pytest.mark.parametrize("host, body", [("routing.test", b"exact"), ("ROUTING.Test", b"exact"),
+                                        ("routing.test:8080", b"exact"),
+                                        ("routing.test.", b"exact"), ("routing.test.:80", b"exact"),
+                                        ("www.routing.test", b"any"), ("a.b.routing.test", b"any"),
+                                        ("deep.routing.test", b"any"),
+                                        ("a.deep.routing.test", b"deep"),
+                                        ("a.b.Deep.routing.test:1", b"deep")])
 def test_the_host_chooses_the_routes(server, host, body):
     assert ask(server, "/", host=host).body.split(b" ")[0] == body
 
 
-@pytest.mark.parametrize("host", ["localhost", "xrouting.test", "test", "routing.test.example", "127.0.0.1", "[::1]:80", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "xrouting.test", "test", "routing.test.example", "127.0.0.1", "[::1]:80", ""])
 def test_other_hosts_get_the_routes_of_the_server(server, host):
     assert ask(server, "/hello", host=host).body == b"Hello, world\n"
     assert ask(server, "/value/1", host=host).status == 404
@@ -55,7 +61,8 @@ def test_an_old_client_without_host_gets_the_server(server):
 
 def test_hosts_take_turns_on_one_connection(server):
     with server.connect() as connection:
-        for host, body in ((HOST, b"exact"), ("x.routing.test", b"any"), ("localhost", None), (HOST, b"exact")):
+        for host, body in ((HOST, b"exact"), ("x.routing.test", b"any"), ("localhost", None),
+                           (HOST, b"exact")):
             answer = connection.ask("GET", "/", host=host)
             assert answer.status == 404 if body is None else answer.body.startswith(body)
 
@@ -63,13 +70,19 @@ def test_hosts_take_turns_on_one_connection(server):
 @pytest.mark.plain
 def test_clients_that_people_use(server):
     with httpx.Client(trust_env=False) as client:
-        answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb", headers={"Host": "Routing.test"})
+        answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb",
+                            headers={"Host": "Routing.test"})
         assert answer.text == "value value=[a/b] path=[a%2Fb]"
-        moved = client.get(f"http://127.0.0.1:{server.port}/redirect/plain/?a=b", headers={"Host": HOST}, follow_redirects=True)
-        assert [one.status_code for one in moved.history] == [308] and moved.text.startswith("plain")
-    curl = ["curl", "-sS", "--max-time", "60", "--resolve", f"{HOST}:{server.port}:127.0.0.1", "-L", "-d", "x=y"]
-    done = subprocess.run([*curl, f"http://{HOST}:{server.port}/redirect/plain/?q"], capture_output=True, text=True,
-                          env=clean_environment({"no_proxy": "*"}))
+        moved = client.get(f"http://127.0.0.1:{server.port}/redirect/plain/?a=b",
+                           headers={"Host": HOST}, follow_redirects=True)
+        assert [one.status_code
+                for one in moved.history] == [308] and moved.text.startswith("plain")
+    curl = [
+        "curl", "-sS", "--max-time", "60", "--resolve", f"{HOST}:{server.port}:127.0.0.1", "-L",
+        "-d", "x=y"
+    ]
+    done = subprocess.run([*curl, f"http://{HOST}:{server.port}/redirect/plain/?q"],
+                          capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
     assert done.stdout.startswith("plain")
 
 
@@ -90,7 +103,8 @@ def test_middleware_runs_from_the_outermost_to_the_innermost(server):
 
 
 def test_middleware_of_a_host_runs_without_a_route_and_that_of_a_group_does_not(server):
-    for method, target, status in (("GET", "/outer/x/none", 404), ("PUT", "/outer/x/plain", 405), ("GET", "/none", 404)):
+    for method, target, status in (("GET", "/outer/x/none", 404), ("PUT", "/outer/x/plain", 405),
+                                   ("GET", "/none", 404)):
         answer = ask(server, target, method=method)
         assert (answer.status, seen(answer)) == (status, ["exact"])
     assert seen(ask(server, "/none", host="www.routing.test")) == []
@@ -119,11 +133,16 @@ def test_strict_paths_are_what_they_are(server):
     assert ask(server, "/strict/plain").status == ask(server, "/strict/slash/").status == 200
 
 
-@pytest.mark.parametrize("target, location", [
-    ("/redirect/plain/", "/redirect/plain"), ("/redirect/slash", "/redirect/slash/"), ("/redirect/rest", "/redirect/rest/"),
-    ("/redirect/plain/?a=b&c=%2F+/?", "/redirect/plain?a=b&c=%2F+/?"), ("/redirect/slash?", "/redirect/slash/?"),
-    ("/redirect/%70lain/", "/redirect/%70lain"), ("/x/../redirect/./plain/", "/x/../redirect/./plain"),
-    ("http://routing.test/redirect/plain/?q", "/redirect/plain?q"), ("/plain/", "/plain")])
+@pytest.mark.parametrize("target, location",
+                         [("/redirect/plain/", "/redirect/plain"),
+                          ("/redirect/slash", "/redirect/slash/"),
+                          ("/redirect/rest", "/redirect/rest/"),
+                          ("/redirect/plain/?a=b&c=%2F+/?", "/redirect/plain?a=b&c=%2F+/?"),
+                          ("/redirect/slash?", "/redirect/slash/?"),
+                          ("/redirect/%70lain/", "/redirect/%70lain"),
+                          ("/x/../redirect/./plain/", "/x/../redirect/./plain"),
+                          ("http://routing.test/redirect/plain/?q", "/redirect/plain?q"),
+                          ("/plain/", "/plain")])
 def test_the_other_form_is_redirected_to_as_it_was_sent(server, target, location):
     answer = ask(server, target)
     assert (answer.status, answer.get("Location")) == (308, location)
@@ -137,9 +156,11 @@ def test_redirects_are_by_method(server):
     assert ask(server, "/redirect/slash", method="POST").status == 404
 
 
-@pytest.mark.parametrize("target", ["//routing.test/redirect/plain/", "//evil.example", "//evil.example/", "//plain/", "///plain/", "/\\plain/",
-                                    "/%2Fplain/", "/%5Cplain/", "//plain", "/.//plain/", "/redirect/plain/.", "/redirect/plain/x/..",
-                                    "/redirect/plain//", "/redirect/plain/%2F"])
+@pytest.mark.parametrize("target", [
+    "//routing.test/redirect/plain/", "//evil.example", "//evil.example/", "//plain/", "///plain/",
+    "/\\plain/", "/%2Fplain/", "/%5Cplain/", "//plain", "/.//plain/", "/redirect/plain/.",
+    "/redirect/plain/x/..", "/redirect/plain//", "/redirect/plain/%2F"
+])
 def test_no_redirect_leads_elsewhere(server, target):
     with server.connect() as connection:
         connection.send(f"GET {target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
@@ -161,9 +182,13 @@ def test_the_other_form_is_served(server):
 # ---- encoded slashes ----
 
 
-@pytest.mark.parametrize("sent, value, path", [
-    ("a%2Fb", "a/b", "a%2Fb"), ("a%2fb", "a/b", "a%2fb"), ("%252F", "%2F", "%252F"), ("%25%32%46", "%2F", "%252F"), ("%25252f", "%252f", "%25252f"),
-    ("%2541", "%41", "%41"), ("100%25", "100%", "100%"), ("%2F", "/", "%2F"), ("..%2F..", "../..", "..%2F.."), ("a+b", "a+b", "a+b")])
+@pytest.mark.parametrize("sent, value, path", [("a%2Fb", "a/b", "a%2Fb"), ("a%2fb", "a/b", "a%2fb"),
+                                               ("%252F", "%2F", "%252F"),
+                                               ("%25%32%46", "%2F", "%252F"),
+                                               ("%25252f", "%252f", "%25252f"),
+                                               ("%2541", "%41", "%41"), ("100%25", "100%", "100%"),
+                                               ("%2F", "/", "%2F"), ("..%2F..", "../..", "..%2F.."),
+                                               ("a+b", "a+b", "a+b")])
 def test_an_encoded_slash_belongs_to_its_segment(server, sent, value, path):
     expected = f"value value=[{value}] path=[{path}]".encode()
     assert ask(server, f"/value/{sent}").body == expected
@@ -187,7 +212,8 @@ def test_a_preflight_without_route_gets_the_middleware_of_the_route_it_asks_abou
         return answer.status, answer.all("X-Seen-By")
 
     asks = "Access-Control-Request-Method: "
-    assert seen("/outer/1/own", asks + "GET") == (204, ["exact", "outer", "late", "inner", "own", "own too"])
+    assert seen("/outer/1/own",
+                asks + "GET") == (204, ["exact", "outer", "late", "inner", "own", "own too"])
     assert seen("/outer/1/own", asks + "HEAD") == seen("/outer/1/own", asks + "GET")
     for fields in ([], [asks + "PUT"], [asks + "get"], [asks], [asks + "OPTIONS"]):
         assert seen("/outer/1/own", *fields) == (204, ["exact"])

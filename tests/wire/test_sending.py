@@ -1,6 +1,7 @@
 """Sending: responses whose rate is limited, and files that are large, sparse, or change their size.
 
-A rate is only ever looked at from above: what has arrived is no more than burst and time allow. A slow machine makes that easier to hold, never harder.
+A rate is only ever looked at from above: what has arrived is no more than burst and time allow. A
+slow machine makes that easier to hold, never harder.
 """
 
 import os
@@ -13,9 +14,12 @@ import raw
 from static_server import MIB, StaticServer, place, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
-KINDS = ["large", "large?how=copy", "large?how=borrowed", "file", "parts", "pieces-out", "pulled", "blocking"]
-# The server's clock is read once in a turn of its loop, which a busy machine may hold up: what it counts may have begun
-# so long before the client's.
+KINDS = [
+    "large", "large?how=copy", "large?how=borrowed", "file", "parts", "pieces-out", "pulled",
+    "blocking"
+]
+# The server's clock is read once in a turn of its loop, which a busy machine may hold up: what it
+# counts may have begun so long before the client's.
 SLACK_SECONDS = 0.2
 
 
@@ -54,7 +58,8 @@ def test_a_limited_body_arrives_whole_and_not_too_early(server, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_small_answer_below_a_limit_leaves_at_once(server, kind):
-    """A quarter of a second's worth does not wait, so a hundred of them need no ticks between them: that they come is all that is asked."""
+    """A quarter of a second's worth does not wait, so a hundred of them need no ticks between them:
+    that they come is all that is asked."""
     with server.connect() as connection:
         for _ in range(100):
             assert connection.ask("GET", target(kind, 100, 1000)).body == raw.pattern(100)
@@ -62,17 +67,24 @@ def test_a_small_answer_below_a_limit_leaves_at_once(server, kind):
 
 def test_an_answer_with_a_limit_waits_in_line_with_pipelined_ones(server):
     with server.connect() as connection:
-        connection.send(b"".join(raw.request("GET", each) for each in (
-            "/hello", target("large", 60_000, 200_000), target("large", 3, 1), "/hello", target("file", 60_000, 200_000), "/hello")))
+        connection.send(b"".join(
+            raw.request("GET", each)
+            for each in ("/hello", target("large", 60_000, 200_000), target("large", 3, 1),
+                         "/hello", target("file", 60_000, 200_000), "/hello")))
         bodies = [connection.response().body for _ in range(6)]
         hello = b"Hello, world\n"
-        assert bodies == [hello, raw.pattern(60_000), raw.pattern(3), hello, raw.pattern(60_000), hello]
+        assert bodies == [
+            hello, raw.pattern(60_000),
+            raw.pattern(3), hello,
+            raw.pattern(60_000), hello
+        ]
 
 
 def test_head_and_an_empty_body_have_nothing_to_wait_for(server):
     with server.connect() as connection:
         for kind in KINDS:
-            assert connection.ask("HEAD", target(kind, 100_000, 1)).get("Content-Length") == "100000"
+            assert connection.ask("HEAD", target(kind, 100_000,
+                                                 1)).get("Content-Length") == "100000"
         assert connection.ask("GET", target("large", 0, 1)).body == b""
 
 
@@ -114,7 +126,8 @@ def test_a_client_that_vanishes_from_a_limited_answer(server, kind, reset):
     connection.receive_exactly(100)
     connection.reset() if reset else connection.close()
     server.settle()
-    eventually(lambda: server.stats()["aborted_exchanges"] == before["aborted_exchanges"] + 1, "it is noticed")
+    eventually(lambda: server.stats()["aborted_exchanges"] == before["aborted_exchanges"] + 1,
+               "it is noticed")
 
 
 @pytest.mark.parametrize("kind", ["large", "file", "parts", "pulled"])
@@ -146,6 +159,7 @@ def test_the_drain_timeout_ends_a_limited_answer(start, kind):
 
 # Files
 
+
 def test_files_have_a_rate_limit(place, serve):
     write(place, "film", raw.pattern(300_000))
     write(place, "small", raw.pattern(10_000))
@@ -173,13 +187,16 @@ def test_a_file_above_4_gib(place, serve, size):
     with server.connect() as connection:
         assert connection.ask("HEAD", "/film").get("Content-Length") == str(size)
         for offset, text in marks.items():
-            answer = connection.ask("GET", "/film", f"Range: bytes={offset}-{offset + len(text) - 1}")
+            answer = connection.ask("GET", "/film",
+                                    f"Range: bytes={offset}-{offset + len(text) - 1}")
             assert answer.status == 206 and answer.body == text
             assert answer.get("Content-Range") == f"bytes {offset}-{offset + len(text) - 1}/{size}"
         answer = connection.ask("GET", "/film", "Range: bytes=-9")
-        assert answer.body == b"\0" * 5 + b"end." and answer.get("Content-Range") == f"bytes {size - 9}-{size - 1}/{size}"
+        assert answer.body == b"\0" * 5 + b"end." and answer.get(
+            "Content-Range") == f"bytes {size - 9}-{size - 1}/{size}"
         assert connection.ask("GET", "/film", f"Range: bytes={size}-").status == 416
-        assert connection.ask("GET", "/film", f"Range: bytes={2 ** 32}-{2 ** 32 + 5}").body == b"oss\0\0\0"
+        assert connection.ask("GET", "/film",
+                              f"Range: bytes={2 ** 32}-{2 ** 32 + 5}").body == b"oss\0\0\0"
         # A long part across the border.
         first = 2 ** 32 - 8 * MIB
         body = connection.ask("GET", "/film", f"Range: bytes={first}-{2 ** 32 + 11_999}").body
@@ -188,13 +205,16 @@ def test_a_file_above_4_gib(place, serve, size):
 
 @pytest.fixture
 def quick_place():
-    """A folder in memory where there is one: the holes of a file cost neither memory nor disk there."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+    """A folder in memory where there is one: the holes of a file cost neither memory nor disk
+    there."""
+    with tempfile.TemporaryDirectory(
+            dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         yield folder
 
 
 def test_the_whole_of_a_sparse_file_above_4_gib(quick_place):
-    """To its last byte, on a connection that goes on behind it. The client has the system throw away what arrives."""
+    """To its last byte, on a connection that goes on behind it. The client has the system throw
+    away what arrives."""
     size = 4 * 1024 * MIB + 777
     path = write(quick_place, "film")
     with open(path, "r+b") as file:
@@ -232,7 +252,9 @@ def test_a_file_that_grows_while_it_is_sent_keeps_its_length(place, serve):
             file.write(b"more" * 100_000)
         assert connection.receive_exactly(size) == raw.pattern(size)
         assert connection.ask("HEAD", "/log").status == 200
-    eventually(lambda: server.ask("/log", method="HEAD").get("Content-Length") == str(size + 400_000), "the new length is seen")
+    eventually(
+        lambda: server.ask("/log", method="HEAD").get("Content-Length") == str(size + 400_000),
+        "the new length is seen")
 
 
 def test_a_file_that_gets_shorter_below_a_limit_ends_the_connection(place, serve):

@@ -1,4 +1,5 @@
-"""What `uvhttp serve` serves beside its folder, and says of files: more roots, aliases, fields, downloads and a password."""
+"""What `uvhttp serve` serves beside its folder, and says of files: more roots, aliases, fields,
+downloads and a password."""
 
 import os
 import subprocess
@@ -10,6 +11,7 @@ from program import Program, run
 from static_server import place, serve, write  # noqa: F401 (fixtures)
 from test_passwords import CHEAP, credentials
 from test_program import terminal_output
+
 
 @pytest.fixture
 def other(place):
@@ -42,8 +44,8 @@ def test_more_roots(place, other, serve, tmp_path):
 
 def test_a_more_root_by_variable_and_relative(place, other):
     write(other, "b", b"other")
-    program = Program("uvhttp", "serve", "root", "-l", "127.0.0.1:0", environment={"UVHTTP_MORE_ROOT": "other"},
-                      cwd=os.path.dirname(place))
+    program = Program("uvhttp", "serve", "root", "-l", "127.0.0.1:0",
+                      environment={"UVHTTP_MORE_ROOT": "other"}, cwd=os.path.dirname(place))
     try:
         assert program.ask("/b").body == b"other"
     finally:
@@ -56,20 +58,26 @@ def test_a_more_root_by_variable_and_relative(place, other):
 def test_fields_by_pattern(place, serve):
     for name in ("a.html", "docs/b.html", "c.txt"):
         write(place, name, b"x")
-    server = serve("--header", "*.html=X-Robots-Tag: none", "--header", "/docs/**=X-Robots-Tag:all", "--header=*=X-Equal: a=b: c",
-                   "--header", "c.txt=Content-Type: text/x-one", "--cache-control", "*=no-cache", "--header", "*.txt=cache-control: max-age=5")
+    server = serve("--header", "*.html=X-Robots-Tag: none", "--header", "/docs/**=X-Robots-Tag:all",
+                   "--header=*=X-Equal: a=b: c", "--header", "c.txt=Content-Type: text/x-one",
+                   "--cache-control", "*=no-cache", "--header", "*.txt=cache-control: max-age=5")
     tags = [server.ask(path).get("X-Robots-Tag") for path in ("/a.html", "/docs/b.html", "/c.txt")]
     assert tags == ["none", "all", None]
     answer = server.ask("/c.txt")
-    assert [answer.get(name) for name in ("X-Equal", "Content-Type", "Cache-Control")] == ["a=b: c", "text/x-one", "max-age=5"]
+    assert [answer.get(name) for name in ("X-Equal", "Content-Type", "Cache-Control")
+            ] == ["a=b: c", "text/x-one", "max-age=5"]
     assert server.ask("/a.html").get("Cache-Control") == "no-cache"
 
 
 def test_downloads(place, serve):
     for name in ("a.pdf", "b.pdf", "bin/ä", "c.txt"):
         write(place, name, b"x")
-    server = serve("--download", "*.pdf", "--download=/bin/**", "--header", "b.pdf=Content-Disposition: inline")
-    given = [server.ask(path).get("Content-Disposition") for path in ("/a.pdf", "/b.pdf", "/bin/%C3%A4", "/c.txt")]
+    server = serve("--download", "*.pdf", "--download=/bin/**", "--header",
+                   "b.pdf=Content-Disposition: inline")
+    given = [
+        server.ask(path).get("Content-Disposition")
+        for path in ("/a.pdf", "/b.pdf", "/bin/%C3%A4", "/c.txt")
+    ]
     assert given[0].startswith("attachment") and "a.pdf" in given[0]
     assert given[1].startswith("inline") and given[3] is None
     assert given[2].startswith("attachment") and "filename*=UTF-8''%C3%A4" in given[2]
@@ -83,7 +91,9 @@ def test_aliases(place, other, serve):
     write(place, "c", b"root")
     for name in ("a", "sub/index.html", "icon.png"):
         write(other, name, name.encode())
-    server = serve("--alias", f"/img/={other}", "--alias", f"/favicon.ico={other}/icon.png", "--spa", "--uploads", "--upload-max-size", "5M", "--upload-overwrite", "--cache-control", "*=no-cache")
+    server = serve("--alias", f"/img/={other}", "--alias", f"/favicon.ico={other}/icon.png",
+                   "--spa", "--uploads", "--upload-max-size", "5M", "--upload-overwrite",
+                   "--cache-control", "*=no-cache")
     assert server.ask("/img/a").body == b"a" and server.ask("/img/sub/").body == b"sub/index.html"
     assert server.ask("/img/a").get("Cache-Control") == "no-cache"
     icon = server.ask("/favicon.ico")
@@ -103,14 +113,17 @@ def test_a_password_for_all(place, other, serve, passwords):
     server = serve("--auth", passwords, "--alias", f"/other/={other}", "--uploads", "-v")
     for target in ("/a", "/other/b", "//a", "/none", "/"):
         refused = server.ask(target)
-        assert refused.status == 401 and refused.get("WWW-Authenticate").startswith("Basic realm="), target
+        assert refused.status == 401 and refused.get("WWW-Authenticate").startswith(
+            "Basic realm="), target
     assert server.ask("/new", "Content-Length: 1", method="PUT", body=b"x").status == 401
     assert not os.path.exists(os.path.join(place, "new"))
     who = credentials("ann", "secret")
-    assert [server.ask(target, who).status for target in ("/a", "/other/b", "/none")] == [200, 200, 404]
+    assert [server.ask(target, who).status
+            for target in ("/a", "/other/b", "/none")] == [200, 200, 404]
     assert server.ask("/a", credentials("ann", "Secret")).status == 401
     assert server.ask("/new", who, "Content-Length: 1", method="PUT", body=b"x").status == 201
-    assert subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}a"], capture_output=True, timeout=60, check=True).stdout == b"x"
+    assert subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}a"],
+                          capture_output=True, timeout=60, check=True).stdout == b"x"
     assert "GET /a" in server.log() and "secret" not in server.log()
 
 
@@ -120,9 +133,13 @@ def test_a_password_for_all(place, other, serve, passwords):
 def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_path):
     write(place, "a.pdf", b"pdf")
     write(other, "b", b"b")
-    flags = ["--more-root", "other", "--alias", "/x/=other", "--alias=/y=other/b", "--auth", passwords, "--download", "*.pdf",
-             "--header", "*.pdf=X-A: b: c", "--header", "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"]
-    done = run("uvhttp", "serve", "root", "-l", "127.0.0.1:0", *flags, "--print-config", cwd=os.path.dirname(place))
+    flags = [
+        "--more-root", "other", "--alias", "/x/=other", "--alias=/y=other/b", "--auth", passwords,
+        "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
+        "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"
+    ]
+    done = run("uvhttp", "serve", "root", "-l", "127.0.0.1:0", *flags, "--print-config",
+               cwd=os.path.dirname(place))
     path = tmp_path / "site.yaml"
     path.write_text(done.stdout)
     assert run("uvhttp", "run", path, "--print-config").stdout == done.stdout
@@ -137,8 +154,10 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
     try:
         who = credentials("ann", "secret")
         answers = [program.ask(target, who) for target in ("/a.pdf", "/b", "/x/b", "/y")]
-        assert [answer.body for answer in answers] == [b"pdf", b"b", b"b", b"b"] and program.ask("/y").status == 401
-        assert answers[0].get("X-A") == "b: c" and answers[0].get("Content-Disposition").startswith("attachment")
+        assert [answer.body for answer in answers] == [b"pdf", b"b", b"b", b"b"
+                                                       ] and program.ask("/y").status == 401
+        assert answers[0].get("X-A") == "b: c" and answers[0].get("Content-Disposition").startswith(
+            "attachment")
         assert answers[3].get("Content-Type") == "text/x-b"
     finally:
         assert program.stop() == 0
@@ -147,19 +166,19 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
 # What is refused
 
 
-@pytest.mark.parametrize("flags, message", [
-    (["--header", "x"], "--header: 'x' is no rule; allowed is PATTERN=NAME: VALUE"),
-    (["--header", "x=y"], "--header: 'x=y' is no rule; allowed is PATTERN=NAME: VALUE"),
-    (["--header", "x=y: "], '--header: value is ""; allowed is a text'),
-    (["--header", "x=ETag: y"], '--header: field is "ETag"; allowed is the name of a field'),
-    (["--header", "[=a: b"], '--header: pattern is "["; allowed is one such as'),
-    (["--download", "["], '--download: pattern is "["; allowed is one such as'),
-    (["--download", ""], '--download: pattern is ""; allowed is one such as'),
-    (["--header", "a=b: c"] * 65, "--header: there are too many; allowed are 64"),
-    (["--alias", "x/=."], "--alias: 'x/=.' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
-    (["--alias", "/x/"], "--alias: '/x/' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
-    (["--alias", "/x=."], "--alias: '.' is a folder, so the path ends with a slash: '/x/'"),
-])
+@pytest.mark.parametrize(
+    "flags, message",
+    [(["--header", "x"], "--header: 'x' is no rule; allowed is PATTERN=NAME: VALUE"),
+     (["--header", "x=y"], "--header: 'x=y' is no rule; allowed is PATTERN=NAME: VALUE"),
+     (["--header", "x=y: "], '--header: value is ""; allowed is a text'),
+     (["--header", "x=ETag: y"], '--header: field is "ETag"; allowed is the name of a field'),
+     (["--header", "[=a: b"], '--header: pattern is "["; allowed is one such as'),
+     (["--download", "["], '--download: pattern is "["; allowed is one such as'),
+     (["--download", ""], '--download: pattern is ""; allowed is one such as'),
+     (["--header", "a=b: c"] * 65, "--header: there are too many; allowed are 64"),
+     (["--alias", "x/=."], "--alias: 'x/=.' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
+     (["--alias", "/x/"], "--alias: '/x/' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
+     (["--alias", "/x=."], "--alias: '.' is a folder, so the path ends with a slash: '/x/'"), ])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
     assert done.returncode == 2 and done.stdout == ""
@@ -174,9 +193,12 @@ def test_an_alias_that_cannot_be_a_route(place, path):
 
 @pytest.mark.parametrize("flags, message", [
     (["--more-root", "nowhere"], "uvhttp: --more-root: the folder 'nowhere' does not exist\n"),
-    (["--more-root", "file"], "uvhttp: --more-root: '{place}/file' is not a folder; name the folder to serve\n"),
-    (["--alias", "/x/=nowhere"], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
-    (["--auth", "nowhere"], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
+    (["--more-root", "file"
+      ], "uvhttp: --more-root: '{place}/file' is not a folder; name the folder to serve\n"),
+    (["--alias", "/x/=nowhere"
+      ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
+    (["--auth", "nowhere"
+      ], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
     (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; allowed is NAME:HASH'),
 ])
 def test_what_keeps_it_from_starting(place, flags, message):
@@ -188,12 +210,17 @@ def test_what_keeps_it_from_starting(place, flags, message):
 
 # The start output
 
-
-EVERYTHING = ["--hidden", "--index", "a.html b.html", "--rate-limit", "3M", "--error-pages", "404=/404.html", "--symlinks", "owner",
-              "--cache-control", "*.css=max-age=60", "--type", "x=a/b", "--type", "y=a/b", "--fallback", "f.html",
-              "--more-root", ".", "--header", "*=X-A: b", "--download", "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch"]
-TOLD = ["index a.html b.html", "compress", "gzip-level 9", "watch", "prewarm f.html", "type (2)", "cache-control *.css=max-age=60", "download *.pdf",
-        "header *=X-A: b", "rate-limit 3M", "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"]
+EVERYTHING = [
+    "--hidden", "--index", "a.html b.html", "--rate-limit", "3M", "--error-pages", "404=/404.html",
+    "--symlinks", "owner", "--cache-control", "*.css=max-age=60", "--type", "x=a/b", "--type",
+    "y=a/b", "--fallback", "f.html", "--more-root", ".", "--header", "*=X-A: b", "--download",
+    "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch"
+]
+TOLD = [
+    "index a.html b.html", "compress", "gzip-level 9", "watch", "prewarm f.html", "type (2)",
+    "cache-control *.css=max-age=60", "download *.pdf", "header *=X-A: b", "rate-limit 3M",
+    "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"
+]
 
 
 def told(place, *flags, listen="127.0.0.1:0"):
@@ -210,19 +237,28 @@ def test_what_is_on_is_told(place):
         write(place, name, b"x")
     assert told(place, *EVERYTHING) == sorted(TOLD)
     assert told(place) == told(place, "--no-listing", "--max-connections", "5") == []
-    assert told(place, "--try-files", "{path} " + "x" * 50, "--index", "") == ['index ""', "try-files"]
-    assert told(place, "--default-type", "a/b", "--header", "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]
+    assert told(place, "--try-files", "{path} " + "x" * 50, "--index",
+                "") == ['index ""', "try-files"]
+    assert told(place, "--default-type", "a/b", "--header",
+                "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]
 
 
-@pytest.mark.parametrize("listen, who", [(["127.0.0.1:0"], "this machine only"), (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
-                                         (["0.0.0.0:0"], "anybody"), (["0.0.0.0:0", "unix:@uvhttp-told"], "anybody")])
+@pytest.mark.parametrize("listen, who",
+                         [(["127.0.0.1:0"], "this machine only"),
+                          (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
+                          (["0.0.0.0:0"], "anybody"),
+                          (["0.0.0.0:0", "unix:@uvhttp-told"], "anybody")])
 def test_who_may_upload_is_told(place, passwords, listen, who):
     flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
     assert told(place, *flags, listen=listen[0]) == [f"uploads from {who}"]
-    assert "uploads from those with a password" in told(place, *flags, "--auth", passwords, listen=listen[0])
+    assert "uploads from those with a password" in told(place, *flags, "--auth", passwords,
+                                                        listen=listen[0])
 
 
 def test_a_terminal_is_told_in_a_line(place):
-    output = terminal_output(place, {"TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
-                                     "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"})
+    output = terminal_output(
+        place, {
+            "TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
+            "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"
+        })
     assert "Index: a.html. Folder listings: on. Hidden files: on.\n  On: rate-limit 1500, uploads from this machine only, symlinks none.\n" in output

@@ -1,7 +1,8 @@
-"""Static files over raw sockets: what is served, what is refused, and what a request may say about it.
+"""Static files over raw sockets: what is served, what is refused, and what a request may say about
+it.
 
-The section "Static files" of the list of known pitfalls has a test each, named test_pitfall_*; the one about prewarming is
-tests/unit/test_static_files.c, since the program has no such flag.
+The section "Static files" of the list of known pitfalls has a test each, named test_pitfall_*; the
+one about prewarming is tests/unit/test_static_files.c, since the program has no such flag.
 """
 
 import ctypes
@@ -17,6 +18,7 @@ import raw
 from static_server import KIB, MIB, SECRET, place, serve, url, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
+
 def fields_of(response):
     return sorted((name, value) for name, value in response.fields if name != "Date")
 
@@ -24,8 +26,10 @@ def fields_of(response):
 # Whole files
 
 
-@pytest.mark.parametrize("size", [0, 1, 13, 1000, 10 * KIB, 16 * KIB - 1, 16 * KIB, 16 * KIB + 1, 64 * KIB, 100 * KIB,
-                                  1 * MIB, 3 * MIB + 7])
+@pytest.mark.parametrize("size", [
+    0, 1, 13, 1000, 10 * KIB, 16 * KIB - 1, 16 * KIB, 16 * KIB + 1, 64 * KIB, 100 * KIB, 1 * MIB,
+    3 * MIB + 7
+])
 def test_pitfall_every_size_arrives_whole(place, serve, size):
     """10 KB files once timed out, since only large ones went by sendfile."""
     write(place, "file.bin", raw.pattern(size))
@@ -109,17 +113,23 @@ def test_fields_of_a_file(place, serve):
     assert response.get("Content-Type").lower() == "text/html; charset=utf-8"
     assert response.get("Last-Modified") == "Sun, 06 Nov 1994 08:49:37 GMT"
     assert response.get("Accept-Ranges") == "bytes"
-    assert response.get("ETag") == f'"{os.stat(path).st_ino:x}-3-{784111777_000000000:x}-{os.stat(path).st_ctime_ns:x}"'
+    assert response.get(
+        "ETag"
+    ) == f'"{os.stat(path).st_ino:x}-3-{784111777_000000000:x}-{os.stat(path).st_ctime_ns:x}"'
 
 
-@pytest.mark.parametrize("name, kind", [
-    ("a.css", "text/css; charset=utf-8"), ("a.js", "text/javascript; charset=utf-8"), ("a.PNG", "image/png"),
-    ("a.svg", "image/svg+xml"), ("a.json", "application/json"), ("a.txt", "text/plain; charset=utf-8"),
-    ("a.wasm", "application/wasm"), ("a.unknown-kind", "application/octet-stream"), ("plain", "application/octet-stream"),
-])
+@pytest.mark.parametrize("name, kind", [("a.css", "text/css; charset=utf-8"),
+                                        ("a.js", "text/javascript; charset=utf-8"),
+                                        ("a.PNG", "image/png"), ("a.svg", "image/svg+xml"),
+                                        ("a.json", "application/json"),
+                                        ("a.txt", "text/plain; charset=utf-8"),
+                                        ("a.wasm", "application/wasm"),
+                                        ("a.unknown-kind", "application/octet-stream"),
+                                        ("plain", "application/octet-stream"), ])
 def test_content_type(place, serve, name, kind):
     write(place, name, b"x")
-    assert serve().ask("/" + name).get("Content-Type").replace("; ", ";").lower() == kind.replace("; ", ";")
+    assert serve().ask("/" + name).get("Content-Type").replace("; ", ";").lower() == kind.replace(
+        "; ", ";")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"])
@@ -148,8 +158,11 @@ def test_names_of_every_byte(place, serve):
                 assert (name, response.status, response.body) == (name, 200, b"<" + name + b">")
 
 
-@pytest.mark.parametrize("name", ["with space", "100%", "%41", "#1", "what?", "grüße", "back\\slash", "new\nline", "a+b", "semi;colon",
-                                  "colon:name", "quote\"'", "<tag>", "three...dots", "a&b=c", "~tilde", "日本語.txt", "%2F", "a%2Fb"])
+@pytest.mark.parametrize("name", [
+    "with space", "100%", "%41", "#1", "what?", "grüße", "back\\slash", "new\nline", "a+b",
+    "semi;colon", "colon:name", "quote\"'", "<tag>", "three...dots", "a&b=c", "~tilde", "日本語.txt",
+    "%2F", "a%2Fb"
+])
 def test_awkward_names(place, serve, name):
     write(place, name, name.encode())
     write(place, f"folder {name}/inner {name}", b"inner")
@@ -158,7 +171,8 @@ def test_awkward_names(place, serve, name):
     assert server.ask(url(name)).body == name.encode()
     assert server.ask(url(f"folder {name}/inner {name}")).body == b"inner"
     assert server.ask(url(f"folder {name}/")).body == b"index"
-    assert server.ask(url(f"folder {name}")).get("Location") == url(f"folder {name}/").replace("%2B", "%2B")
+    assert server.ask(url(f"folder {name}")).get("Location") == url(f"folder {name}/").replace(
+        "%2B", "%2B")
 
 
 def test_an_encoded_slash_is_no_separator_and_its_text_is_a_name(place, serve):
@@ -182,18 +196,21 @@ def test_the_query_is_no_part_of_the_name(place, serve):
 
 
 def test_each_file_has_one_path(place, serve):
-    """Otherwise what a route asks for, a password, could be passed by with another spelling of its path."""
+    """Otherwise what a route asks for, a password, could be passed by with another spelling of its
+    path."""
     write(place, "a/b", b"x")
     server = serve()
     tags = {server.ask(target).get("ETag") for target in ("/a/b", "/a/./b", "/c/../a/b")}
     assert len(tags) == 1
     for target in ("//a/b", "/a//b", "///a///b", "/a//b?x=//"):
         response = server.ask(target)
-        assert (response.status, response.get("Location")) == (301, "/a/b" + ("?x=//" if "?" in target else ""))
+        assert (response.status,
+                response.get("Location")) == (301, "/a/b" + ("?x=//" if "?" in target else ""))
     assert server.ask("//").get("Location") == "/"
 
 
-@pytest.mark.parametrize("target", ["/" + "n" * 256, "/" + "n" * 3000, "/" + "d/" * 2500 + "x", "/" + "d" * 255 + "/x"])
+@pytest.mark.parametrize(
+    "target", ["/" + "n" * 256, "/" + "n" * 3000, "/" + "d/" * 2500 + "x", "/" + "d" * 255 + "/x"])
 def test_a_name_too_long_is_missing(place, serve, target):
     response = serve("--max-target-size", "8192").ask(target)
     assert response.status == 404
@@ -202,8 +219,10 @@ def test_a_name_too_long_is_missing(place, serve, target):
 def test_pitfall_a_missing_file_is_404(place, serve):
     write(place, "file", b"x")
     server = serve()
-    for target in ("/missing", "/missing/", "/missing/file", "/file/", "/file/x", "/missing.html", "/.", "/nope/.."):
-        expected = 403 if target in ("/.", "/nope/..") else 404  # these two are the root, a folder without index
+    for target in ("/missing", "/missing/", "/missing/file", "/file/", "/file/x", "/missing.html",
+                   "/.", "/nope/.."):
+        # these two are the root, a folder without index
+        expected = 403 if target in ("/.", "/nope/..") else 404
         assert (target, server.ask(target).status) == (target, expected)
 
 
@@ -211,7 +230,8 @@ def test_hidden_names_are_404(place, serve):
     for name in (".env", ".git/config", "a/.hidden", "a/.dir/file", "..dots"):
         write(place, name, b"hidden")
     server = serve()
-    for target in ("/.env", "/.git/config", "/.git/", "/.git", "/a/.hidden", "/a/.dir/file", "/%2eenv", "/..dots"):
+    for target in ("/.env", "/.git/config", "/.git/", "/.git", "/a/.hidden", "/a/.dir/file",
+                   "/%2eenv", "/..dots"):
         assert (target, server.ask(target).status) == (target, 404)
 
 
@@ -238,17 +258,22 @@ def test_well_known_is_not_hidden(place, serve):
 
 
 def traversal_targets():
-    steps = ["..", "%2e%2e", "%2E%2E", ".%2e", "%2e.", "..%2f", "%2e%2e%2f", "..\\", "..%5c", "%2e%2e%5c", "%252e%252e", "..%252f",
-             "%c0%ae%c0%ae", "%c0%ae.", "..%c0%af", "..%c1%9c", "%e0%80%ae%e0%80%ae", "..;", "..%00", "..%09", "..%20", "..%0a", "...",
-             "....", ". .", "%u002e%u002e", "..%ef%bc%8f", "．．", "..//", ".//..", "./..", "..%3f", "..%23", "%00.."]
+    steps = [
+        "..", "%2e%2e", "%2E%2E", ".%2e", "%2e.", "..%2f", "%2e%2e%2f", "..\\", "..%5c",
+        "%2e%2e%5c", "%252e%252e", "..%252f", "%c0%ae%c0%ae", "%c0%ae.", "..%c0%af", "..%c1%9c",
+        "%e0%80%ae%e0%80%ae", "..;", "..%00", "..%09", "..%20", "..%0a", "...", "....", ". .",
+        "%u002e%u002e", "..%ef%bc%8f", "．．", "..//", ".//..", "./..", "..%3f", "..%23", "%00.."
+    ]
     for step in steps:
         for before in ("/", "/sub/", "/sub/../", "//", "/./", "/link-out/"):
             yield f"{before}{step}/secret.txt"
         yield f"/{step}{step}/secret.txt"
         yield f"/{step}/{step}/{step}/{step}/{step}/{step}/{step}/{step}/etc/passwd"
-    yield from ("//etc/passwd", "/%2fetc/passwd", "/%2f%2fetc%2fpasswd", "///../secret.txt", "/sub/..%2f..%2fsecret.txt",
-                "/root/../../secret.txt", "http://localhost/../secret.txt", "http://localhost/%2e%2e/secret.txt", "/secret.txt",
-                "/file:///etc/passwd", "/C:/secret.txt", "/proc/self/cwd/secret.txt", "/dev/fd/0")
+    yield from ("//etc/passwd", "/%2fetc/passwd", "/%2f%2fetc%2fpasswd", "///../secret.txt",
+                "/sub/..%2f..%2fsecret.txt", "/root/../../secret.txt",
+                "http://localhost/../secret.txt", "http://localhost/%2e%2e/secret.txt",
+                "/secret.txt", "/file:///etc/passwd", "/C:/secret.txt", "/proc/self/cwd/secret.txt",
+                "/dev/fd/0")
 
 
 def test_no_spelling_leaves_the_root(place, serve):
@@ -284,11 +309,13 @@ def test_links_inside_the_root_are_followed(place, serve):
 
 def test_links_out_of_the_root_are_forbidden(place, serve):
     write(place, "file", b"x")
-    for name, target in (("out", "../secret.txt"), ("absolute", "/etc/passwd"), ("up", ".."), ("back", "../root/file"),
-                         ("own", os.path.join(place, "file")), ("slash", "/"), ("loop", "loop")):
+    for name, target in (("out", "../secret.txt"), ("absolute", "/etc/passwd"), ("up", ".."),
+                         ("back", "../root/file"), ("own", os.path.join(place, "file")),
+                         ("slash", "/"), ("loop", "loop")):
         os.symlink(target, os.path.join(place, name))
     server = serve("--listing")
-    for target in ("/out", "/absolute", "/up", "/up/", "/up/secret.txt", "/back", "/own", "/slash/etc/passwd", "/loop", "/loop/x"):
+    for target in ("/out", "/absolute", "/up", "/up/", "/up/secret.txt", "/back", "/own",
+                   "/slash/etc/passwd", "/loop", "/loop/x"):
         assert (target, server.ask(target).status) == (target, 403)
     os.symlink("nowhere", os.path.join(place, "dangling"))
     assert server.ask("/dangling").status == 404
@@ -324,7 +351,8 @@ def test_pitfall_a_fifo_does_not_hang_the_server(place, serve):
 
 
 def test_a_fifo_is_not_even_opened(place, serve):
-    """Opening it would let a writer pass that waits for a reader, and opening a device may have any effect."""
+    """Opening it would let a writer pass that waits for a reader, and opening a device may have any
+    effect."""
     path = os.path.join(place, "fifo")
     os.mkfifo(path)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -348,7 +376,8 @@ def test_a_socket_is_forbidden(place, serve):
 
 
 def without_override():
-    """Takes root's right to pass over permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) from what is started next."""
+    """Takes root's right to pass over permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) from what
+    is started next."""
     libc = ctypes.CDLL(None)
     for capability in (1, 2):
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
@@ -422,18 +451,23 @@ def test_a_folder_without_index_is_403(place, serve):
 def test_redirect_to_the_slash(place, serve):
     write(place, "a b/c%d/index.html", b"x")
     server = serve()
-    for target, location in (("/a%20b", "/a%20b/"), ("/a%20b?x=1&y=%2F", "/a%20b/?x=1&y=%2F"), ("/a%20b/c%25d", "/a%20b/c%25d/"),
-                             ("/a%20b?", "/a%20b/"), ("http://other.example/a%20b?q", "/a%20b/?q"), ("/a%20b?//x", "/a%20b/?//x")):
+    for target, location in (("/a%20b", "/a%20b/"), ("/a%20b?x=1&y=%2F", "/a%20b/?x=1&y=%2F"),
+                             ("/a%20b/c%25d", "/a%20b/c%25d/"), ("/a%20b?", "/a%20b/"),
+                             ("http://other.example/a%20b?q", "/a%20b/?q"), ("/a%20b?//x",
+                                                                             "/a%20b/?//x")):
         response = server.ask(target)
         assert (response.status, response.get("Location")) == (301, location)
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "///evil.example", "/%2e/evil.example", "//evil.example/..//evil.example",
-                                    "/.//evil.example", "//evil.example?x=//y", "/\\evil.example", "/%5cevil.example", "/%0d%0aX:y",
-                                    "/%0aevil.example", "/evil.example%0d%0aSet-Cookie:%20a=b", "http://localhost//evil.example",
-                                    "http://localhost///evil.example"])
+@pytest.mark.parametrize("target", [
+    "//evil.example", "///evil.example", "/%2e/evil.example", "//evil.example/..//evil.example",
+    "/.//evil.example", "//evil.example?x=//y", "/\\evil.example", "/%5cevil.example", "/%0d%0aX:y",
+    "/%0aevil.example", "/evil.example%0d%0aSet-Cookie:%20a=b", "http://localhost//evil.example",
+    "http://localhost///evil.example"
+])
 def test_a_redirect_never_leaves_the_server(place, serve, target):
-    for name in (b"evil.example", b"\\evil.example", b"\r\nX:y", b"\nevil.example", b"evil.example\r\nSet-Cookie: a=b"):
+    for name in (b"evil.example", b"\\evil.example", b"\r\nX:y", b"\nevil.example",
+                 b"evil.example\r\nSet-Cookie: a=b"):
         os.mkdir(os.path.join(os.fsencode(place), name))
     with serve().connect() as connection:
         connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -442,7 +476,8 @@ def test_a_redirect_never_leaves_the_server(place, serve, target):
         assert response.status == 301
         location = response.get("Location")
         assert location.startswith("/") and not location.startswith("//") and "\\" not in location
-        assert urllib.parse.urlsplit(urllib.parse.urljoin("http://localhost/", location)).netloc == "localhost"
+        assert urllib.parse.urlsplit(urllib.parse.urljoin("http://localhost/",
+                                                          location)).netloc == "localhost"
         assert not response.all("Set-Cookie") and not response.all("X")
 
 
@@ -476,18 +511,35 @@ def dated(place):
 
 
 CONDITIONS = [
-    (["If-None-Match: TAG"], 304), (["If-None-Match: W/TAG"], 304), (["If-None-Match: *"], 304), (['If-None-Match: "x"'], 200),
-    (['If-None-Match: "x", TAG , "y"'], 304), (["If-Match: TAG"], 200), (["If-Match: *"], 200), (['If-Match: "x"'], 412),
-    (["If-Match: W/TAG"], 412), ([f"If-Modified-Since: {DATE}"], 304), ([f"If-Modified-Since: {LATER}"], 304),
-    ([f"If-Modified-Since: {EARLIER}"], 200), (["If-Modified-Since: never"], 200), ([f"If-Unmodified-Since: {DATE}"], 200),
-    ([f"If-Unmodified-Since: {EARLIER}"], 412), ([f"If-Unmodified-Since: {LATER}"], 200),
-    # The order: If-Match before If-Unmodified-Since, If-None-Match before If-Modified-Since, both groups together.
-    (["If-Match: TAG", f"If-Unmodified-Since: {EARLIER}"], 200), (['If-None-Match: "x"', f"If-Modified-Since: {DATE}"], 200),
-    (["If-None-Match: TAG", f"If-Modified-Since: {EARLIER}"], 304), (['If-Match: "x"', "If-None-Match: TAG"], 412),
-    ([f"If-Unmodified-Since: {EARLIER}", "If-None-Match: TAG"], 412), (["If-Match: TAG", "If-None-Match: TAG"], 304),
+    (["If-None-Match: TAG"], 304),
+    (["If-None-Match: W/TAG"], 304),
+    (["If-None-Match: *"], 304),
+    (['If-None-Match: "x"'], 200),
+    (['If-None-Match: "x", TAG , "y"'], 304),
+    (["If-Match: TAG"], 200),
+    (["If-Match: *"], 200),
+    (['If-Match: "x"'], 412),
+    (["If-Match: W/TAG"], 412),
+    ([f"If-Modified-Since: {DATE}"], 304),
+    ([f"If-Modified-Since: {LATER}"], 304),
+    ([f"If-Modified-Since: {EARLIER}"], 200),
+    (["If-Modified-Since: never"], 200),
+    ([f"If-Unmodified-Since: {DATE}"], 200),
+    ([f"If-Unmodified-Since: {EARLIER}"], 412),
+    ([f"If-Unmodified-Since: {LATER}"], 200),
+    # The order: If-Match before If-Unmodified-Since, If-None-Match before If-Modified-Since, both
+    # groups together.
+    (["If-Match: TAG", f"If-Unmodified-Since: {EARLIER}"], 200),
+    (['If-None-Match: "x"', f"If-Modified-Since: {DATE}"], 200),
+    (["If-None-Match: TAG", f"If-Modified-Since: {EARLIER}"], 304),
+    (['If-Match: "x"', "If-None-Match: TAG"], 412),
+    ([f"If-Unmodified-Since: {EARLIER}", "If-None-Match: TAG"], 412),
+    (["If-Match: TAG", "If-None-Match: TAG"], 304),
     # A condition that fails goes before the range.
-    (["If-None-Match: TAG", "Range: bytes=0-1"], 304), (['If-Match: "x"', "Range: bytes=0-1"], 412),
-    (["If-None-Match: TAG", "Range: bytes=99-"], 304), (["If-Match: TAG", "Range: bytes=0-1"], 206),
+    (["If-None-Match: TAG", "Range: bytes=0-1"], 304),
+    (['If-Match: "x"', "Range: bytes=0-1"], 412),
+    (["If-None-Match: TAG", "Range: bytes=99-"], 304),
+    (["If-Match: TAG", "Range: bytes=0-1"], 206),
 ]
 
 
@@ -497,7 +549,8 @@ def test_conditional_requests(place, serve, dated, lines, status):
     server = serve()
     for method in ("GET", "HEAD", "GET"):
         response = server.ask("/file", *lines, method=method)
-        expected = 200 if status == 206 and method == "HEAD" else status  # RFC 9110 14.2: Range is for GET
+        # RFC 9110 14.2: Range is for GET
+        expected = 200 if status == 206 and method == "HEAD" else status
         assert response.status == expected
         if status == 200 and method == "GET":
             assert response.body == b"0123456789"
@@ -516,13 +569,14 @@ def test_pitfall_304_is_sent_on_a_cache_miss(place, serve, dated):
         assert connection.ask("GET", "/file").body == b"0123456789"
 
 
-RANGES = [
-    ("bytes=0-0", 206, 0, 0), ("bytes=0-", 206, 0, 9), ("bytes=3-5", 206, 3, 5), ("bytes=9-", 206, 9, 9), ("bytes=-1", 206, 9, 9),
-    ("bytes=-4", 206, 6, 9), ("bytes=-99", 206, 0, 9), ("bytes=5-99", 206, 5, 9), ("bytes=0-9", 206, 0, 9), ("BYTES=1-2", 206, 1, 2),
-    ("bytes=5-18446744073709551615", 206, 5, 9), ("bytes=10-", 416, 0, 0), ("bytes=10-20", 416, 0, 0), ("bytes=-0", 416, 0, 0),
-    ("bytes=18446744073709551615-", 416, 0, 0), ("bytes=5-3", 200, 0, 0), ("bytes=a-b", 200, 0, 0), ("bytes=", 200, 0, 0),
-    ("lines=1-2", 200, 0, 0), ("bytes 1-2", 200, 0, 0), ("bytes=--1", 200, 0, 0), ("bytes=0-1,3-4", 206, 0, 4),
-]
+RANGES = [("bytes=0-0", 206, 0, 0), ("bytes=0-", 206, 0, 9), ("bytes=3-5", 206, 3, 5),
+          ("bytes=9-", 206, 9, 9), ("bytes=-1", 206, 9, 9), ("bytes=-4", 206, 6, 9),
+          ("bytes=-99", 206, 0, 9), ("bytes=5-99", 206, 5, 9), ("bytes=0-9", 206, 0, 9),
+          ("BYTES=1-2", 206, 1, 2), ("bytes=5-18446744073709551615", 206, 5, 9),
+          ("bytes=10-", 416, 0, 0), ("bytes=10-20", 416, 0, 0), ("bytes=-0", 416, 0, 0),
+          ("bytes=18446744073709551615-", 416, 0, 0), ("bytes=5-3", 200, 0, 0),
+          ("bytes=a-b", 200, 0, 0), ("bytes=", 200, 0, 0), ("lines=1-2", 200, 0, 0),
+          ("bytes 1-2", 200, 0, 0), ("bytes=--1", 200, 0, 0), ("bytes=0-1,3-4", 206, 0, 4), ]
 
 
 @pytest.mark.parametrize("size", [10, 40 * KIB])
@@ -531,10 +585,13 @@ def test_ranges(place, serve, value, status, first, last, size):
     content = raw.pattern(size)
     write(place, "file", content)
     if size != 10:  # the same places in the large file, counted in 4 KiB
-        value = {"bytes=0-0": f"bytes=0-{4 * KIB - 1}", "bytes=3-5": f"bytes={12 * KIB}-{24 * KIB - 1}",
-                 "bytes=-4": f"bytes=-{16 * KIB}", "bytes=9-": f"bytes={36 * KIB}-", "bytes=-1": f"bytes=-{4 * KIB}",
-                 "bytes=5-99": f"bytes={20 * KIB}-999999", "bytes=0-": "bytes=0-", "bytes=-99": "bytes=-999999",
-                 "bytes=10-": f"bytes={40 * KIB}-", "bytes=10-20": f"bytes={40 * KIB}-{80 * KIB}"}.get(value)
+        value = {
+            "bytes=0-0": f"bytes=0-{4 * KIB - 1}", "bytes=3-5": f"bytes={12 * KIB}-{24 * KIB - 1}",
+            "bytes=-4": f"bytes=-{16 * KIB}", "bytes=9-": f"bytes={36 * KIB}-",
+            "bytes=-1": f"bytes=-{4 * KIB}", "bytes=5-99": f"bytes={20 * KIB}-999999",
+            "bytes=0-": "bytes=0-", "bytes=-99": "bytes=-999999", "bytes=10-": f"bytes={40 * KIB}-",
+            "bytes=10-20": f"bytes={40 * KIB}-{80 * KIB}"
+        }.get(value)
         if value is None:
             return
         first, last = first * 4 * KIB, last * 4 * KIB + 4 * KIB - 1
@@ -560,8 +617,8 @@ def test_a_range_has_the_fields_of_the_whole(place, serve, dated):
     assert part == whole
 
 
-@pytest.mark.parametrize("value, status", [("TAG", 206), ("W/TAG", 200), ('"x"', 200), (DATE, 206), (LATER, 200), (EARLIER, 200),
-                                           ("nonsense", 200)])
+@pytest.mark.parametrize("value, status", [("TAG", 206), ("W/TAG", 200), ('"x"', 200), (DATE, 206),
+                                           (LATER, 200), (EARLIER, 200), ("nonsense", 200)])
 def test_if_range(place, serve, dated, value, status):
     response = serve().ask("/file", "Range: bytes=0-4", "If-Range: " + value.replace("TAG", dated))
     assert response.status == status
@@ -569,16 +626,20 @@ def test_if_range(place, serve, dated, value, status):
 
 
 def rewrite_with_same_inode_size_and_time(path, content):
-    """As when a file is replaced and its inode is used again. Only the time of the change of the inode tells both apart."""
+    """As when a file is replaced and its inode is used again. Only the time of the change of the
+    inode tells both apart."""
     before = os.stat(path)
+
     def changed():
         with open(path, "r+b") as file:
             file.write(content)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         return os.stat(path).st_ctime_ns != before.st_ctime_ns
+
     eventually(changed, "a tick of the file system's clock has passed")
     after = os.stat(path)
-    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size,
+                                                                before.st_mtime_ns)
 
 
 @pytest.mark.parametrize("size", [10, 100 * KIB], ids=["memory", "descriptor"])
@@ -588,17 +649,24 @@ def test_etag_differs_after_change_with_same_inode_size_and_time(place, serve, s
     tags = []
     for content in (b"b", b"c"):
         server = serve("--revalidate-ms", "1", "--precompressed")
-        tags += [server.ask("/file").get("ETag"), server.ask("/file", "Accept-Encoding: gzip").get("ETag")]
+        tags += [
+            server.ask("/file").get("ETag"),
+            server.ask("/file", "Accept-Encoding: gzip").get("ETag")
+        ]
         for name in (path, path + b".gz"):
             rewrite_with_same_inode_size_and_time(name, content * size)
         for accept in ("identity", "gzip"):
+
             def changed():
                 return server.ask("/file", f"Accept-Encoding: {accept}").get("ETag") not in tags
+
             eventually(changed, "the cache has looked at the file again")
-            whole = server.ask("/file", f"Accept-Encoding: {accept}", f"If-None-Match: {tags[-2]}, {tags[-1]}")
+            whole = server.ask("/file", f"Accept-Encoding: {accept}",
+                               f"If-None-Match: {tags[-2]}, {tags[-1]}")
             assert (whole.status, whole.body) == (200, content * size)
             for tag in tags[-2:]:
-                part = server.ask("/file", f"Accept-Encoding: {accept}", f"If-Range: {tag}", "Range: bytes=5-")
+                part = server.ask("/file", f"Accept-Encoding: {accept}", f"If-Range: {tag}",
+                                  "Range: bytes=5-")
                 assert (part.status, part.body) == (200, content * size)
     assert len(set(tags)) == len(tags)
 
@@ -611,4 +679,5 @@ def test_an_empty_file_has_no_ranges(place, serve):
         assert (response.status, response.get("Content-Length"), response.body) == (200, "0", b"")
 
 
-# The page that lists a folder is read back in test_static_listing.py, changing files are in test_static_changes.py.
+# The page that lists a folder is read back in test_static_listing.py, changing files are in
+# test_static_changes.py.

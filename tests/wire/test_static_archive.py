@@ -1,4 +1,5 @@
-"""Folders as tar archives, read by GNU tar and by Python's tarfile: what comes out is what lies there."""
+"""Folders as tar archives, read by GNU tar and by Python's tarfile: what comes out is what lies
+there."""
 
 import io
 import os
@@ -33,7 +34,8 @@ def tree(place):
 
 
 def files_of(root):
-    """{path: content} of the files below a folder; of an empty folder {path: None}. Paths are bytes."""
+    """{path: content} of the files below a folder; of an empty folder {path: None}. Paths are
+    bytes."""
     found, root = {}, os.fsencode(root)
     for folder, folders, names in os.walk(root):
         for name in names:
@@ -47,13 +49,15 @@ def files_of(root):
 def test_gnu_tar_unpacks_what_was_there(tree, serve, tmp_path):
     response = serve("--listing", "--archive").ask("/?format=tar")
     assert (response.status, response.get("Content-Type")) == (200, "application/x-tar")
-    assert response.get("Content-Disposition") == "attachment; filename=\"files.tar\"; filename*=UTF-8''files.tar"
-    done = subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=response.body, capture_output=True,
-                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    assert response.get(
+        "Content-Disposition") == "attachment; filename=\"files.tar\"; filename*=UTF-8''files.tar"
+    done = subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=response.body,
+                          capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, done.stderr
     assert os.listdir(tmp_path) == ["files"]
     assert files_of(tmp_path / "files") == files_of(tree)
-    assert (tmp_path / "files/dated").stat().st_mtime == 784111777 and (tmp_path / "files/old").stat().st_mtime == -86400
+    assert (tmp_path / "files/dated").stat().st_mtime == 784111777 and (
+        tmp_path / "files/old").stat().st_mtime == -86400
 
 
 def test_python_unpacks_what_was_there(tree, serve):
@@ -62,25 +66,38 @@ def test_python_unpacks_what_was_there(tree, serve):
     with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
         for member in archive:
             assert member.isfile() or member.isdir()
-            assert (member.uid, member.gid, member.mode) == (0, 0, 0o644 if member.isfile() else 0o755)
+            assert (member.uid, member.gid, member.mode) == (0, 0,
+                                                             0o644 if member.isfile() else 0o755)
             if member.isfile():
                 found[os.fsencode(member.name)] = archive.extractfile(member).read()
-    assert found == {b"files/" + name: content for name, content in files_of(tree).items() if content is not None}
+    assert found == {
+        b"files/" + name: content
+        for name, content in files_of(tree).items()
+        if content is not None
+    }
     assert response.body.endswith(bytes(1024)) and len(response.body) % 512 == 0
 
 
-@pytest.mark.parametrize("folder, name, field", [
-    ("photos 2024", "photos 2024", "filename=\"photos 2024.tar\"; filename*=UTF-8''photos%202024.tar"),
-    ("grüße \"1\"", "grüße \"1\"", "filename=\"gr____e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
-    ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
-    (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""),
-])
+@pytest.mark.parametrize(
+    "folder, name, field",
+    [("photos 2024", "photos 2024",
+      "filename=\"photos 2024.tar\"; filename*=UTF-8''photos%202024.tar"),
+     ("grüße \"1\"", "grüße \"1\"",
+      "filename=\"gr____e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
+     ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
+     (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""), ])
 def test_the_archive_has_the_name_of_the_folder(place, serve, folder, name, field):
     write(place, os.fsencode(folder) + b"/file", b"x")
-    response = serve("--listing", "--archive").ask("/" + "/".join(raw_quote(part) for part in os.fsencode(folder).split(b"/")) + "/?format=tar")
+    response = serve(
+        "--listing",
+        "--archive").ask("/" +
+                         "/".join(raw_quote(part)
+                                  for part in os.fsencode(folder).split(b"/")) + "/?format=tar")
     assert response.get("Content-Disposition") == "attachment; " + field
     with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
-        assert [os.fsencode(one) for one in archive.getnames()] == [os.fsencode(name), os.fsencode(name) + b"/file"]
+        assert [os.fsencode(one)
+                for one in archive.getnames()] == [os.fsencode(name),
+                                                   os.fsencode(name) + b"/file"]
 
 
 def raw_quote(part):
@@ -98,8 +115,11 @@ def test_only_what_could_be_asked_for(place, serve):
     os.symlink("..", os.path.join(place, "sub/up"))
     os.mkfifo(os.path.join(place, "fifo"))
     names = names_of(serve("--listing", "--archive").ask("/?format=tar"))
-    assert names == ["files", "files/sub", "files/sub/up", "files/sub/index.html", "files/link", "files/shown"]
-    assert "files/.git/key" in names_of(serve("--listing", "--archive", "--hidden").ask("/?format=tar"))
+    assert names == [
+        "files", "files/sub", "files/sub/up", "files/sub/index.html", "files/link", "files/shown"
+    ]
+    assert "files/.git/key" in names_of(
+        serve("--listing", "--archive", "--hidden").ask("/?format=tar"))
 
 
 def names_of(response):
@@ -132,11 +152,13 @@ def test_bounds(place, serve):
 
 def test_a_page_for_one_that_is_too_large(place, serve):
     write(place, "403.html", b"<no>")
-    server = serve("--listing", "--archive", "--archive-entries", "1", "--error-pages", "4xx=/403.html")
+    server = serve("--listing", "--archive", "--archive-entries", "1", "--error-pages",
+                   "4xx=/403.html")
     write(place, "one", b"x")
     for _ in range(2):
         response = server.ask("/?format=tar")
-        assert (response.status, response.body, response.get("Content-Disposition")) == (403, b"<no>", None)
+        assert (response.status, response.body,
+                response.get("Content-Disposition")) == (403, b"<no>", None)
 
 
 def test_files_of_more_than_8_gib(place, serve):
@@ -170,7 +192,8 @@ def test_a_client_that_does_not_read_costs_no_memory(place, serve):
         connection.head()
         for _ in range(200):
             assert server.ask("/?format=json").status == 200
-        assert resident(server) - before < 24 * MIB  # of 100; sanitizers keep some of what was freed
+        # of 100; sanitizers keep some of what was freed
+        assert resident(server) - before < 24 * MIB
         body = connection.rest()
     assert len(body) == 100 * MIB + 4 * 512
 

@@ -1,5 +1,6 @@
-"""What a folder's cache does as seen from outside: one look at the disk for many who ask, paths that are not there, changes that the system tells of, files
-loaded ahead. tests/unit/test_static_cache.c holds the server's trips to the disk up and counts them."""
+"""What a folder's cache does as seen from outside: one look at the disk for many who ask, paths
+that are not there, changes that the system tells of, files loaded ahead.
+tests/unit/test_static_cache.c holds the server's trips to the disk up and counts them."""
 
 import ctypes
 import os
@@ -35,14 +36,25 @@ def open_files(server, root):
 
 def start_traced(place, trace, calls, *flags):
     """A server whose calls of these names are written to a file."""
-    return Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1", *flags,
-                   environment={"ASAN_OPTIONS": "detect_leaks=0"},  # which cannot be done to a process that is traced
-                   wrapper=("strace", "-f", "-e", f"trace={calls}", "-o", str(trace)))
+    return Program(
+        "uvhttp",
+        "serve",
+        place,
+        "--listen",
+        "127.0.0.1:0",
+        "--workers",
+        "1",
+        *flags,
+        # which cannot be done to a process that is traced
+        environment={"ASAN_OPTIONS": "detect_leaks=0"},
+        wrapper=("strace", "-f", "-e", f"trace={calls}", "-o", str(trace)))
 
 
 def end_traced(server):
     """strace passes no signals on: its child is the server."""
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
+    children = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True,
+        text=True).stdout
     os.kill(int(children), 15)
     assert server.wait() == 0
 
@@ -53,7 +65,8 @@ def test_a_crowd_gets_one_file(place, serve):
     write(place, "popular", content)
     write(place, "sub/index.html", b"index")
     server = serve("--revalidate-ms", HOUR)
-    for target, status, body in (("/popular", 200, content), ("/sub/", 200, b"index"), ("/sub", 301, None), ("/missing", 404, None)):
+    for target, status, body in (("/popular", 200, content), ("/sub/", 200, b"index"),
+                                 ("/sub", 301, None), ("/missing", 404, None)):
         connections = [server.connect() for _ in range(200)]
         for connection in connections:
             connection.send(raw.request("GET", target))
@@ -67,7 +80,8 @@ def test_a_crowd_gets_one_file(place, serve):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_a_crowd_costs_one_open(place, tmp_path):
-    """Counted by the system. The others come on connections that are there already, with requests that are sent at once."""
+    """Counted by the system. The others come on connections that are there already, with requests
+    that are sent at once."""
     write(place, "popular", raw.pattern(300 * KIB))
     trace = tmp_path / "trace"
     server = start_traced(place, trace, "openat2,openat", "--revalidate-ms", HOUR)
@@ -106,9 +120,12 @@ def test_pipelined_requests_stay_in_order(place, serve):
     with server.connect() as one, server.connect() as other:
         for _ in range(50):
             for connection in (one, other):
-                connection.send(raw.request("GET", "/a") + raw.request("GET", "/none") + raw.request("GET", "/b") + raw.request("GET", "/a"))
+                connection.send(
+                    raw.request("GET", "/a") + raw.request("GET", "/none") +
+                    raw.request("GET", "/b") + raw.request("GET", "/a"))
             for connection in (one, other):
-                assert [connection.response().body for _ in range(4)] == [b"a", b"404 Not Found\n", b"b", b"a"]
+                assert [connection.response().body
+                        for _ in range(4)] == [b"a", b"404 Not Found\n", b"b", b"a"]
 
 
 def test_a_file_that_appears_shows_when_its_time_has_come(place, serve):
@@ -159,7 +176,8 @@ def test_watched_changes_show_at_once(place, serve, workers):
 
     def ask(target):
         """Of as many connections as it takes to meet every worker, which must agree."""
-        answers = {(answer.status, answer.body) for answer in (server.ask(target) for _ in range(4 * int(workers)))}
+        answers = {(answer.status, answer.body)
+                   for answer in (server.ask(target) for _ in range(4 * int(workers)))}
         return answers.pop() if len(answers) == 1 else (None, None)
 
     assert ask("/file") == (200, b"old")
@@ -191,7 +209,8 @@ def test_watched_changes_show_at_once(place, serve, workers):
 
 
 def test_a_change_once_seen_stays(place, serve):
-    """While a file is replaced all the time, no connection sees an older version after a newer one."""
+    """While a file is replaced all the time, no connection sees an older version after a newer
+    one."""
     def version(number):
         return b"%08d" % number
 
@@ -223,7 +242,8 @@ def test_a_change_once_seen_stays(place, serve):
 
 
 def private_mounts():
-    """Of the new process alone: CLONE_NEWNS, and what it mounts stays there (MS_REC | MS_PRIVATE)."""
+    """Of the new process alone: CLONE_NEWNS, and what it mounts stays there (MS_REC |
+    MS_PRIVATE)."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -231,16 +251,20 @@ def private_mounts():
 
 def in_mounts_of(server, script):
     """Runs a script of the shell where the server's mounts are."""
-    subprocess.run(["nsenter", "-t", str(server.process.pid), "-m", "sh", "-ec", script], check=True, capture_output=True)
+    subprocess.run(
+        ["nsenter", "-t", str(server.process.pid), "-m", "sh", "-ec", script], check=True,
+        capture_output=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nsenter") is None, reason="only the superuser may mount, and needs nsenter")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nsenter") is None,
+                    reason="only the superuser may mount, and needs nsenter")
 def test_mount_over_a_watched_folder_is_noticed(place, serve):
     """So are changes below it, and the end of the mount."""
     write(place, "a/d/file", b"below")
     write(place, "a/d/e/file", b"below")
     try:
-        server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR, prepare=private_mounts)
+        server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR,
+                       prepare=private_mounts)
     except subprocess.SubprocessError:
         pytest.skip("a process may have no mounts of its own here")
     targets = ("/a/d/file", "/a/d/e/file", "/a/d/missing")
@@ -250,10 +274,16 @@ def test_mount_over_a_watched_folder_is_noticed(place, serve):
 
     before = answers()
     assert before == [b"below", b"below", b"404 Not Found\n"]
-    in_mounts_of(server, f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file missing > e/file")
+    in_mounts_of(
+        server,
+        f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file missing > e/file"
+    )
     eventually(lambda: answers() == [b"over"] * 3, "what was mounted is served")
-    in_mounts_of(server, f"cd {place}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
-    eventually(lambda: answers() == [b"again", b"again", b"404 Not Found\n"], "its changes are told")
+    in_mounts_of(
+        server,
+        f"cd {place}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
+    eventually(lambda: answers() == [b"again", b"again", b"404 Not Found\n"],
+               "its changes are told")
     in_mounts_of(server, f"umount {place}/a/d")
     eventually(lambda: answers() == before, "what was below is served again")
     write(place, "a/d/e/file", b"changed")
@@ -299,24 +329,30 @@ def test_prewarm(place, serve):
 @pytest.mark.parametrize("words, message", [
     ("/nope", "'/nope' cannot be loaded from '{}': no such file or directory"),
     ("/file *.nope", "'*.nope' cannot be loaded from '{}': no file fits it"),
-    ("a[", "'a[' cannot be loaded from '{}': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"),
+    ("a[",
+     "'a[' cannot be loaded from '{}': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"
+     ),
 ])
 def test_prewarm_says_what_is_wrong(place, words, message):
     write(place, "file", b"x")
     done = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--prewarm", words)
-    assert (done.returncode, done.stderr) == (1, "uvhttp: --prewarm: " + message.format(os.path.realpath(place)) + "\n")
+    assert (done.returncode,
+            done.stderr) == (1,
+                             "uvhttp: --prewarm: " + message.format(os.path.realpath(place)) + "\n")
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on the disk
 def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_path, size):
-    """From memory, head and all; with --standing-memory 0 it takes another call for the head. What clients get is the same."""
+    """From memory, head and all; with --standing-memory 0 it takes another call for the head. What
+    clients get is the same."""
     content = raw.pattern(size)
     write(place, "often", content)
     answers = {}
     for memory in ("8M", "0"):
         trace = tmp_path / f"trace-{memory}"
-        server = start_traced(place, trace, "sendfile,sendmsg,sendto,memfd_create", "--revalidate-ms", HOUR, "--standing-memory", memory)
+        server = start_traced(place, trace, "sendfile,sendmsg,sendto,memfd_create",
+                              "--revalidate-ms", HOUR, "--standing-memory", memory)
         with server.connect() as connection:
             answers[memory] = [connection.ask("GET", "/often") for _ in range(200)]
         end_traced(server)
@@ -328,18 +364,21 @@ def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_pa
             assert heads < 100 and heads + calls.count("sendfile(") < 200 * 1.5
     for one, other in zip(answers["8M"], answers["0"]):
         assert one.body == other.body == content
-        assert [field for field in one.fields if field[0] != "Date"] == [field for field in other.fields if field[0] != "Date"]
+        assert [field for field in one.fields
+                if field[0] != "Date"] == [field for field in other.fields if field[0] != "Date"]
 
 
 @pytest.mark.parametrize("size", [9 * KIB, 40 * KIB])  # in memory, and on the disk
 def test_a_file_that_changes_while_it_is_asked_for_often(place, serve, size):
-    """Head and body are always of one state, and the next one is seen at once when the system tells of it."""
+    """Head and body are always of one state, and the next one is seen at once when the system tells
+    of it."""
     server = serve("--watch")
     with server.connect() as connection:
         for version in range(20):
             content = raw.pattern(size + version, version)
             replace(place, "often", content)
-            eventually(lambda: connection.ask("GET", "/often").body == content, "the new state is served")
+            eventually(lambda: connection.ask("GET", "/often").body == content,
+                       "the new state is served")
             tags = set()
             for _ in range(40):
                 response = connection.ask("GET", "/often")
@@ -350,7 +389,8 @@ def test_a_file_that_changes_while_it_is_asked_for_often(place, serve, size):
 
 
 def test_a_limit_on_the_size_of_files_ends_nothing(place, serve):
-    """It holds for files in memory, too, and the system sends a signal to whoever writes past it."""
+    """It holds for files in memory, too, and the system sends a signal to whoever writes past
+    it."""
     content = raw.pattern(10 * KIB)
     write(place, "often", content)
     server = serve(prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 * KIB, 8 * KIB)))

@@ -1,4 +1,5 @@
-"""Files that change while they are served: no mixed bytes, no answer older than promised, no promise of bytes that are gone."""
+"""Files that change while they are served: no mixed bytes, no answer older than promised, no
+promise of bytes that are gone."""
 
 import os
 import threading
@@ -100,7 +101,8 @@ def test_a_file_replaced_under_load_is_never_mixed(place, serve, size):
                 while not stop.is_set():
                     response = connection.ask("GET", "/file")
                     seen = version_of(response.body)
-                    assert tags.setdefault(response.get("ETag"), seen) == seen, "one entity tag for two versions"
+                    assert tags.setdefault(response.get("ETag"),
+                                           seen) == seen, "one entity tag for two versions"
         except Exception as error:  # reported below
             errors.append(error)
 
@@ -118,7 +120,8 @@ def test_a_file_replaced_under_load_is_never_mixed(place, serve, size):
 
 
 def test_a_small_file_rewritten_in_place_is_whole_or_empty(place, serve):
-    """Truncating and writing are two steps: the state between them is an empty file, and nothing else may be seen."""
+    """Truncating and writing are two steps: the state between them is an empty file, and nothing
+    else may be seen."""
     path = write(place, "file", version(0, 3000))
     server = serve("--revalidate-ms", "1")
     with server.connect() as connection:
@@ -147,7 +150,8 @@ def test_a_file_cut_while_it_is_sent_closes_the_connection(place, serve):
         except ConnectionResetError:
             pass
         assert len(first + rest) < size, "bytes that the file no longer has"
-        # What lay behind the cut may still be in the socket, where sendfile refers to the file's pages: no saying what they hold now.
+        # What lay behind the cut may still be in the socket, where sendfile refers to the file's
+        # pages: no saying what they hold now.
         assert (first + rest)[:100 * KIB] == raw.pattern(100 * KIB)
     eventually(lambda: "shorter" in server.log(), "a line in the log")
     eventually(lambda: len(server.ask("/file").body) == 100 * KIB, "the new length is served")
@@ -182,7 +186,8 @@ def test_a_file_thrown_out_while_it_is_sent_arrives_whole(place, serve):
 
 
 def test_clients_that_vanish_leave_nothing_behind(place, serve):
-    """Descriptors that stay open show up as 503 under this limit; leaks, in the exit code under a sanitizer."""
+    """Descriptors that stay open show up as 503 under this limit; leaks, in the exit code under a
+    sanitizer."""
     for number in range(64):
         write(place, f"file{number}", raw.pattern(300 * KIB))
     server = serve("--cache-entries", "4", "--revalidate-ms", "1", descriptors=48)
@@ -221,7 +226,8 @@ def test_a_folder_swapped_for_a_link_never_shows_the_outside(place, serve):
         os.rename(outside, inside)
         os.rename(inside, outside)
         os.rename(spare, inside)
-        if errors or (swaps >= 1500 and (200, b"inside") in bodies):  # a busy machine may let few readers in between
+        # a busy machine may let few readers in between
+        if errors or (swaps >= 1500 and (200, b"inside") in bodies):
             break
     stop.set()
     for reader in readers:
@@ -243,7 +249,8 @@ def test_running_out_of_descriptors_is_503(place, serve):
     crowd = [server.connect() for _ in range(48)]  # more than it may accept
     for connection in crowd:
         connection.send(b"GET / HTTP/1.1\r\n")
-    eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35, "all but the reserve for files are used")
+    eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35,
+               "all but the reserve for files are used")
     targets = [f"/file{number}" for number in range(1, 8)] + ["/cached"]
     first.send(b"\r\n" + b"".join(raw.request("GET", target) for target in targets))
     *answers, cached = first.responses(1 + len(targets))

@@ -1,4 +1,5 @@
-"""Files in other codings: siblings on the disk, and what is compressed when it is asked for. RFC 9110 sections 8.4, 8.8, 12.5.3."""
+"""Files in other codings: siblings on the disk, and what is compressed when it is asked for. RFC
+9110 sections 8.4, 8.8, 12.5.3."""
 
 import gzip
 import os
@@ -28,7 +29,8 @@ def unzstd(body):
 
 def node(function, body):
     script = f"process.stdout.write(require('zlib').{function}(require('fs').readFileSync(0)))"
-    return subprocess.run(["node", "-e", script], input=body, capture_output=True, check=True).stdout
+    return subprocess.run(["node", "-e", script], input=body, capture_output=True,
+                          check=True).stdout
 
 
 UNPACK = {"gzip": gzip.decompress, "br": unbrotli, "zstd": unzstd, None: bytes}
@@ -43,7 +45,8 @@ def sibling(root, name, coding, content, newer=1):
 
 
 def ask(server, name, accept=None, *fields, **how):
-    return server.ask(name, *([f"Accept-Encoding: {accept}"] if accept is not None else []), *fields, **how)
+    return server.ask(name, *([f"Accept-Encoding: {accept}"] if accept is not None else []),
+                      *fields, **how)
 
 
 # Siblings
@@ -54,9 +57,11 @@ def test_siblings_are_chosen_by_what_is_accepted(place, serve):
     for coding in SUFFIX:
         sibling(place, "a.txt", coding, b"coded by " + coding.encode())
     server = serve("--precompressed")
-    for accept, wanted in [("gzip", "gzip"), ("br", "br"), ("zstd", "zstd"), ("gzip, deflate, br, zstd", "br"), ("gzip, zstd", "zstd"),
-                           ("gzip;q=1, br;q=0.5", "gzip"), ("*", "br"), ("br;q=0, *", "zstd"), ("x-gzip", "gzip"), ("", None),
-                           ("deflate", None), ("identity", None), ("identity;q=1, gzip;q=0.5", None), ("GZIP", "gzip"), (None, None),
+    for accept, wanted in [("gzip", "gzip"), ("br", "br"), ("zstd", "zstd"),
+                           ("gzip, deflate, br, zstd", "br"), ("gzip, zstd", "zstd"),
+                           ("gzip;q=1, br;q=0.5", "gzip"), ("*", "br"), ("br;q=0, *", "zstd"),
+                           ("x-gzip", "gzip"), ("", None), ("deflate", None), ("identity", None),
+                           ("identity;q=1, gzip;q=0.5", None), ("GZIP", "gzip"), (None, None),
                            ("gzip;q=0", None)]:
         response = ask(server, "/a.txt", accept)
         assert response.status == 200 and response.get("Content-Encoding") == wanted, accept
@@ -68,8 +73,10 @@ def test_siblings_are_chosen_by_what_is_accepted(place, serve):
 def test_accept_encoding_in_two_lines(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", b"coded")
-    assert ask(serve("--precompressed"), "/a.txt", "identity", "Accept-Encoding: br").get("Content-Encoding") is None
-    assert ask(serve("--precompressed"), "/a.txt", "br", "Accept-Encoding: gzip").get("Content-Encoding") == "gzip"
+    assert ask(serve("--precompressed"), "/a.txt", "identity",
+               "Accept-Encoding: br").get("Content-Encoding") is None
+    assert ask(serve("--precompressed"), "/a.txt", "br",
+               "Accept-Encoding: gzip").get("Content-Encoding") == "gzip"
 
 
 def test_siblings_are_of_no_account_unless_wanted(place, serve):
@@ -91,7 +98,8 @@ def test_a_sibling_has_validators_and_ranges_of_its_own(place, serve):
     part = ask(server, "/a.txt", "gzip", "Range: bytes=2-4", f"If-Range: {coded.get('ETag')}")
     assert (part.status, part.body, part.get("Content-Range")) == (206, b"234", "bytes 2-4/10")
     assert part.get("Content-Encoding") == "gzip"
-    assert ask(server, "/a.txt", "gzip", "Range: bytes=2-4", f"If-Range: {plain.get('ETag')}").body == b"0123456789"
+    assert ask(server, "/a.txt", "gzip", "Range: bytes=2-4",
+               f"If-Range: {plain.get('ETag')}").body == b"0123456789"
     head = ask(server, "/a.txt", "gzip", method="HEAD")
     assert head.get("Content-Length") == "10" and head.get("Content-Encoding") == "gzip"
 
@@ -113,12 +121,14 @@ def test_siblings_come_and_go(place, serve):
         path = sibling(place, "a.txt", "gzip", body)
         eventually(lambda: ask(server, "/a.txt", "gzip").body == body, "the sibling is noticed")
         os.remove(path)
-        eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT, "that it has gone is noticed")
+        eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT,
+                   "that it has gone is noticed")
     sibling(place, "a.txt", "gzip", b"old")
     eventually(lambda: ask(server, "/a.txt", "gzip").body == b"old", "the sibling is noticed")
     replace(place, "a.txt", TEXT + b"changed")
     os.utime(os.path.join(place, "a.txt"))
-    eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT + b"changed", "the source is newer")
+    eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT + b"changed",
+               "the source is newer")
 
 
 def test_siblings_of_index_files_and_large_ones(place, serve):
@@ -184,11 +194,12 @@ def test_never_for_ranges(place, serve):
         ask(server, "/a.js", "gzip")
 
 
-IGNORED = [("HEAD", "Range: bytes=0-1"), ("GET", "Range: items=0-1"), ("GET", "Range: bytes=1-0"), ("GET", "Range: bytes=x"),
-           ("GET", "Range: " + "bytes=" + ",".join(["0-1"] * 65))]
+IGNORED = [("HEAD", "Range: bytes=0-1"), ("GET", "Range: items=0-1"), ("GET", "Range: bytes=1-0"),
+           ("GET", "Range: bytes=x"), ("GET", "Range: " + "bytes=" + ",".join(["0-1"] * 65))]
 
 
-@pytest.mark.parametrize("flags", [["--compress"], ["--precompressed"], ["--compress", "--precompressed"]])
+@pytest.mark.parametrize("flags",
+                         [["--compress"], ["--precompressed"], ["--compress", "--precompressed"]])
 def test_a_range_that_is_ignored_changes_nothing(place, serve, flags):
     """RFC 9110 sections 14.2 and 13.1.5."""
     write(place, "a.js", TEXT)
@@ -196,17 +207,23 @@ def test_a_range_that_is_ignored_changes_nothing(place, serve, flags):
     server = serve(*flags)
     plain, coded = ask(server, "/a.js"), ask(server, "/a.js", "gzip")
     assert coded.get("Content-Encoding") == "gzip"
-    for method, *fields in IGNORED + [("GET", "Range: bytes=0-1", 'If-Range: "other"'),
-                                      ("GET", "Range: bytes=0-1", "If-Range: Mon, 01 Jan 2001 00:00:00 GMT")]:
+    for method, *fields in IGNORED + [
+        ("GET", "Range: bytes=0-1", 'If-Range: "other"'),
+        ("GET", "Range: bytes=0-1", "If-Range: Mon, 01 Jan 2001 00:00:00 GMT")
+    ]:
         response = ask(server, "/a.js", "gzip", *fields, method=method)
         assert response.status == 200 and response.get("Content-Encoding") == "gzip", fields
-        assert response.get("ETag") == coded.get("ETag") and response.body == (b"" if method == "HEAD" else coded.body)
-    # The tag of the file as it is fits no range of a sibling; where there is none, the range is one of the file.
+        assert response.get("ETag") == coded.get("ETag") and response.body == (
+            b"" if method == "HEAD" else coded.body)
+    # The tag of the file as it is fits no range of a sibling; where there is none, the range is one
+    # of the file.
     part = ask(server, "/a.js", "gzip", "Range: bytes=0-1", f"If-Range: {plain.get('ETag')}")
-    assert (part.status, part.body) == ((206, TEXT[:2]) if flags == ["--compress"] else (200, coded.body))
+    assert (part.status, part.body) == ((206, TEXT[:2]) if flags == ["--compress"] else
+                                        (200, coded.body))
     # What is made has a weak tag, which fits nothing, and no parts.
     made = ask(server, "/a.js", "br", "Range: bytes=0-1", 'If-Range: "other"')
-    assert made.status == 200 and made.get("Content-Encoding") == ("br" if "--compress" in flags else None)
+    assert made.status == 200 and made.get("Content-Encoding") == ("br" if "--compress" in flags
+                                                                   else None)
 
 
 def test_what_is_not_compressed(place, serve):
@@ -231,12 +248,14 @@ def test_no_transform_keeps_what_is_not_coded_on_the_disk(place, serve):
     for name in ("a.html", "own.html", "a.css", "packed.html"):
         write(place, name, TEXT)
     sibling(place, "packed.html", "gzip", b"coded")
-    server = serve("--compress", "--precompressed", "--cache-control", "*.html=max-age=5, No-Transform", "--cache-control", "own.html=max-age=6",
+    server = serve("--compress", "--precompressed", "--cache-control",
+                   "*.html=max-age=5, No-Transform", "--cache-control", "own.html=max-age=6",
                    "--cache-control", "*.css=x-no-transform")
     for _ in range(2):
         kept = ask(server, "/a.html", "gzip")
         assert (kept.get("Content-Encoding"), kept.get("Vary"), kept.body) == (None, None, TEXT)
-        assert kept.get("Cache-Control") == "max-age=5, No-Transform" and not kept.get("ETag").startswith("W/")
+        assert kept.get(
+            "Cache-Control") == "max-age=5, No-Transform" and not kept.get("ETag").startswith("W/")
         assert ask(server, "/own.html", "gzip").get("Content-Encoding") == "gzip"
         assert ask(server, "/a.css", "gzip").get("Content-Encoding") == "gzip"
         assert ask(server, "/packed.html", "gzip").body == b"coded"
@@ -244,11 +263,18 @@ def test_no_transform_keeps_what_is_not_coded_on_the_disk(place, serve):
 
 
 def test_levels(place, serve):
-    words = [b"static", b"files", b"served", b"compressed", b"cached", b"with", b"validators", b"and", b"ranges", b"\n"]
+    words = [
+        b"static", b"files", b"served", b"compressed", b"cached", b"with", b"validators", b"and",
+        b"ranges", b"\n"
+    ]
     content = b" ".join(words[(i * i // 7 + i % 13) % len(words)] for i in range(20000))
     write(place, "a.txt", content)
-    for coding, flag, most in (("gzip", "--gzip-level", 9), ("br", "--brotli-level", 11), ("zstd", "--zstd-level", 19)):
-        sizes = [len(ask(serve("--compress", flag, str(level)), "/a.txt", coding).body) for level in (1, most)]
+    for coding, flag, most in (("gzip", "--gzip-level", 9), ("br", "--brotli-level", 11),
+                               ("zstd", "--zstd-level", 19)):
+        sizes = [
+            len(ask(serve("--compress", flag, str(level)), "/a.txt", coding).body)
+            for level in (1, most)
+        ]
         assert sizes[1] < sizes[0], coding
 
 
@@ -265,7 +291,8 @@ def test_a_change_is_noticed(place, serve):
     server = serve("--compress", "--revalidate-ms", "1")
     assert gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT
     replace(place, "a.txt", TEXT + b"more")
-    eventually(lambda: gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT + b"more", "the change is noticed")
+    eventually(lambda: gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT + b"more",
+               "the change is noticed")
 
 
 def test_many_ask_at_once(place, serve):
@@ -312,9 +339,9 @@ def test_clients(place, serve):
     server = serve("--compress")
     assert httpx.get(f"{server.url}a.txt").content == TEXT
     for accept in ("gzip", "br", "gzip, deflate, br"):
-        got = subprocess.run(["curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {accept}", f"{server.url}a.txt"],
-                             capture_output=True, check=True).stdout
+        got = subprocess.run([
+            "curl", "-sS", "--compressed", "-H", f"Accept-Encoding: {accept}", f"{server.url}a.txt"
+        ], capture_output=True, check=True).stdout
         assert got == TEXT
     script = f"fetch('{server.url}a.txt').then(r => r.text()).then(t => process.stdout.write(t))"
     assert subprocess.run(["node", "-e", script], capture_output=True, check=True).stdout == TEXT
-

@@ -1,4 +1,5 @@
-"""Folder listings, read back with real parsers: whatever a name holds, its link leads to that file, and the page is valid HTML."""
+"""Folder listings, read back with real parsers: whatever a name holds, its link leads to that file,
+and the page is valid HTML."""
 
 import datetime
 import html.parser
@@ -14,16 +15,21 @@ import pytest
 import raw
 from static_server import place, serve, write  # noqa: F401 (fixtures)
 
-NASTY = [b"plain", b"with space", b"  two  spaces  ", b"100%", b"%41", b"%2e%2e", b"#1", b"what?", b"a?b#c%d", b"a:b", b"javascript:alert(1)",
-         b"//host", b"<script>alert(1)</script>", b"</a></td>", b"&amp;", b"&lt;", b"quote\"", b"apostrophe'", b"\"onmouseover=x", b"back\\slash",
-         b"new\nline", b"carriage\rreturn", b"tab\there", b"escape\x1b[31m", b"del\x7f", b"bell\x07", "grüße".encode(), "日本語".encode(),
-         "🐙".encode(), "right\u202eleft".encode(), b"\xff\xfe", b"cut\xc3", b"long\xc0\xaf", b"half\xed\xa0\x80", b"a+b", b"a&b=c", b"a;b",
-         b"semi;colon", b"{{x}}", b"a" * 255, "ü".encode() * 127]
+NASTY = [
+    b"plain", b"with space", b"  two  spaces  ", b"100%", b"%41", b"%2e%2e", b"#1", b"what?",
+    b"a?b#c%d", b"a:b", b"javascript:alert(1)", b"//host", b"<script>alert(1)</script>",
+    b"</a></td>", b"&amp;", b"&lt;", b"quote\"", b"apostrophe'", b"\"onmouseover=x", b"back\\slash",
+    b"new\nline", b"carriage\rreturn", b"tab\there", b"escape\x1b[31m", b"del\x7f", b"bell\x07",
+    "grüße".encode(), "日本語".encode(), "🐙".encode(), "right\u202eleft".encode(), b"\xff\xfe",
+    b"cut\xc3", b"long\xc0\xaf", b"half\xed\xa0\x80", b"a+b", b"a&b=c", b"a;b", b"semi;colon",
+    b"{{x}}", b"a" * 255, "ü".encode() * 127
+]
 NASTY = [name.replace(b"/", b"_") for name in NASTY]
 
 
 class Page(html.parser.HTMLParser):
-    """A page: its links, those of the rows of the table with their texts, and a check that every element is closed where it should be."""
+    """A page: its links, those of the rows of the table with their texts, and a check that every
+    element is closed where it should be."""
 
     VOID = {"meta", "br", "link", "img"}
 
@@ -83,7 +89,8 @@ def test_pitfall_every_link_leads_to_its_file(place, serve, folder):
             if link == "../" or link.endswith("/"):
                 continue
             parts = resolve(target, link)
-            assert (parts.scheme, parts.netloc, parts.query, parts.fragment) == ("http", "localhost", "", "")
+            assert (parts.scheme, parts.netloc, parts.query,
+                    parts.fragment) == ("http", "localhost", "", "")
             body = connection.ask("GET", parts.path).body
             assert body.startswith(b"content of ")
             found.append(body[len(b"content of "):])
@@ -101,7 +108,10 @@ def test_names_are_shown_as_they_are(place, serve):
             continue
         if text.isprintable() or "\u202e" in text:
             assert text in texts
-    assert not [text for text in texts if any(ord(character) < 32 or ord(character) == 127 for character in text)]
+    assert not [
+        text for text in texts if any(
+            ord(character) < 32 or ord(character) == 127 for character in text)
+    ]
 
 
 def test_folders_and_their_links(place, serve):
@@ -122,7 +132,9 @@ def test_hidden_names_are_listed_only_when_served(place, serve):
     write(place, ".hidden", b"x")
     write(place, "shown", b"x")
     assert [text for _, text in listing(serve("--listing"), "/").links] == ["shown"]
-    assert sorted(text for _, text in listing(serve("--listing", "--hidden"), "/").links) == [".hidden", "shown"]
+    assert sorted(text for _, text in listing(serve("--listing", "--hidden"), "/").links) == [
+        ".hidden", "shown"
+    ]
 
 
 def test_head_of_a_listing(place, serve):
@@ -130,7 +142,8 @@ def test_head_of_a_listing(place, serve):
     server = serve("--listing")
     with server.connect() as connection:
         head, get = connection.ask("HEAD", "/"), connection.ask("GET", "/")
-        assert [field for field in head.fields if field[0] != "Date"] == [field for field in get.fields if field[0] != "Date"]
+        assert [field for field in head.fields
+                if field[0] != "Date"] == [field for field in get.fields if field[0] != "Date"]
 
 
 def test_a_missing_folder_is_not_listed(place, serve):
@@ -145,11 +158,13 @@ def test_a_long_listing_arrives_whole(place, serve):
         connection.send(raw.request("GET", "/"))
         server.ask("/missing")
         page = Page(connection.response().body.decode())
-    assert [text for _, text in page.links] == [f"file with a rather long name, number {number:04}" for number in range(2000)]
+    assert [text for _, text in page.links
+            ] == [f"file with a rather long name, number {number:04}" for number in range(2000)]
 
 
 def test_every_link_of_a_page_leads_somewhere(place, serve):
-    """Those of the path, the orders, the style sheet and the archive as well as those of the rows."""
+    """Those of the path, the orders, the style sheet and the archive as well as those of the
+    rows."""
     for name in NASTY:
         write(place, b"sub/deeper folder/" + name)
     write(place, "sub/deeper folder/README", b"text")
@@ -162,12 +177,16 @@ def test_every_link_of_a_page_leads_somewhere(place, serve):
             assert response.status == 200, target
             seen.add(target)
             if response.get("Content-Type").startswith("text/html"):
-                links = [urllib.parse.urljoin("http://x" + target, link)[8:] for link in Page(response.body.decode()).all_links]
+                links = [
+                    urllib.parse.urljoin("http://x" + target, link)[8:]
+                    for link in Page(response.body.decode()).all_links
+                ]
                 todo += [link for link in links if link not in seen and link not in todo]
     assert "/sub/deeper%20folder/?sort=size&order=desc" in seen and "/?format=tar" in seen
 
 
-@pytest.mark.parametrize("name", [*NASTY, b"a\xef\xb7\x90b\xef\xbf\xbf", b"\xc2\x85", b"--!>", b"]]>", b"<!--"])
+@pytest.mark.parametrize(
+    "name", [*NASTY, b"a\xef\xb7\x90b\xef\xbf\xbf", b"\xc2\x85", b"--!>", b"]]>", b"<!--"])
 def test_a_folder_of_any_name_is_valid_html(place, name, request):
     """In the title and in the path; the server is one for all of them."""
     server = request.getfixturevalue("serve")("--listing")
@@ -187,13 +206,20 @@ def test_formats_by_query(place, serve):
     write(place, "a/x")
     server = serve("--listing")
     response = server.ask("/?format=json", "Accept: text/html")
-    assert (response.status, response.get("Content-Type"), response.get("Vary")) == (200, "application/json", "Accept")
+    assert (response.status, response.get("Content-Type"),
+            response.get("Vary")) == (200, "application/json", "Accept")
     folder, file = json.loads(response.body)
-    assert file == {"name": "b.bin", "href": "./b.bin", "type": "file", "size": 2000, "mtime": "2024-02-29T12:30:01Z"}
-    assert (folder["name"], folder["href"], folder["type"], "size" in folder) == ("a", "./a/", "folder", False)
+    assert file == {
+        "name": "b.bin", "href": "./b.bin", "type": "file", "size": 2000,
+        "mtime": "2024-02-29T12:30:01Z"
+    }
+    assert (folder["name"], folder["href"], folder["type"], "size"
+            in folder) == ("a", "./a/", "folder", False)
     response = server.ask("/?format=text", "Accept: application/json")
-    assert (response.get("Content-Type"), response.body) == ("text/plain; charset=utf-8", b"a/\nb.bin\n")
-    assert server.ask("/?format=html", "Accept: application/json").body.startswith(b"<!DOCTYPE html>")
+    assert (response.get("Content-Type"), response.body) == ("text/plain; charset=utf-8",
+                                                             b"a/\nb.bin\n")
+    assert server.ask("/?format=html",
+                      "Accept: application/json").body.startswith(b"<!DOCTYPE html>")
     assert server.ask("/?format=tar").status == 403
     for unknown in ("/?format=xml", "/?format=", "/?x=1", "/?sort=age&order=up"):
         assert server.ask(unknown, "Accept: text/plain").body == b"a/\nb.bin\n"
@@ -201,16 +227,19 @@ def test_formats_by_query(place, serve):
     assert server.ask("/?format=json").body == b"index"
 
 
-@pytest.mark.parametrize("accept, kind", [
-    ([], "text/html"), (["*/*"], "text/html"), (["application/json"], "application/json"), (["text/plain"], "text/plain"),
-    (["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], "text/html"), (["text/*"], "text/html"),
-    (["text/html;q=0.5, application/json"], "application/json"), (["application/json;q=0.5", "text/plain;q=0.7"], "text/plain"),
-    (["image/png"], "text/html"), (["application/x-tar"], "text/html"), (["text/html;q=0, */*"], "application/json"),
-])
+@pytest.mark.parametrize(
+    "accept, kind",
+    [([], "text/html"), (["*/*"], "text/html"), (["application/json"], "application/json"),
+     (["text/plain"], "text/plain"),
+     (["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], "text/html"),
+     (["text/*"], "text/html"), (["text/html;q=0.5, application/json"], "application/json"),
+     (["application/json;q=0.5", "text/plain;q=0.7"], "text/plain"), (["image/png"], "text/html"),
+     (["application/x-tar"], "text/html"), (["text/html;q=0, */*"], "application/json"), ])
 def test_formats_by_accept(place, serve, accept, kind):
     write(place, "file")
     response = serve("--listing").ask("/", *[f"Accept: {value}" for value in accept])
-    assert response.status == 200 and response.get("Content-Type").startswith(kind) and response.get("Vary") == "Accept"
+    assert response.status == 200 and response.get("Content-Type").startswith(
+        kind) and response.get("Vary") == "Accept"
 
 
 def test_any_name_in_json_and_text(place, serve):
@@ -221,8 +250,11 @@ def test_any_name_in_json_and_text(place, serve):
     with server.connect() as connection:
         bodies = [connection.ask("GET", "/" + entry["href"][2:]).body for entry in listed]
     assert sorted(bodies) == sorted(b"content of " + name for name in NASTY)
-    assert {entry["name"] for entry in listed} == {name.decode("utf-8", errors="replace") for name in NASTY}
-    lines = server.ask("/?format=text").body.decode("utf-8", errors="strict").splitlines(keepends=True)
+    assert {entry["name"]
+            for entry in listed} == {name.decode("utf-8", errors="replace")
+                                     for name in NASTY}
+    lines = server.ask("/?format=text").body.decode("utf-8",
+                                                    errors="strict").splitlines(keepends=True)
     assert len([line for line in lines if line.endswith("\n")]) == len(NASTY)
 
 
@@ -230,19 +262,23 @@ def test_orders(place, serve):
     for number, (name, size) in enumerate((("b", 30), ("a", 10), ("c", 20))):
         os.utime(write(place, name, bytes(size)), (0, 1_000_000_000 + number))
     server = serve("--listing")
-    for query, wanted in (("sort=name&order=desc", "cba"), ("sort=size", "acb"), ("sort=size&order=desc", "bca"), ("sort=date", "bac"),
-                          ("order=desc&sort=date", "cab"), ("", "abc")):
+    for query, wanted in (("sort=name&order=desc", "cba"), ("sort=size",
+                                                            "acb"), ("sort=size&order=desc", "bca"),
+                          ("sort=date", "bac"), ("order=desc&sort=date", "cab"), ("", "abc")):
         assert server.ask(f"/?format=text&{query}").body.decode().replace("\n", "") == wanted
         assert [text for _, text in listing(server, f"/?{query}").links] == list(wanted)
 
 
 def test_the_style_sheet_is_not_within_the_page(place, serve):
-    """The policy of security_headers.h allows what comes from the site, and nothing within a page."""
+    """The policy of security_headers.h allows what comes from the site, and nothing within a
+    page."""
     write(place, "file")
     server = serve("--listing")
     page = server.ask("/").body.decode()
     assert "<style" not in page and "style=" not in page and "<script" not in page
-    link = next(element.get("href") for element in html5lib.parse(page, namespaceHTMLElements=False).iter("link"))
+    link = next(
+        element.get("href")
+        for element in html5lib.parse(page, namespaceHTMLElements=False).iter("link"))
     sheet = server.ask("/" + link)
     assert (sheet.status, sheet.get("Content-Type")) == (200, "text/css; charset=utf-8")
     assert "immutable" in sheet.get("Cache-Control") and b"prefers-color-scheme: dark" in sheet.body
@@ -267,8 +303,10 @@ def test_conditions(place, serve):
     for kind in ("html", "json", "text", "tar"):
         for method in ("GET", "HEAD"):
             known = server.ask(f"/?format={kind}", "If-None-Match: *", method=method)
-            assert (known.status, known.body, known.get("Vary"), known.get("Cache-Control")) == (304, b"", "Accept", "no-cache")
-            assert server.ask(f"/?format={kind}", 'If-None-Match: "a"', "If-Match: *", method=method).status == 200
+            assert (known.status, known.body, known.get("Vary"),
+                    known.get("Cache-Control")) == (304, b"", "Accept", "no-cache")
+            assert server.ask(f"/?format={kind}", 'If-None-Match: "a"', "If-Match: *",
+                              method=method).status == 200
             assert server.ask(f"/?format={kind}", 'If-Match: "a"', method=method).status == 412
     assert server.ask("/missing/", "If-None-Match: *").status == 404
 
@@ -277,7 +315,8 @@ def test_what_is_cut_are_the_last_of_the_order(place, serve):
     for number in range(50):
         write(place, f"f{number:02}", b"x" * (number * 7 % 50))
     server = serve("--listing", "--listing-max", "5")
-    for query, wanted in (("sort=size&order=desc", [7, 14, 21, 28, 35]), ("sort=size", [0, 43, 36, 29, 22]),
+    for query, wanted in (("sort=size&order=desc", [7, 14, 21, 28,
+                                                    35]), ("sort=size", [0, 43, 36, 29, 22]),
                           ("sort=name", range(5)), ("order=desc", range(49, 44, -1))):
         names = server.ask(f"/?format=text&{query}").body.decode().split()
         assert names == [f"f{number:02}" for number in wanted]
@@ -299,7 +338,8 @@ def make_entries(place, count):
 
 
 def test_a_large_folder_holds_nobody_up(place, serve):
-    """While 100,000 entries are read, sorted and sent, others are answered; memory is that of the names and two slices."""
+    """While 100,000 entries are read, sorted and sent, others are answered; memory is that of the
+    names and two slices."""
     make_entries(place, ENTRIES)
     write(place, "small", b"small")
     server = serve("--listing", "--listing-max", "1000000")
@@ -324,7 +364,9 @@ def test_a_large_folder_holds_nobody_up(place, serve):
 
 def test_clients_that_leave_a_long_listing(place, serve):
     for number in range(4000):
-        write(place, f"file with a rather long name, so that there are several slices, number {number:04}")
+        write(
+            place,
+            f"file with a rather long name, so that there are several slices, number {number:04}")
     server = serve("--listing")
     for read in (0, 1, 100_000):
         with server.connect(receive_buffer=4096) as connection:
@@ -337,7 +379,9 @@ def test_clients_that_leave_a_long_listing(place, serve):
 
 def test_every_version_of_http_gets_a_long_listing(place, serve):
     for number in range(2000):
-        write(place, f"file with a rather long name, so that there are several slices, number {number:04}")
+        write(
+            place,
+            f"file with a rather long name, so that there are several slices, number {number:04}")
     server = serve("--listing")
     with server.connect() as connection:
         connection.send(raw.request("GET", "/?format=text", version="HTTP/1.0"))
@@ -345,4 +389,5 @@ def test_every_version_of_http_gets_a_long_listing(place, serve):
         assert response.body.count(b"\n") == 2000
     with server.connect() as connection:
         head = connection.ask("HEAD", "/")
-        assert head.status == 200 and head.body == b"" and connection.ask("GET", "/small").status == 404
+        assert head.status == 200 and head.body == b"" and connection.ask("GET",
+                                                                          "/small").status == 404

@@ -1,13 +1,18 @@
-"""Files that are replaced, cut, deleted and touched while many clients ask for them: every answer is one version of its file as it was at some moment, and none is older
-than was promised.
+"""Files that are replaced, cut, deleted and touched while many clients ask for them: every answer
+is one version of its file as it was at some moment, and none is older than was promised.
 
-Each version is its own proof: a line with the file's number, the version's number and size, and a digest of the rest, which is random. An answer is right when it
-verifies against itself. A change ends before a request is sent or it does not: both are stamped by one process with the system's monotonic clock, so an answer's age
-(how long a newer version had been complete when the request was sent) compares stamps and waits for nothing. The server looks again `revalidate_ms` after
-the last look began, and while a look is under way, on a machine that has no time for it, it goes on with what it has for one more interval. So an age beyond two intervals is an
-error however busy the machine is, but for SLACK, which is for the clock of the server's loop; how many were beyond one is printed with the oldest.
+Each version is its own proof: a line with the file's number, the version's number and size, and a
+digest of the rest, which is random. An answer is right when it verifies against itself. A change
+ends before a request is sent or it does not: both are stamped by one process with the system's
+monotonic clock, so an answer's age (how long a newer version had been complete when the request was
+sent) compares stamps and waits for nothing. The server looks again `revalidate_ms` after the last
+look began, and while a look is under way, on a machine that has no time for it, it goes on with
+what it has for one more interval. So an age beyond two intervals is an error however busy the
+machine is, but for SLACK, which is for the clock of the server's loop; how many were beyond one is
+printed with the oldest.
 
-Bounded by the number of changes, CHANGES. UVHTTP_CHANGES_SECONDS=60 makes it run for so many seconds instead:
+Bounded by the number of changes, CHANGES. UVHTTP_CHANGES_SECONDS=60 makes it run for so many
+seconds instead:
 
     UVHTTP_CHANGES_SECONDS=60 /usr/bin/python3 -m pytest -s tests/wire/test_static_load_changes.py
 """
@@ -39,7 +44,8 @@ def content(file, version, size, source):
     if size < HEAD:
         size = HEAD
     rest = source.randbytes(size - HEAD)
-    line = b"%d %d %d %s" % (file, version, size, hashlib.sha256(rest + b"%d %d" % (file, version)).hexdigest().encode())
+    line = b"%d %d %d %s" % (file, version, size,
+                             hashlib.sha256(rest + b"%d %d" % (file, version)).hexdigest().encode())
     return line.ljust(HEAD - 1) + b"\n" + rest
 
 
@@ -48,15 +54,16 @@ def check(file, body):
     assert len(body) >= HEAD, f"{len(body)} bytes: {body[:60]!r}"
     number, version, size, digest = body[:HEAD].split()
     assert int(number) == file, f"asked for file {file}, got {int(number)}"
-    assert int(size) == len(body), f"{len(body)} bytes of version {int(version)}, which has {int(size)}"
+    assert int(size) == len(
+        body), f"{len(body)} bytes of version {int(version)}, which has {int(size)}"
     made = hashlib.sha256(body[HEAD:] + b"%d %d" % (file, int(version))).hexdigest()
     assert made.encode() == digest, f"bytes that are not of version {int(version)}"
     return int(version)
 
 
 class File:
-    """What has been done to one file. `states[i]` is (version or None when it is gone, when that was complete)."""
-
+    """What has been done to one file. `states[i]` is (version or None when it is gone, when that
+    was complete)."""
     def __init__(self, root, number, source):
         self.name, self.number, self.source = f"f{number}", number, source
         self.path = os.path.join(root, self.name)
@@ -89,11 +96,14 @@ class File:
             os.utime(self.path, ns=(when, when))
 
     def age(self, version, sent):
-        """For how long a newer state than this one had been complete when a request was sent; 0 when none had."""
+        """For how long a newer state than this one had been complete when a request was sent; 0
+        when none had."""
         states = list(self.states)
         known = [i for i, (one, _) in enumerate(states) if one == version]
-        last = known[-1] if known else len(states) - 1  # seen before its change was noted: newer than all that was
-        assert known or version in (self.version, None), f"{self.name}: version {version} of {self.version}"
+        # seen before its change was noted: newer than all that was
+        last = known[-1] if known else len(states) - 1
+        assert known or version in (self.version,
+                                    None), f"{self.name}: version {version} of {self.version}"
         if last + 1 == len(states):
             return 0.0
         return sent - states[last + 1][1]
@@ -101,7 +111,6 @@ class File:
 
 class Reader(threading.Thread):
     """Asks for files, and keeps the largest age of an answer."""
-
     def __init__(self, server, files, stop, judge, seed):
         super().__init__()
         self.server, self.files, self.stop, self.judge = server, files, stop, judge
@@ -118,8 +127,10 @@ class Reader(threading.Thread):
                 try:
                     answer = connection.response()
                 except (AssertionError, ConnectionResetError) as error:
-                    # A body that ends early with its connection, which a client can tell from a whole one.
-                    if not isinstance(error, ConnectionResetError) and "bytes early" not in str(error):
+                    # A body that ends early with its connection, which a client can tell from a
+                    # whole one.
+                    if not isinstance(error,
+                                      ConnectionResetError) and "bytes early" not in str(error):
                         raise
                     self.cut += 1
                     connection.close()
@@ -162,14 +173,17 @@ def play(server, files, steps, judge):
             answers[status] = answers.get(status, 0) + number
     oldest, cut = max(reader.oldest for reader in readers), sum(reader.cut for reader in readers)
     late = sum(reader.late for reader in readers)
-    print(f"\n{count} changes, answers {answers}, {cut} cut off, the oldest {oldest * 1000:.0f} ms old, {late} older than {INTERVAL * 1000:.0f} ms")
+    print(
+        f"\n{count} changes, answers {answers}, {cut} cut off, the oldest {oldest * 1000:.0f} ms old, {late} older than {INTERVAL * 1000:.0f} ms"
+    )
     assert answers.get(200, 0) > 100
     return oldest, cut, answers
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_replaced_deleted_and_touched_under_load(place, serve, workers):
-    """Rename and unlink change a file in one step, so every 200 is exactly one version, whole, and of the last INTERVAL."""
+    """Rename and unlink change a file in one step, so every 200 is exactly one version, whole, and
+    of the last INTERVAL."""
     source = random.Random(20)
     files = [File(place, number, source) for number in range(12)]
 
@@ -179,13 +193,15 @@ def test_replaced_deleted_and_touched_under_load(place, serve, workers):
         elif file.deleting:
             age = 0.0
         else:
-            assert any(version is None for version, _ in file.states), f"{file.name} was never deleted"
+            assert any(version is None
+                       for version, _ in file.states), f"{file.name} was never deleted"
             age = file.age(None, sent)
         assert age <= INTERVAL + SLACK, f"{file.name}: an answer of {age * 1000:.0f} ms ago"
         return age
 
     server = serve("--workers", workers, "--revalidate-ms", str(int(INTERVAL * 1000)))
-    _, cut, answers = play(server, files, ([File.replace, File.delete, File.touch], [6, 1, 3]), judge)
+    _, cut, answers = play(server, files, ([File.replace, File.delete, File.touch], [6, 1, 3]),
+                           judge)
     assert cut == 0, "nothing was shortened, so nothing may end early"
     assert answers.get(404, 0) > 0
     for file in files:  # and in the end all are served as they are
@@ -193,12 +209,14 @@ def test_replaced_deleted_and_touched_under_load(place, serve, workers):
         with open(file.path, "rb") as now:
             body = now.read()
         with server.connect() as connection:
-            eventually(lambda: connection.ask("GET", "/" + file.name).body == body, "the last version is served")
+            eventually(lambda: connection.ask("GET", "/" + file.name).body == body,
+                       "the last version is served")
 
 
 def test_cut_and_rewritten_in_place_under_load(place, serve):
-    """Such a file has states between two versions: a reader may see the front of the one that is being written, and never bytes of two. (Files that are small enough for the memory:
-    of a large one, which the system itself sends while it changes, a client sees what the system shows.)"""
+    """Such a file has states between two versions: a reader may see the front of the one that is
+    being written, and never bytes of two. (Files that are small enough for the memory: of a large
+    one, which the system itself sends while it changes, a client sees what the system shows.)"""
     source = random.Random(21)
     files = [File(place, number, source) for number in range(6)]
     lock = threading.Lock()
@@ -233,7 +251,8 @@ def test_cut_and_rewritten_in_place_under_load(place, serve):
         with lock:
             version = int(body.split()[1]) if len(body) >= HEAD else 0
             assert version in written[file.number], f"{file.name}: {len(body)} bytes of no version"
-            assert written[file.number][version].startswith(body), f"{file.name}: bytes that are not the front of version {version}"
+            assert written[file.number][version].startswith(
+                body), f"{file.name}: bytes that are not the front of version {version}"
         return 0.0
 
     server = serve("--revalidate-ms", "20", "--memory-file-size", "16K")
@@ -242,4 +261,6 @@ def test_cut_and_rewritten_in_place_under_load(place, serve):
         rewrite(file)
     with server.connect() as connection:
         for file in files:
-            eventually(lambda: connection.ask("GET", "/" + file.name).body == written[file.number][file.version], "the last version is served")
+            eventually(
+                lambda: connection.ask("GET", "/" + file.name).body == written[file.number][
+                    file.version], "the last version is served")

@@ -1,4 +1,5 @@
-"""Which file a path becomes: clean URLs, fallbacks, lists that are tried, aliases, several folders, links, and the pages of errors."""
+"""Which file a path becomes: clean URLs, fallbacks, lists that are tried, aliases, several folders,
+links, and the pages of errors."""
 
 import gzip
 import os
@@ -40,16 +41,23 @@ def test_clean_urls(place, serve):
         assert server.ask("/plain.txt").body == b"plain"
         assert server.ask("/plain").status == 404
         assert server.ask("/about.htm").status == 404
-        for target, location in (("/about.html", "/about"), ("/about.html?a=1&b=%2F", "/about?a=1&b=%2F"),
-                                 ("/index.html", "/"), ("/index.html?x", "/?x"), ("/docs/index.html", "/docs/"),
-                                 ("/docs", "/docs/"), ("/docs/guide.html", "/docs/guide"), ("/about/", "/about"),
-                                 ("/about//?q=1", "/about/?q=1"), ("/%61bout%2Ehtm%6c", "/%61bout"),
-                                 ("/docs/ind%65x.html", "/docs/"), ("/index", "/"), ("/index/?x", "/?x"), ("/docs/index", "/docs/"),
-                                 ("/docs/index/", "/docs/"), ("/docs/index?a=1", "/docs/?a=1"), ("//about.html", "/about.html"),
-                                 ("//docs/index.html", "/docs/index.html"), ("/./about.html", "/./about")):
+        for target, location in (("/about.html", "/about"), ("/about.html?a=1&b=%2F",
+                                                             "/about?a=1&b=%2F"),
+                                 ("/index.html", "/"), ("/index.html?x",
+                                                        "/?x"), ("/docs/index.html", "/docs/"),
+                                 ("/docs", "/docs/"), ("/docs/guide.html", "/docs/guide"),
+                                 ("/about/", "/about"), ("/about//?q=1", "/about/?q=1"),
+                                 ("/%61bout%2Ehtm%6c", "/%61bout"), ("/docs/ind%65x.html",
+                                                                     "/docs/"), ("/index", "/"),
+                                 ("/index/?x", "/?x"), ("/docs/index", "/docs/"), ("/docs/index/",
+                                                                                   "/docs/"),
+                                 ("/docs/index?a=1", "/docs/?a=1"), ("//about.html", "/about.html"),
+                                 ("//docs/index.html", "/docs/index.html"), ("/./about.html",
+                                                                             "/./about")):
             for method in ("GET", "HEAD"):
                 response = server.ask(target, method=method)
-                assert (target, response.status, response.get("Location")) == (target, 301, location)
+                assert (target, response.status, response.get("Location")) == (target, 301,
+                                                                               location)
         assert server.ask("/about/.").status == 404  # not redirected to itself
     assert final(server, "/docs/index.html?x=1") == (200, "/docs/?x=1", b"docs")
     assert final(server, "/docs/index/.") == (200, "/docs/", b"docs")
@@ -82,13 +90,16 @@ def test_what_wins_with_clean_urls(place, serve):
 
 
 def test_no_redirect_goes_in_a_circle(place, serve):
-    for name in ("x", "x.html", "y.html", "y.html.html", "z/index.html", "z/index", "index.html", "index", "w/w.html", "v.html/v.html",
-                 "u/index.html/index.html", "t.html/index.html"):
+    for name in ("x", "x.html", "y.html", "y.html.html", "z/index.html", "z/index", "index.html",
+                 "index", "w/w.html", "v.html/v.html", "u/index.html/index.html",
+                 "t.html/index.html"):
         write(place, name, name.encode())
     server = serve("--clean-urls")
-    for target in ("/x", "/x.html", "/x/", "/y", "/y.html", "/y.html.html", "/y/", "/z", "/z/", "/z/index", "/z/index.html", "/", "/index",
-                   "/index.html", "/index/", "/w", "/w/", "/w/w", "/w/w.html", "/w/w/", "/v", "/v.html", "/v.html/v", "/v.html/", "/u",
-                   "/u/index.html", "/u/index.html/index.html", "/t", "/t/", "/t.html", "/t.html/index.html"):
+    for target in ("/x", "/x.html", "/x/", "/y", "/y.html", "/y.html.html", "/y/", "/z", "/z/",
+                   "/z/index", "/z/index.html", "/", "/index", "/index.html", "/index/", "/w",
+                   "/w/", "/w/w", "/w/w.html", "/w/w/", "/v", "/v.html", "/v.html/v", "/v.html/",
+                   "/u", "/u/index.html", "/u/index.html/index.html", "/t", "/t/", "/t.html",
+                   "/t.html/index.html"):
         status, url, _ = final(server, target)
         assert status in (200, 403, 404), (target, status, url)
 
@@ -97,7 +108,8 @@ def test_a_redirect_stays_on_the_server(place, serve):
     write(place, "evil.example/index.html", b"x")
     write(place, "evil.example/page.html", b"x")
     server = serve("--clean-urls")
-    for target in ("//evil.example/index.html", "///evil.example/page.html", "//evil.example", "/\\evil.example/index.html"):
+    for target in ("//evil.example/index.html", "///evil.example/page.html", "//evil.example",
+                   "/\\evil.example/index.html"):
         location = server.ask(target).get("Location")
         assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
 
@@ -110,7 +122,8 @@ def test_without_clean_urls_names_are_whole(place, serve):
 
 
 def test_a_better_file_is_noticed(place, serve):
-    """An entry in the cache that was found by a later item of the list gives way to an earlier one that appears."""
+    """An entry in the cache that was found by a later item of the list gives way to an earlier one
+    that appears."""
     write(place, "about.html", b"page")
     server = serve("--clean-urls", "--revalidate-ms", "20")
     assert server.ask("/about").body == b"page"
@@ -136,7 +149,8 @@ def test_a_single_page_application(place, serve):
     write(place, "empty/app.js", b"js")
     server = serve("--spa")
     for _ in range(2):
-        for target in ("/", "/users", "/users/7/edit?tab=1", "/users/", "/assets", "/empty/", "/a.b/c"):
+        for target in ("/", "/users", "/users/7/edit?tab=1", "/users/", "/assets", "/empty/",
+                       "/a.b/c"):
             response = server.ask(target, HTML)
             assert (target, response.status, response.body) == (target, 200, b"<app>")
             assert response.get("Content-Type") == "text/html; charset=utf-8"
@@ -151,13 +165,15 @@ def test_a_single_page_application(place, serve):
         assert server.ask("/users", HTML, method="POST").status == 405
 
 
-@pytest.mark.parametrize("accept, status", [
-    (None, 200), ("*/*", 200), ("text/*", 200), ("text/html", 200), ("application/json, text/html;q=0.1", 200),
-    ("application/json", 404), ("image/png,image/*", 404), ("text/html;q=0, */*", 404), ("text/css", 404)])
+@pytest.mark.parametrize("accept, status", [(None, 200), ("*/*", 200), ("text/*", 200),
+                                            ("text/html", 200),
+                                            ("application/json, text/html;q=0.1", 200),
+                                            ("application/json", 404), ("image/png,image/*", 404),
+                                            ("text/html;q=0, */*", 404), ("text/css", 404)])
 def test_a_fallback_is_for_clients_that_accept_html(place, serve, accept, status):
     write(place, "index.html", b"<app>")
     server = serve("--spa")
-    fields = () if accept is None else (f"Accept: {accept}",)
+    fields = () if accept is None else (f"Accept: {accept}", )
     for _ in range(2):
         response = server.ask("/api/users", *fields)
         assert response.status == status
@@ -233,11 +249,14 @@ def test_a_list_is_tried_in_order(place, serve):
     write(place, "pages/d.md", b"pages/d.md")
     write(place, "fallback.html", b"fallback")
     write(place, "folder/inner", b"inner")
-    server = serve("--try-files", "{path} {path}.html {path}/index.html /pages//{path}.md /fallback.html =404")
+    server = serve("--try-files",
+                   "{path} {path}.html {path}/index.html /pages//{path}.md /fallback.html =404")
     for _ in range(2):
-        for target, body in (("/a", b"a"), ("/b", b"b.html"), ("/b.html", b"b.html"), ("/c", b"c/index.html"), ("/c/", b"c/index.html"),
-                             ("/d", b"pages/d.md"), ("/e", b"fallback"), ("/folder", b"fallback"), ("/folder/", b"fallback"),
-                             ("/folder/inner", b"inner"), ("/x/y/z", b"fallback"), ("/", b"fallback")):
+        for target, body in (("/a", b"a"), ("/b", b"b.html"), ("/b.html", b"b.html"),
+                             ("/c", b"c/index.html"), ("/c/", b"c/index.html"),
+                             ("/d", b"pages/d.md"), ("/e", b"fallback"), ("/folder", b"fallback"),
+                             ("/folder/", b"fallback"), ("/folder/inner", b"inner"),
+                             ("/x/y/z", b"fallback"), ("/", b"fallback")):
             response = server.ask(target)
             assert (target, response.status, response.body) == (target, 200, body)
         assert server.ask("/e", "Accept: application/json").body == b"fallback"
@@ -289,8 +308,10 @@ def test_error_pages(place, serve):
     server = serve("--error-pages", "404=/404.html 403=/.errors/denied.html")
     tag = server.ask("/404.html").get("ETag")
     for _ in range(2):
-        for fields in ((), (f"If-None-Match: {tag}",), ("If-None-Match: *",), ("Range: bytes=0-1",), ("If-Match: \"x\"",),
-                       ("If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT",), ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT",)):
+        for fields in ((), (f"If-None-Match: {tag}", ), ("If-None-Match: *", ),
+                       ("Range: bytes=0-1", ), ("If-Match: \"x\"", ),
+                       ("If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT", ),
+                       ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT", )):
             response = server.ask("/missing", *fields)
             assert (fields, response.status, response.body) == (fields, 404, b"<lost>")
             assert response.get("Content-Type") == "text/html; charset=utf-8"
@@ -358,11 +379,13 @@ def test_without_descriptors_an_error_is_a_line_of_text(place, serve):
     crowd = [server.connect() for _ in range(48)]
     for connection in crowd:
         connection.send(b"GET / HTTP/1.1\r\n")
-    eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35, "all but the reserve for files are used")
+    eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35,
+               "all but the reserve for files are used")
     first.send(b"\r\n" + b"".join(raw.request("GET", f"/file{number}") for number in range(1, 8)))
     answers = first.responses(8)
     assert {answer.status for answer in answers} <= {404, 503}
-    assert {answer.body for answer in answers} <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
+    assert {answer.body
+            for answer in answers} <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
     for connection in crowd:
         connection.close()
     first.close()
@@ -379,7 +402,8 @@ def make_links(place):
     os.symlink(os.path.join(os.path.dirname(place), "secret.txt"), os.path.join(place, "absolute"))
 
 
-@pytest.mark.parametrize("policy, inside, outside", [(None, 200, 403), ("inside", 200, 403), ("none", 403, 403), ("all", 200, 200),
+@pytest.mark.parametrize("policy, inside, outside", [(None, 200, 403), ("inside", 200, 403),
+                                                     ("none", 403, 403), ("all", 200, 200),
                                                      ("owner", 200, 200)])
 def test_link_policies(place, serve, policy, inside, outside):
     make_links(place)
@@ -398,7 +422,8 @@ def test_a_link_of_another_owner(place, serve):
     os.chown(os.path.join(place, "out"), 1, -1, follow_symlinks=False)
     os.chown(os.path.join(place, "folder"), 1, -1, follow_symlinks=False)
     server = serve("--symlinks", "owner", "--revalidate-ms", "20")
-    assert [server.ask(target).status for target in ("/out", "/folder/file", "/in")] == [403, 403, 200]
+    assert [server.ask(target).status
+            for target in ("/out", "/folder/file", "/in")] == [403, 403, 200]
     os.chown(os.path.join(place, "in"), 1, -1, follow_symlinks=False)
     eventually(lambda: server.ask("/in").status == 403, "the new owner is noticed")
 
@@ -407,58 +432,76 @@ def test_a_link_of_another_owner(place, serve):
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--try-files", "{uri} =404"], "try_files: '{uri}' has a brace; the only word in braces is {path}"),
+    (["--try-files", "{uri} =404"
+      ], "try_files: '{uri}' has a brace; the only word in braces is {path}"),
     (["--try-files", "{path"], "try_files: '{path' has a brace; the only word in braces is {path}"),
     (["--try-files", " "], "try_files: ' ' is an empty list"),
     (["--try-files", "{path} =200"], "try_files: '=200' is no status; allowed are =400 to =599"),
     (["--try-files", "=404 {path}"], "try_files: '{path}' is never tried: a status ends the list"),
-    (["--try-files", "{path} ../x"], "try_files: '../x' has '.' or '..' for a name; write the path it leads to"),
-    (["--try-files", "{path}/../x"], "try_files: '{path}/../x' has '.' or '..' for a name; write the path it leads to"),
+    (["--try-files", "{path} ../x"
+      ], "try_files: '../x' has '.' or '..' for a name; write the path it leads to"),
+    (["--try-files", "{path}/../x"
+      ], "try_files: '{path}/../x' has '.' or '..' for a name; write the path it leads to"),
     (["--try-files", "{path} /docs/"], "try_files: '/docs/' is a folder, and a file is needed"),
     (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a folder, and a file is needed"),
-    (["--try-files", "{path} /.x"], "try_files: '/.x' is hidden, and hidden files are not served here"),
+    (["--try-files", "{path} /.x"
+      ], "try_files: '/.x' is hidden, and hidden files are not served here"),
     (["--try-files", "{path} " * 17], "try_files: '{path}' is one too many; a list has at most 16"),
     (["--try-files", "{path}", "--spa"], "try_files says it all: it does not go with a fallback"),
-    (["--try-files", "{path}", "--clean-urls"], "try_files says it all: it does not go with clean_urls"),
+    (["--try-files", "{path}", "--clean-urls"
+      ], "try_files says it all: it does not go with clean_urls"),
     (["--spa", "--index", ""], "spa: '' is a folder, and a file is needed"),
     (["--index", "../x"], "index: '../x' has a slash, and names of files are needed"),
     (["--index", "index.html docs/"], "index: 'docs/' has a slash, and names of files are needed"),
     (["--index", ".. index.php"], "index: '..' is a folder, and a file is needed"),
     (["--index", "index.html ."], "index: '.' is a folder, and a file is needed"),
-    (["--index", "index.html .htm"], "index: '.htm' is hidden, and hidden files are not served here"),
+    (["--index", "index.html .htm"
+      ], "index: '.htm' is hidden, and hidden files are not served here"),
     (["--fallback", "/"], "fallback: '/' is a folder, and a file is needed"),
-    (["--fallback", "/.app.html"], "fallback: '/.app.html' is hidden, and hidden files are not served here"),
+    (["--fallback", "/.app.html"
+      ], "fallback: '/.app.html' is hidden, and hidden files are not served here"),
     (["--error-pages", "404"], "error_pages: '404' has no '='; write 404=/404.html"),
-    (["--error-pages", "200=/x"], "error_pages: '200' is no status; allowed are 400 to 599, 4xx and 5xx"),
-    (["--error-pages", "404,=/x"], "error_pages: '' is no status; allowed are 400 to 599, 4xx and 5xx"),
-    (["--error-pages", "6xx=/x"], "error_pages: '6xx' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "200=/x"
+      ], "error_pages: '200' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "404,=/x"
+      ], "error_pages: '' is no status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "6xx=/x"
+      ], "error_pages: '6xx' is no status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "416=/x"], "error_pages: '416' is an answer to programs, and has no page"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
-       f"error_pages: '{status}' is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx and what try_files ends with")
-      for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
+       f"error_pages: '{status}' is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx and what try_files ends with"
+       ) for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
     (["--error-pages", "404="], "error_pages: '' is a folder, and a file is needed"),
-    (["--error-pages", " ".join(f"404=/{i}" for i in range(50))],
-     "error_pages: '/32' is one file too many; 32 different ones may be named"),
-    (["--error-pages", "404=/404.html,403=/x"], "error_pages: '404=/404.html,403=/x' has a comma between pages; a space stands there"),
-    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: does nothing without {needed}") for flag, value, needed in (
-        ("upload-overwrite", [], "uploads"), ("upload-folders", [], "uploads"), ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
-        ("archive-entries", ["1"], "archive"), ("archive-size", ["1K"], "archive"), ("rate-burst", ["1K"], "rate_limit"),
-        ("gzip-level", ["9"], "compress"), ("brotli-level", ["9"], "compress"), ("zstd-level", ["9"], "compress"),
-        ("compress-min-size", ["1K"], "compress"), ("compress-max-size", ["1K"], "compress"))],
+    (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
+      ], "error_pages: '/32' is one file too many; 32 different ones may be named"),
+    (["--error-pages", "404=/404.html,403=/x"
+      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; a space stands there"),
+    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: does nothing without {needed}")
+      for flag, value, needed in (
+          ("upload-overwrite", [], "uploads"), ("upload-folders", [], "uploads"),
+          ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
+          ("archive-entries", ["1"], "archive"), ("archive-size", ["1K"], "archive"),
+          ("rate-burst", ["1K"], "rate_limit"), ("gzip-level", ["9"], "compress"),
+          ("brotli-level", ["9"], "compress"), ("zstd-level", ["9"], "compress"),
+          ("compress-min-size", ["1K"], "compress"), ("compress-max-size", ["1K"], "compress"))],
     (["--no-listing", "--archive"], "archive: does nothing without listing"),
     (["--no-listing", "--listing-max", "5"], "listing_max: does nothing without listing"),
     (["--compress", "--compress-min-size", "20M"],
-     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and 8388608 the largest"),
+     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and 8388608 the largest"
+     ),
     (["--compress", "--compress-max-size", "1000"],
-     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 the largest"),
-    (["--symlinks", "some"], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
+     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 the largest"
+     ),
+    (["--symlinks", "some"
+      ], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
 ])
 def test_options_that_cannot_be(place, flags, message):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
     assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
-@pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"), ("404=/sub", "/sub' is no regular file"),
+@pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"),
+                                          ("404=/sub", "/sub' is no regular file"),
                                           ("4xx=404.html/x", "/404.html/x' does not exist")])
 def test_pages_that_are_not_there(place, pages, fault):
     write(place, "404.html", b"<lost>")
@@ -477,8 +520,10 @@ def test_hidden_files_may_be_named_where_they_are_served(place, serve):
 def test_variables(place):
     write(place, "index.html", b"<app>")
     write(place, "404.html", b"<lost>")
-    server = Program("uvhttp", "serve", place, "-l", "127.0.0.1:0",
-                     environment={"UVHTTP_SPA": "on", "UVHTTP_ERROR_PAGES": "404=/404.html", "UVHTTP_SYMLINKS": "none"})
+    server = Program(
+        "uvhttp", "serve", place, "-l", "127.0.0.1:0", environment={
+            "UVHTTP_SPA": "on", "UVHTTP_ERROR_PAGES": "404=/404.html", "UVHTTP_SYMLINKS": "none"
+        })
     assert (server.ask("/a").body, server.ask("/a.png").body) == (b"<app>", b"<lost>")
     assert server.stop() == 0
 
@@ -490,7 +535,10 @@ def run_site(tmp_path):
 
     def starter(routes):
         path = tmp_path / "site.yaml"
-        path.write_text(yaml.dump({"listen": ["127.0.0.1:0"], "server": {"workers": 1}, "sites": [{"routes": routes}]}))
+        path.write_text(
+            yaml.dump({
+                "listen": ["127.0.0.1:0"], "server": {"workers": 1}, "sites": [{"routes": routes}]
+            }))
         running.append(Program("uvhttp", "run", path))
         return running[-1]
 
@@ -504,13 +552,12 @@ def test_aliases(tmp_path, run_site):
     write(tmp_path, "brand/icons/my icon{1}.ico", b"icon")
     write(tmp_path, "data/w3/images/top.gif", b"gif")
     gone = write(tmp_path, "site/gone.txt", b"there at the start")
-    server = run_site([
-        {"path": "/", "static": "site"},
-        {"path": "/favicon.ico", "static": "brand/icons", "file": "my icon{1}.ico", "prewarm": ["/favicon.ico"]},
-        {"path": "/always/", "static": "brand", "file": "/icons/my icon{1}.ico"},
-        {"path": "/gone", "static": "site", "file": "gone.txt"},
-        {"path": "/i/", "static": "data/w3/images"},
-    ])
+    server = run_site([{"path": "/", "static": "site"}, {
+        "path": "/favicon.ico", "static": "brand/icons", "file": "my icon{1}.ico",
+        "prewarm": ["/favicon.ico"]
+    }, {"path": "/always/", "static": "brand",
+        "file": "/icons/my icon{1}.ico"}, {"path": "/gone", "static": "site", "file": "gone.txt"},
+                       {"path": "/i/", "static": "data/w3/images"}, ])
     os.remove(gone)
     for _ in range(2):
         icon = server.ask("/favicon.ico?x")
@@ -530,7 +577,10 @@ def test_several_roots(tmp_path, run_site):
     write(tmp_path, "theme/docs/index.html", b"docs")
     write(tmp_path, "base/index.html", b"base")
     write(tmp_path, "base/docs/own.html", b"never")
-    server = run_site([{"path": "/", "static": "custom", "more_roots": ["theme", "base"], "revalidate_ms": 20, "clean_urls": True}])
+    server = run_site([{
+        "path": "/", "static": "custom", "more_roots": ["theme", "base"], "revalidate_ms": 20,
+        "clean_urls": True
+    }])
     assert server.ask("/style.css").body == b"custom"
     assert server.ask("/docs/").body == b"docs"
     assert server.ask("/docs/own").body == b"own"
@@ -550,7 +600,8 @@ def test_a_sibling_belongs_to_the_file_beside_it(tmp_path, run_site):
     write(tmp_path, "base/a.js.gz", gzip.compress(b"base"))
     write(tmp_path, "base/b.js", b"plain")
     write(tmp_path, "base/b.js.gz", gzip.compress(b"coded"))
-    server = run_site([{"path": "/", "static": "theme", "more_roots": ["base"], "precompressed": True}])
+    server = run_site(
+        [{"path": "/", "static": "theme", "more_roots": ["base"], "precompressed": True}])
     assert server.ask("/a.js", "Accept-Encoding: gzip").body == b"theme"
     assert gzip.decompress(server.ask("/b.js", "Accept-Encoding: gzip").body) == b"coded"
 
@@ -561,22 +612,35 @@ def test_uploads_go_into_the_first_root_alone(tmp_path, run_site):
     write(tmp_path, "theme/a.txt", b"theme")
     write(tmp_path, "theme/sub/b.txt", b"theme")
     write(tmp_path, "theme/only/c.txt", b"theme")
-    route = {"path": "/", "static": "custom", "more_roots": ["theme"], "uploads": True, "revalidate_ms": 20}
-    ask = lambda server, target, *fields: server.ask(target, "Content-Length: 3", *fields, method="PUT", body=b"new")  # noqa: E731
+    route = {
+        "path": "/", "static": "custom", "more_roots": ["theme"], "uploads": True,
+        "revalidate_ms": 20
+    }
+    ask = lambda server, target, *fields: server.ask(target, "Content-Length: 3", *fields, method=
+                                                     "PUT", body=b"new")  # noqa: E731
     server = run_site([route])
-    assert [ask(server, target).status for target in ("/a.txt", "/sub/b.txt", "/only", "/only/c.txt", "/only/d.txt")] == [409] * 5
+    assert [
+        ask(server, target).status
+        for target in ("/a.txt", "/sub/b.txt", "/only", "/only/c.txt", "/only/d.txt")
+    ] == [409] * 5
     assert ask(server, "/sub/d.txt").status == 201
     server = run_site([{**route, "upload_overwrite": True, "upload_folders": True}])
     assert ask(server, "/a.txt", "If-None-Match: *").status == 412
     assert ask(server, "/a.txt", f"If-Match: {server.ask('/a.txt').get('ETag')}").status == 201
-    assert [ask(server, target).status for target in ("/sub/b.txt", "/only/c.txt", "/only/d.txt", "/a.txt")] == [201, 201, 201, 204]
+    assert [
+        ask(server, target).status
+        for target in ("/sub/b.txt", "/only/c.txt", "/only/d.txt", "/a.txt")
+    ] == [201, 201, 201, 204]
     assert [path.read_bytes() for path in sorted(tmp_path.glob("theme/**/*.txt"))] == [b"theme"] * 3
     assert len(list(tmp_path.glob("custom/**/*.txt"))) == 6
     eventually(lambda: server.ask("/only/c.txt").body == b"new", "the first root goes before")
 
 
 def test_what_is_printed_loads_again(tmp_path, place):
-    flags = ["--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html", "--symlinks", "owner"]
+    flags = [
+        "--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html",
+        "--symlinks", "owner"
+    ]
     printed = run("uvhttp", "serve", place, *flags, "--print-config").stdout
     route = yaml.safe_load(printed)["sites"][0]["routes"][0]
     assert route["clean_urls"] is True and route["spa"] is False and route["symlinks"] == "owner"
@@ -584,53 +648,75 @@ def test_what_is_printed_loads_again(tmp_path, place):
     path = tmp_path / "site.yaml"
     path.write_text(printed)
     assert run("uvhttp", "run", path, "--print-config").stdout == printed
-    path.write_text(yaml.dump({"sites": [{"routes": [{"path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)]},
-                                                     {"path": "/y", "static": place, "try_files": "{path}"}]}]}))
-    first, second = yaml.safe_load(run("uvhttp", "run", path, "--print-config").stdout)["sites"][0]["routes"]
-    assert (first["file"], first["more_roots"], second["try_files"]) == ("a: b", [str(tmp_path)], "{path}")
+    path.write_text(
+        yaml.dump({
+            "sites": [{
+                "routes": [{
+                    "path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)]
+                }, {"path": "/y", "static": place, "try_files": "{path}"}]
+            }]
+        }))
+    first, second = yaml.safe_load(run("uvhttp", "run", path,
+                                       "--print-config").stdout)["sites"][0]["routes"]
+    assert (first["file"], first["more_roots"], second["try_files"]) == ("a: b", [str(tmp_path)],
+                                                                         "{path}")
 
 
 @pytest.mark.parametrize("route, message", [
-    ("static: ., try_files: '{x}'", "1:51: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
-    ("static: ., file: x, spa: true", "1:46: file is served for every path: it does not go with a fallback"),
-    ("static: ., file: x, uploads: true", "1:46: file is served for every path: it does not go with uploads"),
+    ("static: ., try_files: '{x}'",
+     "1:51: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
+    ("static: ., file: x, spa: true",
+     "1:46: file is served for every path: it does not go with a fallback"),
+    ("static: ., file: x, uploads: true",
+     "1:46: file is served for every path: it does not go with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
     ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
     ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
     ("static: ., more_roots: ['']", "1:53: more_roots has a folder without a name"),
-    ("static: ., more_roots: [../{name}, other, other/]", "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into already"),
-    ("static: ., more_roots: [other, other/]", "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into already"),
-    ("static: ., file: nothing.txt", "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
+    ("static: ., more_roots: [../{name}, other, other/]",
+     "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into already"
+     ),
+    ("static: ., more_roots: [other, other/]",
+     "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into already"
+     ),
+    ("static: ., file: nothing.txt",
+     "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
     ("static: ., more_roots: [other], file: /page", None),
-    ("static: ., error_pages: 404=/nothing.html", "1:37: error_pages: the file '{folder}/./nothing.html' does not exist"),
+    ("static: ., error_pages: 404=/nothing.html",
+     "1:37: error_pages: the file '{folder}/./nothing.html' does not exist"),
     ("static: ., more_roots: [other], error_pages: 404=/page", None),
     ("redirect: /x, file: y", "1:43: 'file' belongs to 'static'"),
 ])
 def test_keys_that_cannot_be(tmp_path, route, message):
     path = tmp_path / "site.yaml"
     write(tmp_path, "other/page")
-    path.write_text("sites: [{routes: [{path: /, " + route.replace("{name}", tmp_path.name) + "}]}]\n")
+    path.write_text("sites: [{routes: [{path: /, " + route.replace("{name}", tmp_path.name) +
+                    "}]}]\n")
     done = run("uvhttp", "check", path)
     assert done.returncode == (message is not None)
     if message is not None:
-        assert done.stderr.splitlines()[0] == f"{path}:" + message.format(folder=tmp_path, name=tmp_path.name)
+        assert done.stderr.splitlines()[0] == f"{path}:" + message.format(
+            folder=tmp_path, name=tmp_path.name)
 
 
-@pytest.mark.parametrize("route, refused", [
-    ("path: /film, static: film", True),
-    ("path: /film/, static: film", False),
-    ("path: /film*, static: film", False),
-    ("path: '/:film', static: film", False),
-    ("path: /intro.mp4, static: film", False),  # a file of the folder
-    ("path: /film, static: film, file: intro.mp4", False),
-    ("path: /film, static: film, try_files: /intro.mp4", False),
-    ("path: /film, static: film, uploads: true", False),
-])
+@pytest.mark.parametrize(
+    "route, refused",
+    [
+        ("path: /film, static: film", True),
+        ("path: /film/, static: film", False),
+        ("path: /film*, static: film", False),
+        ("path: '/:film', static: film", False),
+        ("path: /intro.mp4, static: film", False),  # a file of the folder
+        ("path: /film, static: film, file: intro.mp4", False),
+        ("path: /film, static: film, try_files: /intro.mp4", False),
+        ("path: /film, static: film, uploads: true", False),
+    ])
 def test_a_path_without_a_slash_that_leads_nowhere(tmp_path, route, refused):
     write(tmp_path, "film/intro.mp4")
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")
     done = run("uvhttp", "check", path)
-    expected = (f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would be 404; "
-                "the folder and all below it is '/film/'\n")
+    expected = (
+        f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would be 404; "
+        "the folder and all below it is '/film/'\n")
     assert (done.returncode, done.stderr) == ((1, expected) if refused else (0, ""))

@@ -1,10 +1,14 @@
-"""Ranges and conditional requests against an implementation by others: Go's http.ServeContent (clients/oracle.go).
+"""Ranges and conditional requests against an implementation by others: Go's http.ServeContent
+(clients/oracle.go).
 
-Random requests with Range and all conditional fields, well-formed and not, go to `uvhttp serve` and to the oracle over the same folder with the same
-entity tags. Where the answers differ, rules say why: each names a section of RFC 9110 and turns the request into one that means the same by that section
-and that Go reads in the same way. If Go's answer to that is not ours either, the test fails and prints all of them.
+Random requests with Range and all conditional fields, well-formed and not, go to `uvhttp serve` and
+to the oracle over the same folder with the same entity tags. Where the answers differ, rules say
+why: each names a section of RFC 9110 and turns the request into one that means the same by that
+section and that Go reads in the same way. If Go's answer to that is not ours either, the test fails
+and prints all of them.
 
-The requests are the same in every run; UVHTTP_ORACLE_SEED and UVHTTP_ORACLE_COUNT ask for others, and for more.
+The requests are the same in every run; UVHTTP_ORACLE_SEED and UVHTTP_ORACLE_COUNT ask for others,
+and for more.
 """
 
 import calendar
@@ -25,9 +29,13 @@ from test_clients import CLIENTS, installed, run
 
 SEED = int(os.environ.get("UVHTTP_ORACLE_SEED", "9110"))
 COUNT = int(os.environ.get("UVHTTP_ORACLE_COUNT", "24000"))
-BATCH = 50  # requests under way at once: so few that they fit into a socket's buffers, whoever waits for whom
+# requests under way at once: so few that they fit into a socket's buffers, whoever waits for whom
+BATCH = 50
 MODIFIED = 784111777  # Sun, 06 Nov 1994 08:49:37 GMT
-SIZES = {"empty": 0, "one": 1, "few": 300, "memory": 10000, "edge": 16 * KIB, "file": 16 * KIB + 1, "large": 30000}
+SIZES = {
+    "empty": 0, "one": 1, "few": 300, "memory": 10000, "edge": 16 * KIB, "file": 16 * KIB + 1,
+    "large": 30000
+}
 KIND = "application/octet-stream"
 NEAR, MOST = 80, 64  # include/uvhttp/static.h
 
@@ -38,7 +46,6 @@ MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 DATES = ("If-Modified-Since", "If-Unmodified-Since")
 LISTS = ("If-Match", "If-None-Match")
 
-
 # ---- Random requests ----
 
 
@@ -48,32 +55,53 @@ def fixdate(seconds):
 
 
 def some_date(rng):
-    seconds = MODIFIED + rng.choice([0, 0, 0, 1, -1, 60, -3600, 86400, -86400, 10 ** 9, -7 * 10 ** 8, rng.randint(-10 ** 7, 10 ** 7)])
+    seconds = MODIFIED + rng.choice([
+        0, 0, 0, 1, -1, 60, -3600, 86400, -86400, 10 ** 9, -7 * 10 ** 8,
+        rng.randint(-10 ** 7, 10 ** 7)
+    ])
     t = time.gmtime(seconds)
     clock = f"{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02}"
     day, month = DAYS[t.tm_wday], MONTHS[t.tm_mon - 1]
-    date = rng.choice([fixdate(seconds), f"{day}, {t.tm_mday:02}-{month}-{t.tm_year % 100:02} {clock} GMT",
-                       f"{day[:3]} {month} {t.tm_mday:2} {clock} {t.tm_year}"])
+    date = rng.choice([
+        fixdate(seconds), f"{day}, {t.tm_mday:02}-{month}-{t.tm_year % 100:02} {clock} GMT",
+        f"{day[:3]} {month} {t.tm_mday:2} {clock} {t.tm_year}"
+    ])
     if rng.random() < 0.75:
         return date
     return rng.choice([
-        date.replace("GMT", "UTC"), date.replace("GMT", "CET"), date.replace("GMT", "+0000"), date.replace(" GMT", ""), date.lower(),
-        date.upper(), date + " x", "x" + date, date.replace(" ", "  "), date.replace(clock, clock[:-2] + "60"), date.replace(":", "."),
-        date.replace(clock, clock.lstrip("0")), date.replace(clock, clock + ".5"), date.replace(clock, "24" + clock[2:]),
-        date.replace(month, "Feb").replace("06", "30"), date.replace(day[:3], "Tue", 1), "Sunday, 06-Nov-69 08:49:37 GMT",
-        "Sunday, 06-Nov-70 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun Nov 06 08:49:37 1994", "0", "-1", "", "now", '"x"',
-        str(MODIFIED), date + ", " + date])
+        date.replace("GMT", "UTC"),
+        date.replace("GMT", "CET"),
+        date.replace("GMT", "+0000"),
+        date.replace(" GMT", ""),
+        date.lower(),
+        date.upper(), date + " x", "x" + date,
+        date.replace(" ", "  "),
+        date.replace(clock, clock[:-2] + "60"),
+        date.replace(":", "."),
+        date.replace(clock, clock.lstrip("0")),
+        date.replace(clock, clock + ".5"),
+        date.replace(clock, "24" + clock[2:]),
+        date.replace(month, "Feb").replace("06", "30"),
+        date.replace(day[:3], "Tue",
+                     1), "Sunday, 06-Nov-69 08:49:37 GMT", "Sunday, 06-Nov-70 08:49:37 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT", "Sun Nov 06 08:49:37 1994", "0", "-1", "", "now", '"x"',
+        str(MODIFIED), date + ", " + date
+    ])
 
 
 def some_tag(rng, tag):
-    return rng.choice([tag, tag, tag, "W/" + tag, '"x"', 'W/"x"', '""', '"*"', tag[:-1] + 'x"', '"a,b"', '"a b"', "*", "x", '"x', 'x"',
-                       "w/" + tag, "W/", '"', tag + tag, f"{tag} {tag}", "'x'", '"\xe4"'])
+    return rng.choice([
+        tag, tag, tag, "W/" + tag, '"x"', 'W/"x"', '""', '"*"', tag[:-1] + 'x"', '"a,b"', '"a b"',
+        "*", "x", '"x', 'x"', "w/" + tag, "W/", '"', tag + tag, f"{tag} {tag}", "'x'", '"\xe4"'
+    ])
 
 
 def some_tags(rng, tag):
     if rng.random() < 0.15:
-        return rng.choice(["*", "", " ", ",", "*,", ",*", "* ,*", "* x", "**", f"*, {tag}", f"{tag}, *"])
-    separators = [", ", ",", " ,", ",,", " , ,\t", "\t,"] + ([" ", ";"] if rng.random() < 0.2 else [])
+        return rng.choice(
+            ["*", "", " ", ",", "*,", ",*", "* ,*", "* x", "**", f"*, {tag}", f"{tag}, *"])
+    separators = [", ", ",", " ,", ",,", " , ,\t", "\t,"
+                  ] + ([" ", ";"] if rng.random() < 0.2 else [])
     text = some_tag(rng, tag)
     for _ in range(rng.choice([0, 0, 1, 2, 3])):
         text += rng.choice(separators) + some_tag(rng, tag)
@@ -82,15 +110,28 @@ def some_tags(rng, tag):
 
 def some_place(rng, size):
     if rng.random() < 0.7:
-        return max(0, rng.choice([0, 1, size // 2, size - 1, size, size + 1, rng.randint(0, size + 1), rng.randint(0, size + 1)]))
-    return rng.choice([99, 2 ** 31, 2 ** 32, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 1, 2 ** 64, 10 ** 30, rng.randint(0, 40000)])
+        return max(
+            0,
+            rng.choice([
+                0, 1, size // 2, size - 1, size, size + 1,
+                rng.randint(0, size + 1),
+                rng.randint(0, size + 1)
+            ]))
+    return rng.choice([
+        99, 2 ** 31, 2 ** 32, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 1, 2 ** 64, 10 ** 30,
+        rng.randint(0, 40000)
+    ])
 
 
 def some_spec(rng, size):
     kind = rng.random()
     first = some_place(rng, size)
     if kind < 0.6:
-        last = rng.choice([first, first + rng.randint(0, 200), some_place(rng, size), max(first, some_place(rng, size))])
+        last = rng.choice([
+            first, first + rng.randint(0, 200),
+            some_place(rng, size),
+            max(first, some_place(rng, size))
+        ])
         return f"{first}-{last}"
     return f"{first}-" if kind < 0.8 else f"-{rng.choice([0, 1, first, rng.randint(0, 200)])}"
 
@@ -107,20 +148,35 @@ def some_range(rng, size):
         return text
     at = rng.randint(0, len(text))
     return rng.choice([
-        text.replace("bytes", "BYTES"), text.replace("bytes", "Bytes"), text.replace("bytes", "lines"), text.replace("bytes=", ""),
-        text.replace("=", " = "), text.replace("=", "= "), text.replace("-", " - "), text.replace("-", "--"), text.replace("=", ":"),
-        text.replace("-", "-+"), text.replace("bytes=", "bytes=+"), text.replace("=", "=0"), text.replace("-", "", 1), text + ",", text + ",x",
-        text + ",-", text.replace("=", "=,"), text.replace(",", ";"), "bytes=", "bytes=,", "bytes=-", "bytes", "", "none", text + "-",
-        text[:at] + rng.choice("0123456789-, x\t=.") + text[at:], text[:at] + text[at + 1:]]).strip(" \t")
+        text.replace("bytes", "BYTES"),
+        text.replace("bytes", "Bytes"),
+        text.replace("bytes", "lines"),
+        text.replace("bytes=", ""),
+        text.replace("=", " = "),
+        text.replace("=", "= "),
+        text.replace("-", " - "),
+        text.replace("-", "--"),
+        text.replace("=", ":"),
+        text.replace("-", "-+"),
+        text.replace("bytes=", "bytes=+"),
+        text.replace("=", "=0"),
+        text.replace("-", "", 1), text + ",", text + ",x", text + ",-",
+        text.replace("=", "=,"),
+        text.replace(",", ";"), "bytes=", "bytes=,", "bytes=-", "bytes", "", "none", text + "-",
+        text[:at] + rng.choice("0123456789-, x\t=.") + text[at:], text[:at] + text[at + 1:]
+    ]).strip(" \t")
 
 
 def some_request(rng, tags):
     name = rng.choice(list(SIZES))
     lines = []
-    for field, chance, value in [("Range", 0.7, lambda: some_range(rng, SIZES[name])), ("If-Match", 0.2, lambda: some_tags(rng, tags[name])),
+    for field, chance, value in [("Range", 0.7, lambda: some_range(rng, SIZES[name])),
+                                 ("If-Match", 0.2, lambda: some_tags(rng, tags[name])),
                                  ("If-None-Match", 0.2, lambda: some_tags(rng, tags[name])),
-                                 ("If-Modified-Since", 0.2, lambda: some_date(rng)), ("If-Unmodified-Since", 0.2, lambda: some_date(rng)),
-                                 ("If-Range", 0.25, lambda: some_date(rng) if rng.random() < 0.4 else some_tag(rng, tags[name]))]:
+                                 ("If-Modified-Since", 0.2, lambda: some_date(rng)),
+                                 ("If-Unmodified-Since", 0.2, lambda: some_date(rng)),
+                                 ("If-Range", 0.25, lambda: some_date(rng)
+                                  if rng.random() < 0.4 else some_tag(rng, tags[name]))]:
         for _ in range((rng.random() < chance) + (rng.random() < 0.02)):
             lines.append((rng.choice([field, field, field.lower()]), value().strip(" \t")))
     rng.shuffle(lines)
@@ -154,8 +210,9 @@ TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
 
 def tags_are_a_list(request, _):
-    """5.6.1, 8.8.3, 13.1.1, 13.1.2: tags are separated by commas, and "*" stands alone; behind what is neither, nothing is understood, and a field
-    without tags matches nothing. Go needs no comma, takes "*" anywhere, and an empty field for none."""
+    """5.6.1, 8.8.3, 13.1.1, 13.1.2: tags are separated by commas, and "*" stands alone; behind what
+    is neither, nothing is understood, and a field without tags matches nothing. Go needs no comma,
+    takes "*" anywhere, and an empty field for none."""
     for field in LISTS:
         value = value_of(request, field)
         if value is None or value == "*":
@@ -174,9 +231,12 @@ def tags_are_a_list(request, _):
 CLOCK = r"(\d\d):(\d\d):(\d\d)"
 MONTH = "(" + "|".join(MONTHS) + ")"
 DATE_FORMS = [  # year, month, day: which groups
-    (re.compile(rf"(?:{'|'.join(day[:3] for day in DAYS)}), (\d\d) {MONTH} (\d\d\d\d) {CLOCK} GMT"), (3, 2, 1), 4),
+    (re.compile(rf"(?:{'|'.join(day[:3] for day in DAYS)}), (\d\d) {MONTH} (\d\d\d\d) {CLOCK} GMT"),
+     (3, 2, 1), 4),
     (re.compile(rf"(?:{'|'.join(DAYS)}), (\d\d)-{MONTH}-(\d\d) {CLOCK} GMT"), (3, 2, 1), 4),
-    (re.compile(rf"(?:{'|'.join(day[:3] for day in DAYS)}) {MONTH} (\d\d| \d) {CLOCK} (\d\d\d\d)"), (6, 1, 2), 3)]
+    (re.compile(rf"(?:{'|'.join(day[:3] for day in DAYS)}) {MONTH} (\d\d| \d) {CLOCK} (\d\d\d\d)"),
+     (6, 1, 2), 3)
+]
 
 
 def parse_date(text):
@@ -185,19 +245,23 @@ def parse_date(text):
         found = form.fullmatch(text)
         if not found:
             continue
-        year, month, day = int(found[places[0]]), MONTHS.index(found[places[1]]) + 1, int(found[places[2]])
+        year, month, day = int(found[places[0]]), MONTHS.index(found[places[1]]) + 1, int(
+            found[places[2]])
         hour, minute, second = (int(found[clock + i]) for i in range(3))
         if year < 100 and len(found[places[0]]) == 2:
             year += 2000 if year < 70 else 1900
-        if not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
+        if not 1 <= day <= calendar.monthrange(year,
+                                               month)[1] or hour > 23 or minute > 59 or second > 60:
             return None
         return calendar.timegm((year, month, day, hour, minute, second))
     return None
 
 
 def dates_are_of_three_forms(request, _):
-    """5.6.7, 13.1.3, 13.1.4: what is none of the three forms is ignored, the case of letters matters, a second may be the 60th, and a year of two
-    digits is the one that is less than 50 years ahead. Go takes other time zones, short hours, fractions and any case, and no leap seconds."""
+    """5.6.7, 13.1.3, 13.1.4: what is none of the three forms is ignored, the case of letters
+    matters, a second may be the 60th, and a year of two digits is the one that is less than 50
+    years ahead. Go takes other time zones, short hours, fractions and any case, and no leap
+    seconds."""
     for field in DATES:
         value = value_of(request, field)
         if value is not None:
@@ -207,7 +271,8 @@ def dates_are_of_three_forms(request, _):
 
 
 def if_range_is_one_tag_or_date(request, _):
-    """13.1.5: one entity tag or date. Go looks at the front of the value, and takes an empty one for none."""
+    """13.1.5: one entity tag or date. Go looks at the front of the value, and takes an empty one
+    for none."""
     value = value_of(request, "If-Range")
     if value is None or TAG.fullmatch(value):
         return request
@@ -226,7 +291,8 @@ SPEC = re.compile(r"(\d*)-(\d*)")
 
 
 def parse_specs(value):
-    """[(first, last)] with None for a number that is not there, or None for what is no byte range set."""
+    """[(first, last)] with None for a number that is not there, or None for what is no byte range
+    set."""
     if value[:6].lower() != "bytes=":
         return None
     specs = []
@@ -245,8 +311,8 @@ def parse_specs(value):
 
 
 def ranges_are_well_formed(request, _):
-    """14.1, 14.1.1, 14.2: the unit in any case; a Range in another unit is ignored, and one that is malformed may be. Go answers them with 416, but
-    takes white space and signs within a range."""
+    """14.1, 14.1.1, 14.2: the unit in any case; a Range in another unit is ignored, and one that is
+    malformed may be. Go answers them with 416, but takes white space and signs within a range."""
     value = value_of(request, "Range")
     if value is None:
         return request
@@ -254,12 +320,17 @@ def ranges_are_well_formed(request, _):
 
 
 def numbers_have_no_bound(request, _):
-    """14.1.2: a last position beyond the end is that of the last byte, however large. For Go a number beyond 63 bits is malformed."""
+    """14.1.2: a last position beyond the end is that of the last byte, however large. For Go a
+    number beyond 63 bits is malformed."""
     value = value_of(request, "Range")
     specs = parse_specs(value) if value is not None else None
     if not specs or all((number or 0) < 2 ** 63 for spec in specs for number in spec):
         return request
-    texts = ["-".join("" if number is None else str(min(number, 2 ** 63 - 1)) for number in spec) for spec in specs]
+    texts = [
+        "-".join("" if number is None else str(min(number, 2 ** 63 - 1))
+                 for number in spec)
+        for spec in specs
+    ]
     return with_value(request, "Range", "bytes=" + ",".join(texts))
 
 
@@ -277,7 +348,12 @@ def nothing_at_the_end_is_no_range(request, size):
     specs = parse_specs(value) if value is not None else None
     if not specs or size == 0 or (None, 0) not in specs:
         return request
-    texts = ["-".join("" if number is None else str(number) for number in spec) for spec in specs if spec != (None, 0)]
+    texts = [
+        "-".join("" if number is None else str(number)
+                 for number in spec)
+        for spec in specs
+        if spec != (None, 0)
+    ]
     return with_value(request, "Range", "bytes=" + ",".join(texts or [f"{size}-"]))
 
 
@@ -287,22 +363,26 @@ def an_empty_file_has_no_ranges(request, size):
 
 
 def length_of_parts(ranges, size):
-    heads = sum(len(f"\r\n--{'b' * 16}\r\nContent-Type: {KIND}\r\nContent-Range: bytes {first}-{last}/{size}\r\n\r\n") + last - first + 1
-                for first, last in ranges)
+    heads = sum(
+        len(f"\r\n--{'b' * 16}\r\nContent-Type: {KIND}\r\nContent-Range: bytes {first}-{last}/{size}\r\n\r\n"
+            ) + last - first + 1 for first, last in ranges)
     return heads - len("\r\n") + len(f"\r\n--{'b' * 16}--\r\n")
 
 
 def near_ranges_are_one(request, size):
-    """15.3.7.2: ranges that overlap or are near to each other may be coalesced, in the order of the first of them. 14.2, 17.15: many ranges, and such as
-    would cost more than the file, may be ignored. Go sends them as they are, unless their sum is more than the file."""
+    """15.3.7.2: ranges that overlap or are near to each other may be coalesced, in the order of the
+    first of them. 14.2, 17.15: many ranges, and such as would cost more than the file, may be
+    ignored. Go sends them as they are, unless their sum is more than the file."""
     value = value_of(request, "Range")
     specs = parse_specs(value) if value is not None else None
     if not specs or len(specs) == 1:
         return request
     if len(specs) > MOST:
         return with_value(request, "Range", None)
-    groups = []  # (first, last, which was asked for first), in the order of their places in the file
-    for (first, last), turn in sorted((found, turn) for turn, spec in enumerate(specs) if (found := resolve(spec, size))):
+    # (first, last, which was asked for first), in the order of their places in the file
+    groups = []
+    for (first, last), turn in sorted(
+        (found, turn) for turn, spec in enumerate(specs) if (found := resolve(spec, size))):
         if groups and first - groups[-1][1] - 1 < NEAR:
             groups[-1] = (groups[-1][0], max(groups[-1][1], last), min(groups[-1][2], turn))
         else:
@@ -310,11 +390,16 @@ def near_ranges_are_one(request, size):
     ranges = [group[:2] for group in sorted(groups, key=lambda group: group[2])]
     if len(ranges) > 1 and length_of_parts(ranges, size) > size:
         return with_value(request, "Range", None)
-    return with_value(request, "Range", "bytes=" + (",".join(f"{first}-{last}" for first, last in ranges) or f"{size}-"))
+    return with_value(
+        request, "Range",
+        "bytes=" + (",".join(f"{first}-{last}" for first, last in ranges) or f"{size}-"))
 
 
-RULES = [lines_are_one_value, tags_are_a_list, dates_are_of_three_forms, if_range_is_one_tag_or_date, ranges_are_for_get,
-         ranges_are_well_formed, numbers_have_no_bound, an_empty_file_has_no_ranges, nothing_at_the_end_is_no_range, near_ranges_are_one]
+RULES = [
+    lines_are_one_value, tags_are_a_list, dates_are_of_three_forms, if_range_is_one_tag_or_date,
+    ranges_are_for_get, ranges_are_well_formed, numbers_have_no_bound, an_empty_file_has_no_ranges,
+    nothing_at_the_end_is_no_range, near_ranges_are_one
+]
 
 
 def explained(request, used):
@@ -332,15 +417,17 @@ def explained(request, used):
 
 class Peer:
     """A connection that asks many things at once."""
-
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=raw.SAFETY_TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb", buffering=1 << 18)
 
     def ask(self, requests):
-        self.socket.sendall(b"".join(raw.request(one.method, "/" + one.name, *(f"{name}: {value}" for name, value in one.lines))
-                                     for one in requests))
+        self.socket.sendall(b"".join(
+            raw.request(one.method, "/" +
+                        one.name, *(f"{name}: {value}"
+                                    for name, value in one.lines))
+            for one in requests))
         return [self.answer(one.method) for one in requests]
 
     def answer(self, method):
@@ -364,24 +451,27 @@ class Peer:
 def essence(answer):
     """What both have to say: the rest is everybody's own.
 
-    304: Go leaves out Last-Modified, which 15.4.5 allows, as it allows to send it. 412 and 416: a text of one's own, and what is said of the file or
-    not (15.5.13, 15.5.17). multipart/byteranges: boundaries, and with them lengths, differ; the parts do not."""
+    304: Go leaves out Last-Modified, which 15.4.5 allows, as it allows to send it. 412 and 416: a
+    text of one's own, and what is said of the file or not (15.5.13, 15.5.17). multipart/byteranges:
+    boundaries, and with them lengths, differ; the parts do not."""
     fields = answer.fields
     if answer.status == 304:
         return (304, fields["etag"])
     if answer.status == 412:
-        return (412,)
+        return (412, )
     if answer.status == 416:
         return (416, fields.get("content-range"))
     of_file = tuple(fields.get(name) for name in ("etag", "last-modified", "accept-ranges"))
     if fields.get("content-type", "").startswith("multipart/"):
         assert "content-range" not in fields
         return (answer.status, of_file, byte_ranges.parse(fields["content-type"], answer.body))
-    return (answer.status, of_file, fields["content-type"], fields["content-length"], fields.get("content-range"), answer.body)
+    return (answer.status, of_file, fields["content-type"], fields["content-length"],
+            fields.get("content-range"), answer.body)
 
 
 def same(ours, theirs):
-    """An answer of ours has to be correct; one of Go's may fail to be (a part without bytes, parts in answer to HEAD), and is another one then."""
+    """An answer of ours has to be correct; one of Go's may fail to be (a part without bytes, parts
+    in answer to HEAD), and is another one then."""
     mine = essence(ours)
     try:
         return mine == essence(theirs)
@@ -400,15 +490,20 @@ def show(request, ours, theirs, asked_instead, instead):
 @pytest.fixture
 def oracle(tmp_path, place):
     """oracle(tags) starts the Go program over the place and returns its port."""
-    environment = {"HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""}
+    environment = {
+        "HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""
+    }
     program = tmp_path / "oracle"
-    run(installed("go", "golang-go"), "build", "-o", str(program), str(CLIENTS / "oracle.go"), env=environment)
+    run(installed("go", "golang-go"), "build", "-o", str(program), str(CLIENTS / "oracle.go"),
+        env=environment)
     running = []
 
     def start(tags):
-        process = subprocess.Popen([str(program), place], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen([str(program), place], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
         running.append(process)
-        process.stdin.write("".join(f"{name} {tag}\n" for name, tag in tags.items()).encode() + b"\n")
+        process.stdin.write("".join(f"{name} {tag}\n" for name, tag in tags.items()).encode() +
+                            b"\n")
         process.stdin.flush()
         return int(process.stdout.readline())
 
@@ -441,8 +536,12 @@ def test_answers_are_those_of_an_independent_implementation(place, serve, oracle
             assert same(mine, last), show(request, mine, other, instead, last)
     ours.close()
     theirs.close()
-    print(f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules used: {dict(used)}")
-    # The requests are worth something: every answer is among them, and every rule has something to say.
-    assert set(kinds) == {"200", "206", "206 multipart", "304", "412", "416"} and min(kinds.values()) >= COUNT // 100, kinds
+    print(
+        f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules used: {dict(used)}"
+    )
+    # The requests are worth something: every answer is among them, and every rule has something to
+    # say.
+    assert set(kinds) == {"200", "206", "206 multipart", "304", "412", "416"} and min(
+        kinds.values()) >= COUNT // 100, kinds
     assert alike >= COUNT // 4
     assert set(used) == {rule.__name__ for rule in RULES}, used

@@ -1,5 +1,6 @@
-"""Attacks on the root of a folder that is served: spellings that climb out, links that are swapped in while it looks, names that are no files. Whatever
-is asked, the bytes outside are never sent, and the server never fails or hangs."""
+"""Attacks on the root of a folder that is served: spellings that climb out, links that are swapped
+in while it looks, names that are no files. Whatever is asked, the bytes outside are never sent, and
+the server never fails or hangs."""
 
 import itertools
 import os
@@ -17,20 +18,30 @@ ATTACK = b"written by the attacker"
 SWAPS_PER_ROUND = 200
 REQUESTS = 20_000  # of each race, by all clients together
 
-
 # Spellings
 
-DOTS = ["..", "%2e%2e", "%2E%2e", ".%2e", "%2e.", "%252e%252e", "%25252e%25252e", "%c0%ae%c0%ae", "%c0%ae.", "%e0%80%ae%e0%80%ae", "%f0%80%80%ae%f0%80%80%ae",
-        "%u002e%u002e", "%uff0e%uff0e", "%ef%bc%8e%ef%bc%8e", "\u2025", "\uff0e\uff0e", "\u2024\u2024", "%2e%2e%00", "..%00", "%00..", "..%20", "..%09", "..%0d%0a",
-        "...", "....", "..;", "..;x=1", "%2e%2e;jsessionid=1", "..%3b", "..%23", "..%3f", ".%00.", ". .", "%2e%20%2e", "..%c2%a0", "%2%65%2%65", "%%32%65%%32%65"]
-SLASHES = ["/", "//", "/./", "%2f", "%2F", "%252f", "%25%32%66", "\\", "%5c", "%5C", "%255c", "%c0%af", "%c1%9c", "%c0%9v", "%e0%80%af", "%ef%bc%8f", "\uff0f",
-           "\u2215", "\u2044", "/;/", "/%20/", "%00/", "/%00"]
-FRONTS = ["/", "//", "/./", "/sub", "/sub/", "/sub/../", "/sub/./", "/%2e/", "/missing/", "/link-out/", "/a\\", "http://localhost/", "http://localhost", "http://localhost//"]
+DOTS = [
+    "..", "%2e%2e", "%2E%2e", ".%2e", "%2e.", "%252e%252e", "%25252e%25252e", "%c0%ae%c0%ae",
+    "%c0%ae.", "%e0%80%ae%e0%80%ae", "%f0%80%80%ae%f0%80%80%ae", "%u002e%u002e", "%uff0e%uff0e",
+    "%ef%bc%8e%ef%bc%8e", "\u2025", "\uff0e\uff0e", "\u2024\u2024", "%2e%2e%00", "..%00", "%00..",
+    "..%20", "..%09", "..%0d%0a", "...", "....", "..;", "..;x=1", "%2e%2e;jsessionid=1", "..%3b",
+    "..%23", "..%3f", ".%00.", ". .", "%2e%20%2e", "..%c2%a0", "%2%65%2%65", "%%32%65%%32%65"
+]
+SLASHES = [
+    "/", "//", "/./", "%2f", "%2F", "%252f", "%25%32%66", "\\", "%5c", "%5C", "%255c", "%c0%af",
+    "%c1%9c", "%c0%9v", "%e0%80%af", "%ef%bc%8f", "\uff0f", "\u2215", "\u2044", "/;/", "/%20/",
+    "%00/", "/%00"
+]
+FRONTS = [
+    "/", "//", "/./", "/sub", "/sub/", "/sub/../", "/sub/./", "/%2e/", "/missing/", "/link-out/",
+    "/a\\", "http://localhost/", "http://localhost", "http://localhost//"
+]
 LONG = [64, 200, 1000]
 
 
 def spellings():
-    """Every dots with every slash in front of the secret; each front with each dots; chains; and those that are none of these."""
+    """Every dots with every slash in front of the secret; each front with each dots; chains; and
+    those that are none of these."""
     for dots, slash in itertools.product(DOTS, SLASHES):
         yield f"/{dots}{slash}secret.txt"
         yield f"/sub/{dots}{slash}{dots}{slash}secret.txt"
@@ -40,27 +51,40 @@ def spellings():
     for dots, count in itertools.product(DOTS[:12], LONG):
         yield "/" + f"{dots}/" * count + "secret.txt"
         yield "/sub" + f"/{dots}" * count + "/etc/passwd"
-    yield from ("/secret.txt", "/root/../../secret.txt", "/etc/passwd", "//etc/passwd", "///etc/passwd", "/%2fetc/passwd", "/%2f%2fetc%2fpasswd", "/./etc/passwd", "/~root/",
-                "file:///etc/passwd", "file:/etc/passwd", "/file:///etc/passwd", "http:/../secret.txt", "http://localhost/..%2fsecret.txt", "http://localhost?/../secret.txt",
-                "http://localhost#/../secret.txt", "http:///../secret.txt", "https://localhost/../secret.txt", "../secret.txt", "..", ".", "secret.txt", "*", "/..", "/.", "/../",
-                "?/../secret.txt", "/?/../../secret.txt", "/sub?/../../secret.txt", "/sub%3f/../../secret.txt", "/sub;/../../secret.txt", "/sub#/../../secret.txt",
-                "/C:/secret.txt", "/c:\\secret.txt", "\\\\host\\secret.txt", "/secret.txt%00.html", "/sub/file%00/../../secret.txt", "/sub/file/../../../secret.txt",
-                "/proc/self/cwd/secret.txt", "/dev/fd/0", "/dev/stdin", "/link-out", "/link-out/", "/link-out/secret.txt", "/link-secret", "/link-absolute", "/link-proc/secret.txt",
-                "/link-proc", "/sub/link-up/secret.txt", "/link-out/new.txt", "/sub/link-up/new.txt", "/link-proc/new.txt", "/sub/link-up/../secret.txt", "/sub/link-up/root/sub/file", "/%73%65%63%72%65%74.txt", "/%2e%2e%2f%73ecret.txt",
-                "/" + "a/../" * 800 + "../secret.txt", "/" + "./" * 1500 + "../secret.txt", "/" + "/" * 3000 + "../secret.txt", "/" + "%2e" * 1000 + "/secret.txt")
+    yield from ("/secret.txt", "/root/../../secret.txt", "/etc/passwd", "//etc/passwd",
+                "///etc/passwd", "/%2fetc/passwd", "/%2f%2fetc%2fpasswd", "/./etc/passwd",
+                "/~root/", "file:///etc/passwd", "file:/etc/passwd", "/file:///etc/passwd",
+                "http:/../secret.txt", "http://localhost/..%2fsecret.txt",
+                "http://localhost?/../secret.txt", "http://localhost#/../secret.txt",
+                "http:///../secret.txt", "https://localhost/../secret.txt", "../secret.txt", "..",
+                ".", "secret.txt", "*", "/..", "/.", "/../", "?/../secret.txt",
+                "/?/../../secret.txt", "/sub?/../../secret.txt", "/sub%3f/../../secret.txt",
+                "/sub;/../../secret.txt", "/sub#/../../secret.txt", "/C:/secret.txt",
+                "/c:\\secret.txt", "\\\\host\\secret.txt", "/secret.txt%00.html",
+                "/sub/file%00/../../secret.txt", "/sub/file/../../../secret.txt",
+                "/proc/self/cwd/secret.txt", "/dev/fd/0", "/dev/stdin", "/link-out", "/link-out/",
+                "/link-out/secret.txt", "/link-secret", "/link-absolute", "/link-proc/secret.txt",
+                "/link-proc", "/sub/link-up/secret.txt", "/link-out/new.txt",
+                "/sub/link-up/new.txt", "/link-proc/new.txt", "/sub/link-up/../secret.txt",
+                "/sub/link-up/root/sub/file", "/%73%65%63%72%65%74.txt", "/%2e%2e%2f%73ecret.txt",
+                "/" + "a/../" * 800 + "../secret.txt", "/" + "./" * 1500 + "../secret.txt",
+                "/" + "/" * 3000 + "../secret.txt", "/" + "%2e" * 1000 + "/secret.txt")
 
 
 @pytest.fixture
 def attacked(place):
     parent = os.path.dirname(place)
     write(place, "sub/file", INSIDE)
-    for name, target in (("link-out", ".."), ("link-secret", "../secret.txt"), ("link-absolute", os.path.join(parent, "secret.txt")),
+    for name, target in (("link-out", ".."), ("link-secret", "../secret.txt"),
+                         ("link-absolute", os.path.join(parent, "secret.txt")),
                          ("link-proc", "/proc/self/cwd"), ("sub/link-up", "../..")):
         os.symlink(target, os.path.join(place, name))
     return place
 
 
-@pytest.mark.parametrize("flags", [("--listing", "--hidden"), ("--no-listing",), ("--uploads", "--upload-folders", "--hidden")], ids=["all shown", "plain", "uploads"])
+@pytest.mark.parametrize("flags", [("--listing", "--hidden"), ("--no-listing", ),
+                                   ("--uploads", "--upload-folders", "--hidden")],
+                         ids=["all shown", "plain", "uploads"])
 def test_no_spelling_shows_the_outside(attacked, serve, flags):
     targets = list(dict.fromkeys(spellings()))
     assert len(targets) >= 200, "the list is what the test is worth"
@@ -68,16 +92,21 @@ def test_no_spelling_shows_the_outside(attacked, serve, flags):
     server = serve(*flags, "--max-target-size", "16384", "--max-header-size", "32768")
     seen, connection = {}, None
     methods = ["GET"]
-    if "--uploads" in flags:  # which make the folders that a harmless one names: not hundreds, one in the other
+    # which make the folders that a harmless one names: not hundreds, one in the other
+    if "--uploads" in flags:
         methods, targets = ["PUT", "GET"], [target for target in targets if target.count("/") < 100]
     for target, method in itertools.product(targets, methods):
         connection = connection or server.connect()
         body = ATTACK if method == "PUT" else b""
-        connection.send(f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        connection.send(
+            f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".
+            encode() + body)
         answer = connection.response()
         assert answer.status < 500, (method, target, answer)
-        assert SECRET not in answer.body and b"root:" not in answer.body and b"secret.txt</a>" not in answer.body, (target, answer)
-        assert answer.status != 200 or answer.body in (INSIDE, ATTACK) or answer.body.startswith(b"<!DOCTYPE html>"), (target, answer)
+        assert SECRET not in answer.body and b"root:" not in answer.body and b"secret.txt</a>" not in answer.body, (
+            target, answer)
+        assert answer.status != 200 or answer.body in (
+            INSIDE, ATTACK) or answer.body.startswith(b"<!DOCTYPE html>"), (target, answer)
         seen[answer.status] = seen.get(answer.status, 0) + 1
         if answer.says_close():
             connection.close()
@@ -96,7 +125,8 @@ def test_no_spelling_shows_the_outside(attacked, serve, flags):
 
 
 def race(server, target, swap, method="GET", clients=4, requests=REQUESTS):
-    """Clients ask for a target until they have done so so many times, and `swap` is called over and over meanwhile. The answers, counted."""
+    """Clients ask for a target until they have done so so many times, and `swap` is called over and
+    over meanwhile. The answers, counted."""
     answers, errors, running = {}, [], [clients]
     lock = threading.Lock()
 
@@ -151,13 +181,15 @@ def swapper(here, other):
 
 @pytest.mark.parametrize("outside", ["..", "ABSOLUTE"], ids=["climbs", "absolute"])
 def test_a_folder_that_is_swapped_for_a_link_to_the_outside(place, serve, outside):
-    """The outside has a file of the same name, so whoever resolves the link in two steps shows it."""
+    """The outside has a file of the same name, so whoever resolves the link in two steps shows
+    it."""
     parent = os.path.dirname(place)
     write(place, "dir/deep/secret.txt", INSIDE)
     write(parent, "deep/secret.txt", SECRET)
     os.symlink(parent if outside == "ABSOLUTE" else outside, os.path.join(place, "link"))
     server = serve("--revalidate-ms", "1", "--hidden", "--listing")
-    answers = race(server, "/dir/deep/secret.txt", swapper(os.path.join(place, "dir"), os.path.join(place, "link")))
+    answers = race(server, "/dir/deep/secret.txt",
+                   swapper(os.path.join(place, "dir"), os.path.join(place, "link")))
     assert {status for status, _ in answers} <= {200, 403, 404}
     assert {body for status, body in answers if status == 200} == {INSIDE}
     assert len(answers) > 1, "the race was one"
@@ -167,7 +199,8 @@ def test_a_file_that_is_swapped_for_a_link_to_the_outside(place, serve):
     write(place, "file", INSIDE)
     os.symlink("../secret.txt", os.path.join(place, "link"))
     server = serve("--revalidate-ms", "1")
-    answers = race(server, "/file", swapper(os.path.join(place, "file"), os.path.join(place, "link")))
+    answers = race(server, "/file", swapper(os.path.join(place, "file"),
+                                            os.path.join(place, "link")))
     assert {status for status, _ in answers} <= {200, 403, 404}
     assert {body for status, body in answers if status == 200} == {INSIDE}
     assert len(answers) > 1
@@ -178,23 +211,28 @@ def test_a_file_that_is_swapped_for_a_fifo(place, serve):
     write(place, "file", INSIDE)
     os.mkfifo(os.path.join(place, "fifo"))
     server = serve("--revalidate-ms", "1")
-    answers = race(server, "/file", swapper(os.path.join(place, "file"), os.path.join(place, "fifo")))
+    answers = race(server, "/file", swapper(os.path.join(place, "file"),
+                                            os.path.join(place, "fifo")))
     assert {status for status, _ in answers} <= {200, 403, 404}
     assert {body for status, body in answers if status == 200} == {INSIDE}
 
 
 def test_an_upload_into_a_folder_that_is_swapped_for_a_link(place, serve):
-    """What was opened as a folder of the root is one, whatever its path leads to when the file gets its name."""
+    """What was opened as a folder of the root is one, whatever its path leads to when the file gets
+    its name."""
     parent = os.path.dirname(place)
     write(place, "dir/deep/x", INSIDE)
     write(parent, "deep/x", SECRET)
     os.symlink("..", os.path.join(place, "link"))
     server = serve("--uploads", "--upload-overwrite")
-    answers = race(server, "/dir/deep/x", swapper(os.path.join(place, "dir"), os.path.join(place, "link")), "PUT", requests=4000)
+    answers = race(server, "/dir/deep/x",
+                   swapper(os.path.join(place, "dir"), os.path.join(place, "link")), "PUT",
+                   requests=4000)
     assert {status for status, _ in answers} <= {201, 204, 403, 409}
     with open(os.path.join(parent, "deep", "x"), "rb") as file:
         assert file.read() == SECRET
-    assert os.listdir(os.path.join(parent, "deep")) == ["x"] and sorted(os.listdir(parent)) == ["deep", "root", "secret.txt"]
+    assert os.listdir(os.path.join(parent, "deep")) == ["x"] and sorted(
+        os.listdir(parent)) == ["deep", "root", "secret.txt"]
 
 
 # What is no file
@@ -202,18 +240,25 @@ def test_an_upload_into_a_folder_that_is_swapped_for_a_link(place, serve):
 
 def test_special_files(place, serve):
     """Refused, at once, over and over, and the server goes on."""
-    names = {"fifo": 403, "socket": 403, "folder-of-fifos/fifo": 403, "to-fifo": 403, "to-proc": 403, "to-dev": 403, "to-self": 403, "to-itself": 403, "nowhere": 404}
+    names = {
+        "fifo": 403, "socket": 403, "folder-of-fifos/fifo": 403, "to-fifo": 403, "to-proc": 403,
+        "to-dev": 403, "to-self": 403, "to-itself": 403, "nowhere": 404
+    }
     os.mkfifo(os.path.join(place, "fifo"))
     os.mkdir(os.path.join(place, "folder-of-fifos"))
     os.mkfifo(os.path.join(place, "folder-of-fifos", "fifo"))
-    for name, target in (("to-fifo", "fifo"), ("to-proc", "/proc/self/mem"), ("to-dev", "/dev/zero"), ("to-self", "/proc/self/fd/0"), ("to-itself", "to-itself"),
-                         ("nowhere", "missing")):
+    for name, target in (("to-fifo", "fifo"), ("to-proc", "/proc/self/mem"),
+                         ("to-dev", "/dev/zero"), ("to-self", "/proc/self/fd/0"),
+                         ("to-itself", "to-itself"), ("nowhere", "missing")):
         os.symlink(target, os.path.join(place, name))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(place, "socket"))
     if os.geteuid() == 0:
-        for name, kind, number in (("zero", stat.S_IFCHR, os.makedev(1, 5)), ("random", stat.S_IFCHR, os.makedev(1, 8)), ("tty", stat.S_IFCHR, os.makedev(5, 0)),
-                                   ("disk", stat.S_IFBLK, os.makedev(7, 0))):
+        for name, kind, number in (("zero", stat.S_IFCHR, os.makedev(1,
+                                                                     5)), ("random", stat.S_IFCHR,
+                                                                           os.makedev(1, 8)),
+                                   ("tty", stat.S_IFCHR, os.makedev(5, 0)), ("disk", stat.S_IFBLK,
+                                                                             os.makedev(7, 0))):
             try:
                 os.mknod(os.path.join(place, name), kind | 0o666, number)
             except PermissionError:
@@ -224,12 +269,14 @@ def test_special_files(place, serve):
     with server.connect() as connection:
         for _ in range(5):  # as often as there are threads in the pool, and once more
             for name, status in names.items():
-                for fields in ((), ("Range: bytes=0-9",)):
-                    assert (name, connection.ask("GET", "/" + name, *fields).status) == (name, status)
+                for fields in ((), ("Range: bytes=0-9", )):
+                    assert (name, connection.ask("GET", "/" + name,
+                                                 *fields).status) == (name, status)
                 assert connection.ask("HEAD", "/" + name).status == status
                 assert connection.ask("GET", f"/{name}/x").status in (403, 404)
             assert connection.ask("GET", "/file").body == INSIDE
-            assert connection.ask("GET", "/").status == connection.ask("GET", "/folder-of-fifos/").status == 200
+            assert connection.ask("GET", "/").status == connection.ask(
+                "GET", "/folder-of-fifos/").status == 200
     for name in names:
         assert server.ask("/" + name, method="PUT", body=b"x").status == 403
     listener.close()
@@ -238,13 +285,18 @@ def test_special_files(place, serve):
 def all_names():
     """Every name of one byte, and names of two with every byte first and every byte last."""
     usable = [byte for byte in range(1, 256) if byte != ord("/")]
-    names = {bytes([byte]) for byte in usable} | {bytes([byte, ord("x")]) for byte in usable} | {bytes([ord("x"), byte]) for byte in usable}
+    names = {bytes([byte])
+             for byte in usable} | {bytes([byte, ord("x")])
+                                    for byte in usable
+                                    } | {bytes([ord("x"), byte])
+                                         for byte in usable}
     names |= {bytes([byte, byte]) for byte in usable}
     return sorted(names - {b".", b".."})
 
 
 def test_names_of_every_byte_and_their_links(place, serve):
-    """The links of a listing are followed as a browser does it, so what stands in them must be all that is needed."""
+    """The links of a listing are followed as a browser does it, so what stands in them must be all
+    that is needed."""
     import html
     import re
     import urllib.parse
@@ -257,11 +309,15 @@ def test_names_of_every_byte_and_their_links(place, serve):
                 answer = connection.ask("GET", url(b"names/" + name))
                 assert (name, answer.status, answer.body) == (name, 200, b"<" + name + b">")
         page = connection.ask("GET", "/names/").body
-        links = {urllib.parse.urljoin("http://h/names/", html.unescape(link)) for link in re.findall(r'href="([^"]*)"', page.decode("utf-8", "replace"))}
+        links = {
+            urllib.parse.urljoin("http://h/names/", html.unescape(link))
+            for link in re.findall(r'href="([^"]*)"', page.decode("utf-8", "replace"))
+        }
         found = set()
         for link in links:
             parts = urllib.parse.urlsplit(link)
-            if parts.netloc != "h" or not parts.path.startswith("/names/") or parts.path == "/names/" or parts.query:
+            if parts.netloc != "h" or not parts.path.startswith(
+                    "/names/") or parts.path == "/names/" or parts.query:
                 continue
             answer = connection.ask("GET", parts.path)
             assert answer.status == 200, link

@@ -1,4 +1,5 @@
-"""Several ranges in one request (RFC 9110 sections 14.2, 14.6 and 15.3.7.2), and conditions on several field lines."""
+"""Several ranges in one request (RFC 9110 sections 14.2, 14.6 and 15.3.7.2), and conditions on
+several field lines."""
 
 import asyncio
 import os
@@ -16,9 +17,11 @@ SMALL, LARGE = 10 * KIB, 1 * MIB + 3  # in the cache's memory, and as a descript
 
 def parts_of(response, size):
     """[(first, last)], with every byte checked."""
-    assert response.status == 206 and response.get("Content-Range") is None  # RFC 9110 15.3.7.2: only in the parts
+    # RFC 9110 15.3.7.2: only in the parts
+    assert response.status == 206 and response.get("Content-Range") is None
     found = []
-    for first, last, complete, kind, content in byte_ranges.parse(response.get("Content-Type"), response.body):
+    for first, last, complete, kind, content in byte_ranges.parse(response.get("Content-Type"),
+                                                                  response.body):
         assert (complete, kind) == (size, "text/plain; charset=utf-8")
         assert content == raw.pattern(last - first + 1, first)
         found.append((first, last))
@@ -38,24 +41,30 @@ FILES = pytest.mark.parametrize("name, size", [("/small.txt", SMALL), ("/large.t
 @FILES
 def test_several_ranges(served, name, size):
     for asked, expected in [
-            ("0-0,-1", [(0, 0), (size - 1, size - 1)]),
-            ("5000-5999, 0-499,-300", [(5000, 5999), (0, 499), (size - 300, size - 1)]),  # in the order they were asked for
-            (f"0-9,{size}-,2000-2009,-0", [(0, 9), (2000, 2009)]),  # those beyond the end are left out
-            ("0-9,2000-2099,2100-2200,10-19", [(0, 19), (2000, 2200)]),
-            (f"100-199,{size - 100}-{size + 100}", [(100, 199), (size - 100, size - 1)]),
-            (",".join(f"{150 * i}-{150 * i}" for i in range(20)), [(150 * i, 150 * i) for i in range(20)])]:
+        ("0-0,-1", [(0, 0), (size - 1, size - 1)]),
+            # in the order they were asked for
+        ("5000-5999, 0-499,-300", [(5000, 5999), (0, 499), (size - 300, size - 1)]),
+            # those beyond the end are left out
+        (f"0-9,{size}-,2000-2009,-0", [(0, 9), (2000, 2009)]),
+        ("0-9,2000-2099,2100-2200,10-19", [(0, 19), (2000, 2200)]),
+        (f"100-199,{size - 100}-{size + 100}", [(100, 199), (size - 100, size - 1)]),
+        (",".join(f"{150 * i}-{150 * i}" for i in range(20)), [(150 * i, 150 * i)
+                                                               for i in range(20)])
+    ]:
         with served.connect() as connection:
             for _ in range(2):
-                assert parts_of(connection.ask("GET", name, f"Range: bytes={asked}"), size) == expected
+                assert parts_of(connection.ask("GET", name, f"Range: bytes={asked}"),
+                                size) == expected
             connection.assert_silent()
 
 
 @FILES
 def test_what_becomes_one_range_is_no_multipart(served, name, size):
-    for asked, first, last in [("0-4,5-9", 0, 9), ("0-99,50-60", 0, 99), (f"7-8,{size}-", 7, 8), ("100-100,0-20", 0, 100),
-                               ("0-,0-,0-,0-", 0, size - 1)]:
+    for asked, first, last in [("0-4,5-9", 0, 9), ("0-99,50-60", 0, 99), (f"7-8,{size}-", 7, 8),
+                               ("100-100,0-20", 0, 100), ("0-,0-,0-,0-", 0, size - 1)]:
         response = served.ask(name, f"Range: bytes={asked}")
-        assert (response.status, response.get("Content-Range")) == (206, f"bytes {first}-{last}/{size}")
+        assert (response.status, response.get("Content-Range")) == (206,
+                                                                    f"bytes {first}-{last}/{size}")
         assert response.get("Content-Type") == "text/plain; charset=utf-8"
         assert response.body == raw.pattern(last - first + 1, first)
 
@@ -71,7 +80,7 @@ def test_the_whole_when_parts_would_be_longer_or_too_many(served, name, size):
     """RFC 9110 17.15: nobody gets more of the server by many ranges than by asking for the file."""
     many = ",".join(f"{150 * i}-{150 * i}" for i in range(65))
     wide = ",".join(f"{500 * i}-{500 * i + 419}" for i in range(size // 500 + 1) if i < 64)
-    for asked in (many, wide) if size == SMALL else (many,):
+    for asked in (many, wide) if size == SMALL else (many, ):
         response = served.ask(name, f"Range: bytes={asked}")
         assert (response.status, response.get("Content-Range")) == (200, None)
         assert response.body == raw.pattern(size)
@@ -92,7 +101,11 @@ def test_parts_are_never_longer_than_the_file(place, serve):
 def test_fields_of_several_ranges(served):
     """RFC 9110 15.3.7: those of a 200, but that the type is the parts'."""
     whole = {name: value for name, value in served.ask("/large.txt").fields if name != "Date"}
-    parts = {name: value for name, value in served.ask("/large.txt", "Range: bytes=0-0,-1").fields if name != "Date"}
+    parts = {
+        name: value
+        for name, value in served.ask("/large.txt", "Range: bytes=0-0,-1").fields
+        if name != "Date"
+    }
     for name in ("Content-Type", "Content-Length"):
         assert whole.pop(name) != parts.pop(name)
     assert parts == whole
@@ -119,7 +132,8 @@ def test_a_slow_reader_gets_every_part(place, serve):
     write(place, "large.txt", raw.pattern(size))
     server = serve()
     asked = "0-5000000,9000000-9000000,8000000-8100000,10000000-20000000,-3"
-    expected = [(0, 5000000), (9000000, 9000000), (8000000, 8100000), (10000000, 20000000), (size - 3, size - 1)]
+    expected = [(0, 5000000), (9000000, 9000000), (8000000, 8100000), (10000000, 20000000),
+                (size - 3, size - 1)]
     with server.connect(receive_buffer=4096) as slow, server.connect() as other:
         slow.send(raw.request("GET", "/large.txt", f"Range: bytes={asked}") * 2)
         for _ in range(2):
@@ -132,16 +146,22 @@ def test_a_reader_that_leaves_in_the_middle(place, serve):
     server = serve()
     for leave in ("close", "reset"):
         connection = server.connect(receive_buffer=4096)
-        connection.send(raw.request("GET", "/large.txt", "Range: bytes=0-5000000,10000000-20000000"))
+        connection.send(raw.request("GET", "/large.txt",
+                                    "Range: bytes=0-5000000,10000000-20000000"))
         connection.receive_exactly(100000)
         getattr(connection, leave)()
-    assert server.ask("/large.txt", "Range: bytes=-1").status == 206  # and the end finds no leak and no open descriptor
+    # and the end finds no leak and no open descriptor
+    assert server.ask("/large.txt", "Range: bytes=-1").status == 206
 
 
 def test_pipelined_requests_of_every_kind(served):
-    lines = [[], ["Range: bytes=0-0,-1"], ["Range: bytes=1-2"], ["Range: bytes=0-10,5000-9000,-7"]] * 5
+    lines = [[], ["Range: bytes=0-0,-1"], ["Range: bytes=1-2"], ["Range: bytes=0-10,5000-9000,-7"]
+             ] * 5
     with served.connect() as connection:
-        connection.send(b"".join(raw.request("GET", name, *line) for line in lines for name in ("/small.txt", "/large.txt")))
+        connection.send(b"".join(
+            raw.request("GET", name, *line)
+            for line in lines
+            for name in ("/small.txt", "/large.txt")))
         for line in lines:
             for size in (SMALL, LARGE):
                 response = connection.response()
@@ -161,23 +181,31 @@ def test_above_4_gib(place, serve):
         file.write(b"0123456789")
     response = serve().ask("/huge", f"Range: bytes=0-4,{2 ** 32}-{2 ** 32 + 4},-10")
     parts = byte_ranges.parse(response.get("Content-Type"), response.body)
-    assert [part[:3] for part in parts] == [(0, 4, size), (2 ** 32, 2 ** 32 + 4, size), (size - 10, size - 1, size)]
+    assert [part[:3] for part in parts] == [(0, 4, size), (2 ** 32, 2 ** 32 + 4, size),
+                                            (size - 10, size - 1, size)]
     assert [part[4] for part in parts] == [bytes(5), bytes(5), b"0123456789"]
 
 
 def test_curl(served):
     """It does not take the body apart, but asks for it and knows its length."""
-    result = subprocess.run(["curl", "-sS", "--fail", "-r", "0-9,5000-5009", "-D", "-", served.url + "large.txt"],
-                            capture_output=True, check=True, timeout=60)
+    result = subprocess.run(
+        ["curl", "-sS", "--fail", "-r", "0-9,5000-5009", "-D", "-", served.url + "large.txt"],
+        capture_output=True, check=True, timeout=60)
     head, body = result.stdout.split(b"\r\n\r\n", 1)
-    kind = [line.split(": ", 1)[1] for line in head.decode().split("\r\n") if line.startswith("Content-Type")]
-    assert [part[4] for part in byte_ranges.parse(kind[0], body)] == [raw.pattern(10), raw.pattern(10, 5000)]
+    kind = [
+        line.split(": ", 1)[1]
+        for line in head.decode().split("\r\n")
+        if line.startswith("Content-Type")
+    ]
+    assert [part[4] for part in byte_ranges.parse(kind[0], body)
+            ] == [raw.pattern(10), raw.pattern(10, 5000)]
 
 
 def test_aiohttp_takes_the_parts_apart(served):
     async def ask():
         async with aiohttp.ClientSession() as session:
-            async with session.get(served.url + "large.txt", headers={"Range": "bytes=0-9,5000-5009,-10"}) as response:
+            async with session.get(served.url + "large.txt",
+                                   headers={"Range": "bytes=0-9,5000-5009,-10"}) as response:
                 assert response.status == 206
                 reader = aiohttp.MultipartReader.from_response(response)
                 seen = []
@@ -185,7 +213,8 @@ def test_aiohttp_takes_the_parts_apart(served):
                     seen.append((part.headers["Content-Range"], bytes(await part.read())))
                 return seen
 
-    assert asyncio.run(ask()) == [(f"bytes {first}-{first + 9}/{LARGE}", raw.pattern(10, first)) for first in (0, 5000, LARGE - 10)]
+    assert asyncio.run(ask()) == [(f"bytes {first}-{first + 9}/{LARGE}", raw.pattern(10, first))
+                                  for first in (0, 5000, LARGE - 10)]
 
 
 # Several field lines (RFC 9110 section 5.3)
@@ -193,26 +222,32 @@ def test_aiohttp_takes_the_parts_apart(served):
 
 def test_lists_of_tags_on_several_lines(served):
     tag = served.ask("/small.txt").get("ETag")
-    for lines, status in [
-            (['If-None-Match: "x"', f"If-None-Match: {tag}"], 304), ([f"If-None-Match: {tag}", 'If-None-Match: "x"'], 304),
-            (['If-None-Match: "x"', 'If-None-Match: "y"'], 200), (['If-None-Match: "x"', "X: 1", f'if-none-match: "y", W/{tag}'], 304),
-            (["If-None-Match:", f"If-None-Match: {tag}"], 304), (["If-None-Match:", "If-None-Match: *"], 200),
-            (['If-Match: "x"', f"If-Match: {tag}"], 200), (['If-Match: "x"', 'If-Match: "y"'], 412),
-            ([f"If-Match: {tag}", "If-Match: malformed"], 200), (["If-Match: malformed", f"If-Match: {tag}"], 412)]:
+    for lines, status in [(['If-None-Match: "x"', f"If-None-Match: {tag}"], 304),
+                          ([f"If-None-Match: {tag}", 'If-None-Match: "x"'], 304),
+                          (['If-None-Match: "x"', 'If-None-Match: "y"'], 200),
+                          (['If-None-Match: "x"', "X: 1", f'if-none-match: "y", W/{tag}'], 304),
+                          (["If-None-Match:", f"If-None-Match: {tag}"], 304),
+                          (["If-None-Match:", "If-None-Match: *"], 200),
+                          (['If-Match: "x"', f"If-Match: {tag}"], 200),
+                          (['If-Match: "x"', 'If-Match: "y"'], 412),
+                          ([f"If-Match: {tag}", "If-Match: malformed"], 200),
+                          (["If-Match: malformed", f"If-Match: {tag}"], 412)]:
         assert served.ask("/small.txt", *lines).status == status, lines
 
 
 def test_what_is_no_list_counts_for_nothing_when_it_is_repeated(served, place):
-    """RFC 9110 13.1.3 and 13.1.4: a date with more than one member is ignored. A Range that is two is malformed, and an If-Range does not hold."""
+    """RFC 9110 13.1.3 and 13.1.4: a date with more than one member is ignored. A Range that is two
+    is malformed, and an If-Range does not hold."""
     date = "Sun, 06 Nov 1994 08:49:37 GMT"
     os.utime(os.path.join(place, "small.txt"), (784111777, 784111777))
     write(place, "old.txt", raw.pattern(SMALL))
     os.utime(os.path.join(place, "old.txt"), (784111777, 784111777))
     tag = served.ask("/old.txt").get("ETag")
-    for lines, status in [
-            ([f"If-Modified-Since: {date}"], 304), ([f"If-Modified-Since: {date}"] * 2, 200),
-            ([f"If-Unmodified-Since: {date.replace('1994', '1993')}"], 412),
-            ([f"If-Unmodified-Since: {date.replace('1994', '1993')}"] * 2, 200),
-            (["Range: bytes=0-1", "Range: bytes=0-1"], 200), (["Range: bytes=0-1", f"If-Range: {tag}"], 206),
-            (["Range: bytes=0-1", f"If-Range: {tag}", f"If-Range: {tag}"], 200)]:
+    for lines, status in [([f"If-Modified-Since: {date}"], 304),
+                          ([f"If-Modified-Since: {date}"] * 2, 200),
+                          ([f"If-Unmodified-Since: {date.replace('1994', '1993')}"], 412),
+                          ([f"If-Unmodified-Since: {date.replace('1994', '1993')}"] * 2, 200),
+                          (["Range: bytes=0-1", "Range: bytes=0-1"], 200),
+                          (["Range: bytes=0-1", f"If-Range: {tag}"], 206),
+                          (["Range: bytes=0-1", f"If-Range: {tag}", f"If-Range: {tag}"], 200)]:
         assert served.ask("/old.txt", *lines).status == status, lines

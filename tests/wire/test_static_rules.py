@@ -1,4 +1,5 @@
-"""Types and fields by the names of files: what clients are told, by flags of `serve` and keys of a file, with every kind of answer."""
+"""Types and fields by the names of files: what clients are told, by flags of `serve` and keys of a
+file, with every kind of answer."""
 
 import email.message
 import os
@@ -38,13 +39,20 @@ def start(place, tmp_path):
 # Types
 
 
-@pytest.mark.parametrize("name, wanted", [
-    ("a.html", "text/html; charset=utf-8"), ("a.js", "text/javascript; charset=utf-8"), ("a.MJS", "text/javascript; charset=utf-8"),
-    ("a.json", "application/json"), ("a.svg", "image/svg+xml"), ("a.xml", "application/xml"), ("a.wasm", "application/wasm"),
-    ("a.avif", "image/avif"), ("a.jxl", "image/jxl"), ("a.woff2", "font/woff2"), ("a.webmanifest", "application/manifest+json"),
-    ("a.js.map", "application/json"), ("a.ts", "video/mp2t"), ("a.tar.gz", "application/gzip"), ("a.tgz", "application/gzip"),
-    ("a.py", "text/plain; charset=utf-8"), ("a.b", "application/octet-stream"), ("LICENSE", "application/octet-stream"),
-])
+@pytest.mark.parametrize("name, wanted", [("a.html", "text/html; charset=utf-8"),
+                                          ("a.js", "text/javascript; charset=utf-8"),
+                                          ("a.MJS", "text/javascript; charset=utf-8"),
+                                          ("a.json", "application/json"),
+                                          ("a.svg", "image/svg+xml"), ("a.xml", "application/xml"),
+                                          ("a.wasm", "application/wasm"), ("a.avif", "image/avif"),
+                                          ("a.jxl", "image/jxl"), ("a.woff2", "font/woff2"),
+                                          ("a.webmanifest", "application/manifest+json"),
+                                          ("a.js.map", "application/json"), ("a.ts", "video/mp2t"),
+                                          ("a.tar.gz", "application/gzip"),
+                                          ("a.tgz", "application/gzip"),
+                                          ("a.py", "text/plain; charset=utf-8"),
+                                          ("a.b", "application/octet-stream"),
+                                          ("LICENSE", "application/octet-stream"), ])
 def test_types(place, serve, name, wanted):
     write(place, name, b"x")
     answer = serve().ask("/" + name)
@@ -55,11 +63,14 @@ def test_types(place, serve, name, wanted):
 def test_types_of_ones_own(place, serve):
     for name in ("a.md", "a.TAR.GZ", "a.gz", "a.unknown", "none", "a.css"):
         write(place, name, b"x")
-    server = serve("--type", "md=text/x-one", "--type=md=text/x-two; charset=latin1", "--type", ".tar.gz=application/x-three",
-                   "--default-type", "text/x-default")
+    server = serve("--type", "md=text/x-one", "--type=md=text/x-two; charset=latin1", "--type",
+                   ".tar.gz=application/x-three", "--default-type", "text/x-default")
     types = {name: server.ask("/" + name).get("Content-Type") for name in os.listdir(place)}
-    assert types == {"a.md": "text/x-two; charset=latin1", "a.TAR.GZ": "application/x-three", "a.gz": "application/gzip",
-                     "a.unknown": "text/x-default", "none": "text/x-default", "a.css": "text/css; charset=utf-8"}
+    assert types == {
+        "a.md": "text/x-two; charset=latin1", "a.TAR.GZ": "application/x-three",
+        "a.gz": "application/gzip", "a.unknown": "text/x-default", "none": "text/x-default",
+        "a.css": "text/css; charset=utf-8"
+    }
 
 
 # Fields
@@ -69,9 +80,14 @@ def test_types_of_ones_own(place, serve):
 def test_fields_with_every_kind_of_answer(place, start, size):
     """Cached or not, in memory or from the disk, a part or nothing new: RFC 9110 section 15.4.5."""
     write(place, "a.css", raw.pattern(size))
-    server = start("""rules: [{match: "*.css", cache_control: max-age=5, headers: {Vary: Origin, X-Robots-Tag: noindex,
-                               Expires: "Thu, 01 Jan 2026 00:00:00 GMT", Content-Location: /b.css}}]""")
-    both = {"Cache-Control": "max-age=5", "Vary": "Origin", "Expires": "Thu, 01 Jan 2026 00:00:00 GMT", "Content-Location": "/b.css"}
+    server = start(
+        """rules: [{match: "*.css", cache_control: max-age=5, headers: {Vary: Origin, X-Robots-Tag: noindex,
+                               Expires: "Thu, 01 Jan 2026 00:00:00 GMT", Content-Location: /b.css}}]"""
+    )
+    both = {
+        "Cache-Control": "max-age=5", "Vary": "Origin", "Expires": "Thu, 01 Jan 2026 00:00:00 GMT",
+        "Content-Location": "/b.css"
+    }
     with server.connect() as connection:
         for _ in range(2):
             whole = connection.ask("GET", "/a.css")
@@ -90,7 +106,9 @@ def test_fields_with_every_kind_of_answer(place, start, size):
 def test_rules_are_for_files_alone(place, start):
     write(place, "a/index.html", b"x")
     os.mkdir(os.path.join(place, "empty"))
-    server = start("""listing: true, rules: [{match: "**", cache_control: max-age=5, headers: {X-Rule: "1"}}]""")
+    server = start(
+        """listing: true, rules: [{match: "**", cache_control: max-age=5, headers: {X-Rule: "1"}}]"""
+    )
     for target, status in (("/none.css", 404), ("/a", 301), ("/empty/", 200)):
         answer = server.ask(target)
         assert (answer.status, answer.get("X-Rule")) == (status, None)
@@ -98,24 +116,31 @@ def test_rules_are_for_files_alone(place, start):
     refused = server.ask("/a/index.html", "If-Match: \"other\"")
     assert (refused.status, refused.get("X-Rule")) == (412, None)
     unsatisfied = server.ask("/a/index.html", "Range: bytes=9-")
-    assert (unsatisfied.status, unsatisfied.get("X-Rule"), unsatisfied.get("Cache-Control")) == (416, None, None)
+    assert (unsatisfied.status, unsatisfied.get("X-Rule"),
+            unsatisfied.get("Cache-Control")) == (416, None, None)
     assert server.ask("/a/").get("X-Rule") == "1"
 
 
 def test_the_path_is_that_of_the_file_and_the_last_rule_counts(place, serve):
     for name in ("index.html", "docs/index.html", "docs/a.css", "docs/deep/a.css", "a.css"):
         write(place, name, b"x")
-    server = serve("--cache-control", "**=max-age=1", "--cache-control", "/docs/*=max-age=2", "--cache-control", "index.html=no-cache")
-    ages = {path: server.ask(path).get("Cache-Control") for path in ("/", "/docs/", "/docs/a.css", "/docs/deep/a.css", "/a.css")}
-    assert ages == {"/": "no-cache", "/docs/": "no-cache", "/docs/a.css": "max-age=2", "/docs/deep/a.css": "max-age=1",
-                    "/a.css": "max-age=1"}
+    server = serve("--cache-control", "**=max-age=1", "--cache-control", "/docs/*=max-age=2",
+                   "--cache-control", "index.html=no-cache")
+    ages = {
+        path: server.ask(path).get("Cache-Control")
+        for path in ("/", "/docs/", "/docs/a.css", "/docs/deep/a.css", "/a.css")
+    }
+    assert ages == {
+        "/": "no-cache", "/docs/": "no-cache", "/docs/a.css": "max-age=2",
+        "/docs/deep/a.css": "max-age=1", "/a.css": "max-age=1"
+    }
 
 
 def test_another_index_file_has_other_fields(place, serve):
     """The same file under another name is not what was in the cache."""
     write(place, "one.html", b"x")
-    server = serve("--index", "one.html two.html", "--revalidate-ms", "1", "--cache-control", "one.html=max-age=1",
-                   "--cache-control", "two.html=max-age=2")
+    server = serve("--index", "one.html two.html", "--revalidate-ms", "1", "--cache-control",
+                   "one.html=max-age=1", "--cache-control", "two.html=max-age=2")
     assert server.ask("/").get("Cache-Control") == "max-age=1"
     os.rename(os.path.join(place, "one.html"), os.path.join(place, "two.html"))
     eventually(lambda: server.ask("/").get("Cache-Control") == "max-age=2", "the other index file")
@@ -124,9 +149,11 @@ def test_another_index_file_has_other_fields(place, serve):
 def test_a_rule_goes_before_the_fields_of_route_and_site(place, start):
     write(place, "a.css", b"x")
     write(place, "b.css", b"x")
-    server = start('rules: [{match: a.css, cache_control: max-age=1}], headers: {Cache-Control: max-age=2}',
-                   headers="headers: {Cache-Control: max-age=3, X-Site: here}\n    ")
-    for answer in (server.ask("/a.css"), server.ask("/a.css", f'If-None-Match: {server.ask("/a.css").get("ETag")}')):
+    server = start(
+        'rules: [{match: a.css, cache_control: max-age=1}], headers: {Cache-Control: max-age=2}',
+        headers="headers: {Cache-Control: max-age=3, X-Site: here}\n    ")
+    for answer in (server.ask("/a.css"),
+                   server.ask("/a.css", f'If-None-Match: {server.ask("/a.css").get("ETag")}')):
         assert (answer.get("Cache-Control"), answer.get("X-Site")) == ("max-age=1", "here")
     assert server.ask("/b.css").get("Cache-Control") == "max-age=2"
 
@@ -135,14 +162,21 @@ def test_a_rule_goes_before_the_fields_of_route_and_site(place, start):
 
 
 def test_immutable_assets(place, serve):
-    for name in ("index.html", "assets/index-BfK3x_9Q.js", "main.3f2a9c01.css", "logo.svg", "own.3f2a9c01.css"):
+    for name in ("index.html", "assets/index-BfK3x_9Q.js", "main.3f2a9c01.css", "logo.svg",
+                 "own.3f2a9c01.css"):
         write(place, name, b"x")
     server = serve("--immutable-assets", "--cache-control", "own.*=no-store")
-    kept = {name: server.ask(name).get("Cache-Control") for name in
-            ("/", "/index.html", "/assets/index-BfK3x_9Q.js", "/main.3f2a9c01.css", "/logo.svg", "/own.3f2a9c01.css")}
-    assert kept == {"/": "no-cache", "/index.html": "no-cache", "/assets/index-BfK3x_9Q.js": KEPT, "/main.3f2a9c01.css": KEPT,
-                    "/logo.svg": None, "/own.3f2a9c01.css": "no-store"}
-    again = server.ask("/main.3f2a9c01.css", "If-None-Match: " + server.ask("/main.3f2a9c01.css").get("ETag"))
+    kept = {
+        name: server.ask(name).get("Cache-Control")
+        for name in ("/", "/index.html", "/assets/index-BfK3x_9Q.js", "/main.3f2a9c01.css",
+                     "/logo.svg", "/own.3f2a9c01.css")
+    }
+    assert kept == {
+        "/": "no-cache", "/index.html": "no-cache", "/assets/index-BfK3x_9Q.js": KEPT,
+        "/main.3f2a9c01.css": KEPT, "/logo.svg": None, "/own.3f2a9c01.css": "no-store"
+    }
+    again = server.ask("/main.3f2a9c01.css",
+                       "If-None-Match: " + server.ask("/main.3f2a9c01.css").get("ETag"))
     assert (again.status, again.get("Cache-Control")) == (304, KEPT)
     assert server.ask("/gone.3f2a9c01.css").get("Cache-Control") is None  # not forever
 
@@ -150,7 +184,10 @@ def test_immutable_assets(place, serve):
 # Downloads
 
 
-@pytest.mark.parametrize("name", ["report.pdf", "two words.pdf", "gr\u00fc\u00dfe \u20ac.pdf", "a\"b\\c%41.pdf", "it's;x=1.pdf", "\U0001f600.pdf"])
+@pytest.mark.parametrize("name", [
+    "report.pdf", "two words.pdf", "gr\u00fc\u00dfe \u20ac.pdf", "a\"b\\c%41.pdf", "it's;x=1.pdf",
+    "\U0001f600.pdf"
+])
 def test_a_download_is_called_as_its_file(place, start, name):
     """Python's parser of the field, and curl's, see the name."""
     write(place, "in/" + name, b"content")
@@ -167,9 +204,11 @@ def test_a_download_is_called_as_its_file(place, start, name):
 def test_curl_saves_a_download_under_its_name(place, start, tmp_path):
     write(place, "r \u00e4.pdf", b"content")
     write(place, "plain.pdf", b"plain")
-    server = start('rules: [{match: "*.pdf", download: true}, {match: "/shown/**", download: false}]')
+    server = start(
+        'rules: [{match: "*.pdf", download: true}, {match: "/shown/**", download: false}]')
     write(place, "shown/x.pdf", b"x")
-    subprocess.run(["curl", "-sSfOJ", f"{server.url}plain.pdf?x=y"], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["curl", "-sSfOJ", f"{server.url}plain.pdf?x=y"], cwd=tmp_path, check=True,
+                   timeout=60)
     assert (tmp_path / "plain.pdf").read_bytes() == b"plain"
     assert server.ask("/shown/x.pdf").get("Content-Disposition") == 'inline; filename="x.pdf"'
 
@@ -180,7 +219,8 @@ def test_curl_saves_a_download_under_its_name(place, start, tmp_path):
 def test_everything_in_a_file_is_printed_and_loads_again(place, start, tmp_path):
     write(place, "a.x", b"x")
     start("""types: {x: text/x-x, "tar.gz": a/b}, default_type: text/plain, immutable_assets: true,
-             rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache, download: true, headers: {X-A: "a $$ \\" b"}}]""")
+             rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache, download: true, headers: {X-A: "a $$ \\" b"}}]"""
+          )
     path = tmp_path / "site.yaml"
     printed = run("uvhttp", "run", "--print-config", path).stdout
     again = tmp_path / "again.yaml"
@@ -189,17 +229,22 @@ def test_everything_in_a_file_is_printed_and_loads_again(place, start, tmp_path)
     route = yaml.safe_load(printed)["sites"][0]["routes"][0]
     assert route["types"] == {"x": "text/x-x", "tar.gz": "a/b"}
     assert (route["default_type"], route["immutable_assets"]) == ("text/plain", True)
-    assert route["rules"] == [{"match": match, **rest} for rest in (
-        {"type": "text/x-y"}, {"cache_control": "no-cache"}, {"headers": {"Content-Disposition": "attachment"}},
-        {"headers": {"X-A": 'a $$ " b'}}) for match in ("*.x", "/b/**")]
+    assert route["rules"] == [{"match": match, **rest}
+                              for rest in ({"type": "text/x-y"}, {"cache_control": "no-cache"},
+                                           {"headers": {"Content-Disposition": "attachment"}},
+                                           {"headers": {"X-A": 'a $$ " b'}})
+                              for match in ("*.x", "/b/**")]
 
 
 def test_flags_are_printed_as_keys(place):
-    done = run("uvhttp", "serve", place, "--print-config", "--type", "x=a/b", "--cache-control", "*.x=no-cache",
+    done = run("uvhttp", "serve", place, "--print-config", "--type", "x=a/b", "--cache-control",
+               "*.x=no-cache",
                environment={"UVHTTP_TYPE": "y=a/b", "UVHTTP_CACHE_CONTROL": "*.y=no-cache"})
     route = yaml.safe_load(done.stdout)["sites"][0]["routes"][0]
-    assert (route["types"], route["rules"]) == ({"x": "a/b"}, [{"match": "*.x", "cache_control": "no-cache"}])
-    done = run("uvhttp", "serve", place, "--print-config", environment={"UVHTTP_TYPE": "y=a/b; c=d"})
+    assert (route["types"], route["rules"]) == ({"x": "a/b"},
+                                                [{"match": "*.x", "cache_control": "no-cache"}])
+    done = run("uvhttp", "serve", place, "--print-config",
+               environment={"UVHTTP_TYPE": "y=a/b; c=d"})
     assert yaml.safe_load(done.stdout)["sites"][0]["routes"][0]["types"] == {"y": "a/b; c=d"}
 
 
@@ -212,14 +257,19 @@ def test_flags_are_printed_as_keys(place):
     ("rules: {a: b}", "'rules' is a map here, and a list is needed"),
     ("rules: [a]", "here is a single value, and a map of keys and values is needed"),
     ("rules: [{cache_control: no-cache}]", "this rule has no 'match'"),
-    ("rules: [{match: a}]", "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'"),
-    ("rules: [{match: '[a', download: true}]", 'pattern is "[a"; allowed is one such as *.css or /assets/**'),
-    ("rules: [{match: a, download: true, matches: b}]", "a rule has no 'matches'; did you mean 'match'?"),
+    ("rules: [{match: a}]",
+     "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'"),
+    ("rules: [{match: '[a', download: true}]",
+     'pattern is "[a"; allowed is one such as *.css or /assets/**'),
+    ("rules: [{match: a, download: true, matches: b}]",
+     "a rule has no 'matches'; did you mean 'match'?"),
     ("rules: [{match: a, download: perhaps}]", "download is 'perhaps'; allowed are true and false"),
     ("rules: [{match: a, type: none}]", 'value is "none"; allowed is a media type'),
     ("rules: [{match: a, cache_control: ''}]", 'value is ""; allowed is a text that is not empty'),
-    ("rules: [{match: a, headers: {ETag: x}}]", "the field 'ETag' belongs to the answers, which set it themselves"),
-    ("rules: [{match: a, headers: {Content-Encoding: x}}]", 'field is "Content-Encoding"; allowed is the name of a field'),
+    ("rules: [{match: a, headers: {ETag: x}}]",
+     "the field 'ETag' belongs to the answers, which set it themselves"),
+    ("rules: [{match: a, headers: {Content-Encoding: x}}]",
+     'field is "Content-Encoding"; allowed is the name of a field'),
 ])
 def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
     path = tmp_path / "site.yaml"
@@ -232,13 +282,17 @@ def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
 
 def test_rules_belong_to_folders(tmp_path):
     path = tmp_path / "site.yaml"
-    path.write_text("sites: [{routes: [{path: /, respond: {body: x}, rules: [{match: a, download: true}]}]}]\n")
+    path.write_text(
+        "sites: [{routes: [{path: /, respond: {body: x}, rules: [{match: a, download: true}]}]}]\n")
     assert "'rules' belongs to 'static'" in run("uvhttp", "check", path).stderr
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--type", "md"], 'uvhttp: --type: types is "md"; allowed is an extension and its type, such as md=text/markdown'),
-    (["--default-type", "x"], 'uvhttp: --default-type: default_type is "x"; allowed is a media type'),
+    (["--type", "md"],
+     'uvhttp: --type: types is "md"; allowed is an extension and its type, such as md=text/markdown'
+     ),
+    (["--default-type", "x"
+      ], 'uvhttp: --default-type: default_type is "x"; allowed is a media type'),
     (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is no rule; allowed is PATTERN=VALUE"),
     (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; allowed is one such as'),
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; allowed is a text'),

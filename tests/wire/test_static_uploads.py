@@ -1,4 +1,5 @@
-"""Uploads into a folder that is served: what is taken, what is refused before a byte of it is asked for, and that nothing is ever left half done."""
+"""Uploads into a folder that is served: what is taken, what is refused before a byte of it is asked
+for, and that nothing is ever left half done."""
 
 import base64
 import hashlib
@@ -32,12 +33,17 @@ def put(server, target, body=b"new", *fields):
 def form(*files, fields=(), boundary="b0undary"):
     """The body of a form; each file is a name and bytes."""
     parts = [b'Content-Disposition: form-data; name="%s"\r\n\r\n%s' % pair for pair in fields]
-    parts += [b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: text/plain\r\n\r\n%s' % pair for pair in files]
-    return b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part) for part in parts) + b"--%s--\r\n" % boundary.encode()
+    parts += [
+        b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: text/plain\r\n\r\n%s'
+        % pair for pair in files
+    ]
+    return b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part)
+                    for part in parts) + b"--%s--\r\n" % boundary.encode()
 
 
 def post(server, target, body, *fields):
-    return server.ask(target, 'Content-Type: multipart/form-data; boundary="b0undary"', f"Content-Length: {len(body)}", *fields, method="POST", body=body)
+    return server.ask(target, 'Content-Type: multipart/form-data; boundary="b0undary"',
+                      f"Content-Length: {len(body)}", *fields, method="POST", body=body)
 
 
 def names(root):
@@ -64,9 +70,11 @@ def test_put_makes_a_file_that_is_served(place, serve, size, coded):
             body = raw.pattern(size, number)
             if coded:
                 pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
-                answer = connection.ask("PUT", "/a%20file.txt", "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+                answer = connection.ask("PUT", "/a%20file.txt", "Transfer-Encoding: chunked",
+                                        body=raw.chunked(*pieces))
             else:
-                answer = connection.ask("PUT", "/a%20file.txt", f"Content-Length: {size}", body=body)
+                answer = connection.ask("PUT", "/a%20file.txt", f"Content-Length: {size}",
+                                        body=body)
             assert answer.status == status
             assert answer.get("Location") == ("/a%20file.txt" if status == 201 else None)
             got = connection.ask("GET", "/a%20file.txt")  # at once, and not what was cached
@@ -106,34 +114,48 @@ def test_a_new_index_file_is_seen_at_once(place, serve):
 
 HOUR = "3600000"
 
-# Files, flags, what is requested (target and fields), the path that is stored, and the answers before and after.
+# Files, flags, what is requested (target and fields), the path that is stored, and the answers
+# before and after.
 DERIVED = {
-    "file": ({"x": b"old"}, [], ("/x",), "/x", (200, b"old"), (200, b"new")),
-    "clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about",), "/about.html", (200, b"old"), (200, b"new")),
-    "missing-clean-url": ({}, ["--clean-urls"], ("/about",), "/about.html", 404, (200, b"new")),
-    "better-than-clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about",), "/about", (200, b"old"), (200, b"new")),
-    "clean-url-without-slash": ({}, ["--clean-urls"], ("/about/",), "/about.html", 404, 301),
-    "folder-before-clean-url": ({"about.html": b"old"}, ["--clean-urls", "--upload-folders"], ("/about",), "/about/index.html",
-                                (200, b"old"), 301),
-    "index": ({"d/index.html": b"old"}, [], ("/d/",), "/d/index.html", (200, b"old"), (200, b"new")),
-    "better-index": ({"d/b.html": b"old"}, ["--index", "a.html b.html"], ("/d/",), "/d/a.html", (200, b"old"), (200, b"new")),
-    "missing-index": ({"d/x": b""}, [], ("/d/",), "/d/index.html", 403, (200, b"new")),
-    "root-index": ({}, [], ("/",), "/index.html", 403, (200, b"new")),
-    "fallback": ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html", (200, b"old"), (200, b"new")),
-    "no-fallback-any-more": ({"index.html": b"old"}, ["--spa", "--upload-folders"], ("/deep/place", "Accept: text/html"), "/deep/place",
-                             (200, b"old"), (200, b"new")),
-    "error-page": ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none",), "/404.html", (404, b"old"), (404, b"new")),
-    "made-folder": ({}, ["--upload-folders"], ("/a/b/",), "/a/b/c/d", 404, 403),
-    "made-folder-without-slash": ({}, ["--upload-folders"], ("/a",), "/a/b/c/d", 404, 301),
-    "sibling": ({"app.js": b"source", "app.js.gz": b"old"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"), "/app.js.gz",
-                (200, b"old"), (200, b"new")),
-    "new-sibling": ({"app.js": b"source"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"), "/app.js.gz",
-                    (200, b"source"), (200, b"new")),
-    "sibling-of-clean-url": ({"v1.2.html": b"source", "v1.2.html.br": b"old"}, ["--precompressed", "--clean-urls"],
-                             ("/v1.2", "Accept-Encoding: br"), "/v1.2.html.br", (200, b"old"), (200, b"new")),
-    "try-files": ({"pages/x.htm": b"old"}, ["--try-files", "{path} pages/{path}.htm"], ("/x",), "/pages/x.htm", (200, b"old"),
-                  (200, b"new")),
-    "try-files-page": ({"last": b"old"}, ["--try-files", "{path} other/{path} last"], ("/x",), "/last", (200, b"old"), (200, b"new")),
+    "file": ({"x": b"old"}, [], ("/x", ), "/x", (200, b"old"), (200, b"new")),
+    "clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about", ), "/about.html",
+                  (200, b"old"), (200, b"new")),
+    "missing-clean-url": ({}, ["--clean-urls"], ("/about", ), "/about.html", 404, (200, b"new")),
+    "better-than-clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about", ), "/about",
+                              (200, b"old"), (200, b"new")), "clean-url-without-slash":
+                                  ({}, ["--clean-urls"], ("/about/", ), "/about.html", 404, 301),
+    "folder-before-clean-url": ({"about.html": b"old"}, ["--clean-urls", "--upload-folders"],
+                                ("/about", ), "/about/index.html", (200, b"old"), 301),
+    "index": ({"d/index.html": b"old"}, [], ("/d/", ), "/d/index.html", (200, b"old"), (200, b"new")
+              ), "better-index":
+                  ({"d/b.html": b"old"}, ["--index", "a.html b.html"], ("/d/", ), "/d/a.html",
+                   (200, b"old"), (200, b"new")), "missing-index":
+                       ({"d/x": b""}, [], ("/d/", ), "/d/index.html", 403, (200, b"new")),
+    "root-index": ({}, [], ("/", ), "/index.html", 403, (200, b"new")), "fallback":
+        ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html",
+         (200, b"old"), (200, b"new")), "no-fallback-any-more":
+             ({"index.html": b"old"}, ["--spa",
+                                       "--upload-folders"], ("/deep/place", "Accept: text/html"),
+              "/deep/place", (200, b"old"), (200, b"new")), "error-page":
+                  ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none", ),
+                   "/404.html", (404, b"old"), (404, b"new")), "made-folder":
+                       ({}, ["--upload-folders"], ("/a/b/", ), "/a/b/c/d", 404, 403),
+    "made-folder-without-slash":
+        ({}, ["--upload-folders"], ("/a", ), "/a/b/c/d", 404, 301), "sibling":
+            ({"app.js": b"source",
+              "app.js.gz": b"old"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"),
+             "/app.js.gz", (200, b"old"), (200, b"new")), "new-sibling":
+                 ({"app.js": b"source"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"),
+                  "/app.js.gz", (200, b"source"), (200, b"new")), "sibling-of-clean-url":
+                      ({"v1.2.html": b"source",
+                        "v1.2.html.br": b"old"}, ["--precompressed",
+                                                  "--clean-urls"], ("/v1.2", "Accept-Encoding: br"),
+                       "/v1.2.html.br", (200, b"old"), (200, b"new")), "try-files":
+                           ({"pages/x.htm": b"old"}, ["--try-files",
+                                                      "{path} pages/{path}.htm"], ("/x", ),
+                            "/pages/x.htm", (200, b"old"), (200, b"new")), "try-files-page":
+                                ({"last": b"old"}, ["--try-files", "{path} other/{path} last"],
+                                 ("/x", ), "/last", (200, b"old"), (200, b"new")),
 }
 
 
@@ -144,12 +166,14 @@ def test_upload_shows_at_once_on_every_path_and_worker(place, serve, case, worke
     files, flags, asked, stored, before, after = case
     for name, content in files.items():
         write(place, name, content)
-        os.utime(os.path.join(place, name), (10 ** 9, 10 ** 9))  # siblings are no older than their source
-    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", HOUR, "--negative-ms", HOUR, "--workers", str(workers), *flags)
+        # siblings are no older than their source
+        os.utime(os.path.join(place, name), (10 ** 9, 10 ** 9))
+    server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", HOUR, "--negative-ms",
+                   HOUR, "--workers", str(workers), *flags)
     connections = [server.connect() for _ in range(4 * workers)]
 
     def status_of(expected):
-        return expected if isinstance(expected, tuple) else (expected,)
+        return expected if isinstance(expected, tuple) else (expected, )
 
     for expected in (before, before, after):
         if expected is after:
@@ -162,9 +186,11 @@ def test_upload_shows_at_once_on_every_path_and_worker(place, serve, case, worke
 
 def test_form_shows_at_once_on_every_path(place, serve):
     write(place, "d/index.html", b"old")
-    server = serve("--uploads", "--upload-overwrite", "--clean-urls", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
+    server = serve("--uploads", "--upload-overwrite", "--clean-urls", "--revalidate-ms", HOUR,
+                   "--negative-ms", HOUR)
     assert server.ask("/d/").body == b"old" and server.ask("/d/about").status == 404
-    assert post(server, "/d/", form((b"index.html", b"new"), (b"about.html", b"here"))).status == 201
+    assert post(server, "/d/", form((b"index.html", b"new"),
+                                    (b"about.html", b"here"))).status == 201
     assert server.ask("/d/").body == b"new" and server.ask("/d/about").body == b"here"
 
 
@@ -176,7 +202,8 @@ def test_upload_leaves_other_entries_alone(place, serve):
     for target in ("/kept", "/d/kept.html", "/d/"):
         assert server.ask(target).body == b"old"
         os.remove(os.path.join(place, target[1:] + ("index.html" if target.endswith("/") else "")))
-    assert put(server, "/other").status == put(server, "/new/deep/other").status == put(server, "/e/other").status == 201
+    assert put(server, "/other").status == put(server, "/new/deep/other").status == put(
+        server, "/e/other").status == 201
     for target in ("/kept", "/d/kept.html", "/d/"):
         assert server.ask(target).body == b"old"
 
@@ -207,7 +234,7 @@ def test_nobody_sees_half_a_file(place, serve):
 
 def test_files_that_a_killed_process_left_are_not_served(place, serve):
     write(place, ".uvhttp-0123456789abcdef.part", b"half")
-    for flags in ((), ("--hidden",)):
+    for flags in ((), ("--hidden", )):
         server = serve("--uploads", *flags)
         assert server.ask("/.uvhttp-0123456789abcdef.part").status == 404
         assert put(server, "/.uvhttp-0123456789abcdef.part").status == 403
@@ -231,7 +258,8 @@ def test_if_match_protects_from_lost_updates(place, serve):
     newer = put(server, "/x", b"2", f'If-Match: "other", {tag}')
     assert newer.status == 204
     assert put(server, "/x", b"3", f"If-Match: {tag}").status == 412, "somebody was quicker"
-    assert put(server, "/x", b"3", f"If-Match: W/{newer.get('ETag')}").status == 412, "compared strongly"
+    assert put(server, "/x", b"3",
+               f"If-Match: W/{newer.get('ETag')}").status == 412, "compared strongly"
     assert read(place, "x") == b"2"
     assert put(server, "/x", b"3", "If-Match: *").status == 204
     wait_until_it_holds(place, "x")
@@ -248,7 +276,8 @@ def test_if_none_match_makes_new_files_only(place, serve):
 
 def test_conditions_are_about_what_a_get_with_the_same_fields_sends(place, serve):
     """A sibling that was selected has a tag of its own (RFC 9110 sections 3.2 and 13.1.1)."""
-    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed", "--compress"), "Accept-Encoding: gzip"
+    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
+                         "--compress"), "Accept-Encoding: gzip"
     os.mkdir(os.path.join(place, "d"))
     for name in ("p.txt", "d/p.txt"):
         for path in (write(place, name, b"text" * 1000), write(place, name + ".gz", b"coded")):
@@ -256,11 +285,14 @@ def test_conditions_are_about_what_a_get_with_the_same_fields_sends(place, serve
         plain, coded = server.ask("/" + name), server.ask("/" + name, gzip)
         assert (coded.body, plain.get("ETag") == coded.get("ETag")) == (b"coded", False)
         condition = f"If-Match: {coded.get('ETag')}"
-        assert put(server, "/" + name, b"1", f"If-None-Match: {coded.get('ETag')}", gzip).status == 412
-        assert put(server, "/" + name, b"1", condition).status == 412, "not what a GET without Accept-Encoding gets"
+        assert put(server, "/" + name, b"1", f"If-None-Match: {coded.get('ETag')}",
+                   gzip).status == 412
+        assert put(server, "/" + name, b"1",
+                   condition).status == 412, "not what a GET without Accept-Encoding gets"
         assert put(server, "/" + name, b"1", condition, "Accept-Encoding: identity").status == 412
         assert put(server, "/" + name, b"1", f"If-Match: {plain.get('ETag')}", gzip).status == 412
-        assert put(server, "/" + name, b"1", condition, "Accept-Encoding: br;q=0.5", gzip).status == 204, "two lines"
+        assert put(server, "/" + name, b"1", condition, "Accept-Encoding: br;q=0.5",
+                   gzip).status == 204, "two lines"
         newer = server.ask("/" + name, gzip)  # the sibling is older now
         assert put(server, "/" + name, b"2", condition, gzip).status == 412
         assert put(server, "/" + name, b"2", f"If-Match: {newer.get('ETag')}", gzip).status == 204
@@ -268,13 +300,15 @@ def test_conditions_are_about_what_a_get_with_the_same_fields_sends(place, serve
 
 
 def test_what_is_coded_on_the_fly_has_no_tag_for_if_match(place, serve):
-    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed", "--compress"), "Accept-Encoding: gzip"
+    server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
+                         "--compress"), "Accept-Encoding: gzip"
     write(place, "x.txt", b"text" * 1000)
     coded = server.ask("/x.txt", gzip).get("ETag")
     assert coded.startswith("W/")
     assert put(server, "/x.txt", b"1", f"If-Match: {coded}", gzip).status == 412
     plain = server.ask("/x.txt", "Accept-Encoding: identity").get("ETag")
-    assert put(server, "/x.txt", b"1", f"If-Match: {plain}", "Accept-Encoding: identity").status == 204
+    assert put(server, "/x.txt", b"1", f"If-Match: {plain}",
+               "Accept-Encoding: identity").status == 204
 
 
 def test_conditions_on_several_lines_are_one_list(place, serve):
@@ -288,8 +322,10 @@ def test_if_unmodified_since(place, serve):
     path = write(place, "x", b"1")
     os.utime(path, ns=(0, 784111777_000000000))
     server = serve("--uploads", "--upload-overwrite")
-    assert put(server, "/x", b"2", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT").status == 412
-    assert put(server, "/x", b"2", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT").status == 204
+    assert put(server, "/x", b"2",
+               "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT").status == 412
+    assert put(server, "/x", b"2",
+               "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT").status == 204
 
 
 @pytest.mark.parametrize("field", ["If-None-Match: *", "If-Match: {tag}"])
@@ -300,7 +336,9 @@ def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
     target = "/new" if "None" in field else "/x"
     connections = [server.connect() for _ in range(8)]
     for connection in connections:
-        connection.send(raw.request("PUT", target, field.format(tag=tag), "Content-Length: 2", "Expect: 100-continue"))
+        connection.send(
+            raw.request("PUT", target, field.format(tag=tag), "Content-Length: 2",
+                        "Expect: 100-continue"))
         assert connection.line() == b"HTTP/1.1 100 Continue" and connection.line() == b""
     for number, connection in enumerate(connections):
         connection.send(b"%02d" % number)
@@ -318,17 +356,20 @@ def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
 def test_a_right_digest(place, serve, name, size):
     server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
     assert put(server, "/x", body, f"{name}: {digest(body)}").status == 201
-    assert put(server, "/x", body, f"{name}: {digest(body, 'sha-512')} , md5=:AAAA:,{digest(body)};a=1").status == 204
-    assert put(server, "/x", body, f"{name}: md5=:AAAA:").status == 204, "one that nobody trusts is not looked at"
+    assert put(server, "/x", body,
+               f"{name}: {digest(body, 'sha-512')} , md5=:AAAA:,{digest(body)};a=1").status == 204
+    assert put(server, "/x", body,
+               f"{name}: md5=:AAAA:").status == 204, "one that nobody trusts is not looked at"
 
 
-@pytest.mark.parametrize("fields", [
-    [f"Content-Digest: {digest(b'other')}"], [f"Content-Digest: {digest(b'other', 'sha-512')}"],
-    [f"Content-Digest: {digest(b'new')}, {digest(b'other', 'sha-512')}"],
-    [f"Content-Digest: {digest(b'new')}", f"Repr-Digest: {digest(b'other')}"],
-    ["Content-Digest: sha-256=:AAAA:"], ["Content-Digest: sha-256"], ["Content-Digest: sha-256=abc"], ["Repr-Digest: sha-256=:!:"],
-    ["Content-Digest: sha-256=:"], ["Content-Digest: " + digest(b"new")[:-1]],
-])
+@pytest.mark.parametrize(
+    "fields",
+    [[f"Content-Digest: {digest(b'other')}"], [f"Content-Digest: {digest(b'other', 'sha-512')}"],
+     [f"Content-Digest: {digest(b'new')}, {digest(b'other', 'sha-512')}"],
+     [f"Content-Digest: {digest(b'new')}", f"Repr-Digest: {digest(b'other')}"],
+     ["Content-Digest: sha-256=:AAAA:"], ["Content-Digest: sha-256"],
+     ["Content-Digest: sha-256=abc"], ["Repr-Digest: sha-256=:!:"], ["Content-Digest: sha-256=:"],
+     ["Content-Digest: " + digest(b"new")[:-1]], ])
 def test_a_wrong_digest_changes_nothing(place, serve, fields):
     write(place, "x", b"old")
     server = serve("--uploads", "--upload-overwrite")
@@ -341,30 +382,13 @@ def test_a_wrong_digest_changes_nothing(place, serve, fields):
 
 # What is refused, and that nobody is asked for a body in vain
 
-
-REFUSED = [
-    ("/x", ["Content-Range: bytes 0-2/9"], 400),
-    ("/x", ["Content-Encoding: gzip"], 415),
-    ("/x", ["Content-Digest: sha-256=:AAAA:"], 400),
-    ("/x", ["If-Match: *"], 412),
-    ("/a%01b", [], 400),
-    ("/" + "n" * 256, [], 400),
-    ("/.hidden", [], 403),
-    ("/.git/config", [], 403),
-    ("/out", [], 403),
-    ("/out/x", [], 403),
-    ("/up/x", [], 403),
-    ("/inner", [], 403),
-    ("/fifo", [], 403),
-    ("/socket", [], 403),
-    ("/a%2fb", [], 404),
-    ("/folder", [], 409),
-    ("/file", [], 409),
-    ("/missing/x", [], 409),
-    ("/file/x", [], 409),
-    ("/folder/", [], 405),
-    ("/", [], 405),
-]
+REFUSED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encoding: gzip"], 415),
+           ("/x", ["Content-Digest: sha-256=:AAAA:"], 400), ("/x", ["If-Match: *"], 412),
+           ("/a%01b", [], 400), ("/" + "n" * 256, [], 400), ("/.hidden", [], 403),
+           ("/.git/config", [], 403), ("/out", [], 403), ("/out/x", [], 403), ("/up/x", [], 403),
+           ("/inner", [], 403), ("/fifo", [], 403), ("/socket", [], 403), ("/a%2fb", [], 404),
+           ("/folder", [], 409), ("/file", [], 409), ("/missing/x", [], 409), ("/file/x", [], 409),
+           ("/folder/", [], 405), ("/", [], 405), ]
 
 
 @pytest.fixture
@@ -386,7 +410,8 @@ def test_what_is_refused_is_refused_before_the_body(odd_place, serve, target, fi
     before = names(odd_place), names(os.path.join(odd_place, "folder"))
     server = serve("--uploads")
     with server.connect() as connection:
-        connection.send(raw.request("PUT", target, "Content-Length: 3", "Expect: 100-continue", *fields))
+        connection.send(
+            raw.request("PUT", target, "Content-Length: 3", "Expect: 100-continue", *fields))
         answer = connection.response()
         assert (answer.status, answer.interim) == (status, [])
     assert put(server, target, b"new", *fields).status == status
@@ -402,7 +427,10 @@ def test_links_inside_the_root_are_followed_to_folders(place, serve):
     assert read(place, "real/x") == b"new"
 
 
-@pytest.mark.parametrize("target", ["/../x", "/%2e%2e/x", "/a/../../x", "/..%2fx", "/%2e%2e%2fx", "/..%5cx", "/%252e%252e/x", "/.%2e/x", "/%c0%ae%c0%ae/x"])
+@pytest.mark.parametrize("target", [
+    "/../x", "/%2e%2e/x", "/a/../../x", "/..%2fx", "/%2e%2e%2fx", "/..%5cx", "/%252e%252e/x",
+    "/.%2e/x", "/%c0%ae%c0%ae/x"
+])
 def test_nothing_is_written_outside(place, serve, target):
     assert put(serve("--uploads", "--upload-folders"), target).status in (201, 400, 403, 404, 409)
     assert names(os.path.dirname(place)) == ["root", "secret.txt"]
@@ -414,9 +442,11 @@ def test_a_body_beyond_the_limit(place, serve, coded):
     assert put(server, "/fits", body[:-1]).status == 201
     with server.connect() as connection:
         if coded:
-            connection.send(raw.request("PUT", "/x", "Transfer-Encoding: chunked", body=raw.chunked(body)))
+            connection.send(
+                raw.request("PUT", "/x", "Transfer-Encoding: chunked", body=raw.chunked(body)))
         else:
-            connection.send(raw.request("PUT", "/x", "Expect: 100-continue", "Content-Length: 300001"))
+            connection.send(
+                raw.request("PUT", "/x", "Expect: 100-continue", "Content-Length: 300001"))
         answer = connection.response()
         assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
     wait_until_it_holds(place, "fits")
@@ -428,7 +458,8 @@ def test_folders_above_are_made_if_wanted(place, serve):
     assert put(server, "/a/b/y").status == 201
     assert put(server, "/a/b/y/z").status == 409
     assert put(server, "/a/.b/z").status == 403
-    assert read(place, "a/b/c/x") == read(place, "a/b/y") == b"new" and names(os.path.join(place, "a")) == ["b"]
+    assert read(place, "a/b/c/x") == read(place, "a/b/y") == b"new" and names(
+        os.path.join(place, "a")) == ["b"]
 
 
 def test_folders_are_not_made_through_links(odd_place, serve):
@@ -438,7 +469,8 @@ def test_folders_are_not_made_through_links(odd_place, serve):
 
 
 def test_a_folder_without_permission(place, serve):
-    how = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]} if os.geteuid() == 0 else {}
+    how = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+           } if os.geteuid() == 0 else {}
     from program import Program
     server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--uploads", **how)
     os.chmod(place, 0o500)
@@ -463,8 +495,10 @@ def test_a_client_that_leaves_leaves_nothing(place, serve, leave, sent, method):
     server = serve("--uploads")
     body = form((b"a", raw.pattern(300_000)), (b"b", raw.pattern(700_000)))
     with server.connect() as connection:
-        connection.send(raw.request(method, "/", "Content-Type: multipart/form-data; boundary=b0undary", f"Content-Length: {len(body)}") + body[:sent]
-                        if method == "POST" else raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(sent))
+        connection.send(
+            raw.request(method, "/", "Content-Type: multipart/form-data; boundary=b0undary",
+                        f"Content-Length: {len(body)}") + body[:sent] if method ==
+            "POST" else raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(sent))
         if sent > 0 or method == "PUT":
             eventually(lambda: names(place) != [] or sent < 200_000, "writing has begun")
         getattr(connection, leave)()
@@ -482,10 +516,12 @@ def test_a_server_that_stops_leaves_nothing(place, serve):
 
 
 def small_disk(size):
-    """Files cannot become larger than a limit of the process. Its signal has the default action, which ends the process."""
+    """Files cannot become larger than a limit of the process. Its signal has the default action,
+    which ends the process."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
     return limit
 
 
@@ -493,7 +529,8 @@ def test_a_disk_that_becomes_full(place, serve):
     server = serve("--uploads", prepare=small_disk(200_000))
     assert put(server, "/fits", raw.pattern(200_000)).status == 201
     with server.connect() as connection:
-        connection.send(raw.request("PUT", "/x", "Content-Length: 900000000") + raw.pattern(400_000))
+        connection.send(
+            raw.request("PUT", "/x", "Content-Length: 900000000") + raw.pattern(400_000))
         answer = connection.response()
         assert answer.status == 507 and b"no room" in answer.body and answer.says_close()
     body = form((b"a", b"small"), (b"b", raw.pattern(300_000)))
@@ -507,14 +544,16 @@ def test_a_disk_that_becomes_full(place, serve):
 def test_a_file_system_that_is_full(place, serve):
     disk = os.path.join(place, "disk")
     os.mkdir(disk)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False, capture_output=True).returncode != 0:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False,
+                      capture_output=True).returncode != 0:
         pytest.skip("mounting is not allowed here")
     try:
         server = serve("--uploads")
         assert put(server, "/disk/fits", raw.pattern(100_000)).status == 201
         assert put(server, "/disk/x", raw.pattern(300_000)).status == 507
         wait_until_it_holds(disk, "fits")
-        assert put(server, "/disk/y", raw.pattern(100_000)).status == 201, "what was given up takes no room"
+        assert put(server, "/disk/y",
+                   raw.pattern(100_000)).status == 201, "what was given up takes no room"
     finally:
         server.stop()
         subprocess.run(["umount", disk], check=True)
@@ -526,7 +565,8 @@ def test_a_file_system_that_is_full(place, serve):
 def test_a_form_with_files(place, serve):
     os.mkdir(os.path.join(place, "in"))
     server = serve("--uploads", "--upload-overwrite")
-    files = [(b"a?%b.txt", b"1"), (b"C:\\dir\\large", raw.pattern(LARGE)), (b"../../up", b""), (b".dot", b"4")]
+    files = [(b"a?%b.txt", b"1"), (b"C:\\dir\\large", raw.pattern(LARGE)), (b"../../up", b""),
+             (b".dot", b"4")]
     answer = post(server, "/in/", form(*files, fields=[(b"note", b"ignored")]))
     assert (answer.status, answer.get("Location")) == (201, None)
     lines = answer.body.decode().splitlines()
@@ -540,17 +580,16 @@ def test_a_form_with_files(place, serve):
     assert (one.status, one.get("Location")) == (201, "/in/one")
 
 
-@pytest.mark.parametrize("body, status, reason", [
-    (form(fields=[(b"a", b"b")]), 400, b"holds no file"),
-    (form((b"x", b"1"), (b"y/x", b"2")), 400, b"one name"),
-    (form((b"dir/", b"1")), 400, b"no name"),
-    (form((b"new", b"1"), (b"file", b"2")), 409, b"not replaced here"),
-    (form((b"new", b"1"), (b"folder", b"2")), 409, b"folder of that name"),
-    (form((b"new", b"1"), (b"inner", b"2")), 403, b"no file"),
-    (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
-    (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),
-    (b"--b0undary\r\nX: y\r\n\r\n", 400, b"Content-Disposition"),
-])
+@pytest.mark.parametrize("body, status, reason",
+                         [(form(fields=[(b"a", b"b")]), 400, b"holds no file"),
+                          (form((b"x", b"1"), (b"y/x", b"2")), 400, b"one name"),
+                          (form((b"dir/", b"1")), 400, b"no name"),
+                          (form((b"new", b"1"), (b"file", b"2")), 409, b"not replaced here"),
+                          (form((b"new", b"1"), (b"folder", b"2")), 409, b"folder of that name"),
+                          (form((b"new", b"1"), (b"inner", b"2")), 403, b"no file"),
+                          (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
+                          (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),
+                          (b"--b0undary\r\nX: y\r\n\r\n", 400, b"Content-Disposition"), ])
 def test_a_form_is_stored_as_a_whole_or_not(odd_place, serve, body, status, reason):
     before = names(odd_place)
     answer = post(serve("--uploads"), "/", body)
@@ -568,11 +607,13 @@ def test_forms_that_are_none_and_folders_that_are_none(odd_place, serve):
     assert put(server, "/y", b"x" * 10).status == 201
 
 
-@pytest.mark.parametrize("fields, status", [
-    ([], 201), (["Sec-Fetch-Site: same-origin", "Origin: null"], 201), (["Sec-Fetch-Site: none"], 201),
-    (["Origin: http://LOCALHOST"], 201), (["Sec-Fetch-Site: cross-site"], 403), (["Sec-Fetch-Site: same-site", "Origin: http://localhost"], 403),
-    (["Origin: http://localhost.example"], 403), (["Origin: null"], 403), (["Origin: http://localhost:1"], 403),
-])
+@pytest.mark.parametrize("fields, status",
+                         [([], 201), (["Sec-Fetch-Site: same-origin", "Origin: null"], 201),
+                          (["Sec-Fetch-Site: none"], 201), (["Origin: http://LOCALHOST"], 201),
+                          (["Sec-Fetch-Site: cross-site"], 403),
+                          (["Sec-Fetch-Site: same-site", "Origin: http://localhost"], 403),
+                          (["Origin: http://localhost.example"], 403), (["Origin: null"], 403),
+                          (["Origin: http://localhost:1"], 403), ])
 def test_forms_of_other_sites_pages_are_refused(place, serve, fields, status):
     assert post(serve("--uploads"), "/", form((b"x", b"1")), *fields).status == status
     wait_until_it_holds(place, *(["x"] if status == 201 else []))
@@ -615,19 +656,22 @@ def test_curl(place, serve):
     source = os.path.join(os.path.dirname(place), "source file")
     with open(source, "wb") as file:
         file.write(raw.pattern(LARGE))
-    assert curl(server, "-T", source, "--expect100-timeout", "60", path="/") == b"201 Created\n"  # curl adds the name
+    # curl adds the name
+    assert curl(server, "-T", source, "--expect100-timeout", "60", path="/") == b"201 Created\n"
     assert read(place, "source file") == raw.pattern(LARGE)
     assert curl(server, "-F", f"file=@{source};filename=other", path="/") == b"/other\n"
     assert read(place, "other") == raw.pattern(LARGE)
-    pipe = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-", server.url + "piped"], input=raw.pattern(700_000),
-                          capture_output=True, check=True)
+    pipe = subprocess.run(
+        [installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-", server.url + "piped"],
+        input=raw.pattern(700_000), capture_output=True, check=True)
     assert pipe.stdout == b"201 Created\n" and read(place, "piped") == raw.pattern(700_000)
 
 
 def test_curl_that_waits_is_refused_before_it_sends(place, serve):
     server = serve("--uploads", "--upload-max-size", "1000")
     source = write(os.path.dirname(place), "source", raw.pattern(2_000_000)).decode()
-    told = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null", "--write-out", "%{http_code} %{size_upload}", path="/x")
+    told = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null",
+                "--write-out", "%{http_code} %{size_upload}", path="/x")
     assert told == b"413 0"
 
 
@@ -639,7 +683,9 @@ def test_httpx(place, serve):
         assert (answer.status_code, answer.headers["location"]) == (201, "/x")
         got = client.get("/x")
         assert got.content == raw.pattern(500_000) and got.headers["etag"] == answer.headers["etag"]
-        answer = client.post("/", files=[("file", ("a.txt", b"A")), ("file", ("\u00fc.bin", raw.pattern(LARGE)))], data={"note": "n"})
+        answer = client.post(
+            "/", files=[("file", ("a.txt", b"A")), ("file", ("\u00fc.bin", raw.pattern(LARGE)))],
+            data={"note": "n"})
         assert (answer.status_code, answer.text) == (201, "/a.txt\n/%C3%BC.bin\n")
         assert client.get("/\u00fc.bin").content == raw.pattern(LARGE)
 
@@ -651,7 +697,8 @@ def test_aiohttp(place, serve):
 
     async def go():
         async with aiohttp.ClientSession() as session:
-            async with session.put(server.url + "x", data=raw.pattern(LARGE), expect100=True) as answer:
+            async with session.put(server.url + "x", data=raw.pattern(LARGE),
+                                   expect100=True) as answer:
                 assert answer.status == 201
             form_data = aiohttp.FormData()
             form_data.add_field("file", raw.pattern(70_000), filename="y.bin")
@@ -673,6 +720,8 @@ def test_node(place, serve):
         const post = await fetch(url, {method: "POST", body: form});
         console.log(JSON.stringify([put.status, put.headers.get("location"), again.status, post.status, await post.text()]));
     """
-    result = subprocess.run([installed("node", "nodejs"), "--input-type=module", "-e", script, server.url], capture_output=True, check=True, timeout=120)
+    result = subprocess.run(
+        [installed("node", "nodejs"), "--input-type=module", "-e", script, server.url],
+        capture_output=True, check=True, timeout=120)
     assert json.loads(result.stdout) == [201, "/x", 412, 201, "/node.txt\n"]
     assert read(place, "x") == b"n" * 3_000_000 and read(place, "node.txt") == b"inside"

@@ -1,4 +1,5 @@
-"""Connections that leave HTTP: who may, what is handed over, back-pressure both ways, and every way to the end."""
+"""Connections that leave HTTP: who may, what is handed over, back-pressure both ways, and every way
+to the end."""
 
 import json
 import select
@@ -70,17 +71,19 @@ def test_what_the_handler_writes_at_once_comes_behind_the_head(server):
         assert connection.receive_exactly(5) == b"hello"
 
 
-@pytest.mark.parametrize("request_bytes", [raw.request("GET", "/echo-stream"),
-                                           raw.request("GET", "/echo-stream", "Upgrade: Echo/1"),
-                                           raw.request("GET", "/echo-stream", "Connection: upgrade"),
-                                           raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo"),
-                                           raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo/2, h2c")],
-                         ids=["nothing", "no-connection", "no-upgrade", "no-version", "others"])
+@pytest.mark.parametrize("request_bytes", [
+    raw.request("GET", "/echo-stream"),
+    raw.request("GET", "/echo-stream", "Upgrade: Echo/1"),
+    raw.request("GET", "/echo-stream", "Connection: upgrade"),
+    raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo"),
+    raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo/2, h2c")
+], ids=["nothing", "no-connection", "no-upgrade", "no-version", "others"])
 def test_a_client_that_does_not_offer_it_gets_426(server, request_bytes):
     with server.connect() as connection:
         connection.send(request_bytes)
         response = connection.response()
-        assert (response.status, response.get("Upgrade"), response.get("Connection")) == (426, "Echo/1", "Upgrade")
+        assert (response.status, response.get("Upgrade"),
+                response.get("Connection")) == (426, "Echo/1", "Upgrade")
         assert connection.ask().status == 200
 
 
@@ -138,7 +141,8 @@ def test_a_timer_is_told_each_time_it_is_set(server):
 
 @pytest.mark.plain
 def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
-    """The client writes and does not read until the echo was refused a piece: back-pressure reaches it, and nothing is lost."""
+    """The client writes and does not read until the echo was refused a piece: back-pressure reaches
+    it, and nothing is lost."""
     refused = server.stats()["refused_pieces"]
     data, sent, got = raw.pattern(30_000_000), 0, 0
     with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
@@ -151,7 +155,9 @@ def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
                 pass
         assert sent < len(data)
         while got < sent:
-            readable, writable, _ = select.select([connection.socket], [connection.socket] if sent < 2_000_000 else [], [])
+            readable, writable, _ = select.select([connection.socket],
+                                                  [connection.socket] if sent < 2_000_000 else [],
+                                                  [])
             if writable:
                 sent += connection.socket.send(data[sent:sent + 65536])
             if readable:
@@ -196,7 +202,8 @@ def test_a_reset_closes_it(server, closed_before):
 
 
 def test_no_timeout_strikes_while_nothing_is_sent_and_one_does_when_the_client_does_not_read(start):
-    server = start(keep_alive_timeout=1, header_timeout=1, body_timeout=1, handler_timeout=1, write_timeout=1)
+    server = start(keep_alive_timeout=1, header_timeout=1, body_timeout=1, handler_timeout=1,
+                   write_timeout=1)
     with server.connect() as quiet, server.connect(receive_buffer=16384) as stuck:
         go_over(quiet)
         go_over(stuck, offer("/echo-stream?backlog=1000"))
@@ -241,6 +248,7 @@ def test_the_access_counts_101_as_informational(server):
 
 # ---- connections to others ----
 
+
 def through(connection, host, port):
     return go_over(connection, offer(f"/tunnel?host={host}&port={port}"))
 
@@ -256,9 +264,11 @@ def test_a_stream_goes_to_another_server(server, start, host):
             assert connection.ask().body == b"Hello, world\n"
         assert other.stats()["total_requests"] >= 3
         after = server.stats()
-        # This one, and the one that asks for the numbers. The one to the other server is none of them.
+        # This one, and the one that asks for the numbers. The one to the other server is none of
+        # them.
         assert after["total_connections"] - before["total_connections"] == 2
-    eventually(lambda: server.stats()["streams_closed"] == before["streams_closed"] + 2, "both sides are closed")
+    eventually(lambda: server.stats()["streams_closed"] == before["streams_closed"] + 2,
+               "both sides are closed")
 
 
 @pytest.mark.plain
@@ -274,7 +284,8 @@ def test_much_comes_from_another_server_to_a_client_that_reads_later(server, sta
         assert response.status == 200 and response.body == raw.pattern(size)
 
 
-@pytest.mark.parametrize("host, name", [("127.0.0.1", "ECONNREFUSED"), ("no%20such%20host", "EAI_NONAME")])
+@pytest.mark.parametrize("host, name", [("127.0.0.1", "ECONNREFUSED"),
+                                        ("no%20such%20host", "EAI_NONAME")])
 def test_why_there_is_no_connection_is_told(server, host, name):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

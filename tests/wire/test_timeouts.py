@@ -1,6 +1,7 @@
 """Timeouts: each one strikes, and none strikes a connection that makes progress.
 
-Only order and outcome are asserted, never how long something took. Limits are one second, progress comes every 0.3 s."""
+Only order and outcome are asserted, never how long something took. Limits are one second, progress
+comes every 0.3 s."""
 
 import select
 import time
@@ -15,7 +16,8 @@ STEPS = 9  # 2.7 s: more than twice any limit here
 
 @pytest.fixture(scope="module")
 def impatient():
-    running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, write_timeout=1, linger_timeout=1)
+    running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, write_timeout=1,
+                         linger_timeout=1)
     yield running
     running.stop()
 
@@ -39,7 +41,8 @@ def test_connection_that_never_says_anything_is_closed(impatient):
 
 
 def test_pitfall_connection_that_is_used_again_and_again_lives_on(impatient):
-    # Guards against a timer that is armed once at accept and then ends every connection, busy or not.
+    # Guards against a timer that is armed once at accept and then ends every connection, busy or
+    # not.
     with impatient.connect() as connection:
         patiently(lambda i: connection.ask().status == 200 or pytest.fail("refused"))
         assert connection.ask().status == 200
@@ -91,11 +94,12 @@ def test_time_for_a_head_begins_with_each_head(impatient):
         assert connection.response().status == 200
 
 
-@pytest.mark.parametrize("part", [raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 50,
-                                  raw.request("POST", "/echo", "Content-Length: 100"),
-                                  raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab",
-                                  raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\nX-Check: 1\r\n"],
-                         ids=["length", "nothing-of-it", "chunk", "trailer"])
+@pytest.mark.parametrize("part", [
+    raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 50,
+    raw.request("POST", "/echo", "Content-Length: 100"),
+    raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab",
+    raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\nX-Check: 1\r\n"
+], ids=["length", "nothing-of-it", "chunk", "trailer"])
 def test_body_that_stops_gets_408(impatient, part):
     before = impatient.stats()["timeouts"]
     with impatient.connect() as connection:
@@ -197,7 +201,11 @@ def test_refused_client_that_never_closes_is_cut_in_the_end(impatient):
 def test_timeouts_of_a_crowd_all_strike(impatient):
     crowd = [impatient.connect() for _ in range(300)]
     for i, connection in enumerate(crowd):
-        connection.send([raw.request(), raw.request()[:9], raw.request("POST", "/echo", "Content-Length: 9") + b"x"][i % 3])
+        connection.send([
+            raw.request(),
+            raw.request()[:9],
+            raw.request("POST", "/echo", "Content-Length: 9") + b"x"
+        ][i % 3])
     for i, connection in enumerate(crowd):
         assert connection.response().status == [200, 408, 408][i % 3]
         connection.assert_closed()
@@ -205,8 +213,9 @@ def test_timeouts_of_a_crowd_all_strike(impatient):
     impatient.wait_for_connections(0)
 
 
-@pytest.mark.parametrize("name,part", [("header_timeout", b"GET / HT"),
-                                       ("body_timeout", raw.request("POST", "/echo", "Content-Length: 9") + b"x")])
+@pytest.mark.parametrize(
+    "name,part", [("header_timeout", b"GET / HT"),
+                  ("body_timeout", raw.request("POST", "/echo", "Content-Length: 9") + b"x")])
 def test_each_timeout_has_its_own_limit(start, name, part):
     # All others are two minutes here, so an answer can only come from the right one.
     server = start(**{name: 1})
@@ -234,7 +243,8 @@ def test_a_handler_that_takes_too_long_gets_503_and_is_told(start):
 def test_a_response_that_has_begun_in_time_may_take_as_long_as_it_needs(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-echo", "Transfer-Encoding: chunked") + b"1\r\nx\r\n")
+        connection.send(
+            raw.request("POST", "/pieces-echo", "Transfer-Encoding: chunked") + b"1\r\nx\r\n")
         patiently(lambda i: connection.send(b"1\r\nx\r\n"))
         connection.send(b"0\r\n\r\n")
         assert connection.response().body == b"x" * (STEPS + 1)
@@ -250,7 +260,8 @@ def test_the_time_of_a_handler_begins_with_the_whole_request(start):
 
 def test_a_route_has_timeouts_of_its_own(start):
     server = start()  # those of the server are two minutes, and none for handlers
-    with server.connect() as held, server.connect() as body, server.connect() as patient, server.connect(receive_buffer=16384) as unread:
+    with server.connect() as held, server.connect() as body, server.connect(
+    ) as patient, server.connect(receive_buffer=16384) as unread:
         held.send(raw.request("GET", "/hold-briefly/a"))
         body.send(raw.request("POST", "/small-patience", "Content-Length: 9") + b"x")
         patient.send(raw.request("GET", "/hold/b"))
@@ -263,7 +274,8 @@ def test_a_route_has_timeouts_of_its_own(start):
 
 
 def test_a_routes_write_timeout_counts_on_when_its_handler_has_ended_the_answer(start):
-    server = start(write_backlog=40_000_000)  # all of it waits in memory, so nobody is asked for more
+    # all of it waits in memory, so nobody is asked for more
+    server = start(write_backlog=40_000_000)
     with server.connect(receive_buffer=16384) as unread:
         unread.send(raw.request("GET", "/pieces-briefly?size=30000000&piece=100000"))
         eventually(lambda: server.stats()["timeouts"] == 1, "the timeout")
@@ -273,7 +285,8 @@ def test_a_routes_write_timeout_counts_on_when_its_handler_has_ended_the_answer(
 def test_the_time_of_a_handler_does_not_run_while_a_body_is_paused(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
-        connection.send(raw.request("POST", "/pieces-digest?pause&never", "Content-Length: 6") + b"abc")
+        connection.send(
+            raw.request("POST", "/pieces-digest?pause&never", "Content-Length: 6") + b"abc")
         eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
         patiently(lambda i: None)
         connection.assert_silent()

@@ -1,5 +1,6 @@
-"""TLS on a server: certificates, names, versions, resumption, client certificates, replacement, and clients that break
-the rules. Everything about HTTP over TLS is in the other files, which run over TLS as well (`./dev test wire-tls`)."""
+"""TLS on a server: certificates, names, versions, resumption, client certificates, replacement, and
+clients that break the rules. Everything about HTTP over TLS is in the other files, which run over
+TLS as well (`./dev test wire-tls`)."""
 
 import datetime
 import hmac
@@ -35,11 +36,13 @@ AUTH_OFF, OPTIONAL, REQUIRED = 0, 1, 2
 
 class Server:
     """One running tls_server with a plain port and one with TLS."""
-
     def __init__(self, *flags, cert=None):
-        flags = list(flags) if any(flag.startswith("--cert=") for flag in flags) else [f"--cert={cert or tls.usual()}", *flags]
+        flags = list(flags) if any(
+            flag.startswith("--cert=")
+            for flag in flags) else [f"--cert={cert or tls.usual()}", *flags]
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([built("tls_server"), *flags], stdout=subprocess.PIPE, stderr=self.errors)
+        self.process = subprocess.Popen([built("tls_server"), *flags], stdout=subprocess.PIPE,
+                                        stderr=self.errors)
         line = self.process.stdout.readline().decode()
         found = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+) and 127\.0\.0\.1:(\d+)\n", line)
         if not found:
@@ -51,7 +54,8 @@ class Server:
         return written_to(self.errors)
 
     def connect(self, name="localhost", session=None, context=None, **how):
-        return raw.Connection(self.port, tls=context or tls.context(**how), name=name, session=session)
+        return raw.Connection(self.port, tls=context or tls.context(**how), name=name,
+                              session=session)
 
     def ask(self, target="/hello", *fields, plain=False, host="localhost", **how):
         with raw.Connection(self.plain, tls=None) if plain else self.connect(**how) as connection:
@@ -104,7 +108,8 @@ def leaf(connection):
 
 
 def pem_of(path):
-    return pathlib.Path(path).read_text().split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
+    return pathlib.Path(path).read_text().split(
+        "-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
 
 
 # ---- versions, ciphers, protocols ----
@@ -115,8 +120,10 @@ def pem_of(path):
 def test_versions_and_kinds_of_keys(start, version, kind):
     info = start(cert=tls.usual(kind)).info(only=version, alpn=["h2", "http/1.1"])
     assert info["scheme"] == "https" and info["version"] == f"TLSv{version}"
-    assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1", False)
-    assert info["cipher"].startswith("TLS_AES" if version == "1.3" else "TLS_ECDHE_" + {"ec": "ECDSA", "rsa": "RSA"}[kind])
+    assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1",
+                                                                        False)
+    assert info["cipher"].startswith("TLS_AES" if version == "1.3" else "TLS_ECDHE_" +
+                                     {"ec": "ECDSA", "rsa": "RSA"}[kind])
     assert (info["subject"], info["fingerprint"], info["names"], info["expires"]) == ("", "", "", 0)
 
 
@@ -161,7 +168,8 @@ def test_tls_1_1_is_refused(server):
 
 
 def test_own_ciphers_and_groups(start):
-    server = start("--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305", "--suites=TLS_CHACHA20_POLY1305_SHA256", "--groups=prime256v1")
+    server = start("--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305",
+                   "--suites=TLS_CHACHA20_POLY1305_SHA256", "--groups=prime256v1")
     assert server.info(only="1.2")["cipher"] == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
     assert server.info(only="1.3")["cipher"] == "TLS_CHACHA20_POLY1305_SHA256"
 
@@ -172,7 +180,9 @@ def test_protocol_is_agreed_on(server, offer, chosen):
 
 
 def test_client_without_a_common_protocol_is_refused(server):
-    assert "no application protocol" in handshake_error(server, alpn=["h2", "spdy/3"]).lower().replace("_", " ")
+    assert "no application protocol" in handshake_error(server,
+                                                        alpn=["h2",
+                                                              "spdy/3"]).lower().replace("_", " ")
 
 
 # ---- configurations that are refused ----
@@ -187,37 +197,57 @@ def test_refusals_name_what_is_wrong(tmp_path):
     key = tmp_path / "other.key"
     key.write_text(other.read_text().split("-----END CERTIFICATE-----\n")[1])
     cases = {
-        (f"--cert={tmp_path}/none.pem",): f"certificate_file '{tmp_path}/none.pem' cannot be opened: no such file or directory",
-        (f"--cert={tmp_path}",): f"certificate_file '{tmp_path}' is not a regular file",
-        (f"--cert={empty}",): f"the certificate of {empty} cannot be read: it is empty",
-        (f"--cert={good}", f"--key={key}"): "the key does not belong to the certificate",
-        (f"--cert={good}", f"--key={empty}"): f"the key of {good} cannot be read from {empty}",
-        (f"--cert={good}", "--min=2", "--max=1"): "min_version is TLS 1.3, and max_version is TLS 1.2",
-        (f"--cert={good}", "--profile=7"): "profile is 7; allowed are 0 and 1",
-        (f"--cert={good}", "--ciphers=NOTHING"): 'ciphers is "NOTHING": OpenSSL knows none of them',
-        (f"--cert={good}", "--suites=NOTHING"): 'cipher_suites is "NOTHING"',
+        (f"--cert={tmp_path}/none.pem", ):
+            f"certificate_file '{tmp_path}/none.pem' cannot be opened: no such file or directory",
+        (f"--cert={tmp_path}", ):
+            f"certificate_file '{tmp_path}' is not a regular file", (f"--cert={empty}", ):
+            f"the certificate of {empty} cannot be read: it is empty",
+        (f"--cert={good}", f"--key={key}"):
+            "the key does not belong to the certificate", (f"--cert={good}", f"--key={empty}"):
+            f"the key of {good} cannot be read from {empty}",
+        (f"--cert={good}", "--min=2", "--max=1"):
+            "min_version is TLS 1.3, and max_version is TLS 1.2", (f"--cert={good}", "--profile=7"):
+            "profile is 7; allowed are 0 and 1", (f"--cert={good}", "--ciphers=NOTHING"):
+            'ciphers is "NOTHING": OpenSSL knows none of them',
+        (f"--cert={good}", "--suites=NOTHING"):
+            'cipher_suites is "NOTHING"',
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:!aNULL"):
             "OpenSSL does not know 'ECDHE-ECDSA-CHACHA20-POLY1306'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
             "'TLS_AES_128_GCM_SHA256' is of TLS 1.3, and belongs to cipher_suites",
-        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256:TLS_AES_512_GCM_SHA256"): "OpenSSL does not know 'TLS_AES_512_GCM_SHA256'",
-        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--min=2"): "ciphers is for TLS 1.2, which is not spoken (min_version)",
-        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--profile=1"): "ciphers is for TLS 1.2, which is not spoken (profile)",
-        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256", "--max=1"): "cipher_suites is for TLS 1.3, which is not spoken (max_version)",
-        (f"--cert={good}", f"--ticket-key={empty}", "--no-tickets"): "ticket_key_files is set, and tickets are off (no_tickets)",
-        (f"--cert={good}", "--groups=nothing"): 'groups is "nothing": OpenSSL does not know all of them',
-        (f"--cert={bare}",): f"the key of {bare} cannot be read from {bare}: it holds no private key in PEM form",
-        (f"--cert={good}", f"--key={tls.usual('rsa')}"): "the key does not belong to the certificate: it is of another type",
-        (f"--cert={good}", "--client-auth=2"): "client_auth is on, and client_ca_file is not set",
-        (f"--cert={good}", f"--ca={good}"): "client_ca_file is set, and client_auth is off",
-        (f"--cert={good}", "--client-auth=9"): "client_auth is 9; allowed are 0 to 2",
-        (f"--cert={good}", "--client-auth=2", f"--ca={empty}"): f"client_ca_file '{empty}' holds no certificate in PEM form",
-        (f"--cert={good}", f"--crl={empty}"): "client_crl_file is set, and client_ca_file is not",
-        (f"--cert={good}", "--one-time-tickets", "--no-tickets"): "one_time_tickets and no_tickets are both set",
-        (f"--cert={good}", "--max-used-tickets=16777217"): "max_used_tickets is 16777217; allowed are 1 to 16777216",
-        (f"--cert={good}", "--lifetime=604801"): "session_lifetime is 604801; allowed are 1 to 604800 seconds",
-        (f"--cert={good}", f"--ticket-key={empty}"): f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
-        (f"--cert={good}", f"--ocsp={empty}"): f"ocsp_file '{empty}' holds no successful OCSP response in DER form",
+        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256:TLS_AES_512_GCM_SHA256"):
+            "OpenSSL does not know 'TLS_AES_512_GCM_SHA256'",
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--min=2"):
+            "ciphers is for TLS 1.2, which is not spoken (min_version)",
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--profile=1"):
+            "ciphers is for TLS 1.2, which is not spoken (profile)",
+        (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256", "--max=1"):
+            "cipher_suites is for TLS 1.3, which is not spoken (max_version)",
+        (f"--cert={good}", f"--ticket-key={empty}", "--no-tickets"):
+            "ticket_key_files is set, and tickets are off (no_tickets)",
+        (f"--cert={good}", "--groups=nothing"):
+            'groups is "nothing": OpenSSL does not know all of them', (f"--cert={bare}", ):
+            f"the key of {bare} cannot be read from {bare}: it holds no private key in PEM form",
+        (f"--cert={good}", f"--key={tls.usual('rsa')}"):
+            "the key does not belong to the certificate: it is of another type",
+        (f"--cert={good}", "--client-auth=2"):
+            "client_auth is on, and client_ca_file is not set", (f"--cert={good}", f"--ca={good}"):
+            "client_ca_file is set, and client_auth is off", (f"--cert={good}", "--client-auth=9"):
+            "client_auth is 9; allowed are 0 to 2",
+        (f"--cert={good}", "--client-auth=2", f"--ca={empty}"):
+            f"client_ca_file '{empty}' holds no certificate in PEM form",
+        (f"--cert={good}", f"--crl={empty}"):
+            "client_crl_file is set, and client_ca_file is not",
+        (f"--cert={good}", "--one-time-tickets", "--no-tickets"):
+            "one_time_tickets and no_tickets are both set",
+        (f"--cert={good}", "--max-used-tickets=16777217"):
+            "max_used_tickets is 16777217; allowed are 1 to 16777216",
+        (f"--cert={good}", "--lifetime=604801"):
+            "session_lifetime is 604801; allowed are 1 to 604800 seconds",
+        (f"--cert={good}", f"--ticket-key={empty}"):
+            f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
+        (f"--cert={good}", f"--ocsp={empty}"):
+            f"ocsp_file '{empty}' holds no successful OCSP response in DER form",
     }
     for flags, words in cases.items():
         told = refused(*flags)
@@ -226,7 +256,8 @@ def test_refusals_name_what_is_wrong(tmp_path):
 
 def test_weak_key_is_refused_with_its_file():
     weak = tls.certificate("weak.example", kind="weak")
-    for flags in [(f"--cert={weak}",), (f"--cert={tls.usual()}", f"--cert={weak}"), (f"--cert={weak}", f"--cert={tls.usual()}")]:
+    for flags in [(f"--cert={weak}", ), (f"--cert={tls.usual()}", f"--cert={weak}"),
+                  (f"--cert={weak}", f"--cert={tls.usual()}")]:
         assert f"the certificate of {weak} cannot be used: ee key too small" in refused(*flags)
 
 
@@ -239,17 +270,20 @@ def test_pass_phrases(start, tmp_path):
     assert "the key is encrypted, and there is no pass phrase" in refused(f"--cert={locked}")
     for flag in (f"--pass={tmp_path}/wrong", "--phrase=open"):
         told = refused(f"--cert={locked}", flag)
-        assert "the pass phrase is wrong" in told and "open" not in told.replace("cannot be opened", "")
+        assert "the pass phrase is wrong" in told and "open" not in told.replace(
+            "cannot be opened", "")
 
 
 def test_chain_is_sent(start, tmp_path):
     root = tls.authority("root")
     where = tmp_path / "middle"
     where.mkdir()
-    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=middle", "-keyout", where / "ca.key", "-out",
-                where / "r.pem", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
-    tls.openssl("x509", "-req", "-in", where / "r.pem", "-CA", root, "-CAkey", root.with_name("ca.key"), "-days", "9",
-                "-copy_extensions", "copyall", "-out", where / "ca.pem", "-set_serial", "5")
+    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=middle", "-keyout",
+                where / "ca.key", "-out", where / "r.pem", "-addext",
+                "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+    tls.openssl("x509", "-req", "-in", where / "r.pem", "-CA", root, "-CAkey",
+                root.with_name("ca.key"), "-days", "9", "-copy_extensions", "copyall", "-out",
+                where / "ca.pem", "-set_serial", "5")
     cert = tls.certificate("localhost", ca=where / "ca.pem")
     with_chain = tmp_path / "chain.pem"
     end = "-----END CERTIFICATE-----\n"
@@ -263,22 +297,29 @@ def test_chain_is_sent(start, tmp_path):
 
 
 def test_certificate_is_chosen_by_name(start):
-    first, exact, wild = tls.certificate("first.example"), tls.certificate("a.example", "b.example"), tls.certificate("*.wild.example")
+    first, exact, wild = tls.certificate("first.example"), tls.certificate(
+        "a.example", "b.example"), tls.certificate("*.wild.example")
     server = start(f"--cert={first}", f"--cert={exact}", f"--cert={wild}")
-    expected = {"first.example": first, "a.example": exact, "B.EXAMPLE": exact, "b.example.": exact, "x.wild.example": wild,
-                "x.y.wild.example": first, "wild.example": first, "unknown.example": first, None: first}
+    expected = {
+        "first.example": first, "a.example": exact, "B.EXAMPLE": exact, "b.example.": exact,
+        "x.wild.example": wild, "x.y.wild.example": first, "wild.example": first,
+        "unknown.example": first, None: first
+    }
     for version in ("1.2", "1.3"):
         for name, path in expected.items():
             with server.connect(name=name, only=version) as connection:
                 assert leaf(connection) == pem_of(path), name
-                assert json.loads(connection.ask("GET", "/info").body)["server_name"] == (name or "").lower() or name != (name or "").lower()
+                assert json.loads(connection.ask("GET", "/info").body)["server_name"] == (
+                    name or "").lower() or name != (name or "").lower()
 
 
 def test_kind_of_key_is_chosen_by_the_clients_offer(start):
     ec, rsa = tls.certificate("both.example"), tls.certificate("both.example", kind="rsa")
-    for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.usual()}", f"--cert={rsa}", f"--cert={ec}")):
+    for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.usual()}", f"--cert={rsa}",
+                                                      f"--cert={ec}")):
         server = start(*flags)
-        for suite, path in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256", rsa)):
+        for suite, path in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256",
+                                                                    rsa)):
             context = tls.context(only="1.2")
             context.set_ciphers(suite)
             with server.connect(name="both.example", context=context) as connection:
@@ -324,7 +365,8 @@ def test_session_ends_with_its_lifetime(start):
     server = start("--lifetime=1")
     context, session = session_of(server, only="1.2")
     assert server.info(context=context, session=session)["resumed"]
-    eventually(lambda: not server.info(context=context, session=session)["resumed"], "the end of the session")
+    eventually(lambda: not server.info(context=context, session=session)["resumed"],
+               "the end of the session")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -362,10 +404,12 @@ def test_resumed_session_has_its_name(start, version):
 def test_ticket_keys_of_files_are_shared(start, tmp_path, version):
     for name in ("old", "new"):
         (tmp_path / name).write_bytes(os.urandom(80))
-    first, second = start(f"--ticket-key={tmp_path}/old"), start(f"--ticket-key={tmp_path}/new", f"--ticket-key={tmp_path}/old")
+    first, second = start(f"--ticket-key={tmp_path}/old"), start(f"--ticket-key={tmp_path}/new",
+                                                                 f"--ticket-key={tmp_path}/old")
     context, session = session_of(first, only=version)
     assert second.info(context=context, session=session)["resumed"]
-    assert not start(f"--ticket-key={tmp_path}/new").info(context=context, session=session)["resumed"]
+    assert not start(f"--ticket-key={tmp_path}/new").info(context=context,
+                                                          session=session)["resumed"]
 
 
 def is_resumed(server, context, session):
@@ -452,13 +496,19 @@ def people():
     """An authority with its list of revocations, and clients of it."""
     ca = tls.authority("people")
     where = ca.parent
-    made = {name: tls.certificate(f"{name}.example", ca=ca, common_name=name, usage="clientAuth") for name in ("ann", "bob")}
-    made["expired"] = tls.certificate("old.example", ca=ca, common_name="expired", usage="clientAuth", days=-1)
-    made["stranger"] = tls.certificate("x.example", ca=tls.authority("others"), common_name="stranger")
+    made = {
+        name: tls.certificate(f"{name}.example", ca=ca, common_name=name, usage="clientAuth")
+        for name in ("ann", "bob")
+    }
+    made["expired"] = tls.certificate("old.example", ca=ca, common_name="expired",
+                                      usage="clientAuth", days=-1)
+    made["stranger"] = tls.certificate("x.example", ca=tls.authority("others"),
+                                       common_name="stranger")
     (where / "index").write_text("")
     (where / "number").write_text("01\n")
-    (where / "conf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\ncrlnumber={where}/number\ndefault_md=sha256\n"
-                                f"certificate={ca}\nprivate_key={where}/ca.key\ndefault_crl_days=30\n")
+    (where / "conf").write_text(
+        f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\ncrlnumber={where}/number\ndefault_md=sha256\n"
+        f"certificate={ca}\nprivate_key={where}/ca.key\ndefault_crl_days=30\n")
     tls.openssl("ca", "-config", where / "conf", "-revoke", made["bob"])
     tls.openssl("ca", "-config", where / "conf", "-gencrl", "-out", where / "crl.pem")
     made["ca"], made["crl"] = ca, where / "crl.pem"
@@ -470,12 +520,16 @@ def people():
 def test_client_certificates(start, people, version, level):
     server = start(f"--client-auth={level}", f"--ca={people['ca']}", f"--crl={people['crl']}")
     info = server.info("/private/info", client=people["ann"], only=version)
-    assert (info["subject"], info["issuer"], info["names"]) == ("CN=ann", "CN=people", "DNS:ann.example")
-    digest = tls.openssl("x509", "-in", people["ann"], "-noout", "-fingerprint", "-sha256").decode().split("=")[1]
+    assert (info["subject"], info["issuer"], info["names"]) == ("CN=ann", "CN=people",
+                                                                "DNS:ann.example")
+    digest = tls.openssl("x509", "-in", people["ann"], "-noout", "-fingerprint",
+                         "-sha256").decode().split("=")[1]
     assert info["fingerprint"] == digest.strip().replace(":", "").lower()
     assert abs(info["expires"] - time.time() - 30 * 86400) < 86400
-    reasons = {"bob": "certificate revoked", "expired": "the peer's certificate has expired",
-               "stranger": "the peer's certificate is signed by no trusted authority"}
+    reasons = {
+        "bob": "certificate revoked", "expired": "the peer's certificate has expired",
+        "stranger": "the peer's certificate is signed by no trusted authority"
+    }
     for name in reasons:
         assert handshake_error(server, client=people[name], only=version)
     eventually(lambda: server.stats()["failures"] == 3, "three failures")
@@ -491,20 +545,25 @@ def test_client_certificates(start, people, version, level):
 
 def test_names_of_a_client_cannot_be_taken_for_others(start, people, tmp_path):
     conf, leaf = tmp_path / "conf", tmp_path / "leaf.pem"
-    conf.write_text("[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n[x]\nsubjectAltName=@names\nbasicConstraints=CA:FALSE\n[names]\n"
-                    "DNS.1 = ann.example\\, DNS:root.example\nDNS.2 = b\\\\c\n")
-    tls.openssl("req", "-x509", "-config", conf, "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x",
-                "-CA", people["ca"], "-CAkey", people["ca"].parent / "ca.key", "-keyout", tmp_path / "key.pem", "-out", leaf)
+    conf.write_text(
+        "[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n[x]\nsubjectAltName=@names\nbasicConstraints=CA:FALSE\n[names]\n"
+        "DNS.1 = ann.example\\, DNS:root.example\nDNS.2 = b\\\\c\n")
+    tls.openssl("req", "-x509", "-config", conf, "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x", "-CA", people["ca"],
+                "-CAkey", people["ca"].parent / "ca.key", "-keyout", tmp_path / "key.pem", "-out",
+                leaf)
     leaf.write_bytes(leaf.read_bytes() + (tmp_path / "key.pem").read_bytes())
     server = start(f"--client-auth={OPTIONAL}", f"--ca={people['ca']}")
-    assert server.ask("/names", client=leaf).body == b"DNS:ann.example\\, DNS:root.example, DNS:b\\\\c"
+    assert server.ask("/names",
+                      client=leaf).body == b"DNS:ann.example\\, DNS:root.example, DNS:b\\\\c"
 
 
 def test_half_a_list_of_revocations_is_refused(people, tmp_path):
     whole = people["crl"].read_text()
     for text in (whole[:-30], whole + whole[:len(whole) // 2]):
         (tmp_path / "crl.pem").write_text(text)
-        error = refused(f"--cert={tls.usual()}", f"--client-auth={REQUIRED}", f"--ca={people['ca']}", f"--crl={tmp_path / 'crl.pem'}")
+        error = refused(f"--cert={tls.usual()}", f"--client-auth={REQUIRED}",
+                        f"--ca={people['ca']}", f"--crl={tmp_path / 'crl.pem'}")
         assert f"client_crl_file '{tmp_path / 'crl.pem'}' cannot be read" in error
 
 
@@ -525,15 +584,17 @@ def short_lived(ca, seconds):
     """A client's certificate that expires soon."""
     where = pathlib.Path(tempfile.mkdtemp(dir=tls.directory()))
     (where / "index").write_text("")
-    (where / "conf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\nrand_serial=yes\nnew_certs_dir={where}\n"
-                                f"default_md=sha256\ncertificate={ca}\nprivate_key={ca.parent}/ca.key\npolicy=p\n"
-                                "[p]\ncommonName=supplied\n")
-    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=brief", "-keyout", where / "key.pem",
-                "-out", where / "request.pem")
+    (where / "conf").write_text(
+        f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\nrand_serial=yes\nnew_certs_dir={where}\n"
+        f"default_md=sha256\ncertificate={ca}\nprivate_key={ca.parent}/ca.key\npolicy=p\n"
+        "[p]\ncommonName=supplied\n")
+    tls.openssl("req", "-new", *tls.KEYS["ec"], "-nodes", "-subj", "/CN=brief", "-keyout",
+                where / "key.pem", "-out", where / "request.pem")
     end = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
-    tls.openssl("ca", "-batch", "-notext", "-config", where / "conf", "-in", where / "request.pem", "-out", where / "made.pem",
-                "-startdate", "20200101000000Z", "-enddate", end)
-    (where / "both.pem").write_bytes((where / "made.pem").read_bytes() + (where / "key.pem").read_bytes())
+    tls.openssl("ca", "-batch", "-notext", "-config", where / "conf", "-in", where / "request.pem",
+                "-out", where / "made.pem", "-startdate", "20200101000000Z", "-enddate", end)
+    (where / "both.pem").write_bytes((where / "made.pem").read_bytes() +
+                                     (where / "key.pem").read_bytes())
     return where / "both.pem"
 
 
@@ -555,11 +616,13 @@ def test_session_ends_with_the_clients_certificate(start, people, version):
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_session_of_another_host_does_not_skip_the_demand(start, people, version):
     open_host, closed = tls.certificate("open.example"), tls.certificate("closed.example")
-    server = start(f"--cert={open_host}", f"--cert={closed}", f"--auth={REQUIRED}", f"--ca={people['ca']}")
+    server = start(f"--cert={open_host}", f"--cert={closed}", f"--auth={REQUIRED}",
+                   f"--ca={people['ca']}")
     context, session = session_of(server, only=version, name="open.example")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         server.info(context=context, session=session, name="closed.example")
-    assert server.info(name="closed.example", client=people["ann"], only=version, host="closed.example")["subject"] == "CN=ann"
+    assert server.info(name="closed.example", client=people["ann"], only=version,
+                       host="closed.example")["subject"] == "CN=ann"
     for host in ("closed.example", "CLOSED.example:443", "closed.example."):
         assert server.ask(name="open.example", only=version, host=host).status == 421, host
     assert server.ask(name="open.example", only=version, host="open.example").status == 200
@@ -586,14 +649,15 @@ def test_session_ends_when_the_authorities_change(start, people, tmp_path, versi
 
 
 def ocsp_response(ca, cert, seconds=3600, path=None):
-    """A DER response of the authority that the certificate is good, whose nextUpdate is so many seconds from now."""
+    """A DER response of the authority that the certificate is good, whose nextUpdate is so many
+    seconds from now."""
     issuer, subject = (x509.load_pem_x509_certificate(pem_of(one).encode()) for one in (ca, cert))
     key = serialization.load_pem_private_key(ca.with_name("ca.key").read_bytes(), None)
     until = datetime.datetime.utcnow() + datetime.timedelta(seconds=seconds)
     builder = ocsp.OCSPResponseBuilder().add_response(
         cert=subject, issuer=issuer, algorithm=hashes.SHA1(), cert_status=ocsp.OCSPCertStatus.GOOD,
-        this_update=min(until, datetime.datetime.utcnow()) - datetime.timedelta(hours=1), next_update=until, revocation_time=None,
-        revocation_reason=None)
+        this_update=min(until, datetime.datetime.utcnow()) - datetime.timedelta(hours=1),
+        next_update=until, revocation_time=None, revocation_reason=None)
     made = builder.responder_id(ocsp.OCSPResponderEncoding.HASH, issuer).sign(key, hashes.SHA256())
     path = path or pathlib.Path(tempfile.mkdtemp(dir=tls.directory())) / "response"
     path.with_suffix(".new").write_bytes(made.public_bytes(serialization.Encoding.DER))
@@ -603,12 +667,15 @@ def ocsp_response(ca, cert, seconds=3600, path=None):
 
 def stapled(server, version="1.3"):
     """The serial number and the end of the response that a client gets; None: it gets none."""
-    run = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-servername", "localhost", "-status",
-                          f"-tls{version.replace('.', '_')}"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    run = subprocess.run([
+        "openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-servername", "localhost",
+        "-status", f"-tls{version.replace('.', '_')}"
+    ], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if "OCSP response: no response sent" in run.stdout:
         return None
     assert "OCSP Response Status: successful" in run.stdout
-    return re.search(r"Serial Number: (\w+)", run.stdout)[1], re.search("Next Update: (.*)", run.stdout)[1]
+    return re.search(r"Serial Number: (\w+)",
+                     run.stdout)[1], re.search("Next Update: (.*)", run.stdout)[1]
 
 
 def serial_number(cert):
@@ -625,35 +692,41 @@ def stapling():
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_ocsp_response_is_stapled(start, stapling, version):
     ca, cert = stapling
-    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert)}"), version)[0] == serial_number(cert)
+    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert)}"),
+                   version)[0] == serial_number(cert)
     assert stapled(start(f"--cert={cert}"), version) is None
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_ocsp_response_is_not_stapled_after_its_next_update(start, stapling, version):
     ca, cert = stapling
-    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=-60)}"), version) is None
+    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=-60)}"),
+                   version) is None
     server = start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=4)}")
     eventually(lambda: stapled(server, version) is None, "the end of the response")
     assert server.ask(only=version).status == 200
 
 
 def test_each_certificate_has_its_ocsp_response(start, stapling):
-    """Two certificates of one name: the response is that of the certificate that the client gets."""
+    """Two certificates of one name: the response is that of the certificate that the client
+    gets."""
     ca, cert = stapling
     rsa = tls.certificate(ca=ca, kind="rsa")
     flags = [f"--cert={rsa}", f"--ocsp={ocsp_response(ca, rsa)}"]
-    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert)}", *flags))[0] == serial_number(cert)
+    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert)}",
+                         *flags))[0] == serial_number(cert)
     assert stapled(start(f"--cert={cert}", *flags)) is None
 
 
 def test_ocsp_response_for_another_certificate_is_not_stapled(start, stapling):
     ca, cert = stapling
-    assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, tls.certificate(ca=ca))}")) is None
+    assert stapled(start(f"--cert={cert}",
+                         f"--ocsp={ocsp_response(ca, tls.certificate(ca=ca))}")) is None
 
 
 def test_ocsp_response_is_replaced_while_serving(start, stapling):
-    """By a newer one, by no response, which changes nothing but the log, and by one that has ended."""
+    """By a newer one, by no response, which changes nothing but the log, and by one that has
+    ended."""
     ca, cert = stapling
     path = ocsp_response(ca, cert)
     server = start("--watch", f"--cert={cert}", f"--ocsp={path}")
@@ -663,7 +736,9 @@ def test_ocsp_response_is_replaced_while_serving(start, stapling):
     second = stapled(server)
     assert second[0] == serial_number(cert)
     path.write_bytes(b"no response")
-    eventually(lambda: f"ocsp_file '{path}' holds no successful OCSP response in DER form" in server.log(), "a line about it")
+    eventually(
+        lambda: f"ocsp_file '{path}' holds no successful OCSP response in DER form" in server.log(),
+        "a line about it")
     assert stapled(server) == second
     ocsp_response(ca, cert, seconds=-60, path=path)
     eventually(lambda: stapled(server) is None, "no response")
@@ -691,7 +766,8 @@ def test_replacement_serves_new_connections(start):
             assert leaf(fresh) == pem_of(two)
         assert kept.ask().status == 200
     bad = server.ask("/reload?cert=/nonexistent.pem", plain=True)
-    assert (bad.status, bad.body) == (500, b"certificate_file '/nonexistent.pem' cannot be opened: no such file or directory")
+    assert (bad.status, bad.body) == (
+        500, b"certificate_file '/nonexistent.pem' cannot be opened: no such file or directory")
     with server.connect() as fresh:
         assert leaf(fresh) == pem_of(two)
 
@@ -708,7 +784,8 @@ def test_watched_files_are_loaded_when_they_change(start, tmp_path):
 
     assert served() == pem_of(one)
     both.write_text("no certificate")
-    eventually(lambda: "the certificates stay as they are" in server.log(), "a line about what is wrong")
+    eventually(lambda: "the certificates stay as they are" in server.log(),
+               "a line about what is wrong")
     assert f"the certificate of {both} cannot be read" in server.log() and served() == pem_of(one)
     temporary = tmp_path / "new"
     temporary.write_bytes(two.read_bytes())
@@ -731,7 +808,8 @@ def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
     (tmp_path / "next").write_bytes(two.read_bytes())
     (tmp_path / "next").rename(both)
-    eventually(lambda: "stay as they are" in server.log() and "too many open files" in server.log(), "a line about it")
+    eventually(lambda: "stay as they are" in server.log() and "too many open files" in server.log(),
+               "a line about it")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
     def served():
@@ -746,7 +824,8 @@ def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
 def test_key_and_certificate_may_be_replaced_one_after_the_other(start, tmp_path):
     """Between two looks nothing is told, and the pair that fits is loaded."""
     end = "-----END CERTIFICATE-----\n"
-    one, two = tls.certificate("localhost").read_text().split(end, 1), tls.certificate("localhost").read_text().split(end, 1)
+    one, two = tls.certificate("localhost").read_text().split(
+        end, 1), tls.certificate("localhost").read_text().split(end, 1)
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     cert.write_text(one[0] + end)
     key.write_text(one[1])
@@ -780,10 +859,12 @@ def test_link_to_another_directory_is_noticed(start, tmp_path):
 
 
 def test_expiry_is_told(start):
-    soon, later = tls.certificate("soon.example", days=10), tls.certificate("later.example", days=300)
+    soon, later = tls.certificate("soon.example",
+                                  days=10), tls.certificate("later.example", days=300)
     server = start(f"--cert={later}", f"--cert={soon}")
     stats = server.stats()
-    assert abs(stats["expires"] - time.time() - 10 * 86400) < 3600 and stats["own_expires"] == stats["expires"]
+    assert abs(stats["expires"] - time.time() -
+               10 * 86400) < 3600 and stats["own_expires"] == stats["expires"]
     eventually(lambda: f"the certificate of {soon} expires in " in server.log(), "a warning")
     assert re.search(r"expires in (9|10) days, at 20", server.log())
     assert str(later) not in server.log()
@@ -793,8 +874,8 @@ def test_expiry_is_told(start):
 
 
 class Numbered:
-    """Certificates with their keys as PEM. Number N ends N seconds after `base`, so uvhttp_tls_expires says which one is served."""
-
+    """Certificates with their keys as PEM. Number N ends N seconds after `base`, so
+    uvhttp_tls_expires says which one is served."""
     def __init__(self):
         self.base = int(time.time()) + 30 * 86400
         self.numbers = {}  # by certificate (DER)
@@ -802,11 +883,14 @@ class Numbered:
     def make(self, number):
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-        made = x509.CertificateBuilder(name, name, key.public_key(), number + 1, datetime.datetime(2020, 1, 1),
-                                       datetime.datetime.utcfromtimestamp(self.base + number)).sign(key, hashes.SHA256())
+        made = x509.CertificateBuilder(name, name, key.public_key(), number + 1,
+                                       datetime.datetime(2020, 1, 1),
+                                       datetime.datetime.utcfromtimestamp(self.base + number)).sign(
+                                           key, hashes.SHA256())
         self.numbers[made.public_bytes(serialization.Encoding.DER)] = number
         return (made.public_bytes(serialization.Encoding.PEM),
-                key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+                key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                  serialization.NoEncryption()))
 
     def broken(self, number):
         """A pair that cannot be loaded, one after the other of three kinds."""
@@ -815,21 +899,23 @@ class Numbered:
 
 
 class Clients:
-    """Threads that make requests, on new connections or on kept ones. Each handshake has to show a certificate that is as new as
-    `known` was before it."""
-
+    """Threads that make requests, on new connections or on kept ones. Each handshake has to show a
+    certificate that is as new as `known` was before it."""
     def __init__(self, server, certificates, count):
         self.server, self.certificates = server, certificates
         self.known, self.stopped = 0, threading.Event()
         self.failures, self.requests, self.handshakes = [], [0] * count, [0] * count
-        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(count)]
+        self.threads = [
+            threading.Thread(target=self.run, args=(number, )) for number in range(count)
+        ]
         for thread in self.threads:
             thread.start()
 
     def run(self, number):
         try:
             while not self.stopped.is_set():
-                self.connection(number, (range(1), range(6), range(11), itertools.count())[number % 4])
+                self.connection(number,
+                                (range(1), range(6), range(11), itertools.count())[number % 4])
         except Exception as error:  # whatever it is, it is a failed request
             self.failures.append(repr(error))
 
@@ -853,7 +939,8 @@ class Clients:
 
 
 def steps():
-    """The numbers of replacements, 100 ms after each other; later ones are not put off by one that was late."""
+    """The numbers of replacements, 100 ms after each other; later ones are not put off by one that
+    was late."""
     begun = time.monotonic()
     for number in range(1, LOAD_SECONDS * 10):
         yield number
@@ -865,13 +952,14 @@ def replace_file(path, data):
     path.with_suffix(".new").rename(path)
 
 
-LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usual)) for name, usual in (("SECONDS", 4), ("CLIENTS", 8)))
+LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usual))
+                              for name, usual in (("SECONDS", 4), ("CLIENTS", 8)))
 STAY = "the certificates stay as they are"
 
 
 def test_load_while_certificates_are_reloaded(start, tmp_path):
-    """As below, with the file loaded by uvhttp_tls_reload each time: the next handshake has the new certificate, and each broken pair
-    gives one message and changes nothing."""
+    """As below, with the file loaded by uvhttp_tls_reload each time: the next handshake has the new
+    certificate, and each broken pair gives one message and changes nothing."""
     path, certificates, broken = tmp_path / "both.pem", Numbered(), 0
     replace_file(path, b"".join(certificates.make(0)))
     server = start("--workers=2", cert=path)
@@ -892,15 +980,18 @@ def test_load_while_certificates_are_reloaded(start, tmp_path):
     clients.stop()
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes), 0)
-    print(f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number} replacements, {broken} of them broken")
+    print(
+        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number} replacements, {broken} of them broken"
+    )
 
 
 def test_load_while_certificates_are_replaced(start, tmp_path):
-    """New and kept connections, while a watched file is replaced every 100 ms, every fourth time by a broken pair: no request fails,
-    and no handshake shows a certificate that is older than the one the server has had before it. Then three broken pairs stay
-    until they are logged, one line each.
+    """New and kept connections, while a watched file is replaced every 100 ms, every fourth time by
+    a broken pair: no request fails, and no handshake shows a certificate that is older than the one
+    the server has had before it. Then three broken pairs stay until they are logged, one line each.
 
-    UVHTTP_TLS_LOAD_SECONDS and UVHTTP_TLS_LOAD_CLIENTS set for how long and by how many clients (default: 4 and 8)."""
+    UVHTTP_TLS_LOAD_SECONDS and UVHTTP_TLS_LOAD_CLIENTS set for how long and by how many clients
+    (default: 4 and 8)."""
     path, certificates, lags = tmp_path / "both.pem", Numbered(), []
     replace_file(path, b"".join(certificates.make(0)))
     server = start("--watch", "--workers=2", cert=path)
@@ -939,9 +1030,10 @@ def test_load_while_certificates_are_replaced(start, tmp_path):
     clients.stop()
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes) + 4, 0)
-    print(f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number + 4} replacements, of which the server was at most "
-          f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
-          f"{server.log().count('loaded again')} loads, {count} + 3 lines of broken ones")
+    print(
+        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number + 4} replacements, of which the server was at most "
+        f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
+        f"{server.log().count('loaded again')} loads, {count} + 3 lines of broken ones")
 
 
 # ---- clients that break the rules ----
@@ -958,12 +1050,13 @@ def records(data):
 
 
 class Script:
-    """A client whose records a test sends as it likes: `outgoing` is what the ssl module wants to send."""
-
+    """A client whose records a test sends as it likes: `outgoing` is what the ssl module wants to
+    send."""
     def __init__(self, port, **how):
         self.plain = socket.create_connection(("127.0.0.1", port), timeout=SAFETY_TIMEOUT)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = tls.context(**how).wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        self.tls = tls.context(**how).wrap_bio(self.incoming, self.outgoing,
+                                               server_hostname="localhost")
 
     def __enter__(self):
         return self
@@ -1033,7 +1126,9 @@ def test_every_byte_by_itself(server, version):
 def test_request_in_many_records_of_one_segment(server, version):
     with Script(server.port, only=version) as client:
         client.shake()
-        data = b"".join(client.step(client.tls.write, hello_request()[i:i + 1]) for i in range(len(hello_request())))
+        data = b"".join(
+            client.step(client.tls.write,
+                        hello_request()[i:i + 1]) for i in range(len(hello_request())))
         client.plain.sendall(data)
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
@@ -1051,7 +1146,8 @@ def test_request_in_the_segment_of_the_last_flight(server):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_truncation_at_every_record_boundary(server, version):
-    """The client ends after each record of its handshake and its request: the server closes, nothing else is hurt."""
+    """The client ends after each record of its handshake and its request: the server closes,
+    nothing else is hurt."""
     whole = []
     with Script(server.port, only=version) as client:
         client.shake(lambda data: (whole.extend(records(data)), client.plain.sendall(data)))
@@ -1082,7 +1178,9 @@ def test_truncation_at_every_record_boundary(server, version):
 def test_end_without_close_notify_in_a_body_is_no_end_of_it(server, version):
     with Script(server.port, only=version) as client:
         client.shake()
-        client.plain.sendall(client.step(client.tls.write, raw.request("POST", "/hello", "Content-Length: 5") + b"abc"))
+        client.plain.sendall(
+            client.step(client.tls.write,
+                        raw.request("POST", "/hello", "Content-Length: 5") + b"abc"))
         client.plain.shutdown(socket.SHUT_WR)
         assert client.response() == b""
 
@@ -1128,8 +1226,11 @@ def test_close_notify_is_answered_by_one(server, version):
         assert connection.rest() == b"" and not connection.socket.truncated
 
 
-@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x00\x05hello", bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000), b"\x80\x2e\x01\x00\x02",
-                                     os.urandom(3000)], ids=["bad-hello", "zeros", "long-record", "ssl-2", "random"])
+@pytest.mark.parametrize("garbage", [
+    b"\x16\x03\x01\x00\x05hello",
+    bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000), b"\x80\x2e\x01\x00\x02",
+    os.urandom(3000)
+], ids=["bad-hello", "zeros", "long-record", "ssl-2", "random"])
 def test_garbage_ends_the_connection(server, garbage):
     before = server.stats()["failures"]
     with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
@@ -1150,7 +1251,8 @@ def test_plain_request_on_the_port_of_tls_gets_400(server, method):
     with raw.Connection(server.port, tls=None) as client:
         client.send(raw.request(method, "/hello"))
         response = client.response(method)
-        assert response.status == 400 and b"this port speaks HTTPS" in response.body and response.says_close()
+        assert response.status == 400 and b"this port speaks HTTPS" in response.body and response.says_close(
+        )
         client.assert_closed()
 
 
@@ -1164,12 +1266,15 @@ def test_garbage_after_the_handshake_is_told_by_an_alert(server):
 
 
 def test_renegotiation_by_s_client_is_refused(server):
-    """`R` in s_client asks for a second handshake. The server refuses it, and s_client takes that for an error and ends."""
+    """`R` in s_client asks for a second handshake. The server refuses it, and s_client takes that
+    for an error and ends."""
     before = server.stats()
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as client:
         try:
-            client.stdin.write(b"R\n")  # stays open: at the end of it s_client would not wait for the response
+            # stays open: at the end of it s_client would not wait for the response
+            client.stdin.write(b"R\n")
             client.stdin.flush()
             assert client.wait(timeout=SAFETY_TIMEOUT) != 0
         finally:
@@ -1177,12 +1282,13 @@ def test_renegotiation_by_s_client_is_refused(server):
         told = client.stderr.read()
     assert b"RENEGOTIATING" in told and b"no renegotiation" in told
     stats = server.stats()
-    assert (stats["handshakes"], stats["failures"]) == (before["handshakes"] + 1, before["failures"])
+    assert (stats["handshakes"], stats["failures"]) == (before["handshakes"] + 1,
+                                                        before["failures"])
 
 
 class Records:
-    """A client of TLS 1.2 that makes its records itself, and so any record (RFC 5246 section 6, RFC 5288)."""
-
+    """A client of TLS 1.2 that makes its records itself, and so any record (RFC 5246 section 6, RFC
+    5288)."""
     def __init__(self, port, log):
         made = tls.context(only="1.2")
         made.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
@@ -1191,12 +1297,14 @@ class Records:
         with Script(port) as script:
             self.plain = script.plain.dup()
             self.plain.settimeout(SAFETY_TIMEOUT)
-            script.tls = made.wrap_bio(script.incoming, script.outgoing, server_hostname="localhost")
+            script.tls = made.wrap_bio(script.incoming, script.outgoing,
+                                       server_hostname="localhost")
             receive = script.receive
             script.receive = lambda: received.append(receive()) or received[-1]
             script.shake()
         server_random = received[0][11:43]  # after the heads of record and message, and the version
-        client_random, secret = (bytes.fromhex(text) for text in log.read_text().split("CLIENT_RANDOM ")[1].split()[:2])
+        client_random, secret = (bytes.fromhex(text)
+                                 for text in log.read_text().split("CLIENT_RANDOM ")[1].split()[:2])
         keys = self.derive(secret, b"key expansion" + server_random + client_random)
         self.cipher, self.server_cipher = AESGCM(keys[:16]), AESGCM(keys[16:32])
         self.salt, self.server_salt = keys[32:36], keys[36:40]
@@ -1212,7 +1320,8 @@ class Records:
     def record(self, kind, data):
         number = struct.pack(">Q", self.sequence)
         self.sequence += 1
-        code = number + self.cipher.encrypt(self.salt + number, data, number + struct.pack(">BHH", kind, 0x303, len(data)))
+        code = number + self.cipher.encrypt(self.salt + number, data,
+                                            number + struct.pack(">BHH", kind, 0x303, len(data)))
         return struct.pack(">BHH", kind, 0x303, len(code)) + code
 
     def send(self, kind, *parts):
@@ -1256,7 +1365,8 @@ def assert_answered(client):
 
 
 def test_renegotiation_is_answered_by_a_warning(with_records):
-    """RFC 5246 section 7.2.2: no_renegotiation is a warning, so the connection goes on. No second handshake is made."""
+    """RFC 5246 section 7.2.2: no_renegotiation is a warning, so the connection goes on. No second
+    handshake is made."""
     server, client = with_records
     for _ in range(2):
         client.send(HANDSHAKE, CLIENT_HELLO)
@@ -1267,7 +1377,8 @@ def test_renegotiation_is_answered_by_a_warning(with_records):
 
 
 def test_flood_of_renegotiations_ends(with_records):
-    """Each is refused by an alert, which a client that does not read leaves to the server's memory."""
+    """Each is refused by an alert, which a client that does not read leaves to the server's
+    memory."""
     server, client = with_records
     client.send(DATA, raw.request("GET", "/big", "Connection: close"))
     with pytest.raises(ConnectionError):
@@ -1288,7 +1399,8 @@ def test_empty_records_are_skipped(with_records):
 
 
 def test_flood_of_empty_records_ends(with_records):
-    """More than 32 in a row are an error (of OpenSSL), which the client hears of; others are served."""
+    """More than 32 in a row are an error (of OpenSSL), which the client hears of; others are
+    served."""
     server, client = with_records
     client.send(DATA, *[b""] * 1000)
     assert client.receive() == (ALERT, UNEXPECTED_MESSAGE)
@@ -1297,12 +1409,12 @@ def test_flood_of_empty_records_ends(with_records):
 
 
 def test_flood_of_key_updates_does_not_hold_the_loop(server):
-    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 20,000 of them are read, and then the
-    connection goes on."""
+    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 20,000 of them
+    are read, and then the connection goes on."""
     with tls.LibraryClient(server.port) as client, server.connect() as other:
         assert client.ask(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
         flood = client.key_updates(20000) + client.encrypt(hello_request())
-        sender = threading.Thread(target=client.plain.sendall, args=(flood,))
+        sender = threading.Thread(target=client.plain.sendall, args=(flood, ))
         sender.start()
         served = 0
         while not select.select([client.plain], [], [], 0)[0]:
@@ -1398,7 +1510,8 @@ def test_handshake_timeout_ends_who_waits():
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_handshakes_on_threads(start, people, version):
-    server = start("--handshake-threads=2", f"--client-auth={OPTIONAL}", f"--ca={people['ca']}", f"--crl={people['crl']}")
+    server = start("--handshake-threads=2", f"--client-auth={OPTIONAL}", f"--ca={people['ca']}",
+                   f"--crl={people['crl']}")
     for _ in range(20):
         assert server.ask(only=version).status == 200
     assert server.info(only=version, client=people["ann"])["subject"] == "CN=ann"
@@ -1409,7 +1522,8 @@ def test_handshakes_on_threads(start, people, version):
 
 
 def test_clients_that_leave_while_their_handshake_is_on_a_thread(start):
-    server = start("--handshake-threads=2", "--max-handshakes=20", "--workers=2", cert=tls.usual("rsa"))
+    server = start("--handshake-threads=2", "--max-handshakes=20", "--workers=2",
+                   cert=tls.usual("rsa"))
     for turn in range(300):
         client = Script(server.port)
         flight = client.step(client.tls.do_handshake)
@@ -1436,7 +1550,8 @@ def test_stop_while_handshakes_are_on_threads(start):
 
 @pytest.mark.parametrize("threads", [0, 1])
 def test_pause_of_the_process_is_no_reason_to_close_a_handshake(start, threads):
-    """The client's flight has come while the process was stopped, and is looked at before time counts."""
+    """The client's flight has come while the process was stopped, and is looked at before time
+    counts."""
     server = start("--handshake-timeout=1", f"--handshake-threads={threads}")
     with Script(server.port, only="1.3") as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
@@ -1475,7 +1590,8 @@ def test_client_that_never_reads_holds_little(start):
         client.send(raw.request("GET", "/big"))
         for _ in range(3):
             assert server.ask().status == 200
-        size = int(pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        size = int(pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()
+                   [1]) * os.sysconf("SC_PAGE_SIZE")
         client.send(hello_request())
         head = client.head()
         assert client.receive_exactly(300000000) == bytes(300000000)
@@ -1512,7 +1628,9 @@ def test_failed_handshakes_are_logged_a_few_times_a_second(start):
             except ConnectionError:
                 pass
     eventually(lambda: server.stats()["failures"] == 100, "all are counted")
-    lines = [line for line in server.log().splitlines() if "TLS handshake with 127.0.0.1 failed" in line]
+    lines = [
+        line for line in server.log().splitlines() if "TLS handshake with 127.0.0.1 failed" in line
+    ]
     assert 10 <= len(lines) < 100
 
 
@@ -1552,11 +1670,13 @@ def test_close_notify_in_the_handshake_is_a_failure_with_a_reason(start):
         client.plain.sendall(client.step(client.tls.do_handshake) + b"\x15\x03\x03\x00\x02\x01\x00")
         while client.receive():
             pass
-    eventually(lambda: "failed: the peer has ended the connection in its handshake" in server.log(), "the reason")
+    eventually(lambda: "failed: the peer has ended the connection in its handshake" in server.log(),
+               "the reason")
 
 
 def test_stop_does_not_wait_for_who_says_nothing(start):
-    """A connection without a byte is closed, one within its handshake may finish it and is answered."""
+    """A connection without a byte is closed, one within its handshake may finish it and is
+    answered."""
     server = start("--handshake-timeout=3600")
     silent = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
     with Script(server.port) as client:

@@ -1,5 +1,6 @@
-"""TLS as a client: streams and WebSocket connections to servers of the ssl module, to our own, and to servers that break
-the rules. tls_client makes one connection and prints what it is told; it exits with 4 when memory was left."""
+"""TLS as a client: streams and WebSocket connections to servers of the ssl module, to our own, and
+to servers that break the rules. tls_client makes one connection and prints what it is told; it
+exits with 4 when memory was left."""
 
 import contextlib
 import functools
@@ -43,10 +44,11 @@ def server_context(cert, client_ca=None, only=None, alpn=None):
 
 @contextlib.contextmanager
 def serving(talk, address="127.0.0.1"):
-    """A listening port, where `talk` is called with the socket of one connection, on a thread. Yields the port, and a list
-    that gets what `talk` returns or raises."""
+    """A listening port, where `talk` is called with the socket of one connection, on a thread.
+    Yields the port, and a list that gets what `talk` returns or raises."""
     results = []
-    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
+    with socket.create_server(
+        (address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
         listener.settimeout(SAFETY_TIMEOUT)
 
         def run():
@@ -71,7 +73,8 @@ def serving(talk, address="127.0.0.1"):
 
 
 def echo(context, facts=None):
-    """A server that sends back what comes, until the client ends, and ends by the rules. Returns `facts` of the session."""
+    """A server that sends back what comes, until the client ends, and ends by the rules. Returns
+    `facts` of the session."""
     def talk(plain):
         with context.wrap_socket(plain, server_side=True) as connection:
             while data := connection.recv(65536):
@@ -79,13 +82,14 @@ def echo(context, facts=None):
             told = facts(connection) if facts else None
             connection.unwrap()
         return told
+
     return talk
 
 
 def run(*arguments, code=0, environment=None):
     """What tls_client prints, and what it writes to its log."""
-    done = subprocess.run([built("tls_client"), *map(str, arguments)], capture_output=True, timeout=3 * SAFETY_TIMEOUT,
-                          env={**os.environ, **(environment or {})})
+    done = subprocess.run([built("tls_client"), *map(str, arguments)], capture_output=True,
+                          timeout=3 * SAFETY_TIMEOUT, env={**os.environ, **(environment or {})})
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stdout.decode(), done.stderr.decode()
 
@@ -140,11 +144,13 @@ def test_address_of_version_6():
 
 
 def test_address_does_not_match_as_a_name():
-    out, _ = meet(server_context(signed("localhost", common_name="127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
+    out, _ = meet(server_context(signed("localhost", common_name="127.0.0.1")),
+                  f"--ca={authority()}", host="127.0.0.1")
     assert out == failed("the peer's certificate is not for this address")
 
 
-@pytest.mark.parametrize("names", [("other.example",), ("*.localhost",), ("local*",), ("localhost.example",)])
+@pytest.mark.parametrize("names", [("other.example", ), ("*.localhost", ), ("local*", ),
+                                   ("localhost.example", )])
 def test_wrong_name(names):
     out, log = meet(server_context(signed(*names)), f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
@@ -152,21 +158,24 @@ def test_wrong_name(names):
 
 
 def test_common_name_does_not_count():
-    out, _ = meet(server_context(signed("other.example", common_name="localhost")), f"--ca={authority()}")
+    out, _ = meet(server_context(signed("other.example", common_name="localhost")),
+                  f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
 
 
-@pytest.mark.parametrize("name, good", [("db.example", True), ("a.wild.example", True), ("db.example.", True),
-                                        ("DB.Example", True), ("wild.example", False), ("a.b.wild.example", False)])
+@pytest.mark.parametrize("name, good", [("db.example", True), ("a.wild.example", True),
+                                        ("db.example.", True), ("DB.Example", True),
+                                        ("wild.example", False), ("a.b.wild.example", False)])
 def test_server_name_in_place_of_the_host(name, good):
-    out, log = meet(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}", f"--name={name}",
-                    host="127.0.0.1")
+    out, log = meet(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}",
+                    f"--name={name}", host="127.0.0.1")
     assert out == (GOOD if good else failed("the peer's certificate is not for this name"))
     assert good or f"TLS handshake with {name} (127.0.0.1) failed:" in log
 
 
 def test_unknown_authority():
-    out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))), f"--ca={authority()}")
+    out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))),
+                  f"--ca={authority()}")
     assert out == failed("the peer's certificate is signed by no trusted authority")
 
 
@@ -207,7 +216,8 @@ def test_systems_authorities(flags, tmp_path):
         out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_FILE": str(authority())})
     assert out == GOOD
     with serving(echo(context)) as (port, _):
-        out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": "/nothing"})
+        out, _ = run(*flags, "localhost", port,
+                     environment={"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": "/nothing"})
     assert out == failed("the peer's certificate is signed by no trusted authority")
 
 
@@ -226,21 +236,25 @@ def test_client_certificate(version, password, tmp_path):
     if password:
         (tmp_path / "phrase").write_text(password + "\n")
         flags.append(f"--pass={tmp_path / 'phrase'}")
-    with serving(echo(server_context(signed(), client_ca=authority(), only=version), subject)) as (port, results):
+    with serving(echo(server_context(signed(), client_ca=authority(), only=version),
+                      subject)) as (port, results):
         out, _ = run(*flags, "localhost", port)
     assert out == GOOD and results == ["ann"]
 
 
 def test_demanded_certificate_that_is_not_there():
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"), f"--ca={authority()}")
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
+                  f"--ca={authority()}")
     assert out == failed("the peer refuses the handshake")
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.3"), f"--ca={authority()}")
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.3"),
+                  f"--ca={authority()}")
     assert out == "connected\nheard 0\nclosed the peer demands a certificate\n"
 
 
 def test_certificate_of_an_authority_that_the_server_does_not_know():
     mine = tls.certificate("ann", ca=tls.authority("somebody else"))
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"), f"--ca={authority()}", f"--cert={mine}")
+    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
+                  f"--ca={authority()}", f"--cert={mine}")
     assert out == failed("the peer does not know the authority of our certificate")
 
 
@@ -249,13 +263,17 @@ def test_certificate_of_an_authority_that_the_server_does_not_know():
 
 def test_versions_have_to_meet():
     flags = [f"--ca={authority()}"]
-    assert meet(server_context(signed(), only="1.2"), *flags, "--min=2")[0] == failed("the peer refuses the TLS version")
-    assert meet(server_context(signed(), only="1.3"), *flags, "--max=1")[0] == failed("the peer refuses the TLS version")
+    assert meet(server_context(signed(), only="1.2"), *flags,
+                "--min=2")[0] == failed("the peer refuses the TLS version")
+    assert meet(server_context(signed(), only="1.3"), *flags,
+                "--max=1")[0] == failed("the peer refuses the TLS version")
 
 
 def test_ciphers():
-    with serving(echo(server_context(signed()), lambda connection: connection.cipher()[0])) as (port, results):
-        out, _ = run(f"--ca={authority()}", "--max=1", "--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305", "localhost", port)
+    with serving(echo(server_context(signed()),
+                      lambda connection: connection.cipher()[0])) as (port, results):
+        out, _ = run(f"--ca={authority()}", "--max=1", "--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305",
+                     "localhost", port)
     assert out == GOOD and results == ["ECDHE-ECDSA-CHACHA20-POLY1305"]
 
 
@@ -264,14 +282,17 @@ def test_ciphers_without_a_certificate_are_no_way_around_it():
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("aNULL:@SECLEVEL=0")
     flags = ["--max=1", "--ciphers=aNULL:@SECLEVEL=0"]
-    assert meet(context, *flags, f"--ca={authority()}")[0] == failed("the peer has no certificate for this host")
+    assert meet(context, *flags,
+                f"--ca={authority()}")[0] == failed("the peer has no certificate for this host")
     assert meet(context, *flags, "--insecure")[0] == GOOD
 
 
-@pytest.mark.parametrize("flags, chosen", [([], None), (["--alpn=postgresql"], "postgresql"), (["--alpn=other"], None)])
+@pytest.mark.parametrize("flags, chosen", [([], None), (["--alpn=postgresql"], "postgresql"),
+                                           (["--alpn=other"], None)])
 def test_protocol_is_offered(flags, chosen):
     context = server_context(signed(), alpn=["postgresql"])
-    with serving(echo(context, lambda connection: connection.selected_alpn_protocol())) as (port, results):
+    with serving(echo(context,
+                      lambda connection: connection.selected_alpn_protocol())) as (port, results):
         out, _ = run(f"--ca={authority()}", *flags, "localhost", port)
     assert out == GOOD and results == [chosen]
 
@@ -279,18 +300,26 @@ def test_protocol_is_offered(flags, chosen):
 def test_refusals_name_what_is_wrong(tmp_path):
     empty, missing = tmp_path / "empty.pem", tmp_path / "missing.pem"
     empty.write_text("nothing\n")
-    for flags, words in (
-        ([f"--ca={missing}"], f"ca_file '{missing}' cannot be opened: no such file or directory"),
-        ([f"--ca={empty}"], f"ca_file '{empty}' holds no certificate in PEM form"),
-        ([f"--cert={empty}"], f"the certificate of {empty} cannot be read: it holds no such thing in PEM form"),
-        ([f"--key={empty}"], f"key_file is '{empty}', and certificate_file is not set"),
-        ([f"--cert={signed()}", f"--key={tls.usual()}"], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to the certificate"),
-        (["--min=2", "--max=1"], "min_version is TLS 1.3, and max_version is TLS 1.2"),
-        (["--ciphers=none"], 'ciphers is "none": OpenSSL knows none of them'),
-        (["--alpn="], "alpn has 0 bytes; allowed are 1 to 255"),
-        (["--name="], "server_name has 0 bytes; allowed are 1 to 255"),
-        (["--name=.example"], "server_name '.example' is neither a host name nor an address"),
-    ):
+    for flags, words in (([
+            f"--ca={missing}"
+    ], f"ca_file '{missing}' cannot be opened: no such file or directory"), ([
+            f"--ca={empty}"
+    ], f"ca_file '{empty}' holds no certificate in PEM form"), ([
+            f"--cert={empty}"
+    ], f"the certificate of {empty} cannot be read: it holds no such thing in PEM form"), ([
+            f"--key={empty}"
+    ], f"key_file is '{empty}', and certificate_file is not set"), ([
+            f"--cert={signed()}", f"--key={tls.usual()}"
+    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to the certificate"
+                                                                    ),
+                         (["--min=2",
+                           "--max=1"], "min_version is TLS 1.3, and max_version is TLS 1.2"),
+                         (["--ciphers=none"], 'ciphers is "none": OpenSSL knows none of them'),
+                         (["--alpn="], "alpn has 0 bytes; allowed are 1 to 255"),
+                         (["--name="], "server_name has 0 bytes; allowed are 1 to 255"),
+                         (["--name=.example"],
+                          "server_name '.example' is neither a host name nor an address"),
+                         ):
         out, log = run(*flags, "localhost", 1, code=1)
         assert (out, log) == ("", f"UVHTTP_ECONFIG: {words}\n")
 
@@ -313,7 +342,6 @@ def test_server_that_ends_in_the_handshake():
 
 class Cut:
     """A socket that sends the first bytes of what it is given, and then ends."""
-
     def __init__(self, plain, most):
         self.plain, self.left = plain, most
 
@@ -394,9 +422,10 @@ def test_server_that_never_answers(flags):
     assert results == [None]
 
 
-@pytest.mark.parametrize("garbage, why", [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "the peer does not speak TLS"),
-                                          (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer does not speak TLS"),
-                                          (b"\x16\x03\x03\x00\x04\x02\x00\x00\x00", None), (b"\x00" * 100, None)])
+@pytest.mark.parametrize("garbage, why",
+                         [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "the peer does not speak TLS"),
+                          (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer does not speak TLS"),
+                          (b"\x16\x03\x03\x00\x04\x02\x00\x00\x00", None), (b"\x00" * 100, None)])
 def test_garbage_instead_of_tls(garbage, why):
     def talk(plain):
         plain.recv(65536)
@@ -436,7 +465,8 @@ def test_cancelled_in_the_handshake(after):
 @pytest.mark.parametrize("rules", [True, False])
 def test_end_counts_with_close_notify_only(version, rules):
     def talk(plain):
-        with server_context(signed(), only=version).wrap_socket(plain, server_side=True) as connection:
+        with server_context(signed(), only=version).wrap_socket(plain,
+                                                                server_side=True) as connection:
             connection.recv(5)
             connection.sendall(b"\x00\x01")
             if rules:
@@ -458,7 +488,8 @@ def test_own_end_is_told_by_close_notify():
         connection = tls.Socket.__new__(tls.Socket)
         connection.plain, connection.truncated = plain, False
         connection.incoming, connection.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        connection.tls = server_context(signed()).wrap_bio(connection.incoming, connection.outgoing, server_side=True)
+        connection.tls = server_context(signed()).wrap_bio(connection.incoming, connection.outgoing,
+                                                           server_side=True)
         connection.run(connection.tls.do_handshake)
         data = b""
         while part := connection.recv(65536):
@@ -476,11 +507,13 @@ def test_own_end_is_told_by_close_notify():
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_much_goes_both_ways_with_backpressure(version):
-    """The server reads when a write of the client was refused, and echoes when it has everything."""
+    """The server reads when a write of the client was refused, and echoes when it has
+    everything."""
     refused = threading.Event()
 
     def talk(plain):
-        with server_context(signed(), only=version).wrap_socket(plain, server_side=True) as connection:
+        with server_context(signed(), only=version).wrap_socket(plain,
+                                                                server_side=True) as connection:
             data = bytearray()
             assert refused.wait(SAFETY_TIMEOUT)
             while len(data) < BIG:
@@ -490,7 +523,11 @@ def test_much_goes_both_ways_with_backpressure(version):
                 wait_for_the_end(connection)
 
     with serving(talk) as (port, _):
-        command = [built("tls_client"), f"--ca={authority()}", f"--send={BIG}", "--backlog=100000", "localhost", str(port)]
+        command = [
+            built("tls_client"), f"--ca={authority()}", f"--send={BIG}", "--backlog=100000",
+            "localhost",
+            str(port)
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
             assert [client.stdout.readline() for _ in range(2)] == [b"connected\n", b"refused\n"]
             refused.set()
@@ -513,11 +550,13 @@ def own_server():
 def test_websocket_echo(own_server, size, version):
     out, _ = run(f"--ca={authority()}", f"--min={version}", f"--max={version}", f"--send={size}",
                  f"wss://localhost:{own_server.port}/ws/echo")
-    assert [line for line in out.splitlines() if line != "refused"] == ["open", f"heard {size}", "closed 1000 "]
+    assert [line for line in out.splitlines()
+            if line != "refused"] == ["open", f"heard {size}", "closed 1000 "]
 
 
 def test_websocket_with_the_default_client(own_server):
-    out, _ = run("--default", f"wss://localhost:{own_server.port}/ws/echo", environment={"SSL_CERT_FILE": str(authority())})
+    out, _ = run("--default", f"wss://localhost:{own_server.port}/ws/echo",
+                 environment={"SSL_CERT_FILE": str(authority())})
     assert out == "open\nheard 5\nclosed 1000 \n"
 
 
@@ -533,12 +572,15 @@ def test_websocket_of_websockets():
 
     async def main():
         context = server_context(signed())
-        async with websockets.serve(talk, "127.0.0.1", 0, ssl=context, max_size=2 * BIG, ping_interval=None) as running:
+        async with websockets.serve(talk, "127.0.0.1", 0, ssl=context, max_size=2 * BIG,
+                                    ping_interval=None) as running:
             port = running.sockets[0].getsockname()[1]
-            return await asyncio.to_thread(run, f"--ca={authority()}", f"--send={BIG}", f"wss://localhost:{port}/any")
+            return await asyncio.to_thread(run, f"--ca={authority()}", f"--send={BIG}",
+                                           f"wss://localhost:{port}/any")
 
     out, _ = asyncio.run(main())
-    assert [line for line in out.splitlines() if line != "refused"] == ["open", f"heard {BIG}", "closed 1000 "]
+    assert [line for line in out.splitlines()
+            if line != "refused"] == ["open", f"heard {BIG}", "closed 1000 "]
 
 
 def test_websocket_says_why_it_cannot_connect():

@@ -1,5 +1,5 @@
-"""Real clients over TLS 1.2 and 1.3, all of which verify the certificate: curl, Python's ssl, httpx, aiohttp and websockets, Node, Go, Java's
-HttpClient, and Chromium."""
+"""Real clients over TLS 1.2 and 1.3, all of which verify the certificate: curl, Python's ssl,
+httpx, aiohttp and websockets, Node, Go, Java's HttpClient, and Chromium."""
 
 import asyncio
 import os
@@ -30,7 +30,8 @@ def authority():
 @pytest.fixture(scope="module", params=["1.2", "1.3"])
 def secure(request, authority):
     """A server that speaks one version, with a certificate of the authority; `url` names it."""
-    running = WireServer(tls=tls.certificate("localhost", "127.0.0.1", ca=authority), tls_version={"1.2": 1, "1.3": 2}[request.param])
+    running = WireServer(tls=tls.certificate("localhost", "127.0.0.1", ca=authority),
+                         tls_version={"1.2": 1, "1.3": 2}[request.param])
     running.url, running.version = f"https://localhost:{running.port}", request.param
     running.ca = authority
     yield running
@@ -39,8 +40,8 @@ def secure(request, authority):
 
 def run(*command, environment=None):
     clean = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=120, check=False,
-                          env={**clean, "NO_PROXY": "*", **(environment or {})})
+    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=120,
+                          check=False, env={**clean, "NO_PROXY": "*", **(environment or {})})
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stderr.decode()}"
     return done.stdout
 
@@ -54,17 +55,21 @@ def test_curl(secure, tmp_path):
     assert run(*command, secure.url + "/large?size=6000000") == raw.pattern(6000000)
     connects = run(*command, "-w", "%{num_connects}\n", *[secure.url + "/hello"] * 3)
     assert connects.replace(b"Hello, world\n", b"").split() == [b"1", b"0", b"0"]
-    assert run(*command, "--http2", "-o", os.devnull, "-w", "%{http_version} %{ssl_verify_result}", secure.url + "/hello") == b"1.1 0"
+    assert run(*command, "--http2", "-o", os.devnull, "-w", "%{http_version} %{ssl_verify_result}",
+               secure.url + "/hello") == b"1.1 0"
 
 
 def test_curl_refuses_an_unknown_authority(secure):
-    done = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", secure.url + "/hello"], capture_output=True, check=False)
+    done = subprocess.run(
+        [installed("curl", "curl"), "-sS", "--noproxy", "*", secure.url + "/hello"],
+        capture_output=True, check=False)
     assert done.returncode == 60
 
 
 def test_python_urllib(secure):
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
-                                         urllib.request.HTTPSHandler(context=tls.context(ca=secure.ca, only=secure.version)))
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}),
+        urllib.request.HTTPSHandler(context=tls.context(ca=secure.ca, only=secure.version)))
     with opener.open(secure.url + "/large?size=1000000") as response:
         assert response.read() == raw.pattern(1000000)
 
@@ -85,13 +90,15 @@ def test_aiohttp(secure):
 
     async def crowd():
         context = tls.context(ca=secure.ca)
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=10, ssl=context)) as session:
+        async with aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=10, ssl=context)) as session:
 
             async def text(i):
                 async with session.get(f"{secure.url}/users/{i}") as response:
                     return await response.text()
 
-            assert await asyncio.gather(*(text(i) for i in range(100))) == [f"user id=[{i}]" for i in range(100)]
+            assert await asyncio.gather(*(text(i) for i in range(100))
+                                        ) == [f"user id=[{i}]" for i in range(100)]
             async with session.post(secure.url + "/echo", data=raw.pattern(500000)) as response:
                 assert await response.read() == raw.pattern(500000)
 
@@ -102,8 +109,9 @@ def test_python_websockets(secure):
     import websockets
 
     async def talk():
-        async with websockets.connect(secure.url.replace("https", "wss") + "/ws/echo", ssl=tls.context(ca=secure.ca),
-                                      max_size=None) as ws:
+        async with websockets.connect(
+                secure.url.replace("https", "wss") + "/ws/echo", ssl=tls.context(ca=secure.ca),
+                max_size=None) as ws:
             for data in ("text", b"bytes", raw.pattern(3000000)):
                 await ws.send(data)
                 assert await ws.recv() == data
@@ -112,24 +120,33 @@ def test_python_websockets(secure):
 
 
 def test_node(secure):
-    output = run(installed("node", "nodejs"), CLIENTS / "fetch.mjs", secure.url, environment={"NODE_EXTRA_CA_CERTS": str(secure.ca)})
+    output = run(installed("node", "nodejs"), CLIENTS / "fetch.mjs", secure.url,
+                 environment={"NODE_EXTRA_CA_CERTS": str(secure.ca)})
     assert output == b"ok\n"
 
 
 def test_node_websocket(secure):
-    script = ("const ws = new WebSocket(process.argv[1]); ws.onopen = () => ws.send('over TLS');"
-              "ws.onmessage = (event) => { console.log(event.data); process.exit(0); }; ws.onerror = () => process.exit(1);")
-    output = run(*node_with_websocket(), "-e", script, secure.url.replace("https", "wss") + "/ws/echo",
+    script = (
+        "const ws = new WebSocket(process.argv[1]); ws.onopen = () => ws.send('over TLS');"
+        "ws.onmessage = (event) => { console.log(event.data); process.exit(0); }; ws.onerror = () => process.exit(1);"
+    )
+    output = run(*node_with_websocket(), "-e", script,
+                 secure.url.replace("https", "wss") + "/ws/echo",
                  environment={"NODE_EXTRA_CA_CERTS": str(secure.ca)})
     assert output == b"over TLS\n"
 
 
 def test_go(secure, tmp_path):
     # In a home of its own Go would compile its library each time.
-    environment = {"HOME": os.environ.get("HOME", str(tmp_path)), "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""}
+    environment = {
+        "HOME": os.environ.get("HOME", str(tmp_path)), "CGO_ENABLED": "0", "GO111MODULE": "off",
+        "GOFLAGS": ""
+    }
     program = tmp_path / "client"
-    run(installed("go", "golang-go"), "build", "-o", program, CLIENTS / "client.go", environment=environment)
-    assert run(program, secure.url, environment={**environment, "SSL_CERT_FILE": str(secure.ca)}) == b"ok\n"
+    run(installed("go", "golang-go"), "build", "-o", program, CLIENTS / "client.go",
+        environment=environment)
+    assert run(program, secure.url,
+               environment={**environment, "SSL_CERT_FILE": str(secure.ca)}) == b"ok\n"
 
 
 def test_java(secure, tmp_path):
@@ -137,25 +154,30 @@ def test_java(secure, tmp_path):
     if java is None or keytool is None:
         pytest.skip("no Java here, which the set-up does not install for its size")
     store = tmp_path / "store"
-    run(keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", secure.ca, "-keystore", store, "-storepass", "secret")
-    output = run(java, f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=secret", CLIENTS / "Fetch.java", secure.url)
+    run(keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", secure.ca, "-keystore", store,
+        "-storepass", "secret")
+    output = run(java, f"-Djavax.net.ssl.trustStore={store}",
+                 "-Djavax.net.ssl.trustStorePassword=secret", CLIENTS / "Fetch.java", secure.url)
     assert output == b"ok\n"
 
 
 def test_chromium(secure, tmp_path):
-    """A page, what it fetches, and a WebSocket; the key of the certificate is the one that is trusted."""
+    """A page, what it fetches, and a WebSocket; the key of the certificate is the one that is
+    trusted."""
     if browser.find() is None:
         pytest.skip("no browser here")
     certificate = ssl.get_server_certificate(("localhost", secure.port))
     (tmp_path / "server.pem").write_text(certificate)
     public = tls.openssl("x509", "-in", tmp_path / "server.pem", "-pubkey", "-noout")
     der = tls.openssl("pkey", "-pubin", "-outform", "der", input=public)
-    spki = tls.openssl("base64", "-A", input=tls.openssl("dgst", "-sha256", "-binary", input=der)).decode().strip()
+    spki = tls.openssl("base64", "-A", input=tls.openssl("dgst", "-sha256", "-binary",
+                                                         input=der)).decode().strip()
     opened = browser.Browser(f"--ignore-certificate-errors-spki-list={spki}")
     try:
         opened.open(f"{secure.url}/hello", 800, False)
         assert opened.evaluate("document.body.innerText.trim()") == "Hello, world"
-        assert opened.evaluate("fetch('/users/7').then(response => response.text())") == "user id=[7]"
+        assert opened.evaluate(
+            "fetch('/users/7').then(response => response.text())") == "user id=[7]"
         assert opened.evaluate("""new Promise((resolve, reject) => {
             const socket = new WebSocket(location.origin.replace('https', 'wss') + '/ws/echo');
             socket.onopen = () => socket.send('over wss');

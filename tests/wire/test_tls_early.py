@@ -1,5 +1,6 @@
-"""Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): what is served before the handshake is over, what is not, and
-that nobody who sends recorded bytes again has anything done twice. The client is `openssl s_client`."""
+"""Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): what is served before the handshake is
+over, what is not, and that nobody who sends recorded bytes again has anything done twice. The
+client is `openssl s_client`."""
 
 import os
 import re
@@ -36,12 +37,17 @@ def get(target="/count", *fields, method="GET", close=True, **how):
 
 
 def command(port, *more, name="localhost"):
-    return ["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-servername", name, *map(str, more)]
+    return [
+        "openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-servername",
+        name, *map(str, more)
+    ]
 
 
 def talk(port, *more, data=b"", name="localhost"):
-    """What the server says to a client that sends `data` after its handshake, until the server ends."""
-    run = subprocess.run(command(port, *more, name=name), input=data, capture_output=True, timeout=3 * SAFETY_TIMEOUT)
+    """What the server says to a client that sends `data` after its handshake, until the server
+    ends."""
+    run = subprocess.run(command(port, *more, name=name), input=data, capture_output=True,
+                         timeout=3 * SAFETY_TIMEOUT)
     return run.stdout
 
 
@@ -54,11 +60,13 @@ def session_of(server, path, name="localhost", *more):
 
 @pytest.fixture
 def session(tmp_path):
-    return lambda server, name="localhost", *more: session_of(server, tmp_path / os.urandom(4).hex(), name, *more)
+    return lambda server, name="localhost", *more: session_of(server, tmp_path / os.urandom(4).hex(
+    ), name, *more)
 
 
 def allows_early(session):
-    text = subprocess.run(["openssl", "sess_id", "-in", session, "-noout", "-text"], capture_output=True, check=True).stdout
+    text = subprocess.run(["openssl", "sess_id", "-in", session, "-noout", "-text"],
+                          capture_output=True, check=True).stdout
     found = re.search(rb"Max Early Data: (\d+)", text)
     return found is not None and int(found[1]) > 0
 
@@ -83,17 +91,24 @@ def gather(accepted, size):
 
 
 def early_stream(server, session, data, rest=b"", *more, name="localhost"):
-    """What a client gets whose early data is `data`, and who sends `rest` later. Its hello comes to the server together
-    with the early data, which a handshake that is over already would make late."""
+    """What a client gets whose early data is `data`, and who sends `rest` later. Its hello comes to
+    the server together with the early data, which a handshake that is over already would make
+    late."""
     file = session.with_suffix(".early")
     file.write_bytes(data)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(SAFETY_TIMEOUT)
-        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", session, "-early_data", file, *more, name=name),
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        with listening.accept()[0] as accepted, socket.create_connection(("127.0.0.1", server.port)) as connection:
+        client = subprocess.Popen(
+            command(listening.getsockname()[1], "-sess_in", session, "-early_data", file, *more,
+                    name=name), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        with listening.accept()[0] as accepted, socket.create_connection(
+            ("127.0.0.1", server.port)) as connection:
             connection.sendall(gather(accepted, len(data) if allows_early(session) else 0))
-            threads = [threading.Thread(target=pump, args=pair) for pair in [(accepted, connection), (connection, accepted)]]
+            threads = [
+                threading.Thread(target=pump, args=pair)
+                for pair in [(accepted, connection), (connection, accepted)]
+            ]
             for thread in threads:
                 thread.start()
             stream = client.communicate(rest, timeout=3 * SAFETY_TIMEOUT)[0]
@@ -138,12 +153,14 @@ def early_bytes(data):
 
 
 def first_flight(session, data):
-    """What a client sends first: its hello and early data. Nobody answers it, so that its ticket is unused."""
+    """What a client sends first: its hello and early data. Nobody answers it, so that its ticket is
+    unused."""
     file = session.with_suffix(".early")
     file.write_bytes(data)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", session, "-early_data", file),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = subprocess.Popen(
+            command(listening.getsockname()[1], "-sess_in", session, "-early_data", file),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         listening.settimeout(SAFETY_TIMEOUT)
         with listening.accept()[0] as accepted:
             accepted.settimeout(SAFETY_TIMEOUT)
@@ -176,7 +193,8 @@ def test_early_request_is_served_and_told(start, session):
     server = start(EARLY)
     assert early(server, session(server), get()) == [(200, "1 early")]
     stats = server.stats()
-    assert (stats["handshakes"], stats["resumed"], stats["failures"], stats["early"]) == (2, 1, 0, 1)
+    assert (stats["handshakes"], stats["resumed"], stats["failures"], stats["early"]) == (2, 1, 0,
+                                                                                          1)
 
 
 def test_without_the_option_nothing_is_early(start, session):
@@ -188,7 +206,8 @@ def test_without_the_option_nothing_is_early(start, session):
 def test_response_does_not_wait_for_the_handshake(start, session):
     """And a client that never finishes it ends with its time."""
     server = start(EARLY, "--handshake-timeout=1")
-    with send_raw(server, first_flight(session(server), get("/big?size=500000", close=False))) as connection:
+    with send_raw(server, first_flight(session(server), get("/big?size=500000",
+                                                            close=False))) as connection:
         data = b""
         while len(data) < 500000:
             more = connection.recv(65536)
@@ -215,14 +234,16 @@ def test_client_that_leaves_in_its_handshake(start, session):
         with send_raw(server, first_flight(session(server), data)) as connection:
             connection.shutdown(socket.SHUT_WR)
             received(connection)
-    eventually(lambda: server.stats()["failures"] >= 3 and server.stats()["active"] == 1, "the end of these connections")
+    eventually(lambda: server.stats()["failures"] >= 3 and server.stats()["active"] == 1,
+               "the end of these connections")
 
 
 def test_several_early_requests(start, session):
     server = start(EARLY)
-    data = get(close=False) + get(method="POST", body=b"12345", close=False) + get("/hello", close=False) + get()
-    assert early(server, session(server), data) == [(200, "1 early"), (425, "425 Too Early"), (200, "Hello, world"),
-                                                    (200, "2 early")]
+    data = get(close=False) + get(method="POST", body=b"12345", close=False) + get(
+        "/hello", close=False) + get()
+    assert early(server, session(server), data) == [(200, "1 early"), (425, "425 Too Early"),
+                                                    (200, "Hello, world"), (200, "2 early")]
     assert server.stats()["early"] == 4
 
 
@@ -235,7 +256,8 @@ def test_request_that_is_complete_after_the_handshake_is_not_early(start, sessio
 
 def test_late_request_follows_an_early_one(start, session):
     server = start(EARLY)
-    assert early(server, session(server), get(close=False), get()) == [(200, "1 early"), (200, "2 late")]
+    assert early(server, session(server), get(close=False), get()) == [(200, "1 early"),
+                                                                       (200, "2 late")]
 
 
 def test_handler_that_blocks_is_told(start, session):
@@ -256,7 +278,8 @@ def test_all_that_is_allowed(start, session):
     data = request * count
     last = get("/count", "X: " + "x" * (16384 - len(data) - len(get("/count", "X: "))))
     assert len(data + last) == 16384
-    assert early(server, session(server), data + last) == [(200, f"{n + 1} early") for n in range(count + 1)]
+    assert early(server, session(server),
+                 data + last) == [(200, f"{n + 1} early") for n in range(count + 1)]
 
 
 def test_tickets_of_resumed_sessions_allow_it_again(start, session, tmp_path):
@@ -264,14 +287,16 @@ def test_tickets_of_resumed_sessions_allow_it_again(start, session, tmp_path):
     current = session(server)
     for n in range(3):
         following = tmp_path / f"following{n}"
-        assert early(server, current, get(), b"", "-sess_out", following) == [(200, f"{n + 1} early")]
+        assert early(server, current, get(), b"", "-sess_out",
+                     following) == [(200, f"{n + 1} early")]
         current = following
 
 
 # ---- what is not ----
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "CONNECT", "M-SEARCH"])
+@pytest.mark.parametrize(
+    "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "CONNECT", "M-SEARCH"])
 def test_methods(start, session, method):
     server = start(EARLY)
     target = "localhost:1" if method == "CONNECT" else "/count"
@@ -286,24 +311,29 @@ def test_methods(start, session, method):
 def test_unsafe_method_works_when_it_comes_again(start, session):
     server = start(EARLY)
     request = get(method="POST", body=b"12345", close=False)
-    assert early(server, session(server), request, get(method="POST", body=b"12345")) == [(425, "425 Too Early"), (200, "1 late")]
+    assert early(server, session(server), request, get(method="POST",
+                                                       body=b"12345")) == [(425, "425 Too Early"),
+                                                                           (200, "1 late")]
 
 
 def test_a_body_is_not_waited_for(start, session):
     server = start(EARLY)
     request = get(method="GET", body=b"12345", close=False)
-    assert early(server, session(server), request, get()) == [(425, "425 Too Early"), (200, "1 late")]
+    assert early(server, session(server), request, get()) == [(425, "425 Too Early"),
+                                                              (200, "1 late")]
 
 
 def test_handler_refuses_a_get(start, session):
     server = start(EARLY)
-    assert early(server, session(server), get("/dear", close=False), get("/dear")) == [(425, "425 Too Early"), (200, "1 late")]
+    assert early(server, session(server), get("/dear", close=False),
+                 get("/dear")) == [(425, "425 Too Early"), (200, "1 late")]
 
 
 def test_upgrade_is_too_early(start, session):
     server = start(EARLY)
     fields = "Connection: upgrade", "Upgrade: test"
-    assert early(server, session(server), get("/upgrade", *fields, close=False), get()) == [(425, "425 Too Early"), (200, "1 late")]
+    assert early(server, session(server), get("/upgrade", *fields, close=False),
+                 get()) == [(425, "425 Too Early"), (200, "1 late")]
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -312,12 +342,14 @@ def test_nothing_is_early_where_client_certificates_are_asked_for(start, session
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
     server = start(f"--cert={tls.usual()}", f"--auth={level}", f"--ca={ca}", EARLY)
     shown = "-cert", client, "-key", client
-    assert early(server, session(server, "localhost", *shown), get(), get(), *shown) == [(200, "1 late")]
+    assert early(server, session(server, "localhost", *shown), get(), get(),
+                 *shown) == [(200, "1 late")]
     assert server.stats()["early"] == 0
 
 
 def test_hosts_with_certificates_of_their_own(start, session):
-    server = start(f"--cert={tls.certificate('a.example')}", f"--cert={tls.certificate('b.example')}", EARLY)
+    server = start(f"--cert={tls.certificate('a.example')}",
+                   f"--cert={tls.certificate('b.example')}", EARLY)
     for n, name in enumerate(["a.example", "b.example", "c.example"]):
         assert early(server, session(server, name), get(), name=name) == [(200, f"{n + 1} early")]
 
@@ -382,9 +414,11 @@ def test_bytes_of_a_request_that_was_served_do_nothing_again(start, session):
     file = before.with_suffix(".early")
     file.write_bytes(get())
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        client = subprocess.Popen(command(listening.getsockname()[1], "-sess_in", before, "-early_data", file),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        with listening.accept()[0] as accepted, socket.create_connection(("127.0.0.1", server.port)) as connection:
+        client = subprocess.Popen(
+            command(listening.getsockname()[1], "-sess_in", before, "-early_data", file),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with listening.accept()[0] as accepted, socket.create_connection(
+            ("127.0.0.1", server.port)) as connection:
             recorded = gather(accepted, len(get()))
             connection.sendall(recorded)
             accepted.sendall(connection.recv(65536))
@@ -423,6 +457,9 @@ def test_first_flight_in_pieces(start, session):
 
 def test_refusals_name_what_is_wrong():
     cert = f"--cert={tls.usual()}"
-    assert refused(cert, "--early-data=1048577") == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
-    assert refused(cert, "--early-data=1", "--no-tickets") == "UVHTTP_ECONFIG: early_data is set, and no_tickets, too"
-    assert refused(cert, "--early-data=1", "--max=1") == "UVHTTP_ECONFIG: early_data is set, and max_version is TLS 1.2"
+    assert refused(cert, "--early-data=1048577"
+                   ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
+    assert refused(cert, "--early-data=1",
+                   "--no-tickets") == "UVHTTP_ECONFIG: early_data is set, and no_tickets, too"
+    assert refused(cert, "--early-data=1",
+                   "--max=1") == "UVHTTP_ECONFIG: early_data is set, and max_version is TLS 1.2"

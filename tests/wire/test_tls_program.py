@@ -1,4 +1,5 @@
-"""TLS of the program `uvhttp`: certificates by options and by configuration, a self-signed one, redirects to https, HSTS, `uvhttp cert`."""
+"""TLS of the program `uvhttp`: certificates by options and by configuration, a self-signed one,
+redirects to https, HSTS, `uvhttp cert`."""
 
 import datetime
 import fcntl
@@ -48,12 +49,14 @@ def pair(tmp_path):
         for part in ("certificate", "key"):
             shutil.copy(both.with_name(f"{part}.pem"), tmp_path / f"{name}.{part}")
         return tmp_path / f"{name}.certificate", tmp_path / f"{name}.key"
+
     return make
 
 
 @pytest.fixture
 def start(site, tmp_path):
-    """start("serve", "--flag", ...), start("run", ...): a running program, `serve` with the site on a free port of 127.0.0.1."""
+    """start("serve", "--flag", ...), start("run", ...): a running program, `serve` with the site on
+    a free port of 127.0.0.1."""
     running = []
 
     def starter(command, *arguments, listen="127.0.0.1:0", environment=None, **how):
@@ -75,6 +78,7 @@ def write(tmp_path):
         path = tmp_path / name
         path.write_text(text)
         return path
+
     return writer
 
 
@@ -86,12 +90,18 @@ def problems(path, **how):
 
 def ports(program):
     """{"https": port, "http": port} of the first line."""
-    return {found[1]: int(found[2]) for found in re.finditer(r" (https?)://[0-9.]+:(\d+)/", program.line)}
+    return {
+        found[1]: int(found[2])
+        for found in re.finditer(r" (https?)://[0-9.]+:(\d+)/", program.line)
+    }
 
 
 def redirect_port(program):
-    eventually(lambda: program.read_more() and "redirecting" in program.output, "the line about redirects")
-    return int(re.search(r"^uvhttp: redirecting http://127\.0\.0\.1:(\d+)/ to https$", program.output, re.M)[1])
+    eventually(lambda: program.read_more() and "redirecting" in program.output,
+               "the line about redirects")
+    return int(
+        re.search(r"^uvhttp: redirecting http://127\.0\.0\.1:(\d+)/ to https$", program.output,
+                  re.M)[1])
 
 
 def ask(port, target="/", *fields, ca=None, only=None, client=None, name="localhost", **more):
@@ -109,8 +119,9 @@ def served(port, name="localhost"):
 
 def fingerprint(path):
     lines = pathlib.Path(path).read_text()
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(lines[lines.index("-----BEGIN CERT"):].split("-----END CERT")[0]
-                                                   + "-----END CERTIFICATE-----\n")).hexdigest()
+    return hashlib.sha256(
+        ssl.PEM_cert_to_DER_cert(lines[lines.index("-----BEGIN CERT"):].split("-----END CERT")[0] +
+                                 "-----END CERTIFICATE-----\n")).hexdigest()
 
 
 # Certificates by options
@@ -122,9 +133,10 @@ def test_a_certificate_and_its_key(start, pair, tmp_path):
     assert program.line.endswith(f" at https://127.0.0.1:{program.port}/")
     assert ask(program.port, ca=certificate).body == b"the index\n"
     assert ask(program.port, "/large.bin", only="1.2").body == raw.pattern(1000000)
-    done = subprocess.run(["curl", "-sS", "--cacert", certificate, f"https://localhost:{program.port}/",
-                           "--resolve", f"localhost:{program.port}:127.0.0.1"], capture_output=True, text=True,
-                          env=clean_environment({"no_proxy": "*"}))
+    done = subprocess.run([
+        "curl", "-sS", "--cacert", certificate, f"https://localhost:{program.port}/", "--resolve",
+        f"localhost:{program.port}:127.0.0.1"
+    ], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
     assert (done.stdout, done.stderr) == ("the index\n", "")
 
 
@@ -135,10 +147,13 @@ def test_the_key_may_be_in_the_same_file(start):
 
 
 def test_several_certificates_by_name(start, pair):
-    one, other, both = pair("one", "one.example"), pair("other", "*.example.org"), tls.certificate("both.example")
+    one, other, both = pair("one",
+                            "one.example"), pair("other",
+                                                 "*.example.org"), tls.certificate("both.example")
     program = start("serve", "--tls-cert", one[0], "--tls-cert", both, "--tls-cert", other[0],
                     "--tls-key", one[1], "--tls-key", "", "--tls-key", other[1])
-    for name, path in (("one.example", one[0]), ("both.example", both), ("a.example.org", other[0]), ("x.example", one[0])):
+    for name, path in (("one.example", one[0]), ("both.example", both), ("a.example.org", other[0]),
+                       ("x.example", one[0])):
         assert served(program.port, name) == fingerprint(path), name
 
 
@@ -151,7 +166,8 @@ def test_a_relative_path_begins_where_the_program_is_started(start, pair, tmp_pa
 def test_a_key_with_a_pass_phrase(start, pair, tmp_path):
     certificate, key = pair("a", password="correct horse")
     (tmp_path / "phrase").write_text("correct horse\nmore\n")
-    program = start("serve", "--tls-cert", certificate, "--tls-key", key, "--tls-passphrase-file", tmp_path / "phrase")
+    program = start("serve", "--tls-cert", certificate, "--tls-key", key, "--tls-passphrase-file",
+                    tmp_path / "phrase")
     assert ask(program.port).status == 200
 
 
@@ -160,7 +176,9 @@ def test_modern_is_tls_1_3_alone(start):
     assert ask(program.port, only="1.3").status == 200
     with pytest.raises(ssl.SSLError):
         ask(program.port, only="1.2")
-    assert ask(start("serve", "--tls-cert", tls.usual(), "--tls-profile", "intermediate").port, only="1.2").status == 200
+    assert ask(
+        start("serve", "--tls-cert", tls.usual(), "--tls-profile", "intermediate").port,
+        only="1.2").status == 200
 
 
 def test_client_certificates(start):
@@ -184,8 +202,9 @@ def revocation_list(ca, *revoked):
     folder = ca.parent
     (folder / "index.txt").write_text("")
     (folder / "crlnumber").write_text("01\n")
-    (folder / "ca.conf").write_text(f"[ca]\ndefault_ca = it\n[it]\ndatabase = {folder}/index.txt\ncrlnumber = {folder}/crlnumber\n"
-                                    "default_md = sha256\ndefault_crl_days = 30\n")
+    (folder / "ca.conf").write_text(
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {folder}/index.txt\ncrlnumber = {folder}/crlnumber\n"
+        "default_md = sha256\ndefault_crl_days = 30\n")
     common = ["ca", "-config", folder / "ca.conf", "-cert", ca, "-keyfile", folder / "ca.key"]
     for one in revoked:
         tls.openssl(*common, "-revoke", one)
@@ -196,8 +215,8 @@ def revocation_list(ca, *revoked):
 def test_revoked_client_certificates(start):
     ca = tls.authority()
     good, bad = (tls.certificate("client.example", ca=ca, usage="clientAuth") for _ in range(2))
-    program = start("serve", "--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth", "required",
-                    "--tls-client-crl", revocation_list(ca, bad))
+    program = start("serve", "--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth",
+                    "required", "--tls-client-crl", revocation_list(ca, bad))
     assert ask(program.port, client=good).status == 200
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         ask(program.port, client=bad)
@@ -207,32 +226,41 @@ def dated_list(ca, until):
     """The authority's list, until so many days from now."""
     path = revocation_list(ca)
     now = datetime.datetime.now(datetime.timezone.utc)
-    stamps = [(now + datetime.timedelta(days=days, hours=-1)).strftime("%Y%m%d%H%M%SZ") for days in (-9, until)]
-    tls.openssl("ca", "-config", path.with_name("ca.conf"), "-cert", ca, "-keyfile", path.with_name("ca.key"), "-gencrl", "-crl_lastupdate", stamps[0],
+    stamps = [(now + datetime.timedelta(days=days, hours=-1)).strftime("%Y%m%d%H%M%SZ")
+              for days in (-9, until)]
+    tls.openssl("ca", "-config", path.with_name("ca.conf"), "-cert", ca, "-keyfile",
+                path.with_name("ca.key"), "-gencrl", "-crl_lastupdate", stamps[0],
                 "-crl_nextupdate", stamps[1], "-out", path)
     return path
 
 
-@pytest.mark.parametrize("days, checked, logged", [
-    (20, None, None),
-    (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
-    (-1, "has expired, on 20", "has expired at 20"),
-])
+@pytest.mark.parametrize("days, checked, logged",
+                         [(20, None, None),
+                          (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
+                          (-1, "has expired, on 20", "has expired at 20"), ])
 def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
     ca = tls.authority()
     path = dated_list(ca, days)
-    flags = ["--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth", "optional", "--tls-client-crl", path]
+    flags = [
+        "--tls-cert",
+        tls.usual(), "--tls-client-ca", ca, "--tls-client-auth", "optional", "--tls-client-crl",
+        path
+    ]
     program = start("serve", *flags)
     told = f" warning the revocation list of CN=test authority in {path} {logged}"
     if logged:
         eventually(lambda: told in program.log(), "the warning")
     else:
         assert ask(program.port).status == 200 and "revocation" not in program.log()
-    file = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {ca}, client_crl: {path}}}\n" + ANSWER)
+    file = write(
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {ca}, client_crl: {path}}}\n"
+        + ANSWER)
     done = run("uvhttp", "check", file)
     assert done.returncode == 0
     if checked:
-        assert done.stderr.startswith(f"{file}: warning: the revocation list of 'CN=test authority' in '{path}' {checked}") and done.stderr.count("\n") == 1
+        assert done.stderr.startswith(
+            f"{file}: warning: the revocation list of 'CN=test authority' in '{path}' {checked}"
+        ) and done.stderr.count("\n") == 1
         assert done.stderr.count("authority are refused") == (days < 0)
     else:
         assert done.stderr == ""
@@ -242,22 +270,32 @@ def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
     listed, other = tls.authority("the listed one"), tls.authority("the other one")
     both, path = tmp_path / "both.pem", revocation_list(listed)
     both.write_text(listed.read_text() + other.read_text())
-    flags = ["--tls-cert", tls.usual(), "--tls-client-ca", both, "--tls-client-auth", "optional", "--tls-client-crl", path]
-    told = (f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the certificates that it has issued are refused\n")
+    flags = [
+        "--tls-cert",
+        tls.usual(), "--tls-client-ca", both, "--tls-client-auth", "optional", "--tls-client-crl",
+        path
+    ]
+    told = (
+        f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the certificates that it has issued are refused\n"
+    )
     program = start("serve", *flags)
     eventually(lambda: " warning " + told in program.log(), "the warning")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         ask(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
-    file = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {both}, client_crl: {path}}}\n" + ANSWER)
+    file = write(
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {both}, client_crl: {path}}}\n"
+        + ANSWER)
     assert run("uvhttp", "check", file).stderr == f"{file}: warning: {told}"
 
 
 def test_secrets_are_logged_on_request_and_with_a_warning(start, tmp_path):
     program = start("serve", "--tls-cert", tls.usual(), "--tls-key-log", tmp_path / "keys")
     assert ask(program.port, only="1.3").status == 200
-    eventually(lambda: "CLIENT_TRAFFIC_SECRET_0 " in (tmp_path / "keys").read_text(), "secrets in the file")
+    eventually(lambda: "CLIENT_TRAFFIC_SECRET_0 " in (tmp_path / "keys").read_text(),
+               "secrets in the file")
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o600
-    assert re.search(rf" warning .*'{tmp_path}/keys'; whoever has that file can read them", program.log())
+    assert re.search(rf" warning .*'{tmp_path}/keys'; whoever has that file can read them",
+                     program.log())
     assert "warning" not in start("serve", "--tls-cert", tls.usual()).log()
 
 
@@ -270,22 +308,29 @@ def test_changed_files_are_loaded_unless_that_is_off(start, pair, tmp_path):
         pair("b")
         for part in ("key", "certificate"):
             os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
-        eventually(lambda: served(watching.port) == fingerprint(first[0]), "the new certificate is served")
+        eventually(lambda: served(watching.port) == fingerprint(first[0]),
+                   "the new certificate is served")
     assert served(other.port) == old != served(watching.port)
 
 
 def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     pair("a")
-    program = start("run", write(LOCAL + "tls: {certificates: [{certificate: a.certificate, key: a.key}], watch: false}\n" + ANSWER))
+    program = start(
+        "run",
+        write(LOCAL +
+              "tls: {certificates: [{certificate: a.certificate, key: a.key}], watch: false}\n" +
+              ANSWER))
     old = served(program.port)
     pair("b")
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " error the certificates stay as they are: the key in " in program.log(), "the line about the key")
+    eventually(lambda: " error the certificates stay as they are: the key in " in program.log(),
+               "the line about the key")
     assert served(program.port) == old
     os.replace(tmp_path / "b.key", tmp_path / "a.key")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(), "the line about the load")
+    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(),
+               "the line about the load")
     assert served(program.port) == fingerprint(tmp_path / "a.certificate") != old
     program = start("run", write(LOCAL + ANSWER))
     program.send_signal(signal.SIGHUP)
@@ -300,7 +345,8 @@ def test_a_signal_has_serve_load_them(start, pair, tmp_path):
     for part in ("key", "certificate"):
         os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(), "the line about the load")
+    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(),
+               "the line about the load")
     assert served(program.port) == fingerprint(first[0]) != old
     program = start("serve")
     for _ in range(3):
@@ -310,7 +356,8 @@ def test_a_signal_has_serve_load_them(start, pair, tmp_path):
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_serve_ends_with_its_terminal(site, ignored):
-    """A signal alone does not end it; one because the terminal is gone does, unless nohup had it ignored."""
+    """A signal alone does not end it; one because the terminal is gone does, unless nohup had it
+    ignored."""
     master, terminal = pty.openpty()
     errors, output = tempfile.TemporaryFile(), tempfile.TemporaryFile()
 
@@ -318,7 +365,8 @@ def test_serve_ends_with_its_terminal(site, ignored):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
 
-    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", str(site)], stdin=terminal, stdout=output, stderr=errors,
+    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0",
+                                str(site)], stdin=terminal, stdout=output, stderr=errors,
                                env=clean_environment(), start_new_session=True, preexec_fn=begin)
     os.close(terminal)
     try:
@@ -348,51 +396,76 @@ def test_links_are_followed_when_they_change(start, pair, tmp_path):
     for index, part in enumerate(("certificate", "key")):
         (tmp_path / "new").symlink_to(other[index])
         os.replace(tmp_path / "new", tmp_path / part)
-    eventually(lambda: served(program.port) == fingerprint(other[0]), "the new certificate is served")
+    eventually(lambda: served(program.port) == fingerprint(other[0]),
+               "the new certificate is served")
 
 
 def test_an_expired_certificate_is_told_in_the_log(start):
     program = start("serve", "--tls-cert", tls.certificate(days=2))
-    eventually(lambda: " warning " in program.log() and re.search("expires in [12] days", program.log()), "the warning")
+    eventually(
+        lambda: " warning " in program.log() and re.search("expires in [12] days", program.log()),
+        "the warning")
 
 
 @pytest.mark.parametrize("flags, code, message", [
     (["--tls-cert", "{a}", "--tls-key", "{b}"], 1, "the key does not belong to the certificate"),
     (["--tls-cert", "{none}"], 1, "--tls-cert: '{none}' cannot be read: no such file or directory"),
-    (["--tls-cert", "{a}", "--tls-key", "{none}"], 1, "--tls-key: '{none}' cannot be read: no such file or directory"),
+    (["--tls-cert", "{a}", "--tls-key", "{none}"
+      ], 1, "--tls-key: '{none}' cannot be read: no such file or directory"),
     (["--tls-cert", ""], 1, "--tls-cert: '' cannot be read"),
-    (["--tls-cert", "{a}", "--tls-passphrase-file", "{none}"], 1, "--tls-passphrase-file: '{none}' cannot be read"),
-    (["--tls-cert", "{a}", "--tls-client-ca", "{none}"], 1, "--tls-client-ca: '{none}' cannot be read"),
-    (["--tls-cert", "{a}", "--tls-client-ca", "{a}", "--tls-client-crl", "{none}"], 1, "--tls-client-crl: '{none}' cannot be read"),
-    (["--tls-cert", "{a}", "--tls-client-crl", "{a}"], 1, "tls: client_crl is set, and client_ca is not"),
-    (["--tls-cert", "{text}"], 1, "tls: the certificate of {text} cannot be read: it holds no such thing in PEM form"),
-    (["--tls-cert", "{a}", "--tls-key-log", "{none}/x"], 1, "tls: key_log '{none}/x' cannot be written: no such file or directory"),
+    (["--tls-cert", "{a}", "--tls-passphrase-file", "{none}"
+      ], 1, "--tls-passphrase-file: '{none}' cannot be read"),
+    (["--tls-cert", "{a}", "--tls-client-ca", "{none}"
+      ], 1, "--tls-client-ca: '{none}' cannot be read"),
+    (["--tls-cert", "{a}", "--tls-client-ca", "{a}", "--tls-client-crl", "{none}"
+      ], 1, "--tls-client-crl: '{none}' cannot be read"),
+    (["--tls-cert", "{a}", "--tls-client-crl", "{a}"
+      ], 1, "tls: client_crl is set, and client_ca is not"),
+    (["--tls-cert", "{text}"
+      ], 1, "tls: the certificate of {text} cannot be read: it holds no such thing in PEM form"),
+    (["--tls-cert", "{a}", "--tls-key-log", "{none}/x"
+      ], 1, "tls: key_log '{none}/x' cannot be written: no such file or directory"),
     (["--tls-key", "{a}"], 2, "--tls-key: there is no TLS without --tls-cert or --tls-self-signed"),
-    (["--tls-self-signed", "--tls-key", "{a}"], 2, "--tls-key: there are 1 keys and 0 certificates"),
-    (["--tls-cert", "{a}", "--tls-key", "{a}", "--tls-key", "{a}"], 2, "--tls-key: there are 2 keys and 1 certificates"),
-    (["--tls-profile", "modern"], 2, "--tls-profile: there is no TLS without --tls-cert or --tls-self-signed"),
+    (["--tls-self-signed", "--tls-key", "{a}"
+      ], 2, "--tls-key: there are 1 keys and 0 certificates"),
+    (["--tls-cert", "{a}", "--tls-key", "{a}", "--tls-key", "{a}"
+      ], 2, "--tls-key: there are 2 keys and 1 certificates"),
+    (["--tls-profile", "modern"
+      ], 2, "--tls-profile: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--tls-ktls"], 2, "--tls-ktls: there is no TLS without --tls-cert or --tls-self-signed"),
-    (["--redirect-http", "80"], 2, "--redirect-http: there is no TLS without --tls-cert or --tls-self-signed"),
+    (["--redirect-http", "80"
+      ], 2, "--redirect-http: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--hsts", "1d"], 2, "--hsts: there is no TLS without --tls-cert or --tls-self-signed"),
     (["--tls-client-ca", "{a}"], 2, "--tls-client-ca: there is no TLS without"),
-    (["--tls-cert", "{a}", "--tls-client-auth", "required"], 2, "--tls-client-auth: certificates of clients need their authority"),
-    (["--tls-cert", "{a}", "--tls-self-signed"], 2, "--tls-self-signed: there is a certificate already, by --tls-cert"),
-    (["--tls-profile", "old"], 2, "--tls-profile: 'old' is not known; allowed are intermediate, modern"),
-    (["--tls-client-auth", "yes"], 2, "--tls-client-auth: 'yes' is not known; allowed are off, optional, required"),
+    (["--tls-cert", "{a}", "--tls-client-auth", "required"
+      ], 2, "--tls-client-auth: certificates of clients need their authority"),
+    (["--tls-cert", "{a}", "--tls-self-signed"
+      ], 2, "--tls-self-signed: there is a certificate already, by --tls-cert"),
+    (["--tls-profile", "old"
+      ], 2, "--tls-profile: 'old' is not known; allowed are intermediate, modern"),
+    (["--tls-client-auth", "yes"
+      ], 2, "--tls-client-auth: 'yes' is not known; allowed are off, optional, required"),
     (["--redirect-http", "x"], 2, "--redirect-http: 'x' is not a number; allowed are 0 to 65535"),
-    (["--redirect-http", "65536"], 2, "--redirect-http: '65536' is out of range; allowed are 0 to 65535"),
+    (["--redirect-http", "65536"
+      ], 2, "--redirect-http: '65536' is out of range; allowed are 0 to 65535"),
     (["--hsts", "long"], 2, "--hsts: 'long' is not a time in seconds; allowed are 0 to 315360000"),
     (["--hsts", "11000d"], 2, "--hsts: '11000d' is out of range"),
-    (["--listen", "https://127.0.0.1"], 2, "--listen: an address with https:// needs a certificate"),
+    (["--listen", "https://127.0.0.1"
+      ], 2, "--listen: an address with https:// needs a certificate"),
     (["--listen", "https://unix:/x"], 2, "--listen: 'https://unix:/x' is not an address"),
     (["--listen", "ftp://127.0.0.1"], 2, "--listen: 'ftp://127.0.0.1' is not an address"),
 ])
 def test_what_keeps_it_from_starting(site, tmp_path, flags, code, message):
     (tmp_path / "text").write_text("no certificate\n")
-    paths = {"a": tls.usual(), "b": tls.certificate(), "none": tmp_path / "none", "text": tmp_path / "text"}
-    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, *[flag.format(**paths) for flag in flags])
+    paths = {
+        "a": tls.usual(), "b": tls.certificate(), "none": tmp_path / "none",
+        "text": tmp_path / "text"
+    }
+    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site,
+               *[flag.format(**paths) for flag in flags])
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert done.stderr.startswith("uvhttp: ") and message.format(**paths) in done.stderr and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("uvhttp: ") and message.format(
+        **paths) in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.fixture
@@ -400,42 +473,56 @@ def odd_files(pair, tmp_path):
     """Files in another form than PEM, and empty: {name: path}."""
     certificate, key = pair("right")
     for kind, command in (("x509", ["x509"]), ("pkey", ["pkey"])):
-        tls.openssl(*command, "-in", certificate if kind == "x509" else key, "-outform", "DER", "-out", tmp_path / f"{kind}.der")
+        tls.openssl(*command, "-in", certificate if kind == "x509" else key, "-outform", "DER",
+                    "-out", tmp_path / f"{kind}.der")
     tls.openssl("ec", "-in", key, "-outform", "DER", "-out", tmp_path / "ec.der")
-    tls.openssl("pkcs12", "-export", "-in", certificate, "-inkey", key, "-passout", "pass:x", "-out", tmp_path / "both.p12")
+    tls.openssl("pkcs12", "-export", "-in", certificate, "-inkey", key, "-passout", "pass:x",
+                "-out", tmp_path / "both.p12")
     (tmp_path / "empty").write_text("")
-    return {"certificate": certificate, "key": key, **{name: tmp_path / name for name in ("x509.der", "pkey.der", "ec.der", "both.p12", "empty")}}
+    return {
+        "certificate": certificate, "key": key, **{
+            name: tmp_path / name
+            for name in ("x509.der", "pkey.der", "ec.der", "both.p12", "empty")
+        }
+    }
 
 
 @pytest.mark.parametrize("certificate, key, message", [
     ("key", "certificate", "it holds a private key: are certificate and key swapped?"),
     ("pkey.der", "key", "it holds a private key: are certificate and key swapped?"),
-    ("certificate", "certificate", "it holds a certificate and no private key: are certificate and key swapped?"),
+    ("certificate", "certificate",
+     "it holds a certificate and no private key: are certificate and key swapped?"),
     ("x509.der", "key", "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem"),
-    ("certificate", "x509.der", "it holds a certificate and no private key: are certificate and key swapped?"),
-    ("certificate", "pkey.der", "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
+    ("certificate", "x509.der",
+     "it holds a certificate and no private key: are certificate and key swapped?"),
+    ("certificate", "pkey.der",
+     "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
     ("certificate", "ec.der", "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
     ("both.p12", "key", "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
-    ("certificate", "both.p12", "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
-    ("empty", "key", "it is empty"),
-    ("certificate", "empty", "it is empty"),
+    ("certificate", "both.p12",
+     "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+    ("empty", "key", "it is empty"), ("certificate", "empty", "it is empty"),
 ])
 def test_files_that_hold_something_else(site, write, odd_files, certificate, key, message):
     one, other = odd_files[certificate], odd_files[key]
     told = f"the certificate of {one} cannot be read: {message}" if certificate != "certificate" else f"the key of {one} cannot be read from {other}: {message}"
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-key", other)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {told}\n")
-    assert problems(write(f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n" + ANSWER)) == [f"1:22: tls: {told}"]
+    assert problems(
+        write(f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n" +
+              ANSWER)) == [f"1:22: tls: {told}"]
     done = run("uvhttp", "cert", one, "-k", other)
     assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {told}\n")
 
 
 def test_keys_are_counted_in_order(site, pair):
     one, other = tls.usual(), pair("other")
-    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert", other[0], "--tls-key", other[1])
+    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert",
+               other[0], "--tls-key", other[1])
     assert done.returncode == 1 and "the key does not belong to the certificate" in done.stderr
-    assert ("uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the first key is for the first certificate; "
-            'give "" for one whose key is in its own file\n') in done.stderr
+    assert (
+        "uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the first key is for the first certificate; "
+        'give "" for one whose key is in its own file\n') in done.stderr
 
 
 def test_a_key_that_everybody_can_read_is_told(start, write, pair):
@@ -454,7 +541,8 @@ def test_a_key_that_everybody_can_read_is_told(start, write, pair):
 
 
 def test_an_address_may_say_that_it_has_no_tls(start):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0", listen="HTTPS://127.0.0.1:0")
+    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0",
+                    listen="HTTPS://127.0.0.1:0")
     both = ports(program)
     assert set(both) == {"https", "http"} and both["https"] != both["http"]
     assert ask(both["https"]).status == 200
@@ -464,30 +552,39 @@ def test_an_address_may_say_that_it_has_no_tls(start):
     assert program.ask("/").status == 200
 
 
-@pytest.mark.parametrize("listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
+@pytest.mark.parametrize(
+    "listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
 def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_path, listen):
     """Else the site would be served in plain text, and nobody would notice."""
     told = "no address has TLS: one with http:// is plain, and so is a unix socket; give an address without http://, or leave {} out"
     flags = [word for address in listen for word in ("-l", address)]
     for option, value in (("--tls-cert", [tls.usual()]), ("--tls-self-signed", [])):
-        done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path, environment={"XDG_STATE_HOME": str(tmp_path)})
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"uvhttp: {told.format(option)}\n")
-    path = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: [{', '.join(map(repr, listen))}]\n" + ANSWER)
+        done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path,
+                   environment={"XDG_STATE_HOME": str(tmp_path)})
+        assert (done.returncode, done.stdout, done.stderr) == (2, "",
+                                                               f"uvhttp: {told.format(option)}\n")
+    path = write(
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: [{', '.join(map(repr, listen))}]\n"
+        + ANSWER)
     assert problems(path) == ["1:6: " + told.format("'tls'")]
     done = run("uvhttp", "run", path)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{path}:1:6: {told.format(chr(39) + 'tls' + chr(39))}\n")
+    assert (done.returncode, done.stdout,
+            done.stderr) == (1, "", f"{path}:1:6: {told.format(chr(39) + 'tls' + chr(39))}\n")
     assert run("uvhttp", "check", "-l", "127.0.0.1:0", path).returncode == 0
 
 
 def test_plain_addresses_share_a_free_port_and_tls_ones_another(start):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.2:0", "-l", "127.0.0.3:0", "-l", "http://127.0.0.1:0")
+    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.2:0", "-l",
+                    "127.0.0.3:0", "-l", "http://127.0.0.1:0")
     found = re.findall(r" (https?)://(127\.0\.0\.\d):(\d+)/", program.line)
-    assert [one[:2] for one in found] == [("https", "127.0.0.1"), ("http", "127.0.0.2"), ("https", "127.0.0.3"), ("http", "127.0.0.1")]
+    assert [one[:2] for one in found] == [("https", "127.0.0.1"), ("http", "127.0.0.2"),
+                                          ("https", "127.0.0.3"), ("http", "127.0.0.1")]
     assert found[0][2] == found[2][2] != found[1][2] == found[3][2]
 
 
 def test_one_port_cannot_be_both(site):
-    done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", "127.0.0.1:3", "-l", "http://127.0.0.1:3", site)
+    done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", "127.0.0.1:3", "-l",
+               "http://127.0.0.1:3", site)
     assert done.returncode == 1
     assert "127.0.0.1 port 3 is to be http:// and https://" in done.stderr or "no permission" in done.stderr
 
@@ -495,22 +592,24 @@ def test_one_port_cannot_be_both(site):
 def test_unix_sockets_have_no_tls(start, tmp_path):
     path = str(tmp_path / "socket")
     start("serve", "--tls-cert", tls.usual(), "-l", f"unix:{path}")
-    done = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://site/"], capture_output=True, env=clean_environment())
+    done = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://site/"],
+                          capture_output=True, env=clean_environment())
     assert done.stdout == b"the index\n"
 
 
-@pytest.mark.parametrize("flags, expected", [
-    ([], ["0.0.0.0:8443"]),
-    (["-l", "127.0.0.1", "-l", "http://127.0.0.1"], ["127.0.0.1:8443", "http://127.0.0.1:8080"]),
-    (["-p", "9000"], ["0.0.0.0:9000"]),
-    (["-l", "https://[::1]", "-p", "8080"], ["https://[::1]:8080"]),
-    (["-l", "127.0.0.1:1"], ["127.0.0.1:1"]),
-])
+@pytest.mark.parametrize(
+    "flags, expected",
+    [([], ["0.0.0.0:8443"]),
+     (["-l", "127.0.0.1", "-l", "http://127.0.0.1"], ["127.0.0.1:8443", "http://127.0.0.1:8080"]),
+     (["-p", "9000"], ["0.0.0.0:9000"]),
+     (["-l", "https://[::1]", "-p", "8080"], ["https://[::1]:8080"]),
+     (["-l", "127.0.0.1:1"], ["127.0.0.1:1"]), ])
 def test_the_port_is_8443_unless_one_is_given(site, flags, expected):
     def listen(*arguments):
         done = run("uvhttp", "serve", "--print-config", *arguments, *flags, site)
         assert done.returncode == 0, done.stderr
         return yaml.safe_load(done.stdout)["listen"]
+
     assert listen("--tls-cert", tls.usual()) == expected
     if "https" not in "".join(flags):
         assert listen() == [address.replace("8443", "8080") for address in expected]
@@ -521,8 +620,11 @@ def test_the_port_is_8443_unless_one_is_given(site, flags, expected):
 
 def self_signed(program):
     """(path, fingerprint) of the start output."""
-    eventually(lambda: program.read_more() and "SHA-256" in program.output, "the line about the certificate")
-    found = re.search(r"^uvhttp: self-signed certificate (.*), SHA-256 ((?:[0-9A-F]{2}:){31}[0-9A-F]{2})$", program.output, re.M)
+    eventually(lambda: program.read_more() and "SHA-256" in program.output,
+               "the line about the certificate")
+    found = re.search(
+        r"^uvhttp: self-signed certificate (.*), SHA-256 ((?:[0-9A-F]{2}:){31}[0-9A-F]{2})$",
+        program.output, re.M)
     return pathlib.Path(found[1]), found[2].replace(":", "").lower()
 
 
@@ -536,7 +638,8 @@ def test_a_self_signed_certificate(start, tmp_path):
     path, told = self_signed(program)
     assert path == tmp_path / "state/uvhttp/self-signed.pem"
     assert told == served(program.port) == fingerprint(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(
+        path.parent.stat().st_mode) == 0o700
     for name in ("localhost", "127.0.0.1", "::1"):
         assert ask(program.port, ca=path, name=name).status == 200
     tls.openssl("verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", path, path)
@@ -544,8 +647,10 @@ def test_a_self_signed_certificate(start, tmp_path):
     assert "ASN1 OID: prime256v1" in text and "CA:FALSE" in text and "TLS Web Server Authentication" in text
     assert names.startswith("DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1")
     host = socket.gethostname()
-    assert not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", host) or host == "localhost" or f"DNS:{host}" in names
-    begin, end = (datetime.datetime.strptime(re.search(rf"Not {which} *: (.*) GMT", text)[1], "%b %d %H:%M:%S %Y")
+    assert not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*",
+                            host) or host == "localhost" or f"DNS:{host}" in names
+    begin, end = (datetime.datetime.strptime(
+        re.search(rf"Not {which} *: (.*) GMT", text)[1], "%b %d %H:%M:%S %Y")
                   for which in ("Before", "After"))
     assert end - begin == datetime.timedelta(days=397)
     assert self_signed(start("serve", "--tls-self-signed")) == (path, told), "it is used again"
@@ -561,31 +666,37 @@ def test_it_is_for_every_url_of_the_start_output(start, tmp_path):
     eventually(lambda: served(everywhere.port) == told, "the other program has loaded it")
     for url in everywhere.urls + one.urls:
         host, port = re.fullmatch(r"https://([0-9.]+):(\d+)/", url).groups()
-        done = subprocess.run(["curl", "-sS", "--cacert", path, url], capture_output=True, text=True, env=clean_environment({"no_proxy": "*"}))
+        done = subprocess.run(["curl", "-sS", "--cacert", path, url], capture_output=True,
+                              text=True, env=clean_environment({"no_proxy": "*"}))
         assert (done.stdout, done.stderr) == ("the index\n", ""), url
         assert host in run("uvhttp", "cert", path).stdout
-    assert self_signed(start("serve", "--tls-self-signed"))[1] == told, "it is used again where less is needed"
+    assert self_signed(start(
+        "serve", "--tls-self-signed"))[1] == told, "it is used again where less is needed"
     both = self_signed(start("serve", "--tls-self-signed", listen="127.0.0.8:0"))[1]
-    assert both != told and self_signed(start("serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "addresses are kept"
+    assert both != told and self_signed(start(
+        "serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "addresses are kept"
 
 
 def test_where_it_is_kept_without_xdg_state_home(start, tmp_path):
     for state in ("", "relative"):
-        program = start("serve", "--tls-self-signed", environment={"XDG_STATE_HOME": state, "HOME": str(tmp_path / "home")})
+        program = start("serve", "--tls-self-signed",
+                        environment={"XDG_STATE_HOME": state, "HOME": str(tmp_path / "home")})
         assert self_signed(program)[0] == tmp_path / "home/.local/state/uvhttp/self-signed.pem"
 
 
 def stale(kind, path):
     """Puts something into the place of the certificate that cannot be used any more."""
-    names = ["localhost", "127.0.0.1", "::1"] + ([socket.gethostname()] if socket.gethostname() != "localhost" else [])
+    names = ["localhost", "127.0.0.1", "::1"
+             ] + ([socket.gethostname()] if socket.gethostname() != "localhost" else [])
     san = ",".join(("IP:" if name[-1] == "1" and name != socket.gethostname() else "DNS:") + name
                    for name in (names if kind != "names" else ["localhost"]))
     days = 6 if kind == "expires" else 8
     folder = path.parent
-    tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", days, "-subj", "/CN=localhost", "-addext", f"subjectAltName={san}",
-                "-keyout", folder / "k", "-out", folder / "c")
+    tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", days, "-subj", "/CN=localhost",
+                "-addext", f"subjectAltName={san}", "-keyout", folder / "k", "-out", folder / "c")
     if kind == "other key":
-        tls.openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-out", folder / "k")
+        tls.openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                    "-out", folder / "k")
     text = (folder / "c").read_text() + (folder / "k").read_text()
     (folder / "c").unlink(), (folder / "k").unlink()
     path.unlink()
@@ -596,7 +707,9 @@ def stale(kind, path):
     path.chmod(0o644 if kind == "open to others" else 0o600)
 
 
-@pytest.mark.parametrize("kind", ["fine", "expires", "names", "other key", "no text", "half", "open to others", "folder"])
+@pytest.mark.parametrize(
+    "kind",
+    ["fine", "expires", "names", "other key", "no text", "half", "open to others", "folder"])
 def test_when_it_is_made_again(start, kind):
     program = start("serve", "--tls-self-signed")
     path, first = self_signed(program)
@@ -627,17 +740,21 @@ def test_a_folder_that_is_open_to_others_is_closed(start, tmp_path):
 
 @pytest.mark.parametrize("environment, message", [
     ({"XDG_STATE_HOME": "{file}"}, "a self-signed certificate cannot be kept in '{file}/uvhttp': "),
-    ({"XDG_STATE_HOME": "", "HOME": ""}, "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
+    ({"XDG_STATE_HOME": "", "HOME": ""},
+     "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
 ])
 def test_no_directory_for_it(site, tmp_path, write, environment, message):
     file = tmp_path / "file"
     file.write_text("")
     environment = {name: value.format(file=file) for name, value in environment.items()}
-    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-self-signed", site, environment=environment)
+    done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-self-signed", site,
+               environment=environment)
     assert (done.returncode, done.stdout) == (1, "")
-    assert message.format(file=file) in done.stderr and "XDG_STATE_HOME" in done.stderr and "--tls-cert" in done.stderr
-    assert problems(write("tls: {self_signed: true}\n" + ANSWER), environment=environment)[0].startswith(
-        "1:20: " + message.format(file=file))
+    assert message.format(
+        file=file
+    ) in done.stderr and "XDG_STATE_HOME" in done.stderr and "--tls-cert" in done.stderr
+    assert problems(write("tls: {self_signed: true}\n" + ANSWER),
+                    environment=environment)[0].startswith("1:20: " + message.format(file=file))
 
 
 def test_a_check_makes_no_certificate(start, write, tmp_path):
@@ -646,18 +763,23 @@ def test_a_check_makes_no_certificate(start, write, tmp_path):
     done = run("uvhttp", "check", path, environment=environment)
     place = tmp_path / "state/uvhttp/self-signed.pem"
     assert (done.returncode, done.stdout) == (
-        0, f"{path}: a self-signed certificate will be made: '{place}'\n{path}: this configuration is right\n")
+        0,
+        f"{path}: a self-signed certificate will be made: '{place}'\n{path}: this configuration is right\n"
+    )
     assert not (tmp_path / "state").exists()
     program = start("run", path)
     assert self_signed(program)[0] == place and ask(program.port, ca=place).body == b"hello"
-    assert f"the certificate '{place}' is valid until 20" in run("uvhttp", "check", path, environment=environment).stdout
+    assert f"the certificate '{place}' is valid until 20" in run("uvhttp", "check", path,
+                                                                 environment=environment).stdout
 
 
 def test_start_output_on_a_terminal(site, tmp_path):
     master, terminal = pty.openpty()
-    process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0", "--tls-self-signed", "--redirect-http", "0", str(site)],
-                               stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal,
-                               env=clean_environment({"TERM": "dumb", "XDG_STATE_HOME": str(tmp_path)}))
+    process = subprocess.Popen([
+        built("uvhttp"), "serve", "-l", "127.0.0.1:0", "--tls-self-signed", "--redirect-http", "0",
+        str(site)
+    ], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, env=clean_environment(
+        {"TERM": "dumb", "XDG_STATE_HOME": str(tmp_path)}))
     os.close(terminal)
     output = ""
     try:
@@ -668,8 +790,11 @@ def test_start_output_on_a_terminal(site, tmp_path):
         process.terminate()
         assert process.wait(SAFETY_TIMEOUT) == 0
         os.close(master)
-    assert re.search(r"  Local    https://127\.0\.0\.1:\d+/\n  Redirect http://127\.0\.0\.1:\d+/\n", output), output
-    assert re.search(rf"\n  Self-signed certificate {tmp_path}/uvhttp/self-signed\.pem\n  SHA-256 ([0-9A-F]{{2}}:){{31}}[0-9A-F]{{2}}\n", output), output
+    assert re.search(r"  Local    https://127\.0\.0\.1:\d+/\n  Redirect http://127\.0\.0\.1:\d+/\n",
+                     output), output
+    assert re.search(
+        rf"\n  Self-signed certificate {tmp_path}/uvhttp/self-signed\.pem\n  SHA-256 ([0-9A-F]{{2}}:){{31}}[0-9A-F]{{2}}\n",
+        output), output
 
 
 # Redirects to https
@@ -678,24 +803,30 @@ def test_start_output_on_a_terminal(site, tmp_path):
 def test_redirects(start):
     program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
     port, https = redirect_port(program), program.port
-    for target, location in (("/", "/"), ("/a%20b?c=d&e", "/a%20b?c=d&e"), ("/?", "/"), ("//x.example/", "//x.example/"),
-                             ("http://www.example/a?b", "/a?b"), ("/.well-known/acme-challenge/x", "/.well-known/acme-challenge/x")):
+    for target, location in (("/", "/"), ("/a%20b?c=d&e", "/a%20b?c=d&e"), ("/?", "/"),
+                             ("//x.example/", "//x.example/"), ("http://www.example/a?b", "/a?b"),
+                             ("/.well-known/acme-challenge/x", "/.well-known/acme-challenge/x")):
         for method in ("GET", "POST", "PURGE"):
             with raw.Connection(port) as connection:
                 response = connection.ask(method, target, host="www.example:80")
-            assert (response.status, response.get("Location")) == (308, f"https://www.example:{https}{location}")
+            assert (response.status,
+                    response.get("Location")) == (308, f"https://www.example:{https}{location}")
             assert response.get("Strict-Transport-Security") is None
-    for host, shown in (("a.example", "a.example"), ("127.0.0.1:8080", "127.0.0.1"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]")):
+    for host, shown in (("a.example", "a.example"), ("127.0.0.1:8080", "127.0.0.1"),
+                        ("[::1]:80", "[::1]"), ("[::1]", "[::1]")):
         with raw.Connection(port) as connection:
-            assert connection.ask("GET", "/", host=host).get("Location") == f"https://{shown}:{https}/"
+            assert connection.ask("GET", "/",
+                                  host=host).get("Location") == f"https://{shown}:{https}/"
     with raw.Connection(port) as connection:
         connection.send(b"OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n")
         assert connection.response().get("Location") == f"https://a.example:{https}/"
     assert ask(https).status == 200
 
 
-@pytest.mark.parametrize("head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost:\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n",
-                                  b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"])
+@pytest.mark.parametrize("head", [
+    b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost:\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
+])
 def test_no_redirect_without_a_host(start, head):
     program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
     with raw.Connection(redirect_port(program)) as connection:
@@ -704,45 +835,59 @@ def test_no_redirect_without_a_host(start, head):
 
 
 def test_redirects_of_several_addresses(start, site):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "127.0.0.2:0", "-l", "http://127.0.0.3:0", "--redirect-http", "0")
-    eventually(lambda: program.read_more() and "redirecting" in program.output, "the line about redirects")
-    found = re.search(r"redirecting http://127\.0\.0\.1:(\d+)/ http://127\.0\.0\.2:(\d+)/ to https", program.output)
+    program = start("serve", "--tls-cert", tls.usual(), "-l", "127.0.0.2:0", "-l",
+                    "http://127.0.0.3:0", "--redirect-http", "0")
+    eventually(lambda: program.read_more() and "redirecting" in program.output,
+               "the line about redirects")
+    found = re.search(r"redirecting http://127\.0\.0\.1:(\d+)/ http://127\.0\.0\.2:(\d+)/ to https",
+                      program.output)
     assert found[1] == found[2]
     with socket.create_connection(("127.0.0.2", int(found[2])), SAFETY_TIMEOUT) as connection:
         connection.sendall(raw.request("GET", "/x", "Connection: close"))
-        assert f"\r\nLocation: https://localhost:{program.port}/x\r\n".encode() in connection.makefile("rb").read()
+        assert f"\r\nLocation: https://localhost:{program.port}/x\r\n".encode(
+        ) in connection.makefile("rb").read()
 
 
 def test_the_redirecting_port_is_a_free_one(site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", port, site)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
-    done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(), "--redirect-http", "0", site)
+        done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(),
+                   "--redirect-http", port, site)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
+    done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(),
+               "--redirect-http", "0", site)
     assert done.returncode == 2 and "no address has TLS" in done.stderr
 
 
 def test_a_port_cannot_serve_and_redirect(site):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(), "--redirect-http", port, site)
+    done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(),
+               "--redirect-http", port, site)
     assert done.returncode == 2
     assert done.stderr == f"uvhttp: port {port} is to redirect, and is listened on already; choose another with --redirect-http\n"
 
 
-@pytest.mark.parametrize("listen, more, port, message", [
-    ("127.0.0.1:3000", "", 3000, "port 3000 is to redirect, and is listened on already; choose another with redirect_http"),
-    ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001, "port 3001 is to redirect, and is listened on already"),
-    ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001, "port 3001 is to redirect, and is listened on already"),
-])
+@pytest.mark.parametrize(
+    "listen, more, port, message",
+    [("127.0.0.1:3000", "", 3000,
+      "port 3000 is to redirect, and is listened on already; choose another with redirect_http"),
+     ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001,
+      "port 3001 is to redirect, and is listened on already"),
+     ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001,
+      "port 3001 is to redirect, and is listened on already"), ])
 def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
-    path = write(f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  redirect_http: {port}\n" + ANSWER)
+    path = write(
+        f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  redirect_http: {port}\n"
+        + ANSWER)
     found = problems(path)
     assert len(found) == 1 and re.sub(r"^\d+:\d+: ", "", found[0]).startswith(message), found
     assert found[0].startswith(f"{5 if more else 4}:18: ")
     done = run("uvhttp", "run", path)
     assert (done.returncode, done.stdout) == (1, "") and done.stderr == f"{path}:{found[0]}\n"
-    assert run("uvhttp", "check", "-l", "127.0.0.1:4000", "-p", "3002", path).returncode == (1 if "metrics" in more else 0)
+    assert run("uvhttp", "check", "-l", "127.0.0.1:4000", "-p", "3002",
+               path).returncode == (1 if "metrics" in more else 0)
 
 
 def test_requests_that_are_redirected_are_told_in_the_log(start):
@@ -755,7 +900,8 @@ def test_requests_that_are_redirected_are_told_in_the_log(start):
 # HSTS
 
 
-@pytest.mark.parametrize("flags, value", [([], None), (["--hsts", "off"], None), (["--hsts", "0"], "max-age=0"),
+@pytest.mark.parametrize("flags, value", [([], None), (["--hsts", "off"], None),
+                                          (["--hsts", "0"], "max-age=0"),
                                           (["--hsts", "365d"], "max-age=31536000")])
 def test_hsts(start, flags, value):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0", *flags)
@@ -776,7 +922,8 @@ sites:
     program = start("run", path)
     port = ports(program)["https"]
     assert ask(port, host="own.example").get("Strict-Transport-Security") == "max-age=1"
-    assert ask(port).get("Strict-Transport-Security") == ask(port, "/none").get("Strict-Transport-Security") == "max-age=3600"
+    assert ask(port).get("Strict-Transport-Security") == ask(
+        port, "/none").get("Strict-Transport-Security") == "max-age=3600"
     with raw.Connection(ports(program)["http"]) as connection:
         assert connection.ask("GET", "/").get("Strict-Transport-Security") is None
 
@@ -822,9 +969,11 @@ tls:
     done = run("uvhttp", "check", path)
     assert done.returncode == 0, done.stderr
     for name in "ab":
-        assert re.search(rf"^{path}: the certificate '{tmp_path}/{name}\.certificate' is valid until 20\d\d-\d\d-\d\d "
-                         r"\d\d:\d\d:\d\d UTC \(30 days\)$", done.stdout, re.M)
-    assert done.stdout.endswith(f"{path}: this configuration is right\n") and not (tmp_path / "keys").exists()
+        assert re.search(
+            rf"^{path}: the certificate '{tmp_path}/{name}\.certificate' is valid until 20\d\d-\d\d-\d\d "
+            r"\d\d:\d\d:\d\d UTC \(30 days\)$", done.stdout, re.M)
+    assert done.stdout.endswith(f"{path}: this configuration is right\n") and not (tmp_path /
+                                                                                   "keys").exists()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
 
     def try_it(program):
@@ -833,11 +982,14 @@ tls:
         assert ask(program.port, name="b.example", client=client).status == 200
         with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
             ask(program.port, name="b.example")
-        with raw.Connection(program.port, tls=tls.context(only="1.2"), name="a.example") as connection:
+        with raw.Connection(program.port, tls=tls.context(only="1.2"),
+                            name="a.example") as connection:
             assert connection.socket.cipher()[0] == "ECDHE-ECDSA-AES128-GCM-SHA256"
-        with raw.Connection(program.port, tls=tls.context(only="1.3"), name="a.example") as connection:
+        with raw.Connection(program.port, tls=tls.context(only="1.3"),
+                            name="a.example") as connection:
             assert connection.socket.cipher()[0] == "TLS_AES_128_GCM_SHA256"
         assert redirect_port(program) > 0
+
     try_it(start("run", path))
     printed = run("uvhttp", "run", "--print-config", path).stdout
     (tmp_path / "elsewhere").mkdir()
@@ -845,27 +997,42 @@ tls:
     assert run("uvhttp", "run", "--print-config", again).stdout == printed
     try_it(start("run", again))
     assert yaml.safe_load(printed)["tls"] == {
-        "certificates": [{"certificate": f"{tmp_path}/a.certificate", "key": f"{tmp_path}/a.key", "passphrase_file": f"{tmp_path}/phrase"},
-                         {"certificate": f"{tmp_path}/b.certificate", "key": f"{tmp_path}/b.key", "client_auth": "required"}],
-        "profile": "intermediate", "min_version": "1.2", "max_version": "1.3", "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256",
-        "cipher_suites": "TLS_AES_128_GCM_SHA256", "groups": "prime256v1", "tickets": True, "session_lifetime": 600,
-        "one_time_tickets": True, "max_used_tickets": 1000, "early_data": 4096,
-        "ticket_keys": [f"{tmp_path}/tickets"], "client_auth": "optional", "client_ca": str(ca), "client_crl": str(ca.with_name("crl.pem")),
-        "key_log": f"{tmp_path}/keys", "ktls": True, "watch": False, "redirect_http": 0}
+        "certificates": [{
+            "certificate": f"{tmp_path}/a.certificate", "key": f"{tmp_path}/a.key",
+            "passphrase_file": f"{tmp_path}/phrase"
+        }, {
+            "certificate": f"{tmp_path}/b.certificate", "key": f"{tmp_path}/b.key",
+            "client_auth": "required"
+        }], "profile": "intermediate", "min_version": "1.2", "max_version": "1.3",
+        "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256", "cipher_suites": "TLS_AES_128_GCM_SHA256",
+        "groups": "prime256v1", "tickets": True, "session_lifetime": 600, "one_time_tickets": True,
+        "max_used_tickets": 1000, "early_data": 4096, "ticket_keys": [f"{tmp_path}/tickets"],
+        "client_auth": "optional", "client_ca": str(ca), "client_crl": str(ca.with_name("crl.pem")),
+        "key_log": f"{tmp_path}/keys", "ktls": True, "watch": False, "redirect_http": 0
+    }
 
 
 def test_the_options_as_a_configuration(site, start, write, pair):
     certificate, key = pair("a")
     ca = tls.authority()
-    flags = ["--tls-cert", certificate, "--tls-key", key, "--tls-profile", "modern", "--tls-client-auth", "optional", "--tls-client-ca", ca,
-             "--tls-key-log", "keys", "--tls-ktls", "--tls-one-time-tickets", "--tls-early-data", "8K", "--no-tls-watch", "--redirect-http", "0", "--hsts", "1d"]
-    printed = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", site, *flags, cwd=site).stdout
+    flags = [
+        "--tls-cert", certificate, "--tls-key", key, "--tls-profile", "modern", "--tls-client-auth",
+        "optional", "--tls-client-ca", ca, "--tls-key-log", "keys", "--tls-ktls",
+        "--tls-one-time-tickets", "--tls-early-data", "8K", "--no-tls-watch", "--redirect-http",
+        "0", "--hsts", "1d"
+    ]
+    printed = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", site, *flags,
+                  cwd=site).stdout
     assert yaml.safe_load(printed)["tls"] == {
-        "certificates": [{"certificate": str(certificate), "key": str(key)}], "profile": "modern", "tickets": True, "one_time_tickets": True, "early_data": 8192,
-        "client_auth": "optional", "client_ca": str(ca), "key_log": f"{site}/keys", "ktls": True, "watch": False, "redirect_http": 0, "hsts": 86400}
+        "certificates": [{"certificate": str(certificate), "key": str(key)}], "profile": "modern",
+        "tickets": True, "one_time_tickets": True, "early_data": 8192, "client_auth": "optional",
+        "client_ca": str(ca), "key_log": f"{site}/keys", "ktls": True, "watch": False,
+        "redirect_http": 0, "hsts": 86400
+    }
     program = start("run", write(printed))
     response = ask(program.port, ca=certificate)
-    assert (response.body, response.get("Strict-Transport-Security")) == (b"the index\n", "max-age=86400")
+    assert (response.body, response.get("Strict-Transport-Security")) == (b"the index\n",
+                                                                          "max-age=86400")
     printed = run("uvhttp", "serve", "--print-config", "--tls-self-signed", site).stdout
     assert yaml.safe_load(printed)["tls"]["self_signed"] is True and "tls" not in yaml.safe_load(
         run("uvhttp", "serve", "--print-config", site).stdout)
@@ -873,7 +1040,9 @@ def test_the_options_as_a_configuration(site, start, write, pair):
 
 def test_tickets_can_be_off(start, write):
     for text, resumed in (("true", True), ("false", False)):
-        path = write(LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}], tickets: {text}}}\n" + ANSWER)
+        path = write(LOCAL +
+                     f"tls: {{certificates: [{{certificate: {tls.usual()}}}], tickets: {text}}}\n" +
+                     ANSWER)
         program, context = start("run", path), tls.context(only="1.2")
         with raw.Connection(program.port, tls=context) as connection:
             connection.ask("GET", "/")
@@ -884,7 +1053,9 @@ def test_tickets_can_be_off(start, write):
 
 def test_shared_ticket_keys(start, write, tmp_path):
     (tmp_path / "tickets").write_bytes(os.urandom(80))
-    path = write(LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}], ticket_keys: tickets}}\n" + ANSWER)
+    path = write(
+        LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}], ticket_keys: tickets}}\n" +
+        ANSWER)
     first, second, context = start("run", path), start("run", path), tls.context(only="1.2")
     with raw.Connection(first.port, tls=context) as connection:
         connection.ask("GET", "/")
@@ -897,13 +1068,20 @@ def test_an_ocsp_response_is_sent(start, write, tmp_path):
     ca = tls.authority()
     both = tls.certificate(ca=ca)
     folder, certificate = ca.parent, both.with_name("certificate.pem")
-    serial = tls.openssl("x509", "-in", certificate, "-noout", "-serial").decode().strip().split("=")[1]
+    serial = tls.openssl("x509", "-in", certificate, "-noout",
+                         "-serial").decode().strip().split("=")[1]
     (folder / "ocsp.txt").write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
-    tls.openssl("ocsp", "-index", folder / "ocsp.txt", "-rsigner", ca, "-rkey", folder / "ca.key", "-CA", ca, "-issuer", ca,
-                "-cert", certificate, "-ndays", "7", "-respout", tmp_path / "ocsp.der", "-noverify")
-    program = start("run", write(LOCAL + f"tls: {{certificates: [{{certificate: {both}, ocsp: ocsp.der}}]}}\n" + ANSWER))
-    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{program.port}", "-status", "-servername", "localhost"],
-                          capture_output=True, input=b"", timeout=3 * SAFETY_TIMEOUT)
+    tls.openssl("ocsp", "-index", folder / "ocsp.txt", "-rsigner", ca, "-rkey", folder / "ca.key",
+                "-CA", ca, "-issuer", ca, "-cert", certificate, "-ndays", "7", "-respout",
+                tmp_path / "ocsp.der", "-noverify")
+    program = start(
+        "run",
+        write(LOCAL + f"tls: {{certificates: [{{certificate: {both}, ocsp: ocsp.der}}]}}\n" +
+              ANSWER))
+    done = subprocess.run([
+        "openssl", "s_client", "-connect", f"127.0.0.1:{program.port}", "-status", "-servername",
+        "localhost"
+    ], capture_output=True, input=b"", timeout=3 * SAFETY_TIMEOUT)
     assert b"OCSP Response Status: successful" in done.stdout
 
 
@@ -914,45 +1092,78 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: yes", "1:6: 'tls' is a single value here, and a map of keys and values is needed"),
     ("tls: {}", "1:6: tls has no 'certificates' (or 'self_signed: true')"),
     ("tls: {certificates: []}", "1:6: tls has no 'certificates'"),
-    ("tls: {certificates: a.pem}", "1:21: 'certificates' is a single value here, and a list is needed"),
-    ("tls: {certificates: [a.pem]}", "1:22: here is a single value, and a map of keys and values is needed"),
-    ("tls: {certificates: [{key: a.pem}]}", "1:22: this certificate has no 'certificate', which is a file"),
-    ("tls: {certificates: [{certificate: ''}]}", "1:36: 'certificate' is a single value here, and a path is needed"),
-    ("tls: {certificates: [{certificat: a.pem}]}", "1:23: a certificate has no 'certificat'; did you mean 'certificate'?"),
+    ("tls: {certificates: a.pem}",
+     "1:21: 'certificates' is a single value here, and a list is needed"),
+    ("tls: {certificates: [a.pem]}",
+     "1:22: here is a single value, and a map of keys and values is needed"),
+    ("tls: {certificates: [{key: a.pem}]}",
+     "1:22: this certificate has no 'certificate', which is a file"),
+    ("tls: {certificates: [{certificate: ''}]}",
+     "1:36: 'certificate' is a single value here, and a path is needed"),
+    ("tls: {certificates: [{certificat: a.pem}]}",
+     "1:23: a certificate has no 'certificat'; did you mean 'certificate'?"),
     ("tls: {certificats: []}", "1:7: tls has no 'certificats'; did you mean 'certificates'?"),
-    ("tls: {self_signed: true, " + CERTIFICATE + "}", "1:6: tls has 'certificates' and 'self_signed'; it can have one of them"),
+    ("tls: {self_signed: true, " + CERTIFICATE + "}",
+     "1:6: tls has 'certificates' and 'self_signed'; it can have one of them"),
     ("tls: {self_signed: perhaps}", "1:20: self_signed is 'perhaps'; allowed are true and false"),
-    ("tls: {" + CERTIFICATE + ", profile: old}", "1:54: profile is 'old'; allowed are intermediate, modern"),
-    ("tls: {" + CERTIFICATE + ", min_version: 1.1}", "1:58: min_version is '1.1'; allowed are 1.2, 1.3"),
-    ("tls: {" + CERTIFICATE + ", min_version: 1.3, max_version: 1.2}", "1:58: tls: min_version is TLS 1.3, and max_version is TLS 1.2"),
-    ("tls: {" + CERTIFICATE + ", ciphers: none}", "1:54: tls: ciphers is \"none\": OpenSSL knows none of them"),
-    ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
-     "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"),
+    ("tls: {" + CERTIFICATE + ", profile: old}",
+     "1:54: profile is 'old'; allowed are intermediate, modern"),
+    ("tls: {" + CERTIFICATE + ", min_version: 1.1}",
+     "1:58: min_version is '1.1'; allowed are 1.2, 1.3"),
+    ("tls: {" + CERTIFICATE + ", min_version: 1.3, max_version: 1.2}",
+     "1:58: tls: min_version is TLS 1.3, and max_version is TLS 1.2"),
+    ("tls: {" + CERTIFICATE + ", ciphers: none}",
+     "1:54: tls: ciphers is \"none\": OpenSSL knows none of them"),
+    ("tls: {" + CERTIFICATE +
+     ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
+     "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"
+     ),
     ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256, profile: modern}",
-     "1:54: tls: ciphers is for TLS 1.2, which is not spoken (profile); those of TLS 1.3 are cipher_suites"),
-    ("tls: {" + CERTIFICATE + ", ticket_keys: a.pem, tickets: false}", "1:58: tls: ticket_keys is set, and tickets are off"),
+     "1:54: tls: ciphers is for TLS 1.2, which is not spoken (profile); those of TLS 1.3 are cipher_suites"
+     ),
+    ("tls: {" + CERTIFICATE + ", ticket_keys: a.pem, tickets: false}",
+     "1:58: tls: ticket_keys is set, and tickets are off"),
     ("tls: {" + CERTIFICATE + ", groups: none}", "1:53: tls: groups is \"none\""),
     ("tls: {" + CERTIFICATE + ", ktls: 2}", "1:51: ktls is '2'; allowed are true and false"),
     ("tls: {" + CERTIFICATE + ", tickets: 2}", "1:54: tickets is '2'; allowed are true and false"),
-    ("tls: {" + CERTIFICATE + ", session_lifetime: 8d}", "1:63: session_lifetime: '8d' is out of range; allowed are 1 to 604800 seconds"),
-    ("tls: {" + CERTIFICATE + ", session_lifetime: x}", "1:63: session_lifetime: 'x' is not a time (such as 90, 90s or 2min)"),
-    ("tls: {" + CERTIFICATE + ", ticket_keys: []}", "1:58: ticket_keys has 0 files; allowed are 1 to 16"),
-    ("tls: {" + CERTIFICATE + ", ticket_keys: [a.pem]}", "1:58: tls: ticket_keys '{folder}/a.pem' has "),
-    ("tls: {" + CERTIFICATE + ", client_auth: yes}", "1:58: client_auth is 'yes'; allowed are off, optional, required"),
-    ("tls: {" + CERTIFICATE + ", client_auth: required}", "1:58: tls: client_auth is on, and client_ca is not set"),
-    ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}", "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
-    ("tls: {" + CERTIFICATE + ", client_crl: a.pem}", "1:57: tls: client_crl is set, and client_ca is not"),
-    ("tls: {" + CERTIFICATE + ", key_log: none/x}", "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
-    ("tls: {" + CERTIFICATE + ", watch: [1]}", "1:52: 'watch' is a list here, and a single value is needed"),
-    ("tls: {" + CERTIFICATE + ", redirect_http: 70000}", "1:60: redirect_http: '70000' is out of range; allowed are 0 to 65535"),
-    ("tls: {" + CERTIFICATE + ", hsts: long}", "1:51: hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"),
-    ("tls: {certificates: [{certificate: none.pem}]}", "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
+    ("tls: {" + CERTIFICATE + ", session_lifetime: 8d}",
+     "1:63: session_lifetime: '8d' is out of range; allowed are 1 to 604800 seconds"),
+    ("tls: {" + CERTIFICATE + ", session_lifetime: x}",
+     "1:63: session_lifetime: 'x' is not a time (such as 90, 90s or 2min)"),
+    ("tls: {" + CERTIFICATE + ", ticket_keys: []}",
+     "1:58: ticket_keys has 0 files; allowed are 1 to 16"),
+    ("tls: {" + CERTIFICATE + ", ticket_keys: [a.pem]}",
+     "1:58: tls: ticket_keys '{folder}/a.pem' has "),
+    ("tls: {" + CERTIFICATE + ", client_auth: yes}",
+     "1:58: client_auth is 'yes'; allowed are off, optional, required"),
+    ("tls: {" + CERTIFICATE + ", client_auth: required}",
+     "1:58: tls: client_auth is on, and client_ca is not set"),
+    ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}",
+     "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
+    ("tls: {" + CERTIFICATE + ", client_crl: a.pem}",
+     "1:57: tls: client_crl is set, and client_ca is not"),
+    ("tls: {" + CERTIFICATE + ", key_log: none/x}",
+     "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
+    ("tls: {" + CERTIFICATE + ", watch: [1]}",
+     "1:52: 'watch' is a list here, and a single value is needed"),
+    ("tls: {" + CERTIFICATE + ", redirect_http: 70000}",
+     "1:60: redirect_http: '70000' is out of range; allowed are 0 to 65535"),
+    ("tls: {" + CERTIFICATE + ", hsts: long}",
+     "1:51: hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"
+     ),
+    ("tls: {certificates: [{certificate: none.pem}]}",
+     "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
-     "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does not belong to the certificate"),
-    ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}", "1:22: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
-    ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}", "1:49: tls: ocsp '{folder}/a.pem' holds no successful OCSP response"),
-    ("listen: ['https://127.0.0.1:1']", "1:10: an address with https:// needs a certificate, and there is no 'tls'"),
-    ("metrics: {listen: 'https://127.0.0.1:1'}", "1:19: 'https://127.0.0.1:1' cannot be: metrics have no TLS"),
+     "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does not belong to the certificate"
+     ),
+    ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
+     "1:22: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
+    ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
+     "1:49: tls: ocsp '{folder}/a.pem' holds no successful OCSP response"),
+    ("listen: ['https://127.0.0.1:1']",
+     "1:10: an address with https:// needs a certificate, and there is no 'tls'"),
+    ("metrics: {listen: 'https://127.0.0.1:1'}",
+     "1:19: 'https://127.0.0.1:1' cannot be: metrics have no TLS"),
 ])
 def test_mistakes_are_told_with_their_place(write, tmp_path, text, expected):
     shutil.copy(tls.usual(), tmp_path / "a.pem")
@@ -964,18 +1175,25 @@ def test_mistakes_are_told_with_their_place(write, tmp_path, text, expected):
 def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
     soon = tls.certificate("soon.example", days=3)
     later = tls.certificate("later.example", days=20)
-    path = write(f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: {expired(tmp_path)}}}]}}\n" + ANSWER)
+    path = write(
+        f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: {expired(tmp_path)}}}]}}\n"
+        + ANSWER)
     done = run("uvhttp", "check", path)
     assert done.returncode == 0
-    assert re.fullmatch(rf"{path}: warning: the certificate '{soon}' expires in 3 days, on 20.* UTC\n"
-                        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n"
-                        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names \(subjectAltName\), so clients refuse it\n", done.stderr)
-    assert re.fullmatch(rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this configuration is right\n", done.stdout)
+    assert re.fullmatch(
+        rf"{path}: warning: the certificate '{soon}' expires in 3 days, on 20.* UTC\n"
+        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n"
+        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names \(subjectAltName\), so clients refuse it\n",
+        done.stderr)
+    assert re.fullmatch(
+        rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this configuration is right\n",
+        done.stdout)
 
 
 def openssl_certificate(folder, name, *extensions):
     """A certificate with its key and these extensions alone."""
-    tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}", "-keyout", folder / "k", "-out", folder / "c",
+    tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}",
+                "-keyout", folder / "k", "-out", folder / "c",
                 *[word for extension in extensions for word in ("-addext", extension)])
     path = folder / f"{name}.pem"
     path.write_text((folder / "c").read_text() + (folder / "k").read_text())
@@ -985,8 +1203,10 @@ def openssl_certificate(folder, name, *extensions):
 
 def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
     nameless = openssl_certificate(tmp_path, "nameless")
-    client = openssl_certificate(tmp_path, "client", "subjectAltName=DNS:client", "extendedKeyUsage=clientAuth")
-    both = openssl_certificate(tmp_path, "both", "subjectAltName=DNS:both", "extendedKeyUsage=clientAuth,serverAuth")
+    client = openssl_certificate(tmp_path, "client", "subjectAltName=DNS:client",
+                                 "extendedKeyUsage=clientAuth")
+    both = openssl_certificate(tmp_path, "both", "subjectAltName=DNS:both",
+                               "extendedKeyUsage=clientAuth,serverAuth")
     ca = tls.authority()
     chain = tmp_path / "chain.pem"
     parts = tls.certificate("chain.example", ca=ca)
@@ -996,16 +1216,22 @@ def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
     other = tls.certificate("both", kind="rsa")
     more = tls.certificate("both", "more.example")
     paths = [nameless, client, both, chain, again, other, more]
-    told = [f"the certificate '{nameless}' has no names (subjectAltName), so clients refuse it",
-            f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), so clients refuse it",
-            f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, so some clients refuse it",
-            f"the certificate '{again}' is never used: '{both}' comes before it, has the same name (both) and the same type of key"]
-    file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) + "]}\n" + ANSWER)
+    told = [
+        f"the certificate '{nameless}' has no names (subjectAltName), so clients refuse it",
+        f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), so clients refuse it",
+        f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, so some clients refuse it",
+        f"the certificate '{again}' is never used: '{both}' comes before it, has the same name (both) and the same type of key"
+    ]
+    file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) +
+                 "]}\n" + ANSWER)
     done = run("uvhttp", "check", file)
-    assert (done.returncode, done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in told))
+    assert (done.returncode,
+            done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in told))
     program = start("serve", *[word for path in paths for word in ("--tls-cert", path)])
     eventually(lambda: "is never used" in program.log(), "the last warning")
-    assert [line.split(" warning ")[1] for line in program.log().splitlines() if " warning " in line] == told
+    assert [
+        line.split(" warning ")[1] for line in program.log().splitlines() if " warning " in line
+    ] == told
 
 
 def test_addresses_of_options_and_files(write, start):
@@ -1020,9 +1246,13 @@ def test_addresses_of_options_and_files(write, start):
 
 
 def test_metrics_stay_plain(write, start):
-    path = write(LOCAL + f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: {tls.usual()}}}]}}\n" + ANSWER)
+    path = write(
+        LOCAL +
+        f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: {tls.usual()}}}]}}\n"
+        + ANSWER)
     program = start("run", path)
-    eventually(lambda: program.read_more() and "metrics" in program.output, "the line about metrics")
+    eventually(lambda: program.read_more() and "metrics" in program.output,
+               "the line about metrics")
     port = int(re.search(r"metrics at http://127\.0\.0\.1:(\d+)/", program.output)[1])
     with raw.Connection(port) as connection:
         assert b"uvhttp_requests_total" in connection.ask("GET", "/metrics").body
@@ -1034,8 +1264,10 @@ def test_metrics_stay_plain(write, start):
 def expired(folder):
     """A certificate of yesterday, with its key."""
     both = tls.certificate()
-    tls.openssl("req", "-new", "-key", both.with_name("key.pem"), "-subj", "/CN=localhost", "-out", folder / "expired.csr")
-    tls.openssl("x509", "-req", "-in", folder / "expired.csr", "-key", both.with_name("key.pem"), "-days", "-1", "-out", folder / "expired.pem")
+    tls.openssl("req", "-new", "-key", both.with_name("key.pem"), "-subj", "/CN=localhost", "-out",
+                folder / "expired.csr")
+    tls.openssl("x509", "-req", "-in", folder / "expired.csr", "-key", both.with_name("key.pem"),
+                "-days", "-1", "-out", folder / "expired.pem")
     with open(folder / "expired.pem", "ab") as file:
         file.write(both.with_name("key.pem").read_bytes())
     (folder / "expired.pem").chmod(0o600)
@@ -1047,60 +1279,78 @@ def test_cert_prints_what_a_certificate_says():
     done = run("uvhttp", "cert", path)
     assert (done.returncode, done.stderr) == (0, "")
     colons = ":".join(re.findall("..", fingerprint(path).upper()))
-    assert re.fullmatch(r"certificate 1 of 1\n  subject:      CN=the name\n  issuer:       CN=the name\n"
-                        r"  names:        a\.example, \*\.b\.example, 192\.0\.2\.7\n"
-                        r"  valid from:   20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n  valid until:  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC \(30 days left\)\n"
-                        rf"  key:          ECDSA P-256 \(256 bits\)\n  signature:    ecdsa-with-SHA256\n  SHA-256:      {colons}\n"
-                        r"chain: one certificate, self-signed\n", done.stdout), done.stdout
+    assert re.fullmatch(
+        r"certificate 1 of 1\n  subject:      CN=the name\n  issuer:       CN=the name\n"
+        r"  names:        a\.example, \*\.b\.example, 192\.0\.2\.7\n"
+        r"  valid from:   20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n  valid until:  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC \(30 days left\)\n"
+        rf"  key:          ECDSA P-256 \(256 bits\)\n  signature:    ecdsa-with-SHA256\n  SHA-256:      {colons}\n"
+        r"chain: one certificate, self-signed\n", done.stdout), done.stdout
 
 
 def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
     certificate, key = pair("a", kind="rsa")
     done = run("uvhttp", "cert", "--key", key, certificate)
-    assert done.returncode == 0 and "  key:          RSA (2048 bits)\n" in done.stdout and done.stdout.endswith("key: belongs to certificate 1\n")
+    assert done.returncode == 0 and "  key:          RSA (2048 bits)\n" in done.stdout and done.stdout.endswith(
+        "key: belongs to certificate 1\n")
     for other in (pair("b", kind="rsa")[1], pair("c")[1]):
         done = run("uvhttp", "cert", certificate, "-k", other)
-        assert done.returncode == 1 and done.stdout.endswith("key: DOES NOT BELONG to certificate 1\n")
+        assert done.returncode == 1 and done.stdout.endswith(
+            "key: DOES NOT BELONG to certificate 1\n")
     done = run("uvhttp", "cert", certificate, "-k", certificate)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a certificate "
-                                                 "and no private key: are certificate and key swapped?\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a certificate "
+        "and no private key: are certificate and key swapped?\n")
     certificate, key = pair("d", password="secret")
     (tmp_path / "phrase").write_text("secret\r\n")
     assert run("uvhttp", "cert", certificate, "-k", key).stderr == (
-        f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, and there is no pass phrase (--passphrase-file)\n")
-    assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file", tmp_path / "phrase").returncode == 0
+        f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, and there is no pass phrase (--passphrase-file)\n"
+    )
+    assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file",
+               tmp_path / "phrase").returncode == 0
 
 
 def test_cert_tells_whether_the_chain_is_in_order(tmp_path):
     ca = tls.authority("the authority")
     certificate = tls.certificate(ca=ca).with_name("certificate.pem")
-    for name, parts, told in (("right", (certificate, ca), "in order; the last one is self-signed, and clients that trust it have it already"),
-                              ("wrong", (ca, certificate), "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
-                              ("twice", (certificate, certificate), "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
-                              ("alone", (certificate,), "one certificate; its intermediates, if it has some, are missing")):
+    for name, parts, told in (
+        ("right", (certificate, ca),
+         "in order; the last one is self-signed, and clients that trust it have it already"),
+        ("wrong", (ca, certificate), "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
+        ("twice", (certificate, certificate),
+         "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
+        ("alone", (certificate, ),
+         "one certificate; its intermediates, if it has some, are missing")):
         path = tmp_path / name
         path.write_text("a comment\n".join(part.read_text() for part in parts))
         done = run("uvhttp", "cert", path)
-        assert done.returncode == ("NOT" in told) and done.stdout.endswith(f"\nchain: {told}\n"), done.stdout
+        assert done.returncode == (
+            "NOT" in told) and done.stdout.endswith(f"\nchain: {told}\n"), done.stdout
         assert done.stdout.count(f" of {len(parts)}\n") == len(parts)
 
 
 def test_cert_fails_for_what_is_not_valid_now(tmp_path):
     done = run("uvhttp", "cert", expired(tmp_path))
-    assert done.returncode == 1 and re.search(r"  valid until:  \S+ \S+ UTC \(EXPIRED\)\n  key", done.stdout)
+    assert done.returncode == 1 and re.search(r"  valid until:  \S+ \S+ UTC \(EXPIRED\)\n  key",
+                                              done.stdout)
     later = shutil.which("openssl")
     config = tmp_path / "ca.conf"
     (tmp_path / "index.txt").write_text("")
     (tmp_path / "new").mkdir()
-    config.write_text(f"[ca]\ndefault_ca = it\n[it]\ndatabase = {tmp_path}/index.txt\nnew_certs_dir = {tmp_path}/new\ndefault_md = sha256\n"
-                      f"rand_serial = yes\npolicy = any\n[any]\ncommonName = supplied\n")
+    config.write_text(
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {tmp_path}/index.txt\nnew_certs_dir = {tmp_path}/new\ndefault_md = sha256\n"
+        f"rand_serial = yes\npolicy = any\n[any]\ncommonName = supplied\n")
     ca = tls.authority()
     begin = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=2)
-    subprocess.run([later, "ca", "-batch", "-config", config, "-cert", ca, "-keyfile", ca.with_name("ca.key"), "-in", tmp_path / "expired.csr",
-                    "-startdate", begin.strftime("%Y%m%d%H%M%SZ"), "-enddate", "20491231235959Z", "-out", tmp_path / "later.pem", "-notext"],
-                   check=True, capture_output=True)
+    subprocess.run([
+        later, "ca", "-batch", "-config", config, "-cert", ca, "-keyfile",
+        ca.with_name("ca.key"), "-in", tmp_path / "expired.csr", "-startdate",
+        begin.strftime("%Y%m%d%H%M%SZ"), "-enddate", "20491231235959Z", "-out",
+        tmp_path / "later.pem", "-notext"
+    ], check=True, capture_output=True)
     done = run("uvhttp", "cert", tmp_path / "later.pem")
-    assert done.returncode == 1 and re.search(r"  valid from:   \S+ \S+ UTC \(NOT YET VALID\)\n", done.stdout)
+    assert done.returncode == 1 and re.search(r"  valid from:   \S+ \S+ UTC \(NOT YET VALID\)\n",
+                                              done.stdout)
 
 
 def test_cert_shows_no_control_characters(tmp_path):
@@ -1113,22 +1363,26 @@ def test_cert_shows_no_control_characters(tmp_path):
     ([], 2, "uvhttp cert: which file?\nTry 'uvhttp cert --help'.\n"),
     (["a", "b"], 2, "uvhttp cert: one file at a time\nTry 'uvhttp cert --help'.\n"),
     (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
-    (["{folder}/none"], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
-    (["{folder}/text"], 1, "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM form\n"),
-    (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
+    (["{folder}/none"
+      ], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
+    (["{folder}/text"], 1,
+     "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM form\n"
+     ), (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
     (["{folder}"], 1, "uvhttp cert: "),
 ])
 def test_cert_used_wrongly(tmp_path, arguments, code, message):
     (tmp_path / "text").write_text("text\n")
     (tmp_path / "half").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
     done = run("uvhttp", "cert", *[one.format(folder=tmp_path) for one in arguments])
-    assert (done.returncode, done.stdout) == (code, "") and message.format(folder=tmp_path) in done.stderr
+    assert (done.returncode, done.stdout) == (code,
+                                              "") and message.format(folder=tmp_path) in done.stderr
 
 
 def test_cert_help():
     done = run("uvhttp", "cert", "--help")
     assert done.returncode == 0 and done.stdout.startswith("Usage: uvhttp cert [OPTION]... FILE\n")
-    assert done.stdout == run("uvhttp", "help", "cert").stdout and max(map(len, done.stdout.split("\n"))) <= 80
+    assert done.stdout == run("uvhttp", "help", "cert").stdout and max(
+        map(len, done.stdout.split("\n"))) <= 80
 
 
 # docs/https.md
@@ -1139,8 +1393,12 @@ def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
     both = tls.certificate()
     shutil.copy(both.with_name("certificate.pem"), tmp_path / "site.pem")
     shutil.copy(both.with_name("key.pem"), tmp_path / "site.key")
-    (tmp_path / "site.yaml").write_text(pages.code(page, "yaml")[0].replace(":443", "127.0.0.1:0").replace("http: 80", "http: 0"))
-    environment = {"HOME": str(tmp_path), "XDG_STATE_HOME": "", "no_proxy": "*", "PATH": f"{os.path.dirname(built('uvhttp'))}:{os.environ['PATH']}"}
+    (tmp_path / "site.yaml").write_text(
+        pages.code(page, "yaml")[0].replace(":443", "127.0.0.1:0").replace("http: 80", "http: 0"))
+    environment = {
+        "HOME": str(tmp_path), "XDG_STATE_HOME": "", "no_proxy": "*",
+        "PATH": f"{os.path.dirname(built('uvhttp'))}:{os.environ['PATH']}"
+    }
     program, done = None, {"uvhttp": 0, "openssl": 0, "curl": 0}
     try:
         for command in pages.indented(page.parent / "https.md"):
@@ -1154,21 +1412,27 @@ def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
                     assert program.stop() == 0
                 check, _, serve = command.rpartition(" && ")
                 assert not check or run("uvhttp", *check.split()[1:], cwd=tmp_path).returncode == 0
-                arguments = re.sub(r":(443|8080)\b", ":0", re.sub(r" -p 443| --redirect-http 80|$", " -p 0", serve)).split()[1:]
+                arguments = re.sub(r":(443|8080)\b", ":0",
+                                   re.sub(r" -p 443| --redirect-http 80|$", " -p 0",
+                                          serve)).split()[1:]
                 program = Program("uvhttp", *arguments, cwd=tmp_path, environment=environment)
                 assert "https://" in program.line
                 continue
             if "site.pem" in command and name == "uvhttp":
-                assert subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, env=clean_environment(environment)).returncode == 0
+                assert subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True,
+                                      env=clean_environment(environment)).returncode == 0
                 continue
-            ran = subprocess.run(re.sub("^curl ", "curl -sS ", command).replace(":8443/", f":{program.port}/"), shell=True, cwd=tmp_path,
-                                 capture_output=True, text=True, env=clean_environment(environment), stdin=subprocess.DEVNULL)
+            ran = subprocess.run(
+                re.sub("^curl ", "curl -sS ", command).replace(":8443/", f":{program.port}/"),
+                shell=True, cwd=tmp_path, capture_output=True, text=True,
+                env=clean_environment(environment), stdin=subprocess.DEVNULL)
             assert ran.returncode == 0, f"{command}\n{ran.stderr}"
             assert name != "curl" or ran.stdout == "the index\n", command
     finally:
         assert program is None or program.stop() == 0
     for name, purpose in (("site", "sslserver"), ("ann", "sslclient")):
-        tls.openssl("verify", "-x509_strict", "-purpose", purpose, "-CAfile", tmp_path / "ca.pem", tmp_path / f"{name}.pem")
+        tls.openssl("verify", "-x509_strict", "-purpose", purpose, "-CAfile", tmp_path / "ca.pem",
+                    tmp_path / f"{name}.pem")
     assert done["uvhttp"] >= 5 and done["openssl"] >= 3 and done["curl"] >= 3
 
 

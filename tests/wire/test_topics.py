@@ -1,4 +1,5 @@
-"""Topics on one worker and on two: who gets what, once and in order, how many calls that costs, and what happens when somebody goes in the middle of it."""
+"""Topics on one worker and on two: who gets what, once and in order, how many calls that costs, and
+what happens when somebody goes in the middle of it."""
 
 import collections
 import re
@@ -36,12 +37,20 @@ def on_both_workers(server, *patterns):
 
 def test_patterns(server):
     """Each fits what it says, and several of one member are one."""
-    members = {pattern: server.join(*pattern.split())
-               for pattern in ("room/7", "room/+", "room/#", "#", "room/7 room/+ room/# # +/7", "room/8", "+")}
+    members = {
+        pattern: server.join(*pattern.split())
+        for pattern in ("room/7", "room/+", "room/#", "#", "room/7 room/+ room/# # +/7", "room/8",
+                        "+")
+    }
     publisher = server.join()
-    publisher.say("pub room/7 seven", "pub room/8 eight", "pub room/7/typing typing", "pub room room", "pub other other")
-    expected = {"room/7": ["seven"], "room/+": ["seven", "eight"], "room/#": ["seven", "eight", "typing", "room"],
-                "#": ["seven", "eight", "typing", "room", "other"], "room/8": ["eight"], "+": ["room", "other"]}
+    publisher.say("pub room/7 seven", "pub room/8 eight", "pub room/7/typing typing",
+                  "pub room room", "pub other other")
+    expected = {
+        "room/7": ["seven"], "room/+": ["seven",
+                                        "eight"], "room/#": ["seven", "eight", "typing", "room"],
+        "#": ["seven", "eight", "typing", "room",
+              "other"], "room/8": ["eight"], "+": ["room", "other"]
+    }
     expected["room/7 room/+ room/# # +/7"] = expected["#"]
     for pattern, member in members.items():
         assert member.get_all(len(expected[pattern])) == expected[pattern], pattern
@@ -80,7 +89,8 @@ def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
             publisher.say(f"many {'ab'[round_ % 2]} 30")
     for member in members:
         got = member.get_all(4 * 20 * 30)
-        # Each publisher counts to 29 twenty times, for a and b in turn: the messages of a number and topic come as often as they were sent, and never before one that was sent earlier.
+        # Each publisher counts to 29 twenty times, for a and b in turn: the messages of a number
+        # and topic come as often as they were sent, and never before one that was sent earlier.
         times = collections.Counter(got)
         assert set(times.values()) == {40} and len(times) == 60
         for topic in "ab":
@@ -96,7 +106,8 @@ def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
 def test_who_is_subscribed_when_it_is_published_gets_it(start):
     server = start(1)
     member, publisher = server.join(), server.join()
-    # In one packet, so in one turn: the message goes out when the member has gone from the topic, and must have come all the same.
+    # In one packet, so in one turn: the message goes out when the member has gone from the topic,
+    # and must have come all the same.
     publisher.subscribe("room")
     member.subscribe("room")
     publisher.say("kick room")
@@ -165,7 +176,8 @@ def test_a_thousand_subscribers(server):
     members[1].nothing_else()
 
 
-@pytest.mark.parametrize("slow, others", [(0, 2), (1, 2), (2, 2)], ids=["close", "drop newest", "drop oldest"])
+@pytest.mark.parametrize("slow, others", [(0, 2), (1, 2), (2, 2)],
+                         ids=["close", "drop newest", "drop oldest"])
 def test_a_slow_consumer_holds_up_nobody(start, slow, others):
     server = start(1, slow=slow, max_queue=65536)
     lazy = server.join("room", receive_buffer=4096)
@@ -188,7 +200,8 @@ def test_a_slow_consumer_holds_up_nobody(start, slow, others):
 
 
 def test_slow_consumers_on_all_workers_wait_for_the_same_bytes(start):
-    """What waits is in the endpoint's memory once, whoever was the first to wait for it, and is given back by the last."""
+    """What waits is in the endpoint's memory once, whoever was the first to wait for it, and is
+    given back by the last."""
     server = start(2, slow=1, max_queue=500_000)
     asking = server.join()
     lazy = [server.join("room", receive_buffer=4096) for _ in range(8)]
@@ -203,7 +216,8 @@ def test_slow_consumers_on_all_workers_wait_for_the_same_bytes(start):
 
 
 def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
-    """Members that are dropped during a flush publish in `close`, to others that wait in the same flush or are dropped themselves."""
+    """Members that are dropped during a flush publish in `close`, to others that wait in the same
+    flush or are dropped themselves."""
     server = start(1, slow=0, max_queue=20000)
     members = [server.join("room", "left", receive_buffer=4096) for _ in range(20)]
     watcher = server.join("left")
@@ -227,7 +241,8 @@ def test_compressed_and_plain_members_get_the_same(start, compress, plain_first)
         for member in members:
             assert member.get() == text
             assert member.was_compressed == member.compresses
-        for member in members:  # one of its own between them, which may refer to those of its own only
+        # one of its own between them, which may refer to those of its own only
+        for member in members:
             member.subscribe(f"{i}" + "again" * 30)
             assert member.was_compressed == member.compresses
 
@@ -249,8 +264,10 @@ def test_one_call_for_each_subscriber_and_turn(start, tmp_path):
     members = [server.join("room") for _ in range(20)]
     publisher = server.join()
     trace = tmp_path / "trace"
-    tracer = subprocess.Popen(["strace", "-f", "-e", "trace=write,writev,sendto,sendmsg,accept4", "-o", trace, "-p",
-                               str(server.process.pid)], stderr=subprocess.PIPE, text=True)
+    tracer = subprocess.Popen([
+        "strace", "-f", "-e", "trace=write,writev,sendto,sendmsg,accept4", "-o", trace, "-p",
+        str(server.process.pid)
+    ], stderr=subprocess.PIPE, text=True)
     assert "attached" in tracer.stderr.readline()
     publisher.say("many room 200")
     for member in members:

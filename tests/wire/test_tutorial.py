@@ -1,4 +1,5 @@
-"""The steps of docs/tutorial: the code on each page is that of its program, and the program does what the page shows, for real clients."""
+"""The steps of docs/tutorial: the code on each page is that of its program, and the program does
+what the page shows, for real clients."""
 
 import pathlib
 import re
@@ -23,10 +24,13 @@ def number_of(page):
 
 
 def lines_of(page):
-    """The lines for a shell: compiling, what is to be prepared, and starting; and the arguments behind the port."""
+    """The lines for a shell: compiling, what is to be prepared, and starting; and the arguments
+    behind the port."""
     compiling, *preparing, starting = pages.indented(page)
     number = number_of(page)
-    assert re.fullmatch(rf"cc step{number}\.c -o step{number} \$\(pkg-config --cflags --libs uvhttp( libuv)?( libcjson)?\)", compiling)
+    assert re.fullmatch(
+        rf"cc step{number}\.c -o step{number} \$\(pkg-config --cflags --libs uvhttp( libuv)?( libcjson)?\)",
+        compiling)
     arguments = re.fullmatch(rf"\./step{number} 8080(.*)", starting)[1].split()
     return preparing, arguments
 
@@ -62,7 +66,9 @@ def test_there_are_nine_steps():
     assert [number_of(page) for page in STEPS] == list(range(1, 10))
     index = (TUTORIAL / "README.md").read_text()
     assert re.findall(r"^\d\. \[.*\]\((.*)\)$", index, re.M) == [page.name for page in STEPS]
-    assert sorted(path.name for path in TUTORIAL.glob("*.c")) == [f"step{number}.c" for number in range(1, 10)]
+    assert sorted(path.name for path in TUTORIAL.glob("*.c")) == [
+        f"step{number}.c" for number in range(1, 10)
+    ]
 
 
 @pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
@@ -102,13 +108,15 @@ def test_upload_that_is_broken_off_leaves_nothing(start, tmp_path):
     program = start(step(6))
     stored = tmp_path / "files"
     with program.connect() as connection:
-        connection.send(b"PUT /files/half HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
+        connection.send(b"PUT /files/half HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n" +
+                        b"x" * 500)
         eventually(lambda: list(stored.iterdir()), "the upload has begun")
         connection.reset()
     eventually(lambda: not list(stored.iterdir()), "what had come is removed")
     for name in ("..", "a%2Fb", ".part", "x" * 201):
         assert program.ask(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
-    assert program.ask("/files/a", "Transfer-Encoding: chunked", method="PUT", body=raw.chunked(b"ab", b"c")).status == 201
+    assert program.ask("/files/a", "Transfer-Encoding: chunked", method="PUT",
+                       body=raw.chunked(b"ab", b"c")).status == 201
     assert program.ask("/files/a", method="PUT", body=b"replaced").status == 201
     assert [(path.name, path.read_bytes()) for path in stored.iterdir()] == [("a", b"replaced")]
 
@@ -118,7 +126,8 @@ def test_waiting_clients_may_leave(start):
     with program.connect() as first, program.connect() as second, program.connect() as third:
         for one in (first, second, third):
             one.send(raw.request("GET", "/next"))
-        # The one in the middle of the list leaves; saying nothing to nobody would answer the others.
+        # The one in the middle of the list leaves; saying nothing to nobody would answer the
+        # others.
         second.reset()
         with program.connect() as talker:
             heard = 0
@@ -135,7 +144,8 @@ def test_a_server_with_waiting_clients_stops(start):
         assert program.ask("/primes?below=10").body == b"4 primes below 10\n"
         program.send_signal(15)
         # Two signals at once would be one.
-        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0, "it stops listening")
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
+                   "it stops listening")
         program.send_signal(15)
         assert program.wait() == 0
 
@@ -146,7 +156,8 @@ def test_access_log_has_every_request(start, tmp_path):
         program.ask(target)
     assert program.stop() == 0
     lines = (tmp_path / "access.log").read_text().splitlines()
-    assert [line.split('"')[1] for line in lines] == ["GET / HTTP/1.1", "GET /status HTTP/1.1", "GET /nowhere HTTP/1.1"]
+    assert [line.split('"')[1] for line in lines
+            ] == ["GET / HTTP/1.1", "GET /status HTTP/1.1", "GET /nowhere HTTP/1.1"]
 
 
 def test_service_by_a_client_in_python(start, tmp_path):
@@ -157,11 +168,15 @@ def test_service_by_a_client_in_python(start, tmp_path):
         assert ada.post("/login", data={"user": "x" * 51}).status_code == 422
         assert ada.post("/login", data={"user": "Ada"}).status_code == 303
         assert ada.put("/files/Grüße.bin", content=large).status_code == 201
-        assert ada.get("/files").json() == {"files": [{"name": "Grüße.bin", "size": len(large)}], "user": "Ada"}
+        assert ada.get("/files").json() == {
+            "files": [{"name": "Grüße.bin", "size": len(large)}], "user": "Ada"
+        }
         download = ada.get("/files/Grüße.bin")
         assert download.content == large
-        assert (download.headers["Content-Disposition"], download.headers["X-Content-Type-Options"]) == ("attachment", "nosniff")
-        for answer in (stranger.get("/files"), stranger.get("/files/Grüße.bin"), stranger.put("/files/b", content=b"x")):
+        assert (download.headers["Content-Disposition"],
+                download.headers["X-Content-Type-Options"]) == ("attachment", "nosniff")
+        for answer in (stranger.get("/files"), stranger.get("/files/Grüße.bin"),
+                       stranger.put("/files/b", content=b"x")):
             assert answer.status_code == 401
         assert ada.put("/files/..%2Fx", content=b"x").status_code == 400
         assert ada.post("/logout").status_code == 303
@@ -182,10 +197,13 @@ def test_service_limits_logins(start):
 def test_service_page_in_a_browser(start, tmp_path):
     """A real browser runs the page: the form to log in is shown, and the box is not."""
     program = start(step(9))
-    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-proxy-server", f"--user-data-dir={tmp_path}/profile",
-                           "--virtual-time-budget=5000", "--dump-dom", f"http://127.0.0.1:{program.port}/"],
-                          capture_output=True, text=True, timeout=120)
-    assert re.search(r'<form id="login" [^>]*action="/login">', done.stdout), done.stdout + done.stderr
+    done = subprocess.run([
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-proxy-server",
+        f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000", "--dump-dom",
+        f"http://127.0.0.1:{program.port}/"
+    ], capture_output=True, text=True, timeout=120)
+    assert re.search(r'<form id="login" [^>]*action="/login">',
+                     done.stdout), done.stdout + done.stderr
     assert '<div id="box" hidden="">' in done.stdout
 
 

@@ -1,4 +1,5 @@
-"""Bodies that go to files: complete or not there at all, whoever fails, and with a reason that the client can read."""
+"""Bodies that go to files: complete or not there at all, whoever fails, and with a reason that the
+client can read."""
 
 import os
 import resource
@@ -22,7 +23,8 @@ def target(name, folder, prefix="/upload", **options):
 
 
 def put(server, name, folder, body, prefix="/upload", **options):
-    return server.ask("PUT", target(name, folder, prefix, **options), f"Content-Length: {len(body)}", body=body)
+    return server.ask("PUT", target(name, folder, prefix, **options),
+                      f"Content-Length: {len(body)}", body=body)
 
 
 def names(folder):
@@ -41,9 +43,11 @@ def test_an_upload_becomes_a_file(server, tmp_path, size, coded):
         for status in (201, 204):  # there is none, then there is
             if coded:
                 pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
-                answer = connection.ask("PUT", target("a file", tmp_path), "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+                answer = connection.ask("PUT", target("a file", tmp_path),
+                                        "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
             else:
-                answer = connection.ask("PUT", target("a file", tmp_path), f"Content-Length: {size}", body=body)
+                answer = connection.ask("PUT", target("a file", tmp_path),
+                                        f"Content-Length: {size}", body=body)
             assert answer.status == status
             assert names(tmp_path) == ["a file"] and (tmp_path / "a file").read_bytes() == body
         assert connection.ask().body == b"Hello, world\n"
@@ -51,7 +55,8 @@ def test_an_upload_becomes_a_file(server, tmp_path, size, coded):
 
 def test_a_handler_is_told_path_and_size(server, tmp_path):
     assert put(server, "x", tmp_path, b"abc", report=1).body == f"{tmp_path}/x 3 created\n".encode()
-    assert put(server, "x", tmp_path, b"abcd", report=1, sync=1).body == f"{tmp_path}/x 4 replaced\n".encode()
+    assert put(server, "x", tmp_path, b"abcd", report=1,
+               sync=1).body == f"{tmp_path}/x 4 replaced\n".encode()
     assert (tmp_path / "x").read_bytes() == b"abcd"
 
 
@@ -67,7 +72,9 @@ def test_the_mode_is_what_was_asked_for(server, tmp_path):
 def test_nobody_sees_half_a_file(server, tmp_path):
     (tmp_path / "x").write_bytes(b"old")
     with server.connect() as connection:
-        connection.send(raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") + raw.pattern(500_000))
+        connection.send(
+            raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") +
+            raw.pattern(500_000))
         eventually(lambda: len(names(tmp_path)) == 2, "writing has begun")
         hidden, = set(names(tmp_path)) - {"x"}
         assert hidden.startswith(".uvhttp-") and hidden.endswith(".part")
@@ -82,7 +89,9 @@ def test_nobody_sees_half_a_file(server, tmp_path):
 def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave, sent):
     connections = server.stats()["active_connections"]
     with server.connect() as connection:
-        connection.send(raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") + raw.pattern(sent))
+        connection.send(
+            raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") +
+            raw.pattern(sent))
         if sent > 100_000:
             eventually(lambda: names(tmp_path) != [], "writing has begun")
         getattr(connection, leave)()
@@ -94,7 +103,9 @@ def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave, sent):
 def test_a_server_that_stops_leaves_nothing(start, tmp_path, number):
     server = start(drain_timeout=0)
     with server.connect() as connection:
-        connection.send(raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") + raw.pattern(500_000))
+        connection.send(
+            raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") +
+            raw.pattern(500_000))
         eventually(lambda: names(tmp_path) != [], "writing has begun")
         server.signal(number)
         assert server.wait() == 0, server.log()
@@ -104,12 +115,16 @@ def test_a_server_that_stops_leaves_nothing(start, tmp_path, number):
 def test_a_body_that_stops_leaves_nothing(start, tmp_path):
     server = start(body_timeout=1)
     with server.connect() as connection:
-        connection.send(raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") + raw.pattern(500_000))
+        connection.send(
+            raw.request("PUT", target("x", tmp_path), "Content-Length: 1000000") +
+            raw.pattern(500_000))
         assert connection.response().status == 408
     wait_until_empty(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "../x", "a\nb", "a\x7f", ".uvhttp-0123456789abcdef.part", "n" * 256])
+@pytest.mark.parametrize(
+    "name",
+    ["", "..", ".", "a/b", "../x", "a\nb", "a\x7f", ".uvhttp-0123456789abcdef.part", "n" * 256])
 def test_what_is_no_name_is_refused(server, tmp_path, name):
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -143,10 +158,14 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
     os.remove(tmp_path / "fits")
     with server.connect() as connection:
         if coded:
-            connection.send(raw.request("PUT", target("x", tmp_path, max=300_000), "Transfer-Encoding: chunked", body=raw.chunked(body)))
+            connection.send(
+                raw.request("PUT", target("x", tmp_path, max=300_000), "Transfer-Encoding: chunked",
+                            body=raw.chunked(body)))
         else:
             # It is not even asked for.
-            connection.send(raw.request("PUT", target("x", tmp_path, max=300_000), "Expect: 100-continue", "Content-Length: 300001"))
+            connection.send(
+                raw.request("PUT", target("x", tmp_path, max=300_000), "Expect: 100-continue",
+                            "Content-Length: 300001"))
         answer = connection.response()
         assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
         assert b"larger than this resource takes" in answer.body
@@ -156,7 +175,8 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
 def test_the_limit_of_the_route_holds_too(server, tmp_path):
     assert put(server, "x", tmp_path, b"a" * 16, "/upload-small").status == 201
     assert put(server, "y", tmp_path, b"a" * 17, "/upload-small").status == 413
-    assert server.ask("PUT", target("z", tmp_path, "/upload-small"), "Transfer-Encoding: chunked", body=raw.chunked(b"a" * 17)).status == 413
+    assert server.ask("PUT", target("z", tmp_path, "/upload-small"), "Transfer-Encoding: chunked",
+                      body=raw.chunked(b"a" * 17)).status == 413
     eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
 
 
@@ -166,7 +186,8 @@ def test_the_limit_of_the_route_holds_too(server, tmp_path):
 def test_a_folder_that_does_not_exist_is_500_and_logged(start, tmp_path):
     server = start()
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500
-    assert f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)" in server.log()
+    assert f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)" in server.log(
+    )
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500, "and again"
 
 
@@ -177,7 +198,8 @@ def test_a_file_is_no_folder(server, tmp_path):
 
 def test_a_folder_without_permission_is_403(start, tmp_path):
     # The superuser may write everywhere, unless that is taken away.
-    server = start(wrapper=["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else ())
+    server = start(
+        wrapper=["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else ())
     tmp_path.chmod(0o500)
     try:
         assert put(server, "x", tmp_path, b"abc").status == 403
@@ -201,13 +223,17 @@ def test_a_file_that_is_to_be_kept_is_409(server, tmp_path):
 
 
 class SmallDisk(WireServer):
-    """A server whose files cannot become larger than a limit of the process, which for them is as good as a full disk."""
-
+    """A server whose files cannot become larger than a limit of the process, which for them is as
+    good as a full disk."""
     def __init__(self, size, **limits):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         # Python ignores the signal, and a new program inherits that.
-        super().__init__(wrapper=["/usr/bin/python3", "-c", "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
-                                  f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); os.execv(sys.argv[1], sys.argv[1:])"], **limits)
+        super().__init__(
+            wrapper=[
+                "/usr/bin/python3", "-c",
+                "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
+                f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); os.execv(sys.argv[1], sys.argv[1:])"
+            ], **limits)
         assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
 
 
@@ -216,7 +242,9 @@ def test_a_full_disk_is_507_and_logged(tmp_path):
     try:
         assert put(server, "fits", tmp_path, raw.pattern(200_000)).status == 201
         with server.connect() as connection:
-            connection.send(raw.request("PUT", target("x", tmp_path), "Content-Length: 900000000") + raw.pattern(400_000))
+            connection.send(
+                raw.request("PUT", target("x", tmp_path), "Content-Length: 900000000") +
+                raw.pattern(400_000))
             answer = connection.response()
             assert answer.status == 507 and b"no room" in answer.body and answer.says_close()
         eventually(lambda: names(tmp_path) == ["fits"], "nothing else is left")
@@ -232,8 +260,10 @@ def test_a_full_disk_is_507_and_logged(tmp_path):
 
 def test_wrong_calls_are_errors(start, tmp_path):
     server = start()
-    assert put(server, "x", tmp_path, b"abc", "/upload-whole").status == 500  # not a route that takes bodies in pieces
-    assert server.ask("PUT", "/upload/x", "Content-Length: 3", body=b"abc").status == 500  # no folder
+    # not a route that takes bodies in pieces
+    assert put(server, "x", tmp_path, b"abc", "/upload-whole").status == 500
+    # no folder
+    assert server.ask("PUT", "/upload/x", "Content-Length: 3", body=b"abc").status == 500
     assert put(server, "x", tmp_path, raw.pattern(100_000), twice=1).status == 201
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
     assert (tmp_path / "x").read_bytes() == raw.pattern(100_000)
@@ -248,7 +278,8 @@ def test_many_uploads_at_once(start, tmp_path):
     connections = [server.connect() for _ in range(40)]
     for step in range(6):
         for number, connection in enumerate(connections):
-            head = raw.request("PUT", target(str(number), tmp_path), "Content-Length: 600000") if step == 0 else b""
+            head = raw.request("PUT", target(str(number), tmp_path),
+                               "Content-Length: 600000") if step == 0 else b""
             connection.send(head + raw.pattern(100_000, number + step * 100_000))
     for number, connection in enumerate(connections):
         assert connection.response().status == 201
@@ -276,20 +307,24 @@ def test_the_memory_of_an_upload_does_not_grow_with_it(start, tmp_path):
 def test_curl_puts_a_file(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
-    answer = curl(server, "-T", str(source), "--expect100-timeout", "60", path=target("x", tmp_path))
+    answer = curl(server, "-T", str(source), "--expect100-timeout", "60",
+                  path=target("x", tmp_path))
     assert answer == b"201 Created\n" and (tmp_path / "x").read_bytes() == source.read_bytes()
 
 
 def test_curl_puts_from_a_pipe(server, tmp_path):
-    result = subprocess.run([installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-",
-                             f"http://127.0.0.1:{server.port}{target('x', tmp_path)}"], input=raw.pattern(700_000), capture_output=True, check=True)
-    assert result.stdout == b"201 Created\n" and (tmp_path / "x").read_bytes() == raw.pattern(700_000)
+    result = subprocess.run([
+        installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-",
+        f"http://127.0.0.1:{server.port}{target('x', tmp_path)}"
+    ], input=raw.pattern(700_000), capture_output=True, check=True)
+    assert result.stdout == b"201 Created\n" and (tmp_path /
+                                                  "x").read_bytes() == raw.pattern(700_000)
 
 
 def test_curl_that_waits_is_refused_before_it_sends(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
-    told = curl(server, "-T", str(source), "--expect100-timeout", "60", "--output", "/dev/null", "--write-out", "%{http_code} %{size_upload}",
-                path=target("x", tmp_path, max=1000))
+    told = curl(server, "-T", str(source), "--expect100-timeout", "60", "--output", "/dev/null",
+                "--write-out", "%{http_code} %{size_upload}", path=target("x", tmp_path, max=1000))
     assert told == b"413 0"
     assert names(tmp_path) == ["source"]

@@ -1,5 +1,6 @@
-"""What a server tells about itself: /metrics as Prometheus reads it, compared with what a client sent, and the access log of the same
-requests, renamed, on a full disk, and on a pipe that nobody reads."""
+"""What a server tells about itself: /metrics as Prometheus reads it, compared with what a client
+sent, and the access log of the same requests, renamed, on a full disk, and on a pipe that nobody
+reads."""
 
 import os
 import re
@@ -16,8 +17,9 @@ from wire_server import SAFETY_TIMEOUT, eventually
 
 SAMPLE = re.compile(r"^([a-z_]+(?:\{[^}]*\})?) ([0-9.]+)$")
 # Apache's "combined".
-COMBINED = re.compile(r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+)'
-                      r' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
+COMBINED = re.compile(
+    r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+)'
+    r' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
 
 
 @pytest.fixture
@@ -36,7 +38,8 @@ def start():
 
 def scrape(connection):
     answer = connection.ask("GET", "/metrics")
-    assert answer.status == 200 and answer.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.status == 200 and answer.get(
+        "Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
     return answer.body.decode()
 
 
@@ -54,14 +57,15 @@ def test_promtool_has_nothing_to_say(start, tmp_path):
     with program.connect() as connection:
         assert connection.ask("GET", "/").status == 200
         text = scrape(connection)
-    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True,
+                             text=True)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 def test_promtool_would_complain(tmp_path):
     """The check above can fail."""
-    checked = subprocess.run([shutil.which("promtool"), "check", "metrics"], input="# TYPE a counter\na 1\n",
-                             capture_output=True, text=True)
+    checked = subprocess.run([shutil.which("promtool"), "check", "metrics"],
+                             input="# TYPE a counter\na 1\n", capture_output=True, text=True)
     assert checked.returncode != 0
 
 
@@ -69,6 +73,7 @@ def test_metrics_are_what_a_client_did(start, tmp_path):
     program = start(tmp_path / "log")
     sent = received = 0
     with program.connect() as connection:
+
         def ask(target, status, method="GET"):
             nonlocal sent, received
             message = raw.request(method, target)
@@ -92,18 +97,25 @@ def test_metrics_are_what_a_client_did(start, tmp_path):
         return round(after[name] - before[name], 6)
 
     assert grown("uvhttp_requests_total") == 60
-    assert grown('uvhttp_responses_total{class="2xx"}') == 52 and grown('uvhttp_responses_total{class="4xx"}') == 8
+    assert grown('uvhttp_responses_total{class="2xx"}') == 52 and grown(
+        'uvhttp_responses_total{class="4xx"}') == 8
     assert grown("uvhttp_received_bytes_total") == sent
-    assert grown("uvhttp_request_duration_seconds_count") == grown("uvhttp_request_latency_seconds_count") == 60
+    assert grown("uvhttp_request_duration_seconds_count") == grown(
+        "uvhttp_request_latency_seconds_count") == 60
     # /work takes 20 ms, and the loop can do nothing else meanwhile.
     assert grown("uvhttp_request_duration_seconds_sum") >= 0.02
     assert grown("uvhttp_loop_busy_seconds_total") >= 0.02
     assert grown("uvhttp_loop_seconds_total") >= grown("uvhttp_loop_busy_seconds_total")
     assert after['uvhttp_loop_delay_seconds{quantile="1"}'] >= 0.02
     assert after['uvhttp_request_latency_seconds{quantile="1"}'] >= 0.02
-    assert after['uvhttp_connections{state="active"}'] == 1 and after['uvhttp_connections{state="idle"}'] == 0
-    buckets = [value for name, value in after.items() if name.startswith("uvhttp_request_duration_seconds_bucket")]
-    assert buckets == sorted(buckets) and buckets[-1] == after["uvhttp_request_duration_seconds_count"]
+    assert after['uvhttp_connections{state="active"}'] == 1 and after[
+        'uvhttp_connections{state="idle"}'] == 0
+    buckets = [
+        value for name, value in after.items()
+        if name.startswith("uvhttp_request_duration_seconds_bucket")
+    ]
+    assert buckets == sorted(
+        buckets) and buckets[-1] == after["uvhttp_request_duration_seconds_count"]
     assert after['uvhttp_request_duration_seconds_bucket{le="0.016384"}'] < buckets[-1]
 
 
@@ -137,7 +149,8 @@ def test_lines_are_those_of_apache(start, tmp_path):
     assert (client, request, status, size) == ("127.0.0.1", "GET /?a=%0d%0ab HTTP/1.1", "200",
                                                str(len(answer.raw_head) + 6))
     assert referer == "http://h/" and found == 'a \\"quoted\\" \\\\agent\\\\ \\xe9'
-    assert begun - 2 <= time.mktime(time.strptime(when[:20], "%d/%b/%Y:%H:%M:%S")) <= time.time() + 1
+    assert begun - 2 <= time.mktime(time.strptime(when[:20],
+                                                  "%d/%b/%Y:%H:%M:%S")) <= time.time() + 1
     assert when[21:] == time.strftime("%z")
     assert log.stat().st_mode & 0o137 == 0
 
@@ -146,13 +159,17 @@ def test_every_answer_has_its_line(start, tmp_path):
     log = tmp_path / "log"
     program = start(log)
     with program.connect() as connection:
-        connection.send(raw.request("GET", "/nowhere") + raw.request("DELETE", "/") + raw.request("HEAD", "/") + b"no request\r\n\r\n")
-        assert [connection.response(method).status for method in ("GET", "DELETE", "HEAD", "GET")] == [404, 405, 200, 400]
+        connection.send(
+            raw.request("GET", "/nowhere") + raw.request("DELETE", "/") + raw.request("HEAD", "/") +
+            b"no request\r\n\r\n")
+        assert [connection.response(method).status
+                for method in ("GET", "DELETE", "HEAD", "GET")] == [404, 405, 200, 400]
     assert program.stop() == 0
     lines = [COMBINED.fullmatch(line).groups()[:4] for line in log.read_text().splitlines()]
     assert [(client, request, status) for client, _, request, status in lines] == [
         ("127.0.0.1", "GET /nowhere HTTP/1.1", "404"), ("127.0.0.1", "DELETE / HTTP/1.1", "405"),
-        ("127.0.0.1", "HEAD / HTTP/1.1", "200"), ("127.0.0.1", "-", "400")]
+        ("127.0.0.1", "HEAD / HTTP/1.1", "200"), ("127.0.0.1", "-", "400")
+    ]
 
 
 def test_a_renamed_log_is_opened_again_on_sighup(start, tmp_path):

@@ -1,4 +1,5 @@
-"""The opening handshake of WebSocket (RFC 6455 section 4): what is agreed on, what is refused and how, and bytes around it."""
+"""The opening handshake of WebSocket (RFC 6455 section 4): what is agreed on, what is refused and
+how, and bytes around it."""
 
 import json
 
@@ -12,7 +13,8 @@ OFFER = "permessage-deflate"
 
 
 def refused(server, request):
-    """The answer to a handshake that is refused; the connection goes on with HTTP where it says so."""
+    """The answer to a handshake that is refused; the connection goes on with HTTP where it says
+    so."""
     with server.connect() as connection:
         connection.send(request)
         response = connection.response()
@@ -38,8 +40,8 @@ def test_every_key_has_its_own_answer(server):
             ws.echo()
 
 
-@pytest.mark.parametrize("how", [{"upgrade": "WebSocket"}, {"upgrade": "h2c, websocket"}, {"connection": "keep-alive, Upgrade"},
-                                 {"connection": "upgrade"}])
+@pytest.mark.parametrize("how", [{"upgrade": "WebSocket"}, {"upgrade": "h2c, websocket"},
+                                 {"connection": "keep-alive, Upgrade"}, {"connection": "upgrade"}])
 def test_names_are_compared_without_case_and_found_in_lists(server, how):
     with WebSocket(server.port, **how) as ws:
         ws.echo()
@@ -70,18 +72,25 @@ def test_a_handler_may_accept_by_itself(server):
 # ---- what is refused ----
 
 
-@pytest.mark.parametrize("request_bytes", [raw.request("GET", "/ws/echo"),
-                                           ws_raw.handshake(connection=None), ws_raw.handshake(upgrade=None), ws_raw.handshake(upgrade="h2c"),
-                                           ws_raw.handshake(connection="close, x"), ws_raw.handshake(upgrade="websocket/13")])
+@pytest.mark.parametrize("request_bytes", [
+    raw.request("GET", "/ws/echo"),
+    ws_raw.handshake(connection=None),
+    ws_raw.handshake(upgrade=None),
+    ws_raw.handshake(upgrade="h2c"),
+    ws_raw.handshake(connection="close, x"),
+    ws_raw.handshake(upgrade="websocket/13")
+])
 def test_who_does_not_offer_it_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
-    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get("Sec-WebSocket-Version") == "13"
+    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
+        "Sec-WebSocket-Version") == "13"
     assert response.body == b'This is a WebSocket: send "Connection: Upgrade" and "Upgrade: websocket".\n'
 
 
 def test_a_route_of_one_call_answers_what_is_no_handshake_as_well(server):
     response = refused(server, raw.request("GET", "/ws/rooms/7"))
-    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get("Sec-WebSocket-Version") == "13"
+    assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
+        "Sec-WebSocket-Version") == "13"
     assert response.body.startswith(b"This is a WebSocket: ")
 
 
@@ -92,35 +101,43 @@ def test_head_is_told_what_a_get_would_be(server):
         assert connection.ask("HEAD", "/ws/rooms/7", *ws_raw.fields()).status == 405
 
 
-@pytest.mark.parametrize("version", ["8", "0", "12", "14", "255", "013", "13, 8", "x", "", "1 3", "+13", None])
+@pytest.mark.parametrize("version",
+                         ["8", "0", "12", "14", "255", "013", "13, 8", "x", "", "1 3", "+13", None])
 def test_pitfall_another_version_is_refused_with_the_one_that_is_spoken(server, version):
-    # Section 4.2.2 item 4, section 4.4. Without a version there is no handshake that could be understood: the same answer.
+    # Section 4.2.2 item 4, section 4.4. Without a version there is no handshake that could be
+    # understood: the same answer.
     response = refused(server, ws_raw.handshake(version=version))
-    assert response.status in ((400, 426) if version is None or not version.isdigit() else (426,))
+    assert response.status in ((400, 426) if version is None or not version.isdigit() else (426, ))
     if response.status == 426:
         assert response.get("Sec-WebSocket-Version") == "13"
 
 
-@pytest.mark.parametrize("key", ["", "short", "dGhlIHNhbXBsZSBub25jZQ=", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25j",
-                                 "dGhlIHNhbXBsZSBub25jZQ==x", "dGhlIHNhbXBs!SBub25jZQ==", "dGhlIHNhbXBsZSBub25jZSBsb25nZXI=", "A" * 24, "=" * 24, None])
+@pytest.mark.parametrize("key", [
+    "", "short", "dGhlIHNhbXBsZSBub25jZQ=", "dGhlIHNhbXBsZSBub25jZQ", "dGhlIHNhbXBsZSBub25j",
+    "dGhlIHNhbXBsZSBub25jZQ==x", "dGhlIHNhbXBs!SBub25jZQ==", "dGhlIHNhbXBsZSBub25jZSBsb25nZXI=",
+    "A" * 24, "=" * 24, None
+])
 def test_pitfall_a_key_that_is_no_key_is_refused(server, key):
     assert refused(server, ws_raw.handshake(key=key)).status == 400
 
 
 def test_two_keys_or_versions_are_refused(server):
     assert refused(server, ws_raw.handshake("/ws/echo", f"Sec-WebSocket-Key: {KEY}")).status == 400
-    assert refused(server, ws_raw.handshake("/ws/echo", "Sec-WebSocket-Version: 13")).status in (400, 426)
+    assert refused(server, ws_raw.handshake("/ws/echo",
+                                            "Sec-WebSocket-Version: 13")).status in (400, 426)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_only_get_opens_a_connection(server, method):
-    response = refused(server, raw.request(method, "/ws/echo", *ws_raw.fields(), "Content-Length: 0"))
+    response = refused(server, raw.request(method, "/ws/echo", *ws_raw.fields(),
+                                           "Content-Length: 0"))
     assert response.status == 405 and "GET" in response.allow()
 
 
 def test_http_1_0_cannot_open_one(server):
     response = refused(server, raw.request("GET", "/ws/echo", *ws_raw.fields(), version="HTTP/1.0"))
-    assert response.status == 426 and response.get("Sec-WebSocket-Version") == "13" and b"HTTP/1.0" in response.body
+    assert response.status == 426 and response.get(
+        "Sec-WebSocket-Version") == "13" and b"HTTP/1.0" in response.body
 
 
 def test_middleware_comes_first(server):
@@ -130,15 +147,23 @@ def test_middleware_comes_first(server):
 
 def test_refusals_open_nothing(server):
     before = websocket_state(server)
-    for request_bytes in (ws_raw.handshake(key="x"), ws_raw.handshake(version="8"), ws_raw.handshake(upgrade=None)):
+    for request_bytes in (ws_raw.handshake(key="x"), ws_raw.handshake(version="8"),
+                          ws_raw.handshake(upgrade=None)):
         refused(server, request_bytes)
-    assert {key: value for key, value in websocket_state(server).items() if key != "memory"} == {key: value for key, value in before.items() if key != "memory"}
+    assert {key: value
+            for key, value in websocket_state(server).items()
+            if key != "memory"} == {key: value
+                                    for key, value in before.items()
+                                    if key != "memory"}
 
 
 # ---- subprotocols, origins, admission ----
 
 
-@pytest.mark.parametrize("offered, agreed", [("chat.v1", "chat.v1"), ("chat.v1, chat.v2", "chat.v2"), ("other,chat.v1", "chat.v1"), ("chat.v2,chat.v2", "chat.v2")])
+@pytest.mark.parametrize("offered, agreed", [("chat.v1", "chat.v1"),
+                                             ("chat.v1, chat.v2", "chat.v2"),
+                                             ("other,chat.v1", "chat.v1"),
+                                             ("chat.v2,chat.v2", "chat.v2")])
 def test_the_best_subprotocol_that_both_speak(server, offered, agreed):
     with WebSocket(server.port, "/ws/protocols", f"Sec-WebSocket-Protocol: {offered}") as ws:
         assert ws.fields["sec-websocket-protocol"] == agreed
@@ -147,11 +172,13 @@ def test_the_best_subprotocol_that_both_speak(server, offered, agreed):
 
 
 def test_subprotocols_in_two_lines_are_one_list(server):
-    with WebSocket(server.port, "/ws/protocols", "Sec-WebSocket-Protocol: chat.v1", "Sec-WebSocket-Protocol: chat.v2") as ws:
+    with WebSocket(server.port, "/ws/protocols", "Sec-WebSocket-Protocol: chat.v1",
+                   "Sec-WebSocket-Protocol: chat.v2") as ws:
         assert ws.fields["sec-websocket-protocol"] == "chat.v2"
 
 
-@pytest.mark.parametrize("more", [(), ("Sec-WebSocket-Protocol: other",), ("Sec-WebSocket-Protocol: CHAT.V1",)])
+@pytest.mark.parametrize("more", [(), ("Sec-WebSocket-Protocol: other", ),
+                                  ("Sec-WebSocket-Protocol: CHAT.V1", )])
 def test_without_a_common_subprotocol_there_is_none(server, more):
     with WebSocket(server.port, "/ws/protocols", *more) as ws:
         assert "sec-websocket-protocol" not in ws.fields
@@ -161,7 +188,8 @@ def test_without_a_common_subprotocol_there_is_none(server, more):
 
 @pytest.mark.parametrize("offered", ["chat v1", "chat.v1,,;", "chat/v1", '"chat.v1"'])
 def test_a_list_of_subprotocols_that_is_none_is_refused(server, offered):
-    assert refused(server, ws_raw.handshake("/ws/protocols", f"Sec-WebSocket-Protocol: {offered}")).status == 400
+    assert refused(server, ws_raw.handshake("/ws/protocols",
+                                            f"Sec-WebSocket-Protocol: {offered}")).status == 400
 
 
 def test_a_required_subprotocol(server):
@@ -169,23 +197,32 @@ def test_a_required_subprotocol(server):
         assert ws.fields["sec-websocket-protocol"] == "chat.v1"
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "https://good.example.evil.example", "http://good.example", "https://good.example:8443", "null", ""])
+@pytest.mark.parametrize("origin", [
+    "https://evil.example", "https://good.example.evil.example", "http://good.example",
+    "https://good.example:8443", "null", ""
+])
 def test_a_browser_from_elsewhere_is_refused(server, origin):
     assert refused(server, ws_raw.handshake("/ws/origins", f"Origin: {origin}")).status == 403
 
 
-@pytest.mark.parametrize("more", [(), ("Origin: https://good.example",), ("Origin: http://127.0.0.1:1",)])
+@pytest.mark.parametrize("more", [(), ("Origin: https://good.example", ),
+                                  ("Origin: http://127.0.0.1:1", )])
 def test_an_origin_of_the_list_and_none_pass(server, more):
     with WebSocket(server.port, "/ws/origins", *more) as ws:
         ws.echo()
 
 
 def test_two_origins_are_refused(server):
-    assert refused(server, ws_raw.handshake("/ws/origins", "Origin: https://good.example", "Origin: https://evil.example")).status in (400, 403)
+    assert refused(
+        server,
+        ws_raw.handshake("/ws/origins", "Origin: https://good.example",
+                         "Origin: https://evil.example")).status in (400, 403)
 
 
-@pytest.mark.parametrize("more, status", [((), 403), (("X-User: broken",), 500), (("X-User: crowded",), 503), (("X-User: answered",), 401),
-                                          (("X-User: answered-and-done",), 401)])
+@pytest.mark.parametrize("more, status", [((), 403), (("X-User: broken", ), 500),
+                                          (("X-User: crowded", ), 503),
+                                          (("X-User: answered", ), 401),
+                                          (("X-User: answered-and-done", ), 401)])
 def test_who_is_not_admitted(server, more, status):
     before = websocket_state(server, "/ws/admit")
     assert refused(server, ws_raw.handshake("/ws/admit", *more)).status == status
@@ -207,7 +244,8 @@ def test_what_admission_gave_is_the_connections_and_released_once(server):
         assert json.loads(ws.message()[1])["data"] == "anna"
         assert websocket_state(server, "/ws/admit")["released"] == before["released"]
         ws.say_goodbye()
-    eventually(lambda: websocket_state(server, "/ws/admit")["released"] == before["released"] + 1, "the data is released")
+    eventually(lambda: websocket_state(server, "/ws/admit")["released"] == before["released"] + 1,
+               "the data is released")
     assert websocket_state(server, "/ws/admit")["closes"] == before["closes"] + 1
     # A handshake that fails in spite of it.
     assert refused(server, ws_raw.handshake("/ws/admit", "X-User: bert", key="x")).status == 400
@@ -219,8 +257,12 @@ def test_what_admission_gave_is_the_connections_and_released_once(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
-@pytest.mark.parametrize("offer", [OFFER, f"{OFFER}; client_max_window_bits", f"x-unknown; a=b, {OFFER}", f"{OFFER}; server_no_context_takeover; client_no_context_takeover",
-                                   f"{OFFER}; server_max_window_bits=10", f"{OFFER};client_max_window_bits=\"12\"", f"{OFFER}; server_max_window_bits=99, {OFFER}"])
+@pytest.mark.parametrize("offer", [
+    OFFER, f"{OFFER}; client_max_window_bits", f"x-unknown; a=b, {OFFER}",
+    f"{OFFER}; server_no_context_takeover; client_no_context_takeover",
+    f"{OFFER}; server_max_window_bits=10", f"{OFFER};client_max_window_bits=\"12\"",
+    f"{OFFER}; server_max_window_bits=99, {OFFER}"
+])
 def test_compression_is_agreed_on(server, path, offer):
     with WebSocket(server.port, path, f"Sec-WebSocket-Extensions: {offer}") as ws:
         assert ws.compressed
@@ -230,9 +272,12 @@ def test_compression_is_agreed_on(server, path, offer):
         assert json.loads(ws.message()[1])["compressed"] == 1
 
 
-@pytest.mark.parametrize("offer", ["x-unknown", f"{OFFER}; server_max_window_bits=7", f"{OFFER}; server_max_window_bits", f"{OFFER}; unknown=1",
-                                   f"{OFFER}; server_no_context_takeover; server_no_context_takeover", f"{OFFER}; client_max_window_bits=16",
-                                   f"{OFFER}; server_no_context_takeover=1", f"{OFFER}; server_max_window_bits=010"])
+@pytest.mark.parametrize("offer", [
+    "x-unknown", f"{OFFER}; server_max_window_bits=7", f"{OFFER}; server_max_window_bits",
+    f"{OFFER}; unknown=1", f"{OFFER}; server_no_context_takeover; server_no_context_takeover",
+    f"{OFFER}; client_max_window_bits=16", f"{OFFER}; server_no_context_takeover=1",
+    f"{OFFER}; server_max_window_bits=010"
+])
 def test_an_offer_that_is_not_understood_is_declined(server, offer):
     # RFC 7692 section 7.1: the server must decline, and the connection goes on without.
     with WebSocket(server.port, "/ws/echo-deflate", f"Sec-WebSocket-Extensions: {offer}") as ws:
@@ -242,7 +287,8 @@ def test_an_offer_that_is_not_understood_is_declined(server, offer):
 
 @pytest.mark.parametrize("offer", [f"{OFFER}; =1", f"{OFFER} x", "; x", f"{OFFER}; a=\"b"])
 def test_extensions_that_are_no_list_are_refused(server, offer):
-    assert refused(server, ws_raw.handshake("/ws/echo-deflate", f"Sec-WebSocket-Extensions: {offer}")).status == 400
+    assert refused(server, ws_raw.handshake("/ws/echo-deflate",
+                                            f"Sec-WebSocket-Extensions: {offer}")).status == 400
 
 
 def test_who_does_not_offer_compression_gets_none(server):
@@ -256,8 +302,10 @@ def test_who_does_not_offer_compression_gets_none(server):
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
 def test_a_window_is_as_small_as_the_client_asks(server, path):
-    with WebSocket(server.port, path, f"Sec-WebSocket-Extensions: {OFFER}; server_max_window_bits=9") as ws:
-        assert "server_max_window_bits=9" in ws.fields["sec-websocket-extensions"].replace(" ", "").replace('"', "")
+    with WebSocket(server.port, path,
+                   f"Sec-WebSocket-Extensions: {OFFER}; server_max_window_bits=9") as ws:
+        assert "server_max_window_bits=9" in ws.fields["sec-websocket-extensions"].replace(
+            " ", "").replace('"', "")
         # What repeats only at a distance of 600 bytes cannot refer back in a window of 512.
         block = bytes(ord("a") + (i * 7919 >> 3) % 26 for i in range(600))
         ws.echo(block * 20)
@@ -268,7 +316,8 @@ def test_a_window_is_as_small_as_the_client_asks(server, path):
 
 
 def test_frames_in_the_packet_of_the_handshake(server):
-    frames = ws_raw.text("one") + ws_raw.frame(PING, b"two") + ws_raw.frame(BINARY, b"three") + ws_raw.close(1000)
+    frames = ws_raw.text("one") + ws_raw.frame(PING, b"two") + ws_raw.frame(
+        BINARY, b"three") + ws_raw.close(1000)
     with WebSocket(server.port, behind=frames) as ws:
         ws.expect_text("one")
         ws.expect(PONG, b"two")

@@ -1,7 +1,10 @@
-"""Real WebSocket clients: Python's websockets and aiohttp, Node's own and ws, Go's gorilla and coder, and Chromium.
+"""Real WebSocket clients: Python's websockets and aiohttp, Node's own and ws, Go's gorilla and
+coder, and Chromium.
 
-Text, binary and empty messages, 16 MiB, fragments, pings both ways, codes both ways, subprotocols, with compression and without. What is no package of the
-system is fetched into build/clients, by versions that are pinned in clients/; a client that cannot be had is a failure, not a skip, as in test_clients.py."""
+Text, binary and empty messages, 16 MiB, fragments, pings both ways, codes both ways, subprotocols,
+with compression and without. What is no package of the system is fetched into build/clients, by
+versions that are pinned in clients/; a client that cannot be had is a failure, not a skip, as in
+test_clients.py."""
 
 import asyncio
 import os
@@ -21,17 +24,20 @@ BIG = 16 << 20
 # With a compressor for all, with windows of their own, and without.
 ENDPOINTS = ("/ws/echo", "/ws/echo-deflate", "/ws/echo-dedicated")
 RANDOM = os.urandom(1 << 20)
-SAMPLES = [b"", b"a", "größer 😀".encode(), *(raw.pattern(size) for size in (125, 126, 65535, 65536, BIG)), RANDOM * 16, b"words, " * 300_000]
+SAMPLES = [
+    b"", b"a", "größer 😀".encode(), *(raw.pattern(size) for size in (125, 126, 65535, 65536, BIG)),
+    RANDOM * 16, b"words, " * 300_000
+]
 # Ends what hangs.
 HANG_SECONDS = 300
-
 
 import browser
 
 
 def fetch(*command, environment=None, **how):
     """A command that may ask a registry."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=HANG_SECONDS, check=False,
+    done = subprocess.run([str(word) for word in command], capture_output=True,
+                          timeout=HANG_SECONDS, check=False,
                           env={**os.environ, **(environment or {})}, **how)
     assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout.decode()}{done.stderr.decode()}"
     return done.stdout
@@ -39,7 +45,10 @@ def fetch(*command, environment=None, **how):
 
 def run(*command, environment=None):
     """A client, which talks to the server without a proxy."""
-    return fetch("env", *(f"--unset={name}" for name in os.environ if "proxy" in name.lower() and name != "GOPROXY"), *command, environment=environment)
+    return fetch(
+        "env",
+        *(f"--unset={name}" for name in os.environ
+          if "proxy" in name.lower() and name != "GOPROXY"), *command, environment=environment)
 
 
 def is_text(data):
@@ -76,7 +85,9 @@ def test_websockets_messages(server, path, compression):
     import websockets
 
     async def talk():
-        async with websockets.connect(f"ws://127.0.0.1:{server.port}{path}", compression=compression, max_size=2 * BIG, ping_interval=None) as ws:
+        async with websockets.connect(f"ws://127.0.0.1:{server.port}{path}",
+                                      compression=compression, max_size=2 * BIG,
+                                      ping_interval=None) as ws:
             assert bool(ws.extensions) == (compression is not None and path != "/ws/echo")
             await have_echoed(ws)
             await (await ws.ping(b"there?"))
@@ -95,7 +106,8 @@ def test_websockets_with_windows_of_every_size(server, window):
 
     async def talk(path, **parameters):
         factory = permessage_deflate.ClientPerMessageDeflateFactory(**parameters)
-        async with websockets.connect(f"ws://127.0.0.1:{server.port}{path}", extensions=[factory], compression=None) as ws:
+        async with websockets.connect(f"ws://127.0.0.1:{server.port}{path}", extensions=[factory],
+                                      compression=None) as ws:
             assert ws.extensions
             for data in ("words, " * 10_000, "other words, " * 3000, RANDOM[:70_000].hex()):
                 await ws.send(data)
@@ -103,8 +115,9 @@ def test_websockets_with_windows_of_every_size(server, window):
 
     for path in ENDPOINTS[1:]:
         for takeover in (False, True):
-            asyncio.run(talk(path, server_max_window_bits=window, client_max_window_bits=window, server_no_context_takeover=takeover,
-                             client_no_context_takeover=takeover))
+            asyncio.run(
+                talk(path, server_max_window_bits=window, client_max_window_bits=window,
+                     server_no_context_takeover=takeover, client_no_context_takeover=takeover))
 
 
 def test_websockets_closing_and_the_handshake(server):
@@ -116,7 +129,8 @@ def test_websockets_closing_and_the_handshake(server):
             ws = await websockets.connect(base + "/echo")
             await ws.close(code, reason)
             assert ws.close_code == code
-        for order, code, reason in (("!close 4321 goodbye", 4321, "goodbye"), ("!close 0", 1005, ""), ("!abort", 1006, "")):
+        for order, code, reason in (("!close 4321 goodbye", 4321, "goodbye"),
+                                    ("!close 0", 1005, ""), ("!abort", 1006, "")):
             async with websockets.connect(base + "/echo") as ws:
                 await ws.send(order)
                 with pytest.raises(websockets.ConnectionClosed):
@@ -127,9 +141,12 @@ def test_websockets_closing_and_the_handshake(server):
             with pytest.raises(websockets.ConnectionClosed):
                 await ws.recv()
             assert ws.close_code == 1009
-        async with websockets.connect(base + "/protocols", subprotocols=["chat.v1", "chat.v2"]) as ws:
+        async with websockets.connect(base + "/protocols", subprotocols=["chat.v1",
+                                                                         "chat.v2"]) as ws:
             assert ws.subprotocol == "chat.v2"
-        for path, more, status in (("/protocol-required", {}, 400), ("/nowhere", {}, 404), ("/admit", {}, 403), ("/origins", {"origin": "https://evil.example"}, 403)):
+        for path, more, status in (("/protocol-required", {}, 400), ("/nowhere", {}, 404),
+                                   ("/admit", {}, 403), ("/origins",
+                                                         {"origin": "https://evil.example"}, 403)):
             with pytest.raises(websockets.InvalidStatusCode) as refused:
                 await websockets.connect(base + path, **more)
             assert refused.value.status_code == status
@@ -144,7 +161,8 @@ def test_many_websockets_at_once(server):
     import websockets
 
     async def one(i):
-        async with websockets.connect(f"ws://127.0.0.1:{server.port}{ENDPOINTS[i % 3]}", open_timeout=60, close_timeout=60) as ws:
+        async with websockets.connect(f"ws://127.0.0.1:{server.port}{ENDPOINTS[i % 3]}",
+                                      open_timeout=60, close_timeout=60) as ws:
             for k in range(10):
                 await ws.send(f"{i} {k} " * 200)
                 assert await ws.recv() == f"{i} {k} " * 200
@@ -165,7 +183,8 @@ def test_aiohttp_messages(server, path, compress):
 
     async def talk():
         async with aiohttp.ClientSession() as session:
-            async with session.ws_connect(f"http://127.0.0.1:{server.port}{path}", compress=compress, max_msg_size=2 * BIG) as ws:
+            async with session.ws_connect(f"http://127.0.0.1:{server.port}{path}",
+                                          compress=compress, max_msg_size=2 * BIG) as ws:
                 assert bool(ws.compress) == (compress > 0 and path != "/ws/echo")
                 for data in SAMPLES:
                     await ws.send_bytes(data)
@@ -185,7 +204,8 @@ def test_aiohttp_pings_and_ends(server):
     async def talk():
         async with aiohttp.ClientSession() as session:
             base = f"http://127.0.0.1:{server.port}/ws"
-            async with session.ws_connect(base + "/protocols", protocols=["chat.v1", "chat.v2"], autoping=False) as ws:
+            async with session.ws_connect(base + "/protocols", protocols=["chat.v1", "chat.v2"],
+                                          autoping=False) as ws:
                 assert ws.protocol == "chat.v2"
                 await ws.ping(b"there?")
                 message = await ws.receive()
@@ -196,7 +216,8 @@ def test_aiohttp_pings_and_ends(server):
                 await ws.pong(message.data)
                 await ws.send_str("!close 4321 goodbye")
                 message = await ws.receive()
-                assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE, 4321, "goodbye")
+                assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE,
+                                                                       4321, "goodbye")
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await session.ws_connect(base + "/admit")
             assert refused.value.status == 403
@@ -215,11 +236,14 @@ def test_node_builtin(server):
 def test_node_ws(server):
     folder = FETCHED / "websocket-node"
     lock = (CLIENTS / "websocket-node/package-lock.json").read_text()
-    if not (folder / "node_modules/ws").exists() or (folder / "package-lock.json").read_text() != lock:
+    if not (folder / "node_modules/ws").exists() or (folder /
+                                                     "package-lock.json").read_text() != lock:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(CLIENTS / "websocket-node", folder)
-        fetch(installed("npm", "npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts", cwd=folder)
-    output = run(installed("node", "nodejs"), CLIENTS / "websocket.mjs", server.port, "ws", environment={"WS_FOLDER": str(folder)})
+        fetch(installed("npm", "npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts",
+              cwd=folder)
+    output = run(installed("node", "nodejs"), CLIENTS / "websocket.mjs", server.port, "ws",
+                 environment={"WS_FOLDER": str(folder)})
     assert output == b"ok\n"
 
 
@@ -229,8 +253,9 @@ def test_node_ws(server):
 def test_go_gorilla_and_coder(server):
     # The versions of go.mod are the last ones that Go 1.19 builds.
     program = FETCHED / "websocket-go"
-    fetch(installed("go", "golang-go"), "build", "-buildvcs=false", "-mod=readonly", "-o", program, ".", cwd=CLIENTS / "websocket-go",
-          environment={"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"})
+    fetch(installed("go",
+                    "golang-go"), "build", "-buildvcs=false", "-mod=readonly", "-o", program, ".",
+          cwd=CLIENTS / "websocket-go", environment={"CGO_ENABLED": "0", "GOTOOLCHAIN": "local"})
     assert run(program, server.port) == b"ok\n"
 
 

@@ -1,4 +1,5 @@
-"""Frames and the closing handshake (RFC 6455 sections 5 and 7): each rule, and the code with which a connection ends that breaks it."""
+"""Frames and the closing handshake (RFC 6455 sections 5 and 7): each rule, and the code with which
+a connection ends that breaks it."""
 
 import os
 import struct
@@ -9,7 +10,8 @@ from wire_server import eventually
 from ws_raw import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fragments, frame, websocket_state
 
 OFFER = "Sec-WebSocket-Extensions: permessage-deflate"
-ENDPOINTS = [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER,)), ("/ws/echo-dedicated", (OFFER,)), ("/ws/pieces", ())]
+ENDPOINTS = [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )), ("/ws/echo-dedicated", (OFFER, )),
+             ("/ws/pieces", ())]
 
 
 @pytest.fixture(params=ENDPOINTS, ids=[path for path, _ in ENDPOINTS])
@@ -26,7 +28,8 @@ def fails(ws, data, code):
 
 
 def read_pieces_then(ws, code):
-    """An endpoint that hands out pieces may have sent some of a message back before it turned out to be wrong."""
+    """An endpoint that hands out pieces may have sent some of a message back before it turned out
+    to be wrong."""
     while True:
         opcode, payload, fin, _ = ws.read_frame()
         if opcode == CLOSE:
@@ -39,9 +42,11 @@ def read_pieces_then(ws, code):
 # ---- what is right ----
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7, 8, 125, 126, 127, 128, 4095, 65535, 65536, 65537, 99999])
+@pytest.mark.parametrize(
+    "size", [0, 1, 2, 3, 4, 7, 8, 125, 126, 127, 128, 4095, 65535, 65536, 65537, 99999])
 def test_messages_of_every_form_of_length(ws, size):
-    for opcode, payload in ((BINARY, bytes(range(256)) * (size // 256) + bytes(range(size % 256))), (TEXT, b"x" * size)):
+    for opcode, payload in ((BINARY, bytes(range(256)) * (size // 256) + bytes(range(size % 256))),
+                            (TEXT, b"x" * size)):
         ws.echo(payload, opcode)
 
 
@@ -59,7 +64,9 @@ def test_lengths_in_a_longer_form_are_understood_or_refused(server):
         with WebSocket(server.port) as ws:
             ws.send(frame(TEXT, b"abc", form=form))
             opcode, payload = ws.message()
-            assert (opcode, payload) == (TEXT, b"abc") or (opcode, payload[:2]) == (CLOSE, struct.pack(">H", 1002))
+            assert (opcode, payload) == (TEXT, b"abc") or (opcode, payload[:2]) == (CLOSE,
+                                                                                    struct.pack(
+                                                                                        ">H", 1002))
 
 
 def test_many_messages_in_one_packet(ws):
@@ -68,7 +75,9 @@ def test_many_messages_in_one_packet(ws):
         ws.expect_text(f"message {i}")
 
 
-@pytest.mark.parametrize("pieces", [(b"", b""), (b"", b"abc", b""), (b"a", b"b", b"c"), (b"x" * 126, b"y" * 70000, b""), tuple(b"z" for _ in range(100))])
+@pytest.mark.parametrize("pieces", [(b"", b""), (b"", b"abc", b""), (b"a", b"b", b"c"),
+                                    (b"x" * 126, b"y" * 70000, b""),
+                                    tuple(b"z" for _ in range(100))])
 def test_pitfall_continuations_are_put_together(ws, pieces):
     for opcode in (TEXT, BINARY):
         ws.send(b"".join(fragments(opcode, *pieces)))
@@ -113,8 +122,10 @@ def test_a_streamed_message_of_the_server(server):
         ws.send(ws_raw.text("!pieces"))
         got = [ws.read_frame() for _ in range(4)]
         messages = [one for one in got if one[0] < 8]
-        assert [(opcode, payload, fin) for opcode, payload, fin, _ in messages] == [(TEXT, b"one ", False), (CONTINUATION, b"two ", False),
-                                                                                     (CONTINUATION, b"three", True)]
+        assert [(opcode, payload, fin)
+                for opcode, payload, fin, _ in messages] == [(TEXT, b"one ", False),
+                                                             (CONTINUATION, b"two ", False),
+                                                             (CONTINUATION, b"three", True)]
         assert [one[:2] for one in got if one[0] >= 8] == [(PING, b"between")]
         ws.send(frame(PONG, b"between"))
         ws.echo()
@@ -140,7 +151,12 @@ def test_what_must_not_be_sent_is_refused(server):
 # ---- what breaks the rules of frames: 1002 ----
 
 
-@pytest.mark.parametrize("data", [ws_raw.text("x", mask=None), frame(BINARY, b"", mask=None), frame(PING, b"x", mask=None), ws_raw.close(1000, mask=None)])
+@pytest.mark.parametrize("data", [
+    ws_raw.text("x", mask=None),
+    frame(BINARY, b"", mask=None),
+    frame(PING, b"x", mask=None),
+    ws_raw.close(1000, mask=None)
+])
 def test_pitfall_frames_without_a_mask_are_refused(ws, data):
     # Section 5.1.
     fails(ws, data, 1002)
@@ -157,7 +173,11 @@ def test_the_bit_of_compression_is_refused_where_none_was_agreed_on(server):
             fails(ws, data, 1002)
 
 
-@pytest.mark.parametrize("data", [frame(PING, b"x", rsv=4), ws_raw.close(1000, rsv=4), fragments(TEXT, b"a", b"b")[0] + frame(CONTINUATION, b"b", rsv=4)])
+@pytest.mark.parametrize("data", [
+    frame(PING, b"x", rsv=4),
+    ws_raw.close(1000, rsv=4),
+    fragments(TEXT, b"a", b"b")[0] + frame(CONTINUATION, b"b", rsv=4)
+])
 def test_the_bit_of_compression_stands_only_in_the_first_frame_of_a_message(ws, data):
     # RFC 7692 section 6.1.
     fails(ws, data, 1002)
@@ -168,14 +188,25 @@ def test_unknown_opcodes_are_refused(ws, opcode):
     fails(ws, frame(opcode, b""), 1002)
 
 
-@pytest.mark.parametrize("data", [frame(PING, b"x" * 126), frame(PONG, b"x" * 126), frame(CLOSE, b"\x03\xe8" + b"x" * 124), frame(PING, b"", fin=False),
-                                  frame(CLOSE, b"", fin=False), frame(PONG, b"x" * 70000), frame(PING, b"abc", form=16)])
+@pytest.mark.parametrize("data", [
+    frame(PING, b"x" * 126),
+    frame(PONG, b"x" * 126),
+    frame(CLOSE, b"\x03\xe8" + b"x" * 124),
+    frame(PING, b"", fin=False),
+    frame(CLOSE, b"", fin=False),
+    frame(PONG, b"x" * 70000),
+    frame(PING, b"abc", form=16)
+])
 def test_control_frames_are_short_and_whole(ws, data):
     # Section 5.5.
     fails(ws, data, 1002)
 
 
-@pytest.mark.parametrize("data", [frame(CONTINUATION, b"x"), frame(CONTINUATION, b"x", fin=False), ws_raw.text("whole") + frame(CONTINUATION, b"x")])
+@pytest.mark.parametrize("data", [
+    frame(CONTINUATION, b"x"),
+    frame(CONTINUATION, b"x", fin=False),
+    ws_raw.text("whole") + frame(CONTINUATION, b"x")
+])
 def test_a_continuation_of_nothing(server, data):
     # Section 5.4.
     with WebSocket(server.port) as ws:
@@ -214,10 +245,17 @@ def test_what_came_before_is_answered(server):
 
 # ---- UTF-8: 1007 ----
 
-GOOD = ["", "κόσμε", "\0", "\x7f", "\x80", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\ufffd", "\uffff", "\U00010000", "\U0010ffff", "a" * 63 + "é" + "b" * 64]
-BAD = [b"\x80", b"\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xc3(", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf",
-       b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xfe", b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"a" * 200 + b"\xc3", b"\xff" + b"a" * 200,
-       b"a" * 31 + b"\xed\xa0\x80" + b"a" * 31]
+GOOD = [
+    "", "κόσμε", "\0", "\x7f", "\x80", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\ufffd", "\uffff",
+    "\U00010000", "\U0010ffff", "a" * 63 + "é" + "b" * 64
+]
+BAD = [
+    b"\x80", b"\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xc3(", b"\xe0\x80\x80", b"\xe0\x9f\xbf",
+    b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80",
+    b"\xf5\x80\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xfe", b"\xff", b"\xc3", b"\xe2\x82",
+    b"\xf0\x9f\x98", b"a" * 200 + b"\xc3", b"\xff" + b"a" * 200,
+    b"a" * 31 + b"\xed\xa0\x80" + b"a" * 31
+]
 
 
 @pytest.mark.parametrize("words", GOOD)
@@ -232,7 +270,7 @@ def test_good_text_whole_and_cut_at_every_byte(ws, words):
 @pytest.mark.parametrize("data", BAD)
 def test_pitfall_text_that_is_no_utf8_is_refused(server, data):
     # Section 8.1.
-    for pieces in ((data,), (data[:1], data[1:]), (b"ok ", data), (b"ok " + data, b"")):
+    for pieces in ((data, ), (data[:1], data[1:]), (b"ok ", data), (b"ok " + data, b"")):
         for path in ("/ws/echo", "/ws/pieces"):
             with WebSocket(server.port, path) as ws:
                 fails(ws, b"".join(fragments(TEXT, *pieces)), 1007)
@@ -269,7 +307,9 @@ def test_compressed_and_plain_messages_take_turns(server, path):
     with WebSocket(server.port, path, OFFER) as ws:
         for i in range(50):
             data = f"message {i} ".encode() * (i * 40)
-            ws.send(frame(BINARY, ws_raw.deflate(data, level=i % 10), rsv=4) if i % 3 else frame(BINARY, data))
+            ws.send(
+                frame(BINARY, ws_raw.deflate(data, level=i % 10), rsv=4) if i %
+                3 else frame(BINARY, data))
             ws.expect(BINARY, data)
 
 
@@ -290,7 +330,10 @@ def test_a_compressed_message_may_be_empty_or_have_several_blocks(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
-@pytest.mark.parametrize("coded", [b"\xff\xff\xff\xff", b"\x07abc", b"\x00\x05\x00\x00\x00hello", ws_raw.deflate(b"x" * 500)[:4] + b"\xff" * 10])
+@pytest.mark.parametrize("coded", [
+    b"\xff\xff\xff\xff", b"\x07abc", b"\x00\x05\x00\x00\x00hello",
+    ws_raw.deflate(b"x" * 500)[:4] + b"\xff" * 10
+])
 def test_what_is_no_deflate_is_refused(server, path, coded):
     with WebSocket(server.port, path, OFFER) as ws:
         ws.send(frame(BINARY, coded, rsv=4))
@@ -309,7 +352,9 @@ def test_short_messages_are_not_compressed(server):
 
 # ---- closing (section 7) ----
 
-CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]
+CODES = [
+    1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999
+]
 WRONG_CODES = [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535]
 
 
@@ -360,7 +405,9 @@ def test_a_reason_of_123_bytes(server):
 
 def test_nothing_is_answered_behind_a_close_frame(server):
     with WebSocket(server.port) as ws:
-        ws.send(ws_raw.text("before") + ws_raw.close(1000) + ws_raw.text("behind") + frame(PING, b"") + ws_raw.close(1001))
+        ws.send(
+            ws_raw.text("before") + ws_raw.close(1000) + ws_raw.text("behind") + frame(PING, b"") +
+            ws_raw.close(1001))
         ws.expect_text("before")
         assert ws.read_close()[0] == 1000
         ws.expect_end()
@@ -373,7 +420,8 @@ def test_a_close_frame_within_a_message(server):
         ws.assert_closed()
 
 
-@pytest.mark.parametrize("order, told", [("!close 1000 done", (1000, "done")), ("!close 4321", (4321, "")), ("!close 0", (None, "")),
+@pytest.mark.parametrize("order, told", [("!close 1000 done", (1000, "done")),
+                                         ("!close 4321", (4321, "")), ("!close 0", (None, "")),
                                          ("!close 1000 " + "r" * 123, (1000, "r" * 123))])
 def test_the_server_closes(server, order, told):
     before = websocket_state(server)
@@ -381,11 +429,13 @@ def test_the_server_closes(server, order, told):
         ws.send(ws_raw.text(order))
         assert ws.read_close() == told
         server.settle()
-        assert websocket_state(server)["closes"] == before["closes"], "it is over when the client has answered"
+        assert websocket_state(
+            server)["closes"] == before["closes"], "it is over when the client has answered"
         ws.send(ws_raw.close(told[0]))
         ws.assert_closed()
     now = websocket_state(server)
-    assert now["closes"] == before["closes"] + 1 and now["code"] == (told[0] or 1005) and now["error"] == "0"
+    assert now["closes"] == before["closes"] + 1 and now["code"] == (told[0] or
+                                                                     1005) and now["error"] == "0"
 
 
 def test_messages_still_come_while_the_server_closes(server):
@@ -396,7 +446,8 @@ def test_messages_still_come_while_the_server_closes(server):
         ws.send(frame(PING, b"no pong any more") + ws_raw.close(1000))
         ws.assert_closed()
     now = websocket_state(server)
-    assert now["messages_received"] == before["messages_received"] + 2 and now["error"] == "UVHTTP_EGONE"
+    assert now["messages_received"] == before["messages_received"] + 2 and now[
+        "error"] == "UVHTTP_EGONE"
 
 
 def test_nothing_can_be_sent_behind_a_close(server):
@@ -442,7 +493,8 @@ def test_a_connection_that_breaks_within_a_frame(server):
         ws.send(data[:cut])
         server.settle()
         ws.close()
-    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 6, "each end is told once")
+    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 6,
+               "each end is told once")
 
 
 def test_an_abort_is_seen_as_a_break(server):

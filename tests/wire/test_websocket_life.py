@@ -1,4 +1,5 @@
-"""What a WebSocket connection may cost and how long it lives: limits, back-pressure, slow peers, pings, silence, closing that takes too long, the end of the server.
+"""What a WebSocket connection may cost and how long it lives: limits, back-pressure, slow peers,
+pings, silence, closing that takes too long, the end of the server.
 
 Only order and outcome are asserted, never how long something took."""
 
@@ -92,14 +93,17 @@ def test_a_bomb_does_not_go_off(server, path):
 
 def test_memory_of_all_connections_together_is_limited(server):
     half = frame(BINARY, b"x" * 90_000)[:60_000]
-    with WebSocket(server.port, "/ws/budget") as first, WebSocket(server.port, "/ws/budget") as second:
+    with WebSocket(server.port, "/ws/budget") as first, WebSocket(server.port,
+                                                                  "/ws/budget") as second:
         second.echo(b"x" * 20_000)
         first.send(half)
-        eventually(lambda: websocket_state(server, "/ws/budget")["memory"] > 50_000, "half of a message is kept")
+        eventually(lambda: websocket_state(server, "/ws/budget")["memory"] > 50_000,
+                   "half of a message is kept")
         second.send(half)
         assert second.read_close()[0] == 1013
         second.expect_end()
-    eventually(lambda: websocket_state(server, "/ws/budget")["memory"] == 0, "what was taken is given back")
+    eventually(lambda: websocket_state(server, "/ws/budget")["memory"] == 0,
+               "what was taken is given back")
     with WebSocket(server.port, "/ws/budget") as ws:
         ws.echo()
 
@@ -133,7 +137,8 @@ def test_a_slow_stream_of_messages_is_within_the_rate(server):
 # ---- large messages, short writes, back-pressure ----
 
 
-@pytest.mark.parametrize("path, more", [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER,)), ("/ws/echo-dedicated", (OFFER,))])
+@pytest.mark.parametrize("path, more", [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )),
+                                        ("/ws/echo-dedicated", (OFFER, ))])
 def test_large_messages(server, path, more):
     data = os.urandom(1 << 16) * 256  # 16 MiB
     with WebSocket(server.port, path, *more) as ws:
@@ -142,7 +147,8 @@ def test_large_messages(server, path, more):
 
 
 def test_pitfall_a_socket_that_is_full_does_not_corrupt_the_stream(server):
-    # Guards against send() on a socket that does not block: what it did not take was lost, in the middle of a frame.
+    # Guards against send() on a socket that does not block: what it did not take was lost, in the
+    # middle of a frame.
     count, size = 400, 50_001
     with WebSocket(server.port, receive_buffer=4096) as ws:
         ws.send(ws_raw.text(f"!flood {count} {size}"))
@@ -180,11 +186,13 @@ def test_pitfall_what_waits_is_told_and_drains(server):
         ws.send(frame(PING, b"end"))
         while ws.read_frame()[0] != PONG:
             pass
-        eventually(lambda: websocket_state(server, "/ws/slow-newest")["drains"] == before + 1, "it has drained")
+        eventually(lambda: websocket_state(server, "/ws/slow-newest")["drains"] == before + 1,
+                   "it has drained")
 
 
 def flood(server, path):
-    """What a client sees that did not read while 2,000 messages of 20,000 bytes were sent: the numbers that have come, and the close code."""
+    """What a client sees that did not read while 2,000 messages of 20,000 bytes were sent: the
+    numbers that have come, and the close code."""
     numbers, code = [], None
     before = server.stats()["heap_live"]
     ws = WebSocket(server.port, path, receive_buffer=4096)
@@ -225,8 +233,10 @@ def test_a_slow_client_that_never_reads_is_left(start):
     with WebSocket(server.port, "/ws/slow-close", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 2000 20000"))
         eventually(lambda: websocket_state(server, "/ws/slow-close")["code"] == 1013, "it is told")
-        assert server.stats()["heap_live"] < before["heap_live"] + (200 << 10), "the queue is given back at once"
-        eventually(lambda: server.stats()["active_connections"] == before["active_connections"], "close_timeout is over")
+        assert server.stats()["heap_live"] < before["heap_live"] + (
+            200 << 10), "the queue is given back at once"
+        eventually(lambda: server.stats()["active_connections"] == before["active_connections"],
+                   "close_timeout is over")
         assert websocket_state(server, "/ws/slow-close")["memory"] == 0
 
 
@@ -244,14 +254,18 @@ def test_who_was_refused_is_told_when_there_is_room(server):
     before = websocket_state(server, path)
     taken = 0
     with WebSocket(server.port, path, receive_buffer=4096) as ws:
-        while websocket_state(server, path)["memory"] == 0:  # until something waits, much less than would be told of by itself
+        # until something waits, much less than would be told of by itself
+        while websocket_state(server, path)["memory"] == 0:
             ws.send(ws_raw.text("!flood 1 20000"))
             taken += 1
-            eventually(lambda: websocket_state(server, path)["messages_sent"] == before["messages_sent"] + taken, "it was taken")
+            eventually(
+                lambda: websocket_state(server, path)["messages_sent"] == before["messages_sent"] +
+                taken, "it was taken")
         ws.send(ws_raw.text("!bulk 1 300000"))
         for _ in range(taken):
             assert ws.message()[1].startswith(b"00000000")
-        eventually(lambda: websocket_state(server, path)["drains"] == before["drains"] + 1, "there is room again")
+        eventually(lambda: websocket_state(server, path)["drains"] == before["drains"] + 1,
+                   "there is room again")
         ws.echo()
 
 
@@ -260,7 +274,8 @@ def test_what_has_left_is_given_back_though_nobody_sends(server):
         ws.send(ws_raw.text("!flood 6 60000"))
         for i in range(6):
             assert ws.message()[1].startswith(b"%08d" % i)
-        eventually(lambda: websocket_state(server, "/ws/hurried")["memory"] == 0, "nothing waits any more")
+        eventually(lambda: websocket_state(server, "/ws/hurried")["memory"] == 0,
+                   "nothing waits any more")
 
 
 def test_a_slow_client_does_not_get_the_newest(server):
@@ -278,7 +293,8 @@ def test_a_slow_client_does_not_get_the_oldest(server):
 
 
 def test_a_client_that_sends_and_does_not_read(server):
-    # Its echoes wait in the queue, and then it is closed: the server's memory does not grow with what it sends.
+    # Its echoes wait in the queue, and then it is closed: the server's memory does not grow with
+    # what it sends.
     before = server.stats()["heap_live"]
     ws = WebSocket(server.port, "/ws/slow-close", receive_buffer=4096)
     ws.socket.settimeout(0.5)
@@ -288,7 +304,8 @@ def test_a_client_that_sends_and_does_not_read(server):
             ws.send(data)
     except OSError:
         pass
-    eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0, "it is closed")
+    eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0,
+               "it is closed")
     ws.close()
     assert server.stats()["heap_peak"] < before + (8 << 20)
 
@@ -318,7 +335,8 @@ def test_a_paused_connection_holds_its_client_back(server):
 
 
 def test_pitfall_a_pong_says_that_the_peer_is_there(server):
-    # Guards against a heartbeat that no pong clears: clients that were silent and well were cut off.
+    # Guards against a heartbeat that no pong clears: clients that were silent and well were cut
+    # off.
     with WebSocket(server.port, "/ws/pinging") as ws:
         for _ in range(3):
             opcode, payload = ws.message()
@@ -352,7 +370,8 @@ def test_who_answers_no_ping_is_gone(server):
     before = websocket_state(server, "/ws/pinging")["closes"]
     with WebSocket(server.port, "/ws/pinging") as ws:
         assert ws.message()[0] == PING
-        eventually(lambda: websocket_state(server, "/ws/pinging")["closes"] == before + 1, "it is given up")
+        eventually(lambda: websocket_state(server, "/ws/pinging")["closes"] == before + 1,
+                   "it is given up")
     assert websocket_state(server, "/ws/pinging")["code"] == 1006
 
 
@@ -408,20 +427,25 @@ def test_a_client_that_goes_on_talking_instead_of_answering_a_close_is_left(serv
 
 
 def test_a_client_that_never_ends_its_side_is_left(server):
-    """Behind both close frames the server ends the connection; the client's end is not waited for forever."""
+    """Behind both close frames the server ends the connection; the client's end is not waited for
+    forever."""
     running = WireServer(linger_timeout=1)
     with WebSocket(running.port) as ws:
         ws.send(ws_raw.close(1000))
         assert ws.read_close()[0] == 1000
         ws.assert_closed()
-        eventually(lambda: running.stats()["active_connections"] == 1, "only the one that asks is left")
+        eventually(lambda: running.stats()["active_connections"] == 1,
+                   "only the one that asks is left")
     running.stop()
 
 
 def test_pitfall_connections_outlive_the_timeouts_of_http():
-    # Guards against the timer of a connection that was set when it was accepted, and ended WebSockets in the middle of a talk.
-    running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, handler_timeout=1, write_timeout=1, linger_timeout=1)
-    with WebSocket(running.port) as silent, WebSocket(running.port) as busy, WebSocket(running.port) as half:
+    # Guards against the timer of a connection that was set when it was accepted, and ended
+    # WebSockets in the middle of a talk.
+    running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, handler_timeout=1,
+                         write_timeout=1, linger_timeout=1)
+    with WebSocket(running.port) as silent, WebSocket(running.port) as busy, WebSocket(
+            running.port) as half:
         half.send(ws_raw.text("one half")[:5])
         for i in range(STEPS):
             busy.echo(b"%d" % i)
@@ -461,9 +485,12 @@ def test_a_server_that_stops_does_not_wait_forever(start):
 
 
 def test_a_server_that_ends_at_once_leaves_nothing(start):
-    # SIGUSR2 frees the server with everything open: exit code 0 says that all memory was given back.
+    # SIGUSR2 frees the server with everything open: exit code 0 says that all memory was given
+    # back.
     server = start()
-    with WebSocket(server.port, receive_buffer=4096) as full, WebSocket(server.port) as half, WebSocket(server.port, "/ws/echo-dedicated", OFFER) as ws:
+    with WebSocket(server.port,
+                   receive_buffer=4096) as full, WebSocket(server.port) as half, WebSocket(
+                       server.port, "/ws/echo-dedicated", OFFER) as ws:
         full.send(ws_raw.text("!flood 300 50000"))
         half.send(frame(TEXT, b"half", fin=False) + frame(CONTINUATION, b"x" * 1000, length=2000))
         ws.echo(b"with windows, with windows, with windows, with windows, with windows " * 10)
@@ -479,14 +506,22 @@ def test_close_is_told_once_however_it_ends(server):
     before = websocket_state(server)
     for number, how in enumerate(("goodbye", "order", "break", "abort", "wrong", "both") * 3):
         ws = WebSocket(server.port, ("/ws/echo", "/ws/echo-deflate")[number % 2])
-        {"goodbye": lambda: ws.say_goodbye(),
-         "order": lambda: (ws.send(ws_raw.text("!close 1000")), ws.read_close(), ws.send(ws_raw.close(1000)), ws.assert_closed()),
-         "break": lambda: ws.reset(),
-         "abort": lambda: (ws.send(ws_raw.text("!abort")), ws.expect_end()),
-         "wrong": lambda: fails(ws, frame(3), 1002),
-         "both": lambda: (ws.send(ws_raw.text("!close 1000") + ws_raw.close(1000) + ws_raw.close(1000)), ws.read_close(), ws.expect_end())}[how]()
+        {
+            "goodbye":
+                lambda: ws.say_goodbye(), "order":
+                    lambda: (ws.send(ws_raw.text("!close 1000")), ws.read_close(),
+                             ws.send(ws_raw.close(1000)), ws.assert_closed()), "break":
+                                 lambda: ws.reset(), "abort":
+                                     lambda: (ws.send(ws_raw.text("!abort")), ws.expect_end()),
+            "wrong":
+                lambda: fails(ws, frame(3), 1002), "both":
+                    lambda:
+                    (ws.send(ws_raw.text("!close 1000") + ws_raw.close(1000) + ws_raw.close(1000)),
+                     ws.read_close(), ws.expect_end())
+        }[how]()
         ws.close()
-    eventually(lambda: websocket_state(server)["closes"] - before["closes"] == 18, "every end is told")
+    eventually(lambda: websocket_state(server)["closes"] - before["closes"] == 18,
+               "every end is told")
     assert websocket_state(server)["opens"] - before["opens"] == 18
     for path in ("/ws/echo", "/ws/echo-deflate"):
         assert websocket_state(server, path)["connections"] == 0

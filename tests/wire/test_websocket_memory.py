@@ -1,4 +1,5 @@
-"""What WebSocket connections cost in memory: many idle ones, and many that make the server hold as much as they can."""
+"""What WebSocket connections cost in memory: many idle ones, and many that make the server hold as
+much as they can."""
 
 import random
 import resource
@@ -12,7 +13,8 @@ from wire_server import WireServer
 WANTED = 5000
 IDLE_BUDGET = 768  # bytes per connection without compression
 BUDGET = 64 * 1024 * 1024  # the default of options.memory, which /ws/many has
-# Beside the budget: a connection itself, and what its socket has not taken of the last small write (uvhttp/websocket.h).
+# Beside the budget: a connection itself, and what its socket has not taken of the last small write
+# (uvhttp/websocket.h).
 PER_CONNECTION = 2048
 BUFFERS = 8 * 1024 * 1024  # those that are shared and kept for the next
 SPARE_DESCRIPTORS = 200
@@ -21,13 +23,15 @@ OFFER = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"
 
 @pytest.fixture
 def count():
-    """So many connections, or the test is skipped: with fewer of them it would not come to the limits."""
+    """So many connections, or the test is skipped: with fewer of them it would not come to the
+    limits."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = WANTED + SPARE_DESCRIPTORS
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(needed, before[0]), max(needed, before[1])))
     except (ValueError, OSError):
-        pytest.skip(f"needs {needed} descriptors, and the limit is {before[1]}: ulimit -Hn {needed}")
+        pytest.skip(
+            f"needs {needed} descriptors, and the limit is {before[1]}: ulimit -Hn {needed}")
     yield WANTED
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
@@ -36,7 +40,10 @@ def open_many(server, count, target, *more, receive_buffer=None):
     """Connections behind their handshakes, opened in groups that the listen queue can hold."""
     connections = []
     while len(connections) < count:
-        group = [ws_raw.WebSocket(server.port, target, go_over=False, receive_buffer=receive_buffer) for _ in range(min(100, count - len(connections)))]
+        group = [
+            ws_raw.WebSocket(server.port, target, go_over=False, receive_buffer=receive_buffer)
+            for _ in range(min(100, count - len(connections)))
+        ]
         for connection in group:
             connection.send(ws_raw.handshake(target, *more))
         for connection in group:
@@ -83,12 +90,16 @@ def test_an_idle_connection_costs_little_memory(count, capsys):
 
 
 class Client:
-    """A connection with compression, whose two windows are those of its peer as far as that was agreed on."""
-
+    """A connection with compression, whose two windows are those of its peer as far as that was
+    agreed on."""
     def __init__(self, connection):
         self.connection = connection
         offered = connection.fields["sec-websocket-extensions"]
-        bits = [part.split("=")[1] for part in offered.split("; ") if part.startswith("client_max_window_bits=")]
+        bits = [
+            part.split("=")[1]
+            for part in offered.split("; ")
+            if part.startswith("client_max_window_bits=")
+        ]
         self.keeps = "client_no_context_takeover" not in offered
         self.bits = int(bits[0]) if bits else 15
         self.coder = None
@@ -96,14 +107,16 @@ class Client:
     def packed(self, data):
         if self.coder is None or not self.keeps:
             self.coder = zlib.compressobj(6, zlib.DEFLATED, -max(self.bits, 9))
-        return (self.coder.compress(data) + self.coder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(ws_raw.TAIL)
+        return (self.coder.compress(data) + self.coder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(
+            ws_raw.TAIL)
 
     def send(self, data, fin=True):
         self.connection.send(ws_raw.frame(ws_raw.TEXT, self.packed(data), fin=fin, rsv=4))
 
 
 def push(connections, pieces):
-    """Sends to all connections what their sockets take, and gives up those that take no more; nothing is read."""
+    """Sends to all connections what their sockets take, and gives up those that take no more;
+    nothing is read."""
     with selectors.DefaultSelector() as selector:
         for connection, piece in zip(connections, pieces):
             connection.socket.setblocking(False)
@@ -131,16 +144,20 @@ def test_windows_leave_memory_for_messages():
     try:
         silent = open_many(server, 100, "/ws/few-windows", OFFER)
         state = ws_raw.websocket_state(server, "/ws/few-windows")
-        assert state["compressing"] == 100 and 0 < state["dedicated"] < 60, "all windows are taken, the others share"
+        assert state["compressing"] == 100 and 0 < state[
+            "dedicated"] < 60, "all windows are taken, the others share"
         words = noise(1, 100_000)
-        first, last = (ws_raw.frame(ws_raw.TEXT, Client(silent[i]).packed(words), rsv=4) for i in (0, 99))
+        first, last = (ws_raw.frame(ws_raw.TEXT,
+                                    Client(silent[i]).packed(words), rsv=4) for i in (0, 99))
         with ws_raw.WebSocket(server.port, "/ws/few-windows") as plain:
-            for connection, message in ((plain, ws_raw.text(words)), (silent[0], first), (silent[99], last), (plain, ws_raw.text(words))):
+            for connection, message in ((plain, ws_raw.text(words)), (silent[0], first),
+                                        (silent[99], last), (plain, ws_raw.text(words))):
                 for at in range(0, len(message), 20_000):
                     connection.send(message[at:at + 20_000])
                     server.settle()
                 assert connection.message() == (ws_raw.TEXT, words)
-        assert ws_raw.websocket_state(server, "/ws/few-windows")["connections"] == 100, "the plain one has gone"
+        assert ws_raw.websocket_state(
+            server, "/ws/few-windows")["connections"] == 100, "the plain one has gone"
     finally:
         server.stop()
 
@@ -150,44 +167,60 @@ def noise(seed, size):
     return random.Random(seed).randbytes(size // 2).hex().encode()
 
 
-# What each way of using up memory makes one connection hold at most: windows of 12 bits, and what is collected or waits.
+# What each way of using up memory makes one connection hold at most: windows of 12 bits, and what
+# is collected or waits.
 WINDOWS = 50_272
 HELD = {"messages in part": WINDOWS + 65_536, "floods": WINDOWS + 20 * (16_384 + 100)}
 
 
 @pytest.mark.parametrize("traffic", ["ordinary", "messages in part", "floods"])
 def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
-    """Ordinary traffic closes nobody, though not all have windows of their own. Of those who make the server hold as much as they can, as many stay as the budget is enough for; and whoever sends small messages is served."""
+    """Ordinary traffic closes nobody, though not all have windows of their own. Of those who make
+    the server hold as much as they can, as many stay as the budget is enough for; and whoever sends
+    small messages is served."""
     server = WireServer(max_connections=count + 200)
     try:
         for connection in open_many(server, 100, "/ws/many", OFFER):
             connection.reset()
         server.wait_for_connections(0)
         before = server.stats()["heap_live"]
-        connections = open_many(server, count, "/ws/many", OFFER, receive_buffer=4096 if traffic == "floods" else None)
+        connections = open_many(server, count, "/ws/many", OFFER,
+                                receive_buffer=4096 if traffic == "floods" else None)
         clients = [Client(connection) for connection in connections]
         state = ws_raw.websocket_state(server, "/ws/many")
-        assert state["compressing"] == count and 0 < state["dedicated"] < count, "some have windows, the others have to share"
+        assert state["compressing"] == count and 0 < state[
+            "dedicated"] < count, "some have windows, the others have to share"
         if traffic == "ordinary":
             for turn in range(3):
                 for i, client in enumerate(clients):
-                    client.send(noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30)
+                    client.send(
+                        noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30)
                 for i, client in enumerate(clients):
-                    expected = noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30
+                    expected = noise(
+                        i, 3000) if turn == 1 else b"the same for all, the same again " * 30
                     assert next_message(client.connection) == (ws_raw.TEXT, expected)
         elif traffic == "messages in part":
-            push(connections, [ws_raw.frame(ws_raw.TEXT, client.packed(noise(i, 60000)), fin=False, rsv=4) for i, client in enumerate(clients)])
+            push(connections, [
+                ws_raw.frame(ws_raw.TEXT, client.packed(noise(i, 60000)), fin=False, rsv=4)
+                for i, client in enumerate(clients)
+            ])
         else:
-            push(connections, [ws_raw.frame(ws_raw.TEXT, client.packed(b"!bulk 20 16384"), rsv=4) for client in clients])
+            push(connections, [
+                ws_raw.frame(ws_raw.TEXT, client.packed(b"!bulk 20 16384"), rsv=4)
+                for client in clients
+            ])
         state, stats = ws_raw.websocket_state(server, "/ws/many"), server.stats()
         grown = stats["heap_peak"] - before
         with capsys.disabled():
-            print(f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, {state['dedicated']} with windows of their own, "
-                  f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the budget taken")
+            print(
+                f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, {state['dedicated']} with windows of their own, "
+                f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the budget taken"
+            )
         if traffic == "ordinary":
             assert state["connections"] == count
         else:
-            assert state["connections"] >= BUDGET // HELD[traffic] * 9 // 10, "nobody is closed while there is memory"
+            assert state["connections"] >= BUDGET // HELD[
+                traffic] * 9 // 10, "nobody is closed while there is memory"
             assert state["connections"] == count or state["code"] == 1013
             with ws_raw.WebSocket(server.port, "/ws/many") as newcomer:
                 newcomer.echo(b"x" * 1000)
@@ -196,6 +229,8 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
         for connection in connections:
             connection.reset()
         server.wait_for_connections(0)
-        assert ws_raw.websocket_state(server, "/ws/many")["memory"] <= 4 * 1024 * 1024, "what the next ones use is kept, the rest is given back"
+        assert ws_raw.websocket_state(
+            server, "/ws/many"
+        )["memory"] <= 4 * 1024 * 1024, "what the next ones use is kept, the rest is given back"
     finally:
         server.stop()

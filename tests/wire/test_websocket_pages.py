@@ -1,5 +1,6 @@
-"""The pages of the WebSocket examples in headless Chromium: two tabs that chat with one another, a chart that grows, the client of examples/clients; no word of the console, nothing
-loaded from elsewhere, nothing beside the page, in both colour schemes, on a wide page and on a phone.
+"""The pages of the WebSocket examples in headless Chromium: two tabs that chat with one another, a
+chart that grows, the client of examples/clients; no word of the console, nothing loaded from
+elsewhere, nothing beside the page, in both colour schemes, on a wide page and on a phone.
 """
 
 import os
@@ -60,7 +61,8 @@ def type_into(opened, name, text):
 
 def press_enter(opened):
     for kind in ("keyDown", "keyUp"):
-        opened.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r" if kind == "keyDown" else "", windowsVirtualKeyCode=13)
+        opened.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
+                    text="\r" if kind == "keyDown" else "", windowsVirtualKeyCode=13)
 
 
 def enter(opened, url, nick, room, width, dark):
@@ -99,35 +101,45 @@ def test_two_tabs_chat(opened, started, program, width, dark):
     assert opened.evaluate("document.querySelector('#count').textContent") == "2 here"
     say(opened, "Guten Abend ☕ " + "and-a-word-that-is-long" * 10)
     say(opened, "How are you?")
-    sees(opened, tabs[1], ["note Jörg joined", "mine JörgHello, <b>ada</b>!", f"theirs adaGuten Abend ☕ {'and-a-word-that-is-long' * 10}", "theirs adaHow are you?"])
+    sees(opened, tabs[1], [
+        "note Jörg joined", "mine JörgHello, <b>ada</b>!",
+        f"theirs adaGuten Abend ☕ {'and-a-word-that-is-long' * 10}", "theirs adaHow are you?"
+    ])
     assert silent(opened)
     picture(opened, f"chat-{width}-{'dark' if dark else 'light'}")
     # One leaves; the other is told.
     opened.call("Page.navigate", url="about:blank")
     opened.session = tabs[0]
-    eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "1 here", "who has left is not counted")
+    eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "1 here",
+               "who has left is not counted")
     assert opened.evaluate(LOG)[-1] == "note Jörg left"
     # The server goes, and the page says so.
     assert server.stop() == 0
-    eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "not connected", "the page has noticed")
+    eventually(
+        lambda: opened.evaluate("document.querySelector('#count').textContent") == "not connected",
+        "the page has noticed")
     for tab in tabs:
         opened.session = tab
         opened.call("Page.navigate", url="about:blank")
 
 
 def test_chat_says_when_it_cannot_enter(opened, started):
-    """A name that the server would refuse is not sent, and a connection that never opened is not tried for ever."""
+    """A name that the server would refuse is not sent, and a connection that never opened is not
+    tried for ever."""
     server = started("websocket_chat")
     enter(opened, server.url, 11 * "あ", "kitchen", 375, False)
-    assert opened.evaluate("document.querySelector('[name=nick]').validationMessage") == "This is too long."
+    assert opened.evaluate(
+        "document.querySelector('[name=nick]').validationMessage") == "This is too long."
     assert opened.evaluate("document.querySelector('header').hidden")
     type_into(opened, "nick", 10 * "あ")
     assert opened.evaluate("document.querySelector('#join').checkValidity()")
     assert server.stop() == 0
     press_enter(opened)
     refused = "document.querySelector('#join p').hidden ? '' : document.querySelector('#join p').textContent"
-    eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."), "the page says so")
-    assert opened.evaluate("document.querySelector('header').hidden && !document.querySelector('#join').hidden")
+    eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."),
+               "the page says so")
+    assert opened.evaluate(
+        "document.querySelector('header').hidden && !document.querySelector('#join').hidden")
     assert not opened.evaluate(WIDER)
 
 
@@ -142,20 +154,29 @@ def test_chart(opened, started, width, dark):
     assert float(opened.evaluate("document.querySelectorAll('output')[3].textContent")) >= 1
     opened.events.clear()
     opened.evaluate("document.querySelector('#load').click()")
-    eventually(lambda: float(opened.evaluate("document.querySelectorAll('output')[0].textContent").replace(",", "")) > 10, "requests are seen")
+    eventually(
+        lambda: float(
+            opened.evaluate("document.querySelectorAll('output')[0].textContent").replace(",", ""))
+        > 10, "requests are seen")
     picture(opened, f"chart-{width}-{'dark' if dark else 'light'}")
-    assert opened.evaluate("[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= figure.clientWidth)")
+    assert opened.evaluate(
+        "[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= figure.clientWidth)"
+    )
 
 
 def test_browser_client(opened, started):
     server = started("websocket_echo")
-    opened.open((ROOT / "examples/clients/browser.html").as_uri() + f"?url={server.url}echo", 375, False)
-    eventually(lambda: not opened.evaluate("document.querySelector('button').disabled"), "it is open")
+    opened.open((ROOT / "examples/clients/browser.html").as_uri() + f"?url={server.url}echo", 375,
+                False)
+    eventually(lambda: not opened.evaluate("document.querySelector('button').disabled"),
+               "it is open")
     for text in ("hello", "<i>wörld</i>"):
         type_into(opened, "text", text)
         press_enter(opened)
     eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"], "both come back")
     assert silent(opened)
     assert server.stop() == 0
-    eventually(lambda: opened.evaluate(TEXTS)[2:] == ["closed with 1001 "] or opened.evaluate(TEXTS)[2:3] != [], "the end is told")
+    eventually(
+        lambda: opened.evaluate(TEXTS)[2:] == ["closed with 1001 "] or opened.evaluate(TEXTS)[2:3]
+        != [], "the end is told")
     assert opened.evaluate(TEXTS)[2].startswith("closed with 1001 ")

@@ -1,6 +1,8 @@
-"""Our client with the servers of others: Python's websockets and aiohttp. wire_server connects, echoes and obeys, and these servers say what is sent.
+"""Our client with the servers of others: Python's websockets and aiohttp. wire_server connects,
+echoes and obeys, and these servers say what is sent.
 
-Text, binary and empty messages, 16 MiB, fragments and pings both ways, codes both ways, subprotocols, with compression and without; and servers that do not answer."""
+Text, binary and empty messages, 16 MiB, fragments and pings both ways, codes both ways,
+subprotocols, with compression and without; and servers that do not answer."""
 
 import asyncio
 import contextlib
@@ -18,17 +20,22 @@ from ws_raw import websocket_state
 
 
 def connect(server, url, path="/ws/echo"):
-    return server.ask("GET", f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
+    return server.ask("GET",
+                      f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
 
 
 def told(server, code, reason, path="/ws/echo"):
     """What `close` says of the connection that has ended last."""
-    eventually(lambda: (state := websocket_state(server, path))["code"] == code and state["reason"] == reason, f"{code} {reason}")
+    eventually(
+        lambda:
+        (state := websocket_state(server, path))["code"] == code and state["reason"] == reason,
+        f"{code} {reason}")
 
 
 async def meet(server, path, port, talk):
     """wire_server connects to a server here; `talk` is a future with what came of it."""
-    assert await asyncio.to_thread(connect, server, f"ws://127.0.0.1:{port}/any?thing=1", path) == "0"
+    assert await asyncio.to_thread(connect, server, f"ws://127.0.0.1:{port}/any?thing=1",
+                                   path) == "0"
     await asyncio.wait_for(talk, HANG_SECONDS)
 
 
@@ -39,6 +46,7 @@ def settle(future, talk):
             future.set_result(await talk(ws))
         except BaseException as error:
             future.set_exception(error)
+
     return handle
 
 
@@ -50,7 +58,8 @@ def with_websockets(server, path, talk, **options):
 
     async def main():
         future = asyncio.get_running_loop().create_future()
-        async with websockets.serve(settle(future, talk), "127.0.0.1", 0, max_size=2 * BIG, ping_interval=None, **options) as running:
+        async with websockets.serve(settle(future, talk), "127.0.0.1", 0, max_size=2 * BIG,
+                                    ping_interval=None, **options) as running:
             await meet(server, path, running.sockets[0].getsockname()[1], future)
 
     asyncio.run(main())
@@ -71,7 +80,8 @@ def test_websockets_pings_and_pieces(server):
         await (await ws.ping(b"there?"))
         before = (await asyncio.to_thread(websocket_state, server))["pongs"]
         await ws.send("!ping and you?")
-        await asyncio.to_thread(eventually, lambda: websocket_state(server)["pongs"] == before + 1, "a pong has come back")
+        await asyncio.to_thread(eventually, lambda: websocket_state(server)["pongs"] == before + 1,
+                                "a pong has come back")
         await ws.send("!pieces")
         assert await ws.recv() == "one two three"
 
@@ -88,7 +98,9 @@ def test_websockets_echoes_in_pieces(server, path):
     with_websockets(server, path, talk)
 
 
-@pytest.mark.parametrize("offered, spoken", [(["chat.v1"], "chat.v1"), (["chat.v2", "chat.v1"], "chat.v2"), (["other"], None), (None, None)])
+@pytest.mark.parametrize("offered, spoken", [(["chat.v1"], "chat.v1"),
+                                             (["chat.v2", "chat.v1"], "chat.v2"), (["other"], None),
+                                             (None, None)])
 def test_websockets_subprotocols(server, offered, spoken):
     async def talk(ws):
         assert ws.subprotocol == spoken
@@ -98,7 +110,8 @@ def test_websockets_subprotocols(server, offered, spoken):
     with_websockets(server, "/ws/protocols", talk, subprotocols=offered)
 
 
-@pytest.mark.parametrize("order, code, reason", [("!close 4321 goodbye", 4321, "goodbye"), ("!close 0", 1005, ""), ("!abort", 1006, "")])
+@pytest.mark.parametrize("order, code, reason", [("!close 4321 goodbye", 4321, "goodbye"),
+                                                 ("!close 0", 1005, ""), ("!abort", 1006, "")])
 def test_websockets_is_told_the_code(server, order, code, reason):
     import websockets
 
@@ -182,7 +195,8 @@ def test_aiohttp_pings_and_ends(server):
         await ws.pong(message.data)
         await ws.send_str("!close 4321 goodbye")
         message = await ws.receive()
-        assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE, 4321, "goodbye")
+        assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE, 4321,
+                                                               "goodbye")
 
     with_aiohttp(server, "/ws/protocols", talk, protocols=["chat.v1", "chat.v2"], autoping=False)
 
@@ -230,9 +244,12 @@ def test_who_does_not_answer_is_told_apart(server):
     told(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
 
 
-@pytest.mark.parametrize("url, words", [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws[s]://host[:port]/path?query'),
-                                        ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; allowed is'),
-                                        ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; allowed is'), ("ws://h/?token=secret#top", 'url is "ws://h/?..."; allowed is')])
+@pytest.mark.parametrize(
+    "url, words",
+    [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws[s]://host[:port]/path?query'),
+     ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; allowed is'),
+     ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; allowed is'),
+     ("ws://h/?token=secret#top", 'url is "ws://h/?..."; allowed is')])
 def test_a_url_that_is_refused_is_explained(start, url, words):
     server = start()
     assert words in connect(server, url)

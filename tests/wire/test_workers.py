@@ -1,7 +1,8 @@
-"""Several workers: who gets the connections, counters that add up, answers that come from threads, files, and stopping under load.
+"""Several workers: who gets the connections, counters that add up, answers that come from threads,
+files, and stopping under load.
 
-The same tests run under ThreadSanitizer (`./dev test --preset tsan`), which ends the server with another exit code than 0 when two
-threads touch the same memory unasked.
+The same tests run under ThreadSanitizer (`./dev test --preset tsan`), which ends the server with
+another exit code than 0 when two threads touch the same memory unasked.
 """
 
 import concurrent.futures
@@ -25,11 +26,14 @@ from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
 
 class WorkersServer:
     def __init__(self, workers, port=0, folder=None, log=None, **variables):
-        arguments = [str(argument) for argument in (workers, port, folder, log) if argument is not None]
+        arguments = [
+            str(argument) for argument in (workers, port, folder, log) if argument is not None
+        ]
         self.errors = tempfile.TemporaryFile()
         variables = {f"UVHTTP_{name.upper()}": str(value) for name, value in variables.items()}
-        self.process = subprocess.Popen([built("workers_server"), *arguments], stdout=subprocess.PIPE, stderr=self.errors,
-                                        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
+        self.process = subprocess.Popen(
+            [built("workers_server"), *arguments], stdout=subprocess.PIPE, stderr=self.errors,
+            env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
         select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
         line = self.process.stdout.readline().decode()
         self.port = int(line.rsplit(":", 1)[1]) if line else None
@@ -91,6 +95,7 @@ def assert_even(numbers, within=0.2):
 
 # ---- who gets the connections ----
 
+
 @pytest.fixture
 def on_core():
     """on_core(1): this thread is held on the second of the cores that it may use."""
@@ -103,7 +108,9 @@ def on_core():
 @pytest.mark.parametrize("workers, count", [(2, 10), (2, 50), (2, 400), (4, 40), (4, 400)])
 def test_connections_are_shared_evenly(start, on_core, workers, count, on_one_core):
     if (workers, count, on_one_core) == (4, 40, False) and len(os.sched_getaffinity(0)) >= workers:
-        pytest.skip("of a few connections that come in on several cores one worker in four may lack a quarter and more")
+        pytest.skip(
+            "of a few connections that come in on several cores one worker in four may lack a quarter and more"
+        )
     server = start(workers)
     if on_one_core:
         on_core(0)
@@ -127,7 +134,8 @@ def test_a_worker_that_lost_its_connections_gets_the_next_ones(start):
                 connection.close()
                 first.append(connection)
         kept = [connection for connection, worker in kept if worker != b"0"]
-        eventually(lambda: server.stats()["workers"][0]["active"] <= 1, "the connections of worker 0 are closed")
+        eventually(lambda: server.stats()["workers"][0]["active"] <= 1,
+                   "the connections of worker 0 are closed")
         kept += [raw.Connection(server.port) for _ in range(len(first))]
         for connection in kept:
             assert connection.ask(target="/hello").status == 200
@@ -168,6 +176,7 @@ def test_a_second_server_is_told_that_the_port_is_in_use(start):
 
 # ---- counters ----
 
+
 def test_totals_are_what_was_sent(start):
     server = start(3)
     threads, requests = 8, 250
@@ -198,10 +207,12 @@ def test_totals_are_what_was_sent(start):
         assert sum(one[name] for one in counted["workers"]) == counted["all"][name]
     text = server.ask("/metrics").body.decode()
     assert int(re.search(r"^uvhttp_requests_total (\d+)$", text, re.M)[1]) == asked + 1
-    eventually(lambda: (lambda one: one["latencies"] == one["requests"] - 1)(server.stats()["all"]), "a latency for each")
+    eventually(lambda: (lambda one: one["latencies"] == one["requests"] - 1)(server.stats()["all"]),
+               "a latency for each")
 
 
 # ---- answers from elsewhere ----
+
 
 def test_threads_answer(start):
     server = start(3)
@@ -258,6 +269,7 @@ def test_bodies_do_not_get_mixed_up(start):
 
 # ---- modules ----
 
+
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "small.txt").write_text("small\n")
@@ -289,10 +301,13 @@ def test_files_and_the_log_with_several_workers(start, folder, tmp_path):
     server.stop()
     lines = log.read_text().splitlines()
     assert len(lines) == asked + 1
-    assert all(re.fullmatch(r'127\.0\.0\.1 - - \[[^]]+\] "GET /[a-z./]+ HTTP/1\.1" \d{3} \d+', line) for line in lines)
+    assert all(
+        re.fullmatch(r'127\.0\.0\.1 - - \[[^]]+\] "GET /[a-z./]+ HTTP/1\.1" \d{3} \d+', line)
+        for line in lines)
 
 
 # ---- stopping ----
+
 
 @pytest.mark.parametrize("how", ["signal", "handler", "twice"])
 def test_stopping_under_load_loses_no_answer(start, how):
@@ -306,7 +321,8 @@ def test_stopping_under_load_loses_no_answer(start, how):
         while True:
             try:
                 connection = raw.Connection(server.port)
-            except (ConnectionRefusedError, ConnectionResetError):  # in the queue of a listener that closes
+            except (ConnectionRefusedError,
+                    ConnectionResetError):  # in the queue of a listener that closes
                 return answered
             with connection:
                 try:
@@ -381,8 +397,10 @@ def test_what_does_not_end_is_ended(start, drain, signals):
 
 def test_too_few_descriptors_are_said(start):
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.run([built("workers_server"), "16"], stdout=errors, stderr=errors, timeout=3 * SAFETY_TIMEOUT,
-                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+        process = subprocess.run(
+            [built("workers_server"), "16"], stdout=errors, stderr=errors,
+            timeout=3 * SAFETY_TIMEOUT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
         errors.seek(0)
         said = errors.read().decode()
     assert process.returncode == 1
@@ -397,7 +415,8 @@ def test_connecting_while_it_stops_never_hangs(start):
     def connect(number):
         while not done.is_set():
             try:
-                with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as connection:
+                with socket.create_connection(("127.0.0.1", server.port),
+                                              timeout=SAFETY_TIMEOUT) as connection:
                     connection.sendall(raw.request(target="/hello"))
                     connection.recv(1000)
             except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):

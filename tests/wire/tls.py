@@ -1,4 +1,5 @@
-"""Certificates for tests, made once per run with the `openssl` command, and clients of the ssl module and of OpenSSL."""
+"""Certificates for tests, made once per run with the `openssl` command, and clients of the ssl
+module and of OpenSSL."""
 
 import atexit
 import ctypes
@@ -12,8 +13,10 @@ import ssl
 import subprocess
 import tempfile
 
-KEYS = {"ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "rsa": ["-newkey", "rsa:2048"],
-        "weak": ["-newkey", "rsa:1024"]}
+KEYS = {
+    "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+    "rsa": ["-newkey", "rsa:2048"], "weak": ["-newkey", "rsa:1024"]
+}
 
 
 @functools.lru_cache(None)
@@ -32,31 +35,37 @@ def openssl(*arguments, **how):
 def authority(name="test authority", into=None):
     """A new authority: its certificate's path; the key lies beside it."""
     where = pathlib.Path(into or tempfile.mkdtemp(dir=directory()))
-    openssl("req", "-x509", *KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}", "-keyout", where / "ca.key",
-            "-out", where / "ca.pem", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    openssl("req", "-x509", *KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}", "-keyout",
+            where / "ca.key", "-out", where / "ca.pem", "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign")
     return where / "ca.pem"
 
 
-def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None, password=None, usage=None):
-    """A certificate with its key in one file, signed by itself or by an authority. Names: DNS names or addresses."""
+def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None, password=None,
+                usage=None):
+    """A certificate with its key in one file, signed by itself or by an authority. Names: DNS names
+    or addresses."""
     where = pathlib.Path(tempfile.mkdtemp(dir=directory()))
     names = names or ("localhost", "127.0.0.1")
-    san = ",".join(("IP:" if ":" in name or name.replace(".", "").isdigit() else "DNS:") + name for name in names)
-    extensions = ["-addext", f"subjectAltName={san}", "-addext", "basicConstraints=critical,CA:FALSE"]
+    san = ",".join(("IP:" if ":" in name or name.replace(".", "").isdigit() else "DNS:") + name
+                   for name in names)
+    extensions = [
+        "-addext", f"subjectAltName={san}", "-addext", "basicConstraints=critical,CA:FALSE"
+    ]
     if usage:
         extensions += ["-addext", f"extendedKeyUsage={usage}"]
     subject = f"/CN={common_name or names[0]}"
     key, made = where / "key.pem", where / "certificate.pem"
     secret = ["-passout", f"pass:{password}"] if password else ["-nodes"]
     if ca is None:
-        openssl("req", "-x509", *KEYS[kind], *secret, "-days", days, "-subj", subject, "-keyout", key, "-out", made,
-                *extensions)
+        openssl("req", "-x509", *KEYS[kind], *secret, "-days", days, "-subj", subject, "-keyout",
+                key, "-out", made, *extensions)
     else:
         ca = pathlib.Path(ca)
-        openssl("req", "-new", *KEYS[kind], *secret, "-subj", subject, "-keyout", key, "-out", where / "request.pem",
-                *extensions)
-        openssl("x509", "-req", "-in", where / "request.pem", "-CA", ca, "-CAkey", ca.with_name("ca.key"),
-                "-days", days, "-copy_extensions", "copyall", "-out", made,
+        openssl("req", "-new", *KEYS[kind], *secret, "-subj", subject, "-keyout", key, "-out",
+                where / "request.pem", *extensions)
+        openssl("x509", "-req", "-in", where / "request.pem", "-CA", ca, "-CAkey",
+                ca.with_name("ca.key"), "-days", days, "-copy_extensions", "copyall", "-out", made,
                 "-set_serial", str(int.from_bytes(os.urandom(8), "big")))
     path = pathlib.Path(path or where / "both.pem")
     path.write_bytes(made.read_bytes() + key.read_bytes())
@@ -75,7 +84,8 @@ def version(name):
 
 
 def context(ca=None, only=None, client=None, alpn=None):
-    """A client's context: trusts `ca` alone, or everybody; `only` one version; `client`: its certificate."""
+    """A client's context: trusts `ca` alone, or everybody; `only` one version; `client`: its
+    certificate."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # an end without close_notify is to be seen
     if ca is None:
@@ -93,13 +103,13 @@ def context(ca=None, only=None, client=None, alpn=None):
 
 
 class Socket:
-    """A socket with TLS that behaves like a plain one, and lets a test decide over records and ends: shutdown sends
-    close_notify and the end, `plain` is the socket underneath."""
-
+    """A socket with TLS that behaves like a plain one, and lets a test decide over records and
+    ends: shutdown sends close_notify and the end, `plain` is the socket underneath."""
     def __init__(self, plain, made, name="localhost", session=None):
         self.plain = plain
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = made.wrap_bio(self.incoming, self.outgoing, server_hostname=name, session=session)
+        self.tls = made.wrap_bio(self.incoming, self.outgoing, server_hostname=name,
+                                 session=session)
         self.truncated = False
         self.run(self.tls.do_handshake)
 
@@ -108,7 +118,8 @@ class Socket:
             self.plain.sendall(self.outgoing.read())
 
     def run(self, call, *arguments):
-        """A call that may have to wait for the other end. What it says first (an alert) is sent in any case."""
+        """A call that may have to wait for the other end. What it says first (an alert) is sent in
+        any case."""
         while True:
             try:
                 return call(*arguments)
@@ -138,7 +149,8 @@ class Socket:
         except ssl.SSLZeroReturnError:
             return b""
         except ssl.SSLError as error:
-            if not isinstance(error, ssl.SSLEOFError) and error.reason != "UNEXPECTED_EOF_WHILE_READING":
+            if not isinstance(error,
+                              ssl.SSLEOFError) and error.reason != "UNEXPECTED_EOF_WHILE_READING":
                 raise
             self.truncated = True
             return b""
@@ -157,7 +169,9 @@ class Socket:
 
     def __getattr__(self, name):
         """Options and times are the plain socket's, what was agreed on is the session's."""
-        return getattr(self.tls if hasattr(self.tls, name) and not hasattr(self.plain, name) else self.plain, name)
+        return getattr(
+            self.tls if hasattr(self.tls, name) and not hasattr(self.plain, name) else self.plain,
+            name)
 
 
 @functools.lru_cache(None)
@@ -165,14 +179,22 @@ def library():
     """OpenSSL's functions, for what the ssl module does not offer."""
     crypto, found = (ctypes.CDLL(ctypes.util.find_library(name)) for name in ("crypto", "ssl"))
     pointer, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
-    for where, name, result, *arguments in [
-            (found, "TLS_client_method", pointer), (found, "SSL_CTX_new", pointer, pointer), (found, "SSL_CTX_free", None, pointer),
-            (found, "SSL_new", pointer, pointer), (found, "SSL_free", None, pointer), (found, "SSL_set_bio", None, pointer, pointer, pointer),
-            (found, "SSL_set_connect_state", None, pointer), (found, "SSL_do_handshake", number, pointer),
-            (found, "SSL_key_update", number, pointer, number), (found, "SSL_write", number, pointer, text, number),
-            (found, "SSL_read", number, pointer, text, number), (crypto, "BIO_s_mem", pointer), (crypto, "BIO_new", pointer, pointer),
-            (crypto, "BIO_read", number, pointer, text, number), (crypto, "BIO_write", number, pointer, text, number),
-            (crypto, "BIO_ctrl_pending", ctypes.c_size_t, pointer)]:
+    for where, name, result, *arguments in [(found, "TLS_client_method", pointer),
+                                            (found, "SSL_CTX_new", pointer, pointer),
+                                            (found, "SSL_CTX_free", None, pointer),
+                                            (found, "SSL_new", pointer, pointer),
+                                            (found, "SSL_free", None, pointer),
+                                            (found, "SSL_set_bio", None, pointer, pointer, pointer),
+                                            (found, "SSL_set_connect_state", None, pointer),
+                                            (found, "SSL_do_handshake", number, pointer),
+                                            (found, "SSL_key_update", number, pointer, number),
+                                            (found, "SSL_write", number, pointer, text, number),
+                                            (found, "SSL_read", number, pointer, text, number),
+                                            (crypto, "BIO_s_mem", pointer),
+                                            (crypto, "BIO_new", pointer, pointer),
+                                            (crypto, "BIO_read", number, pointer, text, number),
+                                            (crypto, "BIO_write", number, pointer, text, number),
+                                            (crypto, "BIO_ctrl_pending", ctypes.c_size_t, pointer)]:
         function = getattr(where, name)
         function.restype, function.argtypes = result, arguments
         setattr(found, name, function)
@@ -181,7 +203,6 @@ def library():
 
 class LibraryClient:
     """A connection of OpenSSL's own client, which verifies nothing."""
-
     def __init__(self, port):
         self.lib = lib = library()
         self.plain = socket.create_connection(("127.0.0.1", port), timeout=20)
@@ -216,9 +237,11 @@ class LibraryClient:
         self.lib.BIO_write(self.incoming, data, len(data))
 
     def key_updates(self, count):
-        """The bytes of so many KeyUpdate messages, a record each, which do not ask for one of the server."""
+        """The bytes of so many KeyUpdate messages, a record each, which do not ask for one of the
+        server."""
         for _ in range(count):
-            assert self.lib.SSL_key_update(self.ssl, 0) == 1 and self.lib.SSL_do_handshake(self.ssl) == 1
+            assert self.lib.SSL_key_update(self.ssl, 0) == 1 and self.lib.SSL_do_handshake(
+                self.ssl) == 1
         return self.encrypted()
 
     def encrypt(self, data):

@@ -1,4 +1,5 @@
-"""Starts topics_server, and talks to it as members do: a small WebSocket client on a blocking socket."""
+"""Starts topics_server, and talks to it as members do: a small WebSocket client on a blocking
+socket."""
 
 import base64
 import os
@@ -18,10 +19,14 @@ from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
 class TopicsServer:
     def __init__(self, workers=1, wrapper=(), **variables):
         self.errors = tempfile.TemporaryFile()
-        variables = {f"UVHTTP_{name.upper()}": str(value) for name, value in variables.items() if value is not None}
-        self.process = subprocess.Popen([*wrapper, built("topics_server"), str(workers)], stdout=subprocess.PIPE,
-                                        stderr=self.errors,
-                                        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
+        variables = {
+            f"UVHTTP_{name.upper()}": str(value)
+            for name, value in variables.items()
+            if value is not None
+        }
+        self.process = subprocess.Popen(
+            [*wrapper, built("topics_server"), str(workers)], stdout=subprocess.PIPE,
+            stderr=self.errors, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
         select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
         line = self.process.stdout.readline().decode()
         assert ":" in line, self.said()
@@ -40,8 +45,9 @@ class TopicsServer:
 
     def publish(self, topic, text, times=1):
         with raw.Connection(self.port) as connection:
-            answer = connection.ask("POST", f"/publish?topic={urllib.parse.quote(topic, safe='')}&times={times}",
-                                    body=text.encode())
+            answer = connection.ask(
+                "POST", f"/publish?topic={urllib.parse.quote(topic, safe='')}&times={times}",
+                body=text.encode())
             assert answer.status == 200, answer.body
 
     def ask_count(self, topic):
@@ -70,7 +76,6 @@ class TopicsServer:
 
 class Member:
     """A client, and what it has got and nobody has looked at."""
-
     def __init__(self, port, receive_buffer=None, target="/ws", compress=False):
         self.socket = socket.socket()
         if receive_buffer is not None:
@@ -79,8 +84,9 @@ class Member:
         self.socket.connect(("127.0.0.1", port))
         key = base64.b64encode(os.urandom(16)).decode()
         offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n" if compress else ""
-        self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{offer}\r\n".encode())
+        self.socket.sendall(
+            f"GET {target} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{offer}\r\n".encode())
         self.bytes = b""
         while b"\r\n\r\n" not in self.bytes:
             self.more()
@@ -101,7 +107,8 @@ class Member:
     @staticmethod
     def frame(text, opcode=1):
         data = text.encode() if isinstance(text, str) else text
-        length = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
+        length = bytes([0x80 | len(data)
+                        ]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
         return bytes([0x80 | opcode]) + length + bytes(4) + data
 
     def say(self, *texts):
@@ -114,7 +121,8 @@ class Member:
                 length, at = self.bytes[1] & 127, 2
                 if length >= 126:
                     at, form = (4, ">H") if length == 126 else (10, ">Q")
-                    length = struct.unpack(form, self.bytes[2:at])[0] if len(self.bytes) >= at else 1 << 60
+                    length = struct.unpack(form, self.bytes[2:at])[0] if len(
+                        self.bytes) >= at else 1 << 60
                 if len(self.bytes) >= at + length:
                     opcode, data = self.bytes[0] & 15, self.bytes[at:at + length]
                     self.was_compressed = bool(self.bytes[0] & 0x40)

@@ -17,13 +17,16 @@ import tls as tls_tools
 
 # Ends a wait for something that never comes; no test measures time with it.
 SAFETY_TIMEOUT = 20.0
-# Far longer than the safety timeout of a socket: a server that answers only when a timeout strikes fails its test.
-PATIENT = {"header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120}
+# Far longer than the safety timeout of a socket: a server that answers only when a timeout strikes
+# fails its test.
+PATIENT = {
+    "header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120
+}
 
 
 def version_of_test():
-    """With UVHTTP_WIRE_TLS set every server speaks TLS. Which version depends on the name of the test that starts it, so that it
-    is the same in whichever process and order the tests run."""
+    """With UVHTTP_WIRE_TLS set every server speaks TLS. Which version depends on the name of the
+    test that starts it, so that it is the same in whichever process and order the tests run."""
     name = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("@")[0]
     return ("1.3", "1.2")[zlib.crc32(name.encode(errors="replace")) % 2]
 
@@ -42,8 +45,8 @@ KEPT_PORTS = []
 
 
 def free_port():
-    """A port for a program that is told its number. It stays bound here, so that no other process is given it; SO_REUSEADDR lets
-    the program listen on it all the same."""
+    """A port for a program that is told its number. It stays bound here, so that no other process
+    is given it; SO_REUSEADDR lets the program listen on it all the same."""
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     kept.bind(("127.0.0.1", 0))
@@ -63,19 +66,22 @@ def eventually(condition, what):
 
 
 def written_to(file):
-    """What a program has written to a file so far. The program goes on at the same offset, so it is read without moving that: seek() would let the program write over its
-    own beginning."""
+    """What a program has written to a file so far. The program goes on at the same offset, so it is
+    read without moving that: seek() would let the program write over its own beginning."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 class WireServer:
     """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
-
     def __init__(self, wrapper=(), descriptors=None, environment=None, tls=None, **limits):
-        """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a certificate."""
+        """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a
+        certificate."""
         if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
             tls = version_of_test()
-        flags = [f"--{name.replace('tls_version', 'tls-version')}={value}" for name, value in {**PATIENT, **limits}.items()]
+        flags = [
+            f"--{name.replace('tls_version', 'tls-version')}={value}"
+            for name, value in {**PATIENT, **limits}.items()
+        ]
         self.tls = None
         if tls:
             flags.append(f"--tls={tls_tools.usual() if tls in ('1.2', '1.3') else tls}")
@@ -86,8 +92,9 @@ class WireServer:
             if descriptors is not None:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-        self.process = subprocess.Popen([*wrapper, built("wire_server"), *flags], stdout=subprocess.PIPE,
-                                        stderr=self.errors, preexec_fn=limit_descriptors,
+        self.process = subprocess.Popen([*wrapper, built("wire_server"), *flags],
+                                        stdout=subprocess.PIPE, stderr=self.errors,
+                                        preexec_fn=limit_descriptors,
                                         env={**os.environ, **(environment or {})})
         self.port = self.read_port()
         raw.SECURE_PORTS.pop(self.port, None)
@@ -120,8 +127,8 @@ class WireServer:
         return json.loads(self.ask("GET", "/stats").body)
 
     def settle(self):
-        """Returns when the server has seen what was sent to it before: it has one thread, so after two round trips of
-        another connection it has read what had arrived on the others."""
+        """Returns when the server has seen what was sent to it before: it has one thread, so after
+        two round trips of another connection it has read what had arrived on the others."""
         if self.settling is None:
             self.settling = self.connect()
         for _ in range(2):
@@ -129,15 +136,18 @@ class WireServer:
 
     def wait_for_held(self, key, count=1):
         """Waits until so many requests of /hold/KEY are pending in their handler."""
-        eventually(lambda: self.ask("GET", f"/held/{key}").body == b"%d" % count, f"{count} held under {key}")
+        eventually(lambda: self.ask("GET", f"/held/{key}").body == b"%d" % count,
+                   f"{count} held under {key}")
 
     def release(self, key):
         return int(self.ask("GET", f"/release/{key}").body)
 
     def wait_for_connections(self, count):
-        """Waits until only so many connections are open besides the one that asks and the one of settle()."""
+        """Waits until only so many connections are open besides the one that asks and the one of
+        settle()."""
         others = 1 + (self.settling is not None)
-        eventually(lambda: self.stats()["active_connections"] == count + others, f"{count} connections")
+        eventually(lambda: self.stats()["active_connections"] == count + others,
+                   f"{count} connections")
 
     def signal(self, number):
         os.kill(self.pid(), number)
@@ -153,8 +163,8 @@ class WireServer:
             self.process.stdout.close()
 
     def stop(self):
-        """Ends the server in order and checks that it left nothing behind: exit code 0 also says that every byte of
-        heap was given back and that nothing was left on the loop."""
+        """Ends the server in order and checks that it left nothing behind: exit code 0 also says
+        that every byte of heap was given back and that nothing was left on the loop."""
         if self.settling is not None:
             self.settling.close()
         if self.process.poll() is None:

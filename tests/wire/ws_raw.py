@@ -1,7 +1,9 @@
-"""A WebSocket client that controls every bit of a frame (RFC 6455 section 5.2), and a reader that accepts nothing but correct ones.
+"""A WebSocket client that controls every bit of a frame (RFC 6455 section 5.2), and a reader that
+accepts nothing but correct ones.
 
-Frames are sent as a test wants them, right or wrong. Every frame of the server is checked while it is read: no mask, no unknown opcode, no reserved bit but RSV1 with compression, the
-shortest form of the length, short control frames in one piece, fragments in order, UTF-8, codes that may be sent.
+Frames are sent as a test wants them, right or wrong. Every frame of the server is checked while it
+is read: no mask, no unknown opcode, no reserved bit but RSV1 with compression, the shortest form of
+the length, short control frames in one piece, fragments in order, UTF-8, codes that may be sent.
 """
 
 import base64
@@ -31,7 +33,10 @@ def accept_of(key):
 
 def fields(*more, key=KEY, version="13", connection="Upgrade", upgrade="websocket"):
     """The lines of a handshake; None leaves one out."""
-    lines = {"Connection": connection, "Upgrade": upgrade, "Sec-WebSocket-Key": key, "Sec-WebSocket-Version": version}
+    lines = {
+        "Connection": connection, "Upgrade": upgrade, "Sec-WebSocket-Key": key,
+        "Sec-WebSocket-Version": version
+    }
     return (*(f"{name}: {value}" for name, value in lines.items() if value is not None), *more)
 
 
@@ -43,17 +48,21 @@ def masked(payload, mask):
     if mask == b"\0\0\0\0" or not payload:
         return payload
     repeated = (mask * (len(payload) // 4 + 1))[:len(payload)]
-    return (int.from_bytes(payload, "big") ^ int.from_bytes(repeated, "big")).to_bytes(len(payload), "big")
+    return (int.from_bytes(payload, "big") ^ int.from_bytes(repeated, "big")).to_bytes(
+        len(payload), "big")
 
 
 def frame(opcode, payload=b"", fin=True, rsv=0, mask=b"\x37\xfa\x21\x3d", length=None, form=None):
-    """A frame. `mask` None: none; `length`: another one than it has; `form`: 7, 16 or 64 bits for the length whatever it is."""
+    """A frame. `mask` None: none; `length`: another one than it has; `form`: 7, 16 or 64 bits for
+    the length whatever it is."""
     size = len(payload) if length is None else length
     form = form or (7 if size < 126 else 16 if size < 65536 else 64)
     head = bytes([fin << 7 | rsv << 4 | opcode])
     bit = 0x80 if mask is not None else 0
-    head += {7: lambda: bytes([bit | size]), 16: lambda: bytes([bit | 126]) + struct.pack(">H", size),
-             64: lambda: bytes([bit | 127]) + struct.pack(">Q", size)}[form]()
+    head += {
+        7: lambda: bytes([bit | size]), 16: lambda: bytes([bit | 126]) + struct.pack(">H", size),
+        64: lambda: bytes([bit | 127]) + struct.pack(">Q", size)
+    }[form]()
     return head + (mask + masked(payload, mask) if mask is not None else payload)
 
 
@@ -62,12 +71,17 @@ def text(words, **how):
 
 
 def close(code=None, reason="", **how):
-    return frame(CLOSE, b"" if code is None else struct.pack(">H", code) + (reason.encode() if isinstance(reason, str) else reason), **how)
+    return frame(
+        CLOSE, b"" if code is None else struct.pack(">H", code) +
+        (reason.encode() if isinstance(reason, str) else reason), **how)
 
 
 def fragments(opcode, *pieces, **how):
     """A message in so many frames, as a list."""
-    return [frame(opcode if i == 0 else CONTINUATION, piece, fin=i == len(pieces) - 1, **how) for i, piece in enumerate(pieces)]
+    return [
+        frame(opcode if i == 0 else CONTINUATION, piece, fin=i == len(pieces) - 1, **how)
+        for i, piece in enumerate(pieces)
+    ]
 
 
 def deflate(data, level=6, window=15):
@@ -78,8 +92,8 @@ def deflate(data, level=6, window=15):
 
 class WebSocket(raw.Connection):
     """A connection behind its handshake, unless `go_over` is False."""
-
-    def __init__(self, port, target="/ws/echo", *more, go_over=True, behind=b"", receive_buffer=None, **how):
+    def __init__(self, port, target="/ws/echo", *more, go_over=True, behind=b"",
+                 receive_buffer=None, **how):
         super().__init__(port, receive_buffer=receive_buffer)
         self.endpoint = target
         self.compressed = self.takeover = False
@@ -90,7 +104,8 @@ class WebSocket(raw.Connection):
             self.go_over(target, *more, behind=behind, **how)
 
     def go_over(self, target="/ws/echo", *more, behind=b"", **how):
-        """Does the handshake, with `behind` in the same packet; gives back the fields of the answer."""
+        """Does the handshake, with `behind` in the same packet; gives back the fields of the
+        answer."""
         self.send(handshake(target, *more, **how) + behind)
         return self.read_upgrade(how.get("key", KEY))
 
@@ -99,7 +114,8 @@ class WebSocket(raw.Connection):
         self.fields = {name.lower(): value for name, value in lines}
         assert (status, reason) == (101, "Switching Protocols"), f"{status} {reason} {lines}"
         assert len(self.fields) == len(lines), f"a field stands twice: {lines}"
-        assert self.fields["upgrade"].lower() == "websocket" and self.fields["connection"].lower() == "upgrade"
+        assert self.fields["upgrade"].lower() == "websocket" and self.fields["connection"].lower(
+        ) == "upgrade"
         assert self.fields["sec-websocket-accept"] == accept_of(key)
         assert "content-length" not in self.fields and "transfer-encoding" not in self.fields
         extension = self.fields.get("sec-websocket-extensions", "")
@@ -112,7 +128,8 @@ class WebSocket(raw.Connection):
         first, second = self.receive_exactly(2)
         opcode, fin, size = first & 15, bool(first & 0x80), second & 0x7f
         assert opcode in (CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG), f"opcode {opcode}"
-        assert first & 0x30 == 0 and (not first & 0x40 or self.compressed and opcode in (TEXT, BINARY)), f"reserved bits: {first:#x}"
+        assert first & 0x30 == 0 and (not first & 0x40 or self.compressed
+                                      and opcode in (TEXT, BINARY)), f"reserved bits: {first:#x}"
         assert not second & 0x80, "RFC 6455 5.1: a server masks nothing"
         if size == 126:
             size, = struct.unpack(">H", self.receive_exactly(2))
@@ -129,7 +146,8 @@ class WebSocket(raw.Connection):
         return self.inflater.decompress(payload + TAIL)
 
     def message(self):
-        """(opcode, payload) of the next message or control frame; fragments are put together, and control frames between them are kept."""
+        """(opcode, payload) of the next message or control frame; fragments are put together, and
+        control frames between them are kept."""
         if self.kept:
             return self.kept.pop(0)
         opcode, payload, fin, rsv1 = self.read_frame()
@@ -157,7 +175,9 @@ class WebSocket(raw.Connection):
 
     def expect(self, opcode, payload):
         got = self.message()
-        assert got == (opcode, payload), f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} ({len(payload)})"
+        assert got == (
+            opcode, payload
+        ), f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} ({len(payload)})"
 
     def expect_text(self, words):
         self.expect(TEXT, words.encode())
@@ -175,17 +195,20 @@ class WebSocket(raw.Connection):
             return None, ""
         assert len(payload) >= 2
         code, = struct.unpack(">H", payload[:2])
-        assert 1000 <= code <= 4999 and code not in (1004, 1005, 1006, 1015), f"RFC 6455 7.4.1: {code} is never sent"
+        assert 1000 <= code <= 4999 and code not in (1004, 1005, 1006,
+                                                     1015), f"RFC 6455 7.4.1: {code} is never sent"
         return code, payload[2:].decode("utf-8")
 
     def expect_failure(self, code):
-        """The server fails the connection with that code (RFC 6455 section 7.1.7) and closes it in order."""
+        """The server fails the connection with that code (RFC 6455 section 7.1.7) and closes it in
+        order."""
         told, reason = self.read_close()
         assert told == code, f"{told} {reason!r} instead of {code}"
         self.expect_end()
 
     def expect_end(self):
-        """Nothing follows. A reset is an end, too: the server need not read what it did not want."""
+        """Nothing follows. A reset is an end, too: the server need not read what it did not
+        want."""
         try:
             rest = self.rest()
         except ConnectionResetError:

@@ -20,8 +20,8 @@ KEPT_PORTS = []
 
 
 def free_port():
-    """A port for a server that is told its number. It stays bound here, so that no other process is given it; SO_REUSEADDR lets
-    the server listen on it all the same."""
+    """A port for a server that is told its number. It stays bound here, so that no other process is
+    given it; SO_REUSEADDR lets the server listen on it all the same."""
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     kept.bind(("127.0.0.1", 0))

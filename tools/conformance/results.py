@@ -1,23 +1,34 @@
-"""What Autobahn|Testsuite found: counts for each group of cases, the cases that are not plainly OK, and docs/conformance/websocket.md."""
+"""What Autobahn|Testsuite found: counts for each group of cases, the cases that are not plainly OK,
+and docs/conformance/websocket.md."""
 
 import json
 import re
 
-GROUPS = {1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments", 6: "UTF-8", 7: "closing", 9: "limits and speed",
-          10: "pieces of a frame", 12: "compression", 13: "compression with parameters"}
+GROUPS = {
+    1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments",
+    6: "UTF-8", 7: "closing", 9: "limits and speed", 10: "pieces of a frame", 12: "compression",
+    13: "compression with parameters"
+}
 # A case fails when it, or how the connection was closed, is none of these.
 PASSED = ("OK", "NON-STRICT", "INFORMATIONAL")
 COLUMNS = (*PASSED, "UNIMPLEMENTED", "FAILED")
 
 # Why a case may be something else than OK, by its number.
-REASONS = (
-    (r"3\.", "the reserved bit ends the connection before the echo of the frame before it has left"),
-    (r"4\.", "the unknown opcode ends the connection before the echo of the frame before it has left"),
-    (r"5\.", "the frame that is not allowed ends the connection before the echo of the frame before it has left"),
-    (r"6\.4\.", "UTF-8 that has become invalid is refused with the next look at the message, not with the byte that makes it so"),
-    (r"7\.1\.6$", "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, and expects neither"),
-    (r"7\.13\.", "codes that nobody has given a meaning: the suite notes what happens, and expects nothing"),
-)
+REASONS = ((
+    r"3\.", "the reserved bit ends the connection before the echo of the frame before it has left"
+), (
+    r"4\.", "the unknown opcode ends the connection before the echo of the frame before it has left"
+), (
+    r"5\.",
+    "the frame that is not allowed ends the connection before the echo of the frame before it has left"
+), (
+    r"6\.4\.",
+    "UTF-8 that has become invalid is refused with the next look at the message, not with the byte that makes it so"
+), (r"7\.1\.6$",
+    "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, and expects neither"
+    ), (r"7\.13\.",
+        "codes that nobody has given a meaning: the suite notes what happens, and expects nothing"),
+           )
 
 
 def order(case):
@@ -25,7 +36,8 @@ def order(case):
 
 
 def reason_for(case):
-    return next((text for pattern, text in REASONS if re.match(pattern, case)), "see the report of the case")
+    return next((text for pattern, text in REASONS if re.match(pattern, case)),
+                "see the report of the case")
 
 
 def column(behaviour):
@@ -45,8 +57,8 @@ def read(folder):
 
 
 class Results:
-    """One run of the suite: `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}} in the order of the numbers."""
-
+    """One run of the suite: `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}} in the
+    order of the numbers."""
     def __init__(self, name, cases):
         self.name = name
         self.cases = {case: cases[case] for case in sorted(cases, key=order)}
@@ -67,7 +79,9 @@ class Results:
 
     def remarkable(self):
         """[(case, verdict)] of all that are not plainly OK."""
-        return [(case, self.verdict(found)) for case, found in self.cases.items() if self.verdict(found) != "OK"]
+        return [(case, self.verdict(found))
+                for case, found in self.cases.items()
+                if self.verdict(found) != "OK"]
 
     def failed(self):
         return [(case, verdict) for case, verdict in self.remarkable() if verdict not in PASSED]
@@ -76,7 +90,8 @@ class Results:
         rows = [("group", "cases", *COLUMNS)]
         totals = dict.fromkeys(COLUMNS, 0)
         for group, counts in self.counts().items():
-            rows.append((f"{group} {GROUPS.get(group, '')}".strip(), sum(counts.values()), *counts.values()))
+            rows.append((f"{group} {GROUPS.get(group, '')}".strip(), sum(counts.values()),
+                         *counts.values()))
             totals = {name: totals[name] + counts[name] for name in COLUMNS}
         rows.append(("all", sum(totals.values()), *totals.values()))
         return rows
@@ -84,7 +99,9 @@ class Results:
 
 def as_text(rows):
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(row, widths)))
+    return "\n".join("  ".join(
+        str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
+        for i, (cell, width) in enumerate(zip(row, widths)))
                      for row in rows)
 
 
@@ -118,7 +135,8 @@ def page(facts, runs):
         parts.append(f"## {title}\n\n{as_markdown(results.table())}\n")
         remarks = results.remarkable()
         if remarks:
-            rows = [("case", "behaviour", "reason"), *((case, verdict, reason_for(case)) for case, verdict in remarks)]
+            rows = [("case", "behaviour", "reason"),
+                    *((case, verdict, reason_for(case)) for case, verdict in remarks)]
             parts.append(as_markdown(rows).replace("|---|---:|---:|", "|---|---|---|") + "\n")
         else:
             parts.append("Every case is OK.\n")

@@ -1,4 +1,5 @@
-"""sslyze, from PyPI into build/conformance/sslyze: a virtual environment with the pinned versions of sslyze.txt."""
+"""sslyze, from PyPI into build/conformance/sslyze: a virtual environment with the pinned versions
+of sslyze.txt."""
 
 import pathlib
 import shutil
@@ -11,7 +12,8 @@ PINNED = pathlib.Path(__file__).with_name("sslyze.txt")
 
 
 def install(folder=FOLDER, pinned=PINNED):
-    """The path of the program; installs it unless these versions are there. Raises suite.Missing, which says what failed."""
+    """The path of the program; installs it unless these versions are there. Raises suite.Missing,
+    which says what failed."""
     program, done = folder / "bin/sslyze", folder / "installed"
     if done.exists() and done.read_text() == pinned.read_text():
         return program
