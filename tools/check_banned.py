@@ -32,7 +32,8 @@ def check(root):
         for match in POOLED.finditer(text) if str(path).startswith("src/") else ():
             line = text.count("\n", 0, match.start()) + 1
             violations.append(
-                f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use server/jobs.h"
+                f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use "
+                f"server/jobs.h"
             )
     return violations
 

@@ -44,7 +44,8 @@ def read_table(root, violations):
         for folder in layer.folders:
             if folder != ANY and not rows_of(folder, layers):
                 violations.append(
-                    f"tools/layers.txt: {name} may include {folder}, which is no folder of the table"
+                    f"tools/layers.txt: {name} may include {folder}, which is no folder of the "
+                    f"table"
                 )
     return layers
 

@@ -66,7 +66,8 @@ def check(root):
                     f"{name} has {size} lines; at most {FUNCTION_LINES} are wanted")
     for key in exceptions.keys() - used:
         violations.append(
-            f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no exception"
+            f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no "
+            f"exception"
         )
     return violations
 

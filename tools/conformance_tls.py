@@ -54,7 +54,8 @@ ACCEPTED = {
                                     "of the OpenSSL that testssl.sh uses", "optimal_proto":
                                         "of the OpenSSL that testssl.sh uses",
     "cipher_order":
-        "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla recommends",
+        "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla "
+        "recommends",
     "HTTP_clock_skew":
         "no finding", "clientsimulation":
             "old clients without TLS 1.2 or 1.3, which are not supported", "FS_ECDHE_curves":
@@ -80,7 +81,8 @@ def run(command, codes=(0, ), **how):
                           check=False, stdin=subprocess.DEVNULL, **how)
     if done.returncode not in codes:
         raise Failed(
-            f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}"
+            f"{' '.join(map(str, command))} ended with "
+            f"{done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}"
         )
     return done.stdout
 
@@ -128,7 +130,8 @@ def judge_nmap(text, protocols):
         wrong.append("compression")
     if not grades:
         wrong.append("no cipher was found")
-    return wrong, f"{len(grades)} ciphers, least strength {(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}"
+    return wrong, (f"{len(grades)} ciphers, least strength "
+                   f"{(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}")
 
 
 def judge_testssl(text, protocols):
@@ -179,7 +182,8 @@ def judge_sslyze(text, protocols):
         suites = found.get(f"{key}_cipher_suites")
         if suites is None or suites["is_tls_version_supported"] != (name in protocols):
             wrong.append(
-                f"{name} is {'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}"
+                f"{name} is "
+                f"{'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}"
             )
         count += len(suites["accepted_cipher_suites"]) if suites else 0
     expected = {
@@ -298,20 +302,24 @@ def start(program, certificate, profile):
 def page(rows, versions, library):
     lines = [
         "# Scanners of TLS", "",
-        "What public scanners say of a server with each profile and kind of key. The command makes the certificates, starts the server of the tests, and",
-        "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a known vulnerability.",
+        "What public scanners say of a server with each profile and kind of key. The command "
+        "makes the certificates, starts the server of the tests, and",
+        "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a "
+        "known vulnerability.",
         "", "| | |", "|---|---|", f"| date | {datetime.date.today()} |", f"| library | {library} |",
         *(f"| {tool} | {version} |" for tool, version in versions.items()),
         "| command | `./dev conformance tls --page` |", "",
         "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"
     ]
     lines += [
-        f"| {profile} | {key} | {tool} | {'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
+        f"| {profile} | {key} | {tool} | "
+        f"{'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
         for profile, key, tool, wrong, seen in rows
     ]
     for title, accepted in ((
             "testssl.sh remarks on these, which say nothing of the server:", ACCEPTED
-    ), ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates of the test:",
+    ), ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates "
+        "of the test:",
             ACCEPTED_BY_MOZILLA)):
         lines += [
             *(["", "## Accepted remarks"] if accepted is ACCEPTED else []), "", title, "",
@@ -356,7 +364,8 @@ def main():
                         wrong, seen = judge(scan(port, folder, profile), protocols)
                         rows.append((profile, key, tool, wrong, seen))
                         print(
-                            f"{profile:<13} {key:<6} {tool:<11} {'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}",
+                            f"{profile:<13} {key:<6} {tool:<11} "
+                            f"{'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}",
                             flush=True)
                 finally:
                     server.terminate()

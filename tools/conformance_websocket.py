@@ -47,7 +47,8 @@ def read_options():
                         help="of our side (default: both, one after the other)")
     parser.add_argument(
         "--program", metavar="PROGRAM", help=
-        "another program to test, of one kind: a server prints the URL it listens on, a client is given the URL and the agent's name"
+        "another program to test, of one kind: a server prints the URL it listens on, a client is "
+        "given the URL and the agent's name"
     )
     parser.add_argument("--page", action="store_true",
                         help="write docs/conformance/websocket.md from these runs")

@@ -130,8 +130,10 @@ def read(folder):
 def write(version, types):
     starts, size = [], 0
     lines = [
-        f"/* Made by tools/make_mime_table.py from mime-db {version} (https://github.com/jshttp/mime-db, MIT),",
-        " * which has its facts from IANA, Apache httpd and nginx. Changes belong into that script. Read by",
+        f"/* Made by tools/make_mime_table.py from mime-db {version} "
+        f"(https://github.com/jshttp/mime-db, MIT),",
+        " * which has its facts from IANA, Apache httpd and nginx. Changes belong into that "
+        "script. Read by",
         " * mime.c. */", "", "/* Extension and type, in the order of strcmp. */",
         "static const char pairs[] =",
     ]

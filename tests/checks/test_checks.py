@@ -337,12 +337,14 @@ def test_format_is_checked(project, name):
 
 def test_clang_must_accept_the_sources(project):
     # GCC has no such warning.
-    bad = "int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    return number;\n}\n"
+    bad = ("int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    "
+           "return number;\n}\n")
     assert_refused(project, "clang", "src/base/bad.c", bad, "self-assign")
 
 
 def test_clang_must_accept_the_sources_in_cpp(project):
-    bad = "int bad(long wide);\n\nint bad(long wide)\n{\n    return static_cast<int>(wide) + wide;\n}\n"
+    bad = ("int bad(long wide);\n\nint bad(long wide)\n{\n    return static_cast<int>(wide) + "
+           "wide;\n}\n")
     assert_refused(project, "clang", "tests/unit/test_bad.cpp", bad, "implicit conversion")
 
 
@@ -451,7 +453,8 @@ def test_what_the_parsers_header_includes_must_be_in_its_library(project):
         "#ifndef UVHTTP_PARSER_H\n#define UVHTTP_PARSER_H\n\n#include <uvhttp/ring.h>\n\n#endif\n")
     code, output = build_libraries(project)
     assert code == 1
-    assert "include/uvhttp/ring.h: uvhttp_ring is declared, but libuvhttp_parser.so does not export it" in output
+    assert ("include/uvhttp/ring.h: uvhttp_ring is declared, but libuvhttp_parser.so does not "
+            "export it") in output
 
 
 def test_a_library_that_is_not_built_is_told(project):
@@ -460,7 +463,8 @@ def test_a_library_that_is_not_built_is_told(project):
     assert "libuvhttp.so: not built" in output
 
 
-PITFALLS = "# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_one.c::one_works` |\n| Two | `tests/wire/test_two.py::test_pitfall_two` |\n"
+PITFALLS = ("# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_one.c::one_works` "
+            "|\n| Two | `tests/wire/test_two.py::test_pitfall_two` |\n")
 
 
 @pytest.mark.parametrize(
@@ -484,10 +488,13 @@ def test_pitfalls_without_their_test_are_refused(project, name, text, words):
 def test_options_of_cpp_have_every_field(project):
     write(
         project, "include/uvhttp/thing.h",
-        "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    int (*call)(int, void *);\n"
-        "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} uvhttp_thing_t;\n"
+        "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    "
+        "int (*call)(int, void *);\n"
+        "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} "
+        "uvhttp_thing_t;\n"
     )
-    all_set = "    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    raw.call = c;\n    raw.list = l;\n"
+    all_set = ("    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    "
+               "raw.call = c;\n    raw.list = l;\n")
     write(project, "include/uvhttp/thing.hpp", f"inline void f()\n{{\n{all_set}}}\n")
     # What another function sets does not count.
     one_less = all_set.replace("    raw.call = c;\n", "")

@@ -136,7 +136,8 @@ def test_a_build_without_websocket_has_nothing_of_it(tmp_path):
         tmp_path / "with", *options)
     targets = configured_targets(tmp_path, *options, "-DBUILD_WITH_WEBSOCKET=OFF")
     own = re.compile(
-        r"(src/((codec/)?websocket/|redis/)|examples/websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)"
+        r"(src/((codec/)?websocket/|redis/)|examples/"
+        r"websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)"
     )
     assert "examples/" in targets and not own.findall(targets)
     subprocess.run(["ninja", "-C", tmp_path / "build", "uvhttp"], capture_output=True, check=True)

@@ -19,8 +19,10 @@ def sslscan(*more, on=("1.2", "1.3"), strength="strong", bits="128"):
     protocols = "".join(f'<protocol type="tls" version="{version}" enabled="{int(version in on)}"/>'
                         for version in ("1.0", "1.1", "1.2", "1.3"))
     return (
-        f'<document><ssltest host="h" port="1"><protocol type="ssl" version="3" enabled="0"/>{protocols}{"".join(more)}'
-        f'<cipher sslversion="TLSv1.2" bits="{bits}" cipher="C" strength="{strength}"/></ssltest></document>'
+        f'<document><ssltest host="h" port="1"><protocol type="ssl" version="3" '
+        f'enabled="0"/>{protocols}{"".join(more)}'
+        f'<cipher sslversion="TLSv1.2" bits="{bits}" cipher="C" '
+        f'strength="{strength}"/></ssltest></document>'
     )
 
 

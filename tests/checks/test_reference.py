@@ -178,7 +178,8 @@ def test_command_prints_what_is_missing(project):
     change(project, "tests/use.c", " + uvhttp_thing_code()", "")
     done = subprocess.run(command, capture_output=True, text=True)
     line = HEADER[:HEADER.index("uvhttp_thing_code(")].count("\n") + 1
-    assert done.returncode == 1 and f"include/uvhttp/error.h:{line}: uvhttp_thing_code is used by no test" in done.stdout
+    assert done.returncode == 1 and (f"include/uvhttp/error.h:{line}: uvhttp_thing_code is used by "
+                                     f"no test") in done.stdout
 
 
 @needs_doxygen

@@ -306,7 +306,8 @@ def test_readme_hello(hello, library_folder, line):  # noqa: F811
 def test_readme_cmake(hello, prefix):  # noqa: F811
     text, = pages.code(ROOT / "README.md", "cmake")
     (hello / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES C)\nadd_executable(my_program hello.c)\n"
+        "cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES "
+        "C)\nadd_executable(my_program hello.c)\n"
         + text)
     run("cmake", "-G", "Ninja", "-S", hello, "-B", hello / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", hello / "build")

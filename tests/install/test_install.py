@@ -195,7 +195,8 @@ def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
     }
     run(
         "sh", "-c",
-        f'eval "gcc -std=c11 -Wall -Wextra -Werror main.c -o main $(pkg-config --cflags --libs {module})"',
+        f'eval "gcc -std=c11 -Wall -Wextra -Werror main.c -o main $(pkg-config --cflags --libs '
+        f'{module})"',
         cwd=tmp_path, env=environment)
     assert run(tmp_path / "main", env=environment) == output
     libraries = run("ldd", tmp_path / "main", env=environment)

@@ -25,7 +25,8 @@ def test_a_blocking_handler_sees_its_request_and_answers(server):
                                 "Content-Type: application/x-www-form-urlencoded", body=b"f=a+b")
         assert answer.status == 202 and answer.get("X-Blocking") == "yes" and answer.get(
             "Set-Cookie") == "seen=yes; Path=/"
-        assert answer.body == b"POST /block/tell/a%2Fb c a/b c q=1&2 field=value f=a b body=5 from=127.0.0.1"
+        assert answer.body == (b"POST /block/tell/a%2Fb c a/b c q=1&2 field=value f=a b body=5 "
+                               b"from=127.0.0.1")
         assert connection.ask("HEAD", "/block/tell/x").body == b""
         assert connection.ask().body == b"Hello, world\n"
 

@@ -15,7 +15,8 @@ CLIENTS = pathlib.Path(__file__).parent / "clients"
 
 def run(*command, **how):
     result = subprocess.run(command, capture_output=True, timeout=120, check=False, **how)
-    assert result.returncode == 0, f"{command}: exit code {result.returncode}\n{result.stderr.decode()}"
+    assert result.returncode == 0, (f"{command}: exit code "
+                                    f"{result.returncode}\n{result.stderr.decode()}")
     return result.stdout
 
 

@@ -573,8 +573,10 @@ def test_what_is_no_configuration(write, text, expected):
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
     ("listen: 'unix:'",
-     "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or localhost, "
-     "each with or without :PORT (0 to 65535) and a scheme (http:// or https://), and unix:PATH with a path of at most 107 bytes"
+     "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or "
+     "localhost, "
+     "each with or without :PORT (0 to 65535) and a scheme (http:// or https://), and unix:PATH "
+     "with a path of at most 107 bytes"
      ), ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list, so nobody could connect"),
     ("listen: [{a: b}]", "1:10: here is a map, and a single value is needed"),
@@ -676,7 +678,8 @@ def test_values_of_a_site(write, site, expected):
     ("path: /, static: site, prewarm: ['*.nope']",
      "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
     ("path: /, static: site, prewarm: ['*[']",
-     "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"
+     "3:43: '*[' cannot be loaded from '{}/site': it is no pattern: a '[' has no ']', or it is "
+     "longer than 512 bytes"
      ),
     ("path: /, static: site, prewarm: [/nope]",
      "3:43: '/nope' cannot be loaded from '{}/site': no such file or directory"),
@@ -765,8 +768,10 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
         respond: {body: c}
 """))
     assert found == [
-        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" is there already, in line 4',
-        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is there already, in line 9'
+        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" is '
+        'there already, in line 4',
+        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is '
+        'there already, in line 9'
     ]
 
 
@@ -776,7 +781,8 @@ def test_a_host_and_the_rest_belong_to_one_site(write):
         write(f"sites:\n- hosts: a.example\n  {route}\n- hosts: [b.example, a.EXAMPLE]\n  {route}\n"
               )) == ["4:22: the host 'a.EXAMPLE' stands in line 2 already, as 'a.example'"]
     assert problems(write(f"sites:\n- {route}\n- {route}\n")) == [
-        "3:3: this site has no 'hosts', and that in line 2 has none either; one can be for all other hosts"
+        "3:3: this site has no 'hosts', and that in line 2 has none either; one can be for all "
+        "other hosts"
     ]
 
 
@@ -862,7 +868,8 @@ def test_a_check_leaves_no_file_behind(write, tmp_path):
 
 def test_limits_that_do_not_go_together(write):
     assert problems(write("server: {buffer_size: 8K}\n" + ANSWER)) == [
-        "buffer_size is 8192; it must be at least twice max_header_size (16384) and max_trailer_size (8192)"
+        "buffer_size is 8192; it must be at least twice max_header_size (16384) and "
+        "max_trailer_size (8192)"
     ]
 
 
@@ -978,7 +985,8 @@ def test_metrics_address_in_use_is_told(write):
         path = write(LOCAL + f"metrics: {{listen: '127.0.0.1:{port}'}}\n" + ANSWER)
         done = run("uvhttp", "run", path)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == f"uvhttp: metrics: cannot listen on 127.0.0.1 port {port}: address already in use\n"
+        assert done.stderr == (f"uvhttp: metrics: cannot listen on 127.0.0.1 port {port}: address "
+                               f"already in use\n")
         assert run("uvhttp", "check", path).returncode == 0, "that is no fault of the file"
 
 

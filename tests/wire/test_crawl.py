@@ -123,7 +123,8 @@ def awkward():
 
 def report(name, paths, seed, totals):
     print(
-        f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, {totals[1]} bytes of content, "
+        f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, "
+        f"{totals[1]} bytes of content, "
         f"{len(totals[2])} differences (seed {seed})")
     assert totals[2] == []
 

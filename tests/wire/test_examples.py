@@ -1065,8 +1065,10 @@ def test_behind_proxy(start, tmp_path):
     proxied, plain = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("behind_proxy")
     ]
-    assert proxied == "client 192.0.2.1 by way of 127.0.0.1\nthis page is https://www.example.com/\n"
-    assert plain == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/\n"
+    assert proxied == ("client 192.0.2.1 by way of 127.0.0.1\nthis page is "
+                       "https://www.example.com/\n")
+    assert plain == (f"client 127.0.0.1 by way of 127.0.0.1\nthis page is "
+                     f"http://127.0.0.1:{program.port}/\n")
 
 
 def test_behind_proxy_believes_nobody_else(start):
@@ -1077,7 +1079,8 @@ def test_behind_proxy_believes_nobody_else(start):
     }
     with httpx.Client(trust_env=False) as client:
         text = client.get(f"http://127.0.0.1:{program.port}/a", headers=fields).text
-    assert text == f"client 127.0.0.1 by way of 127.0.0.1\nthis page is http://127.0.0.1:{program.port}/a\n"
+    assert text == (f"client 127.0.0.1 by way of 127.0.0.1\nthis page is "
+                    f"http://127.0.0.1:{program.port}/a\n")
 
 
 # broadcast
@@ -1297,15 +1300,18 @@ def test_parse_proxy_passes_bodies_larger_than_its_buffer():
 
 def test_parse_proxy_keeps_what_ends_there():
     message = (
-        b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: 1\r\nX-Two: 2\r\n"
-        b"Connection: x-three\r\nX-Three: 3\r\nKeep-Alive: timeout=5\r\nTE: trailers\r\nContent-Length: 0\r\n\r\n"
+        b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: "
+        b"1\r\nX-Two: 2\r\n"
+        b"Connection: x-three\r\nX-Three: 3\r\nKeep-Alive: timeout=5\r\nTE: "
+        b"trailers\r\nContent-Length: 0\r\n\r\n"
     )
     code, output, errors = parse(
         "parse_proxy",
         message + b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nnot looked at")
     assert (code, errors) == (0, "")
     assert output == (
-        b"GET http://real/x HTTP/1.1\r\nhost: real\r\nX-Two: 2\r\nvia: 1.0 parse_proxy\r\ncontent-length: 0\r\n\r\n"
+        b"GET http://real/x HTTP/1.1\r\nhost: real\r\nX-Two: 2\r\nvia: 1.0 "
+        b"parse_proxy\r\ncontent-length: 0\r\n\r\n"
         b"GET / HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n")
 
 
@@ -1338,7 +1344,8 @@ def test_parse_proxy_refuses(message, error):
 
 def form(body, type="multipart/form-data; boundary=b"):
     return (
-        f"POST /up HTTP/1.1\r\nHost: h\r\nContent-Type: {type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"POST /up HTTP/1.1\r\nHost: h\r\nContent-Type: {type}\r\nContent-Length: "
+        f"{len(body)}\r\n\r\n"
         .encode() + body)
 
 

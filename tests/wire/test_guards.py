@@ -492,7 +492,8 @@ def test_an_id_is_taken_only_from_those_who_are_trusted(server):
 
 USUAL = {
     "content-security-policy":
-        "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; object-src 'none'",
+        "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; "
+        "object-src 'none'",
     "x-content-type-options":
         "nosniff", "x-frame-options":
             "SAMEORIGIN", "referrer-policy":

@@ -19,7 +19,8 @@ BROWSER_REQUEST = raw.request(
     "GET", "/hello", "Connection: keep-alive", "Cache-Control: max-age=0",
     'Sec-CH-UA: "Chromium";v="118", "Not=A?Brand";v="99"', "Sec-CH-UA-Mobile: ?0",
     'Sec-CH-UA-Platform: "Linux"', "Upgrade-Insecure-Requests: 1",
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/118.0.0.0 Safari/537.36",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/118.0.0.0 Safari/537.36",
     "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
     "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-User: ?1",
     "Sec-Fetch-Dest: document", "Accept-Encoding: gzip, deflate, br",
@@ -70,7 +71,8 @@ def test_idle_connection_costs_little_memory(many_descriptors, capsys):
         libuv = (after["libuv_live"] - before["libuv_live"]) / count
         with capsys.disabled():
             print(
-                f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv each; "
+                f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv "
+                f"each; "
                 f"the process grew by {(private_after - private_before) / count:.0f} B each")
         assert connections[0].ask().status == 200 and connections[-1].ask().status == 200
         for connection in connections:

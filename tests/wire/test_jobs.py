@@ -36,7 +36,8 @@ def test_threads_that_cannot_be_created_end_the_program_with_a_sentence(place): 
                 "--quick-threads", "1000", "--heavy-threads", "3",
                 preexec_fn=limit_to(STACK, 1000 * MIB))
     assert ended.returncode == 1, ended
-    assert "cannot create the threads for jobs (quick_threads: 1000, heavy_threads: 3, handshake_threads: 0): " in ended.stderr
+    assert ("cannot create the threads for jobs (quick_threads: 1000, heavy_threads: 3, "
+            "handshake_threads: 0): ") in ended.stderr
     assert ended.stdout == ""
 
 

@@ -101,7 +101,8 @@ def test_an_upload_that_is_too_large_is_not_read(run):
     program = run("limits")
     with program.connect() as connection:
         connection.send(
-            b"POST /api/count HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\nExpect: 100-continue\r\n\r\n"
+            b"POST /api/count HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\nExpect: "
+            b"100-continue\r\n\r\n"
         )
         answer = connection.response("POST")
         assert answer.status == 413 and answer.interim == []

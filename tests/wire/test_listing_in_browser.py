@@ -91,7 +91,8 @@ def test_both_schemes_wide_and_narrow(opened, place, site, width, dark):
     )
     if width < 600:
         assert opened.evaluate(
-            "[...document.querySelectorAll('tbody tr')].every(row => row.getBoundingClientRect().height >= 32)"
+            "[...document.querySelectorAll('tbody tr')].every(row => "
+            "row.getBoundingClientRect().height >= 32)"
         )
     if folder := os.environ.get("UVHTTP_PICTURES"):
         opened.screenshots(f"{folder}/listing-{width}-{'dark' if dark else 'light'}")
@@ -111,10 +112,12 @@ def test_contrast(opened, place, site, dark):
     fill(place, 3)
     look(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
-        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => getComputedStyle(e).color))]"
+        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => "
+        "getComputedStyle(e).color))]"
     )
     grounds = opened.evaluate(
-        "[document.body, document.querySelector('h2')].map(e => getComputedStyle(e).backgroundColor)"
+        "[document.body, document.querySelector('h2')].map(e => "
+        "getComputedStyle(e).backgroundColor)"
     )
     assert len(colours) >= 3
     for ground in grounds:
@@ -155,7 +158,8 @@ def test_by_keyboard_and_without_javascript(opened, place, site):
         for _ in wanted:
             press(opened, "Tab", 9)
             link, outline = opened.evaluate(
-                "[document.activeElement.getAttribute('href'), getComputedStyle(document.activeElement).outlineStyle]"
+                "[document.activeElement.getAttribute('href'), "
+                "getComputedStyle(document.activeElement).outlineStyle]"
             )
             assert outline == "solid"
             seen.append(link)

@@ -61,7 +61,8 @@ def test_a_folder_behind_a_password(place, start):
     write(place, "staff/a.txt", b"staff only\n")
     server = start(
         "routes:\n      - {path: /, static: {place}/open}\n"
-        "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: {file}}}\n",
+        "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: "
+        "{file}}}\n",
         f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
     assert server.ask("/a.txt").body == b"open\n"
     refused = server.ask("/staff/a.txt")
@@ -161,7 +162,8 @@ def test_a_site_and_a_route_of_its_own(place, start):
     server = start(
         f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
         "    routes:\n      - {path: /, static: {place}}\n"
-        f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: '{hashed}'}}}}}}\n"
+        f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: "
+        f"'{hashed}'}}}}}}\n"
         "  - routes: [{path: /, respond: {body: all}}]\n")
     ask = lambda target, *fields, host="a.example": server.connect().ask(
         "GET", target, *fields, host=host).status  # noqa: E731
@@ -175,7 +177,8 @@ def test_a_site_and_a_route_of_its_own(place, start):
 def test_the_site_of_other_hosts_asks_for_itself_alone(place, start):
     hashed = CHEAP.replace("$", "$$")
     server = start(
-        f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: closed}}}}]\n"
+        f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: "
+        f"closed}}}}]\n"
         "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
     assert server.connect().ask("GET", "/", host="open.example").body == b"open"
     assert server.connect().ask("GET", "/", host="other.example").status == 401
@@ -202,7 +205,8 @@ def test_metrics_need_no_password_of_routes_and_other_sites(start):
     auth = f"basic_auth: {{users: {{ann: '{hashed}'}}}}"
     server = start(
         f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
-        f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: a}}}}]}}\nmetrics: /metrics\n"
+        f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: "
+        f"a}}}}]}}\nmetrics: /metrics\n"
     )
     assert [server.ask("/").status, server.ask("/metrics").status] == [401, 200]
 

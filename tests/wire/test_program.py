@@ -904,5 +904,6 @@ def test_a_port_that_needs_a_permission_is_told_with_the_way_to_it(site):
          str(site)], capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, or allow it: "
+        "uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, "
+        "or allow it: "
         f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")

@@ -245,7 +245,8 @@ def test_a_server_starts_without_its_broker(broker, start):
 def test_names_and_passwords(tmp_path, start):
     broker = Broker(
         tmp_path, port=free_port(), config=
-        "user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret resetchannels +@all\n"
+        "user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret "
+        "resetchannels +@all\n"
     )
     try:
         right = start(broker, redis_user="chat", redis_password="secret")
@@ -268,7 +269,8 @@ def test_names_and_passwords(tmp_path, start):
         for line in (
                 "a message on uvhttp:room was refused: NOPERM",
                 "the subscription to uvhttp:room was refused: NOPERM",
-                "the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM",
+                "the subscription to uvhttp:room/* was refused, that to all channels stands in "
+                "for it: NOPERM",
                 "the subscription to uvhttp:* was refused: NOPERM"):
             eventually(lambda line=line: f"redis: {line}" in poor.said(), line)
     finally:
@@ -307,7 +309,9 @@ def test_what_is_published_last_goes_out(broker, start):
     assert member.get().startswith("left 1")
 
 
-ACCESS = "user default off\nuser admin on nopass allchannels +@all\nuser chat on >secret resetchannels &uvhttp:* +publish +subscribe +unsubscribe +psubscribe +punsubscribe +ping\n"
+ACCESS = ("user default off\nuser admin on nopass allchannels +@all\nuser chat on >secret "
+          "resetchannels &uvhttp:* +publish +subscribe +unsubscribe +psubscribe +punsubscribe "
+          "+ping\n")
 
 
 def test_patterns_with_an_access_list(tmp_path, start):
@@ -325,7 +329,8 @@ def test_patterns_with_an_access_list(tmp_path, start):
         assert member.get_all(3) == ["seven", "all", "once"]
         member.nothing_else()
         assert numbers(second)["received"] == 3
-        assert "redis: the subscription to uvhttp:room/* was refused, that to all channels stands in for it: NOPERM" in second.said(
+        assert ("redis: the subscription to uvhttp:room/* was refused, that to all channels stands "
+                "in for it: NOPERM") in second.said(
         )
         everything = second.join("#")
         publisher.say("pub room/7 again")

@@ -261,4 +261,5 @@ def test_a_terminal_is_told_in_a_line(place):
             "TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
             "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"
         })
-    assert "Index: a.html. Folder listings: on. Hidden files: on.\n  On: rate-limit 1500, uploads from this machine only, symlinks none.\n" in output
+    assert ("Index: a.html. Folder listings: on. Hidden files: on.\n  On: rate-limit 1500, uploads "
+            "from this machine only, symlinks none.\n") in output

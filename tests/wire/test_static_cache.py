@@ -276,7 +276,8 @@ def test_mount_over_a_watched_folder_is_noticed(place, serve):
     assert before == [b"below", b"below", b"404 Not Found\n"]
     in_mounts_of(
         server,
-        f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file missing > e/file"
+        f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file "
+        f"missing > e/file"
     )
     eventually(lambda: answers() == [b"over"] * 3, "what was mounted is served")
     in_mounts_of(
@@ -330,7 +331,8 @@ def test_prewarm(place, serve):
     ("/nope", "'/nope' cannot be loaded from '{}': no such file or directory"),
     ("/file *.nope", "'*.nope' cannot be loaded from '{}': no file fits it"),
     ("a[",
-     "'a[' cannot be loaded from '{}': it is no pattern: a '[' has no ']', or it is longer than 512 bytes"
+     "'a[' cannot be loaded from '{}': it is no pattern: a '[' has no ']', or it is longer than "
+     "512 bytes"
      ),
 ])
 def test_prewarm_says_what_is_wrong(place, words, message):

@@ -174,7 +174,8 @@ def play(server, files, steps, judge):
     oldest, cut = max(reader.oldest for reader in readers), sum(reader.cut for reader in readers)
     late = sum(reader.late for reader in readers)
     print(
-        f"\n{count} changes, answers {answers}, {cut} cut off, the oldest {oldest * 1000:.0f} ms old, {late} older than {INTERVAL * 1000:.0f} ms"
+        f"\n{count} changes, answers {answers}, {cut} cut off, the oldest {oldest * 1000:.0f} ms "
+        f"old, {late} older than {INTERVAL * 1000:.0f} ms"
     )
     assert answers.get(200, 0) > 100
     return oldest, cut, answers

@@ -469,7 +469,8 @@ def test_a_link_of_another_owner(place, serve):
       ], "error_pages: '6xx' is no status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "416=/x"], "error_pages: '416' is an answer to programs, and has no page"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
-       f"error_pages: '{status}' is no answer of this folder, and has no page; allowed are 403, 404, 500, 503, 4xx, 5xx and what try_files ends with"
+       f"error_pages: '{status}' is no answer of this folder, and has no page; allowed are 403, "
+       f"404, 500, 503, 4xx, 5xx and what try_files ends with"
        ) for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
     (["--error-pages", "404="], "error_pages: '' is a folder, and a file is needed"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
@@ -487,10 +488,12 @@ def test_a_link_of_another_owner(place, serve):
     (["--no-listing", "--archive"], "archive: does nothing without listing"),
     (["--no-listing", "--listing-max", "5"], "listing_max: does nothing without listing"),
     (["--compress", "--compress-min-size", "20M"],
-     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and 8388608 the largest"
+     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and "
+     "8388608 the largest"
      ),
     (["--compress", "--compress-max-size", "1000"],
-     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 the largest"
+     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 "
+     "the largest"
      ),
     (["--symlinks", "some"
       ], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
@@ -674,10 +677,12 @@ def test_what_is_printed_loads_again(tmp_path, place):
     ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
     ("static: ., more_roots: ['']", "1:53: more_roots has a folder without a name"),
     ("static: ., more_roots: [../{name}, other, other/]",
-     "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into already"
+     "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into "
+     "already"
      ),
     ("static: ., more_roots: [other, other/]",
-     "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into already"
+     "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into "
+     "already"
      ),
     ("static: ., file: nothing.txt",
      "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
@@ -717,6 +722,7 @@ def test_a_path_without_a_slash_that_leads_nowhere(tmp_path, route, refused):
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")
     done = run("uvhttp", "check", path)
     expected = (
-        f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would be 404; "
+        f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would "
+        f"be 404; "
         "the folder and all below it is '/film/'\n")
     assert (done.returncode, done.stderr) == ((1, expected) if refused else (0, ""))

@@ -51,7 +51,8 @@ LISTS = ("If-Match", "If-None-Match")
 
 def fixdate(seconds):
     t = time.gmtime(seconds)
-    return f"{DAYS[t.tm_wday][:3]}, {t.tm_mday:02} {MONTHS[t.tm_mon - 1]} {t.tm_year:04} {t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} GMT"
+    return (f"{DAYS[t.tm_wday][:3]}, {t.tm_mday:02} {MONTHS[t.tm_mon - 1]} {t.tm_year:04} "
+            f"{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} GMT")
 
 
 def some_date(rng):
@@ -364,7 +365,8 @@ def an_empty_file_has_no_ranges(request, size):
 
 def length_of_parts(ranges, size):
     heads = sum(
-        len(f"\r\n--{'b' * 16}\r\nContent-Type: {KIND}\r\nContent-Range: bytes {first}-{last}/{size}\r\n\r\n"
+        len(f"\r\n--{'b' * 16}\r\nContent-Type: {KIND}\r\nContent-Range: bytes "
+            f"{first}-{last}/{size}\r\n\r\n"
             ) + last - first + 1 for first, last in ranges)
     return heads - len("\r\n") + len(f"\r\n--{'b' * 16}--\r\n")
 
@@ -537,7 +539,8 @@ def test_answers_are_those_of_an_independent_implementation(place, serve, oracle
     ours.close()
     theirs.close()
     print(
-        f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules used: {dict(used)}"
+        f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules "
+        f"used: {dict(used)}"
     )
     # The requests are worth something: every answer is among them, and every rule has something to
     # say.

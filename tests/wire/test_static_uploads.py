@@ -34,7 +34,8 @@ def form(*files, fields=(), boundary="b0undary"):
     """The body of a form; each file is a name and bytes."""
     parts = [b'Content-Disposition: form-data; name="%s"\r\n\r\n%s' % pair for pair in fields]
     parts += [
-        b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: text/plain\r\n\r\n%s'
+        b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: '
+        b'text/plain\r\n\r\n%s'
         % pair for pair in files
     ]
     return b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part)

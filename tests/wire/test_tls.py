@@ -211,7 +211,8 @@ def test_refusals_name_what_is_wrong(tmp_path):
             'ciphers is "NOTHING": OpenSSL knows none of them',
         (f"--cert={good}", "--suites=NOTHING"):
             'cipher_suites is "NOTHING"',
-        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:!aNULL"):
+        (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:"
+                           "!aNULL"):
             "OpenSSL does not know 'ECDHE-ECDSA-CHACHA20-POLY1306'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
             "'TLS_AES_128_GCM_SHA256' is of TLS 1.3, and belongs to cipher_suites",
@@ -507,7 +508,8 @@ def people():
     (where / "index").write_text("")
     (where / "number").write_text("01\n")
     (where / "conf").write_text(
-        f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\ncrlnumber={where}/number\ndefault_md=sha256\n"
+        f"[ca]\ndefault_ca=d\n[d]\ndatabase={where}/index\ncrlnumber={where}/number\n"
+        f"default_md=sha256\n"
         f"certificate={ca}\nprivate_key={where}/ca.key\ndefault_crl_days=30\n")
     tls.openssl("ca", "-config", where / "conf", "-revoke", made["bob"])
     tls.openssl("ca", "-config", where / "conf", "-gencrl", "-out", where / "crl.pem")
@@ -546,7 +548,8 @@ def test_client_certificates(start, people, version, level):
 def test_names_of_a_client_cannot_be_taken_for_others(start, people, tmp_path):
     conf, leaf = tmp_path / "conf", tmp_path / "leaf.pem"
     conf.write_text(
-        "[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n[x]\nsubjectAltName=@names\nbasicConstraints=CA:FALSE\n[names]\n"
+        "[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n[x]\nsubjectAltName=@names\n"
+        "basicConstraints=CA:FALSE\n[names]\n"
         "DNS.1 = ann.example\\, DNS:root.example\nDNS.2 = b\\\\c\n")
     tls.openssl("req", "-x509", "-config", conf, "-newkey", "ec", "-pkeyopt",
                 "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x", "-CA", people["ca"],
@@ -981,7 +984,8 @@ def test_load_while_certificates_are_reloaded(start, tmp_path):
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes), 0)
     print(
-        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number} replacements, {broken} of them broken"
+        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
+        f"handshakes, {number} replacements, {broken} of them broken"
     )
 
 
@@ -1031,7 +1035,8 @@ def test_load_while_certificates_are_replaced(start, tmp_path):
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes) + 4, 0)
     print(
-        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} handshakes, {number + 4} replacements, of which the server was at most "
+        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
+        f"handshakes, {number + 4} replacements, of which the server was at most "
         f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
         f"{server.log().count('loaded again')} loads, {count} + 3 lines of broken ones")
 

@@ -154,7 +154,8 @@ def test_address_does_not_match_as_a_name():
 def test_wrong_name(names):
     out, log = meet(server_context(signed(*names)), f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
-    assert "warning TLS handshake with localhost (127.0.0.1) failed: the peer's certificate is not for this name\n" in log
+    assert ("warning TLS handshake with localhost (127.0.0.1) failed: the peer's certificate is "
+            "not for this name\n") in log
 
 
 def test_common_name_does_not_count():
@@ -310,7 +311,8 @@ def test_refusals_name_what_is_wrong(tmp_path):
             f"--key={empty}"
     ], f"key_file is '{empty}', and certificate_file is not set"), ([
             f"--cert={signed()}", f"--key={tls.usual()}"
-    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to the certificate"
+    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to "
+       f"the certificate"
                                                                     ),
                          (["--min=2",
                            "--max=1"], "min_version is TLS 1.3, and max_version is TLS 1.2"),
@@ -479,7 +481,8 @@ def test_end_counts_with_close_notify_only(version, rules):
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
-    end = "end\nheard 2\nclosed -\n" if rules else "heard 2\nclosed the connection ended without close_notify\n"
+    end = "end\nheard 2\nclosed -\n" if rules else ("heard 2\nclosed the connection ended without "
+                                                    "close_notify\n")
     assert out == f"connected\n{end}"
 
 
@@ -586,7 +589,8 @@ def test_websocket_of_websockets():
 def test_websocket_says_why_it_cannot_connect():
     with serving(echo(server_context(signed("other.example")))) as (port, _):
         out, log = run(f"--ca={authority()}", f"wss://localhost:{port}/")
-    assert out == f"closed 1006 cannot connect to localhost:{port}: the peer's certificate is not for this name\n"
+    assert out == (f"closed 1006 cannot connect to localhost:{port}: the peer's certificate is not "
+                   f"for this name\n")
     assert "failed: the peer's certificate is not for this name" in log
 
 

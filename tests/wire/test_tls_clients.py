@@ -128,7 +128,8 @@ def test_node(secure):
 def test_node_websocket(secure):
     script = (
         "const ws = new WebSocket(process.argv[1]); ws.onopen = () => ws.send('over TLS');"
-        "ws.onmessage = (event) => { console.log(event.data); process.exit(0); }; ws.onerror = () => process.exit(1);"
+        "ws.onmessage = (event) => { console.log(event.data); process.exit(0); }; ws.onerror = () "
+        "=> process.exit(1);"
     )
     output = run(*node_with_websocket(), "-e", script,
                  secure.url.replace("https", "wss") + "/ws/echo",

@@ -203,7 +203,8 @@ def revocation_list(ca, *revoked):
     (folder / "index.txt").write_text("")
     (folder / "crlnumber").write_text("01\n")
     (folder / "ca.conf").write_text(
-        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {folder}/index.txt\ncrlnumber = {folder}/crlnumber\n"
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {folder}/index.txt\ncrlnumber = "
+        f"{folder}/crlnumber\n"
         "default_md = sha256\ndefault_crl_days = 30\n")
     common = ["ca", "-config", folder / "ca.conf", "-cert", ca, "-keyfile", folder / "ca.key"]
     for one in revoked:
@@ -253,7 +254,8 @@ def test_revocation_lists_that_expire_are_told(start, write, days, checked, logg
     else:
         assert ask(program.port).status == 200 and "revocation" not in program.log()
     file = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {ca}, client_crl: {path}}}\n"
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, "
+        f"client_ca: {ca}, client_crl: {path}}}\n"
         + ANSWER)
     done = run("uvhttp", "check", file)
     assert done.returncode == 0
@@ -276,14 +278,16 @@ def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
         path
     ]
     told = (
-        f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the certificates that it has issued are refused\n"
+        f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the "
+        f"certificates that it has issued are refused\n"
     )
     program = start("serve", *flags)
     eventually(lambda: " warning " + told in program.log(), "the warning")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         ask(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
     file = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, client_ca: {both}, client_crl: {path}}}\n"
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, "
+        f"client_ca: {both}, client_crl: {path}}}\n"
         + ANSWER)
     assert run("uvhttp", "check", file).stderr == f"{file}: warning: {told}"
 
@@ -521,7 +525,8 @@ def test_keys_are_counted_in_order(site, pair):
                other[0], "--tls-key", other[1])
     assert done.returncode == 1 and "the key does not belong to the certificate" in done.stderr
     assert (
-        "uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the first key is for the first certificate; "
+        "uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the "
+        "first key is for the first certificate; "
         'give "" for one whose key is in its own file\n') in done.stderr
 
 
@@ -556,7 +561,8 @@ def test_an_address_may_say_that_it_has_no_tls(start):
     "listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
 def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_path, listen):
     """Else the site would be served in plain text, and nobody would notice."""
-    told = "no address has TLS: one with http:// is plain, and so is a unix socket; give an address without http://, or leave {} out"
+    told = ("no address has TLS: one with http:// is plain, and so is a unix socket; give an "
+            "address without http://, or leave {} out")
     flags = [word for address in listen for word in ("-l", address)]
     for option, value in (("--tls-cert", [tls.usual()]), ("--tls-self-signed", [])):
         done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path,
@@ -564,7 +570,8 @@ def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_pat
         assert (done.returncode, done.stdout, done.stderr) == (2, "",
                                                                f"uvhttp: {told.format(option)}\n")
     path = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: [{', '.join(map(repr, listen))}]\n"
+        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: "
+        f"[{', '.join(map(repr, listen))}]\n"
         + ANSWER)
     assert problems(path) == ["1:6: " + told.format("'tls'")]
     done = run("uvhttp", "run", path)
@@ -644,7 +651,8 @@ def test_a_self_signed_certificate(start, tmp_path):
         assert ask(program.port, ca=path, name=name).status == 200
     tls.openssl("verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", path, path)
     text, names = names_of(path)
-    assert "ASN1 OID: prime256v1" in text and "CA:FALSE" in text and "TLS Web Server Authentication" in text
+    assert "ASN1 OID: prime256v1" in text and "CA:FALSE" in text and ("TLS Web Server "
+                                                                      "Authentication") in text
     assert names.startswith("DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1")
     host = socket.gethostname()
     assert not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*",
@@ -764,7 +772,8 @@ def test_a_check_makes_no_certificate(start, write, tmp_path):
     place = tmp_path / "state/uvhttp/self-signed.pem"
     assert (done.returncode, done.stdout) == (
         0,
-        f"{path}: a self-signed certificate will be made: '{place}'\n{path}: this configuration is right\n"
+        f"{path}: a self-signed certificate will be made: '{place}'\n{path}: this configuration "
+        f"is right\n"
     )
     assert not (tmp_path / "state").exists()
     program = start("run", path)
@@ -793,7 +802,8 @@ def test_start_output_on_a_terminal(site, tmp_path):
     assert re.search(r"  Local    https://127\.0\.0\.1:\d+/\n  Redirect http://127\.0\.0\.1:\d+/\n",
                      output), output
     assert re.search(
-        rf"\n  Self-signed certificate {tmp_path}/uvhttp/self-signed\.pem\n  SHA-256 ([0-9A-F]{{2}}:){{31}}[0-9A-F]{{2}}\n",
+        rf"\n  Self-signed certificate {tmp_path}/uvhttp/self-signed\.pem\n  SHA-256 "
+        rf"([0-9A-F]{{2}}:){{31}}[0-9A-F]{{2}}\n",
         output), output
 
 
@@ -866,7 +876,8 @@ def test_a_port_cannot_serve_and_redirect(site):
     done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(),
                "--redirect-http", port, site)
     assert done.returncode == 2
-    assert done.stderr == f"uvhttp: port {port} is to redirect, and is listened on already; choose another with --redirect-http\n"
+    assert done.stderr == (f"uvhttp: port {port} is to redirect, and is listened on already; "
+                           f"choose another with --redirect-http\n")
 
 
 @pytest.mark.parametrize(
@@ -879,7 +890,8 @@ def test_a_port_cannot_serve_and_redirect(site):
       "port 3001 is to redirect, and is listened on already"), ])
 def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
     path = write(
-        f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  redirect_http: {port}\n"
+        f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  "
+        f"redirect_http: {port}\n"
         + ANSWER)
     found = problems(path)
     assert len(found) == 1 and re.sub(r"^\d+:\d+: ", "", found[0]).startswith(message), found
@@ -970,7 +982,8 @@ tls:
     assert done.returncode == 0, done.stderr
     for name in "ab":
         assert re.search(
-            rf"^{path}: the certificate '{tmp_path}/{name}\.certificate' is valid until 20\d\d-\d\d-\d\d "
+            rf"^{path}: the certificate '{tmp_path}/{name}\.certificate' is valid until "
+            rf"20\d\d-\d\d-\d\d "
             r"\d\d:\d\d:\d\d UTC \(30 days\)$", done.stdout, re.M)
     assert done.stdout.endswith(f"{path}: this configuration is right\n") and not (tmp_path /
                                                                                    "keys").exists()
@@ -1116,10 +1129,12 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
      "1:54: tls: ciphers is \"none\": OpenSSL knows none of them"),
     ("tls: {" + CERTIFICATE +
      ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
-     "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"
+     "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": "
+     "OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"
      ),
     ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256, profile: modern}",
-     "1:54: tls: ciphers is for TLS 1.2, which is not spoken (profile); those of TLS 1.3 are cipher_suites"
+     "1:54: tls: ciphers is for TLS 1.2, which is not spoken (profile); those of TLS 1.3 are "
+     "cipher_suites"
      ),
     ("tls: {" + CERTIFICATE + ", ticket_keys: a.pem, tickets: false}",
      "1:58: tls: ticket_keys is set, and tickets are off"),
@@ -1149,12 +1164,14 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", redirect_http: 70000}",
      "1:60: redirect_http: '70000' is out of range; allowed are 0 to 65535"),
     ("tls: {" + CERTIFICATE + ", hsts: long}",
-     "1:51: hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"
+     "1:51: hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 "
+     "seconds"
      ),
     ("tls: {certificates: [{certificate: none.pem}]}",
      "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
-     "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does not belong to the certificate"
+     "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does "
+     "not belong to the certificate"
      ),
     ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
      "1:22: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
@@ -1176,17 +1193,20 @@ def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
     soon = tls.certificate("soon.example", days=3)
     later = tls.certificate("later.example", days=20)
     path = write(
-        f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: {expired(tmp_path)}}}]}}\n"
+        f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: "
+        f"{expired(tmp_path)}}}]}}\n"
         + ANSWER)
     done = run("uvhttp", "check", path)
     assert done.returncode == 0
     assert re.fullmatch(
         rf"{path}: warning: the certificate '{soon}' expires in 3 days, on 20.* UTC\n"
         rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n"
-        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names \(subjectAltName\), so clients refuse it\n",
+        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names "
+        rf"\(subjectAltName\), so clients refuse it\n",
         done.stderr)
     assert re.fullmatch(
-        rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this configuration is right\n",
+        rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this "
+        rf"configuration is right\n",
         done.stdout)
 
 
@@ -1218,9 +1238,12 @@ def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
     paths = [nameless, client, both, chain, again, other, more]
     told = [
         f"the certificate '{nameless}' has no names (subjectAltName), so clients refuse it",
-        f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), so clients refuse it",
-        f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, so some clients refuse it",
-        f"the certificate '{again}' is never used: '{both}' comes before it, has the same name (both) and the same type of key"
+        f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), "
+        f"so clients refuse it",
+        f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, "
+        f"so some clients refuse it",
+        f"the certificate '{again}' is never used: '{both}' comes before it, has the same name "
+        f"(both) and the same type of key"
     ]
     file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) +
                  "]}\n" + ANSWER)
@@ -1242,13 +1265,15 @@ def test_addresses_of_options_and_files(write, start):
         assert connection.ask("GET", "/").body == b"hello"
     done = run("uvhttp", "run", "-l", "https://127.0.0.1:0", write(ANSWER))
     assert done.returncode == 2
-    assert done.stderr == "uvhttp: --listen: an address with https:// needs a certificate; give one with 'tls' in the configuration\n"
+    assert done.stderr == ("uvhttp: --listen: an address with https:// needs a certificate; give "
+                           "one with 'tls' in the configuration\n")
 
 
 def test_metrics_stay_plain(write, start):
     path = write(
         LOCAL +
-        f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: {tls.usual()}}}]}}\n"
+        f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: "
+        f"{tls.usual()}}}]}}\n"
         + ANSWER)
     program = start("run", path)
     eventually(lambda: program.read_more() and "metrics" in program.output,
@@ -1282,8 +1307,10 @@ def test_cert_prints_what_a_certificate_says():
     assert re.fullmatch(
         r"certificate 1 of 1\n  subject:      CN=the name\n  issuer:       CN=the name\n"
         r"  names:        a\.example, \*\.b\.example, 192\.0\.2\.7\n"
-        r"  valid from:   20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n  valid until:  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC \(30 days left\)\n"
-        rf"  key:          ECDSA P-256 \(256 bits\)\n  signature:    ecdsa-with-SHA256\n  SHA-256:      {colons}\n"
+        r"  valid from:   20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n  valid until:  20\d\d-\d\d-\d\d "
+        r"\d\d:\d\d:\d\d UTC \(30 days left\)\n"
+        rf"  key:          ECDSA P-256 \(256 bits\)\n  signature:    ecdsa-with-SHA256\n  "
+        rf"SHA-256:      {colons}\n"
         r"chain: one certificate, self-signed\n", done.stdout), done.stdout
 
 
@@ -1299,12 +1326,14 @@ def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
     done = run("uvhttp", "cert", certificate, "-k", certificate)
     assert (done.returncode, done.stderr) == (
         1,
-        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a certificate "
+        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a "
+        f"certificate "
         "and no private key: are certificate and key swapped?\n")
     certificate, key = pair("d", password="secret")
     (tmp_path / "phrase").write_text("secret\r\n")
     assert run("uvhttp", "cert", certificate, "-k", key).stderr == (
-        f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, and there is no pass phrase (--passphrase-file)\n"
+        f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, "
+        f"and there is no pass phrase (--passphrase-file)\n"
     )
     assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file",
                tmp_path / "phrase").returncode == 0
@@ -1338,7 +1367,8 @@ def test_cert_fails_for_what_is_not_valid_now(tmp_path):
     (tmp_path / "index.txt").write_text("")
     (tmp_path / "new").mkdir()
     config.write_text(
-        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {tmp_path}/index.txt\nnew_certs_dir = {tmp_path}/new\ndefault_md = sha256\n"
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {tmp_path}/index.txt\nnew_certs_dir = "
+        f"{tmp_path}/new\ndefault_md = sha256\n"
         f"rand_serial = yes\npolicy = any\n[any]\ncommonName = supplied\n")
     ca = tls.authority()
     begin = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=2)
@@ -1366,7 +1396,8 @@ def test_cert_shows_no_control_characters(tmp_path):
     (["{folder}/none"
       ], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
     (["{folder}/text"], 1,
-     "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM form\n"
+     "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM "
+     "form\n"
      ), (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
     (["{folder}"], 1, "uvhttp cert: "),
 ])

@@ -29,7 +29,8 @@ def lines_of(page):
     compiling, *preparing, starting = pages.indented(page)
     number = number_of(page)
     assert re.fullmatch(
-        rf"cc step{number}\.c -o step{number} \$\(pkg-config --cflags --libs uvhttp( libuv)?( libcjson)?\)",
+        rf"cc step{number}\.c -o step{number} \$\(pkg-config --cflags --libs uvhttp( libuv)?( "
+        rf"libcjson)?\)",
         compiling)
     arguments = re.fullmatch(rf"\./step{number} 8080(.*)", starting)[1].split()
     return preparing, arguments

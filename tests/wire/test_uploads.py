@@ -232,7 +232,8 @@ class SmallDisk(WireServer):
             wrapper=[
                 "/usr/bin/python3", "-c",
                 "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "
-                f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); os.execv(sys.argv[1], sys.argv[1:])"
+                f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+                f"os.execv(sys.argv[1], sys.argv[1:])"
             ], **limits)
         assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
 

@@ -18,7 +18,8 @@ from wire_server import SAFETY_TIMEOUT, eventually
 SAMPLE = re.compile(r"^([a-z_]+(?:\{[^}]*\})?) ([0-9.]+)$")
 # Apache's "combined".
 COMBINED = re.compile(
-    r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+)'
+    r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" '
+    r'(\d{3}) (\d+)'
     r' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
 
 
@@ -139,7 +140,8 @@ def test_lines_are_those_of_apache(start, tmp_path):
     agent = 'a "quoted" \\agent\\ \xe9'
     begun = time.time()
     with program.connect() as connection:
-        message = f"GET /?a=%0d%0ab HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}\r\nReferer: http://h/\r\n\r\n"
+        message = (f"GET /?a=%0d%0ab HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}\r\nReferer: "
+                   f"http://h/\r\n\r\n")
         connection.send(message.encode("latin-1"))
         answer = connection.response()
         assert answer.status == 200

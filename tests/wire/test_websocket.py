@@ -84,7 +84,8 @@ def test_who_does_not_offer_it_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body == b'This is a WebSocket: send "Connection: Upgrade" and "Upgrade: websocket".\n'
+    assert response.body == (b'This is a WebSocket: send "Connection: Upgrade" and "Upgrade: '
+                             b'websocket".\n')
 
 
 def test_a_route_of_one_call_answers_what_is_no_handshake_as_well(server):

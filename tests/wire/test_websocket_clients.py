@@ -39,7 +39,9 @@ def fetch(*command, environment=None, **how):
     done = subprocess.run([str(word) for word in command], capture_output=True,
                           timeout=HANG_SECONDS, check=False,
                           env={**os.environ, **(environment or {})}, **how)
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout.decode()}{done.stderr.decode()}"
+    assert done.returncode == 0, (f"{command}: exit code "
+                                  f"{done.returncode}\n"
+                                  f"{done.stdout.decode()}{done.stderr.decode()}")
     return done.stdout
 
 

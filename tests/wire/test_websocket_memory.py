@@ -213,8 +213,10 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
         grown = stats["heap_peak"] - before
         with capsys.disabled():
             print(
-                f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, {state['dedicated']} with windows of their own, "
-                f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the budget taken"
+                f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, "
+                f"{state['dedicated']} with windows of their own, "
+                f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the "
+                f"budget taken"
             )
         if traffic == "ordinary":
             assert state["connections"] == count

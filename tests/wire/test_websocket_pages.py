@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import browser
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-LOG = "[...document.querySelectorAll('#log li')].map(item => item.className + ' ' + item.textContent)"
+LOG = ("[...document.querySelectorAll('#log li')].map(item => item.className + ' ' + "
+       "item.textContent)")
 TEXTS = "[...document.querySelectorAll('li')].map(item => item.textContent)"
 
 
@@ -135,7 +136,8 @@ def test_chat_says_when_it_cannot_enter(opened, started):
     assert opened.evaluate("document.querySelector('#join').checkValidity()")
     assert server.stop() == 0
     press_enter(opened)
-    refused = "document.querySelector('#join p').hidden ? '' : document.querySelector('#join p').textContent"
+    refused = ("document.querySelector('#join p').hidden ? '' : document.querySelector('#join "
+               "p').textContent")
     eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."),
                "the page says so")
     assert opened.evaluate(
@@ -147,7 +149,8 @@ def test_chat_says_when_it_cannot_enter(opened, started):
 def test_chart(opened, started, width, dark):
     server = started("websocket_chart")
     opened.open(server.url, width, dark)
-    points = "document.querySelectorAll('polyline')[0].getAttribute('points')?.split(' ').length ?? 0"
+    points = ("document.querySelectorAll('polyline')[0].getAttribute('points')?.split(' ').length "
+              "?? 0")
     eventually(lambda: opened.evaluate(points) >= 2, "two samples")
     assert silent(opened)
     assert opened.evaluate("document.querySelector('#state').textContent") == "live"
@@ -160,7 +163,8 @@ def test_chart(opened, started, width, dark):
         > 10, "requests are seen")
     picture(opened, f"chart-{width}-{'dark' if dark else 'light'}")
     assert opened.evaluate(
-        "[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= figure.clientWidth)"
+        "[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= "
+        "figure.clientWidth)"
     )
 
 

@@ -109,7 +109,8 @@ def on_core():
 def test_connections_are_shared_evenly(start, on_core, workers, count, on_one_core):
     if (workers, count, on_one_core) == (4, 40, False) and len(os.sched_getaffinity(0)) >= workers:
         pytest.skip(
-            "of a few connections that come in on several cores one worker in four may lack a quarter and more"
+            "of a few connections that come in on several cores one worker in four may lack a "
+            "quarter and more"
         )
     server = start(workers)
     if on_one_core:

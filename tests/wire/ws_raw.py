@@ -177,7 +177,8 @@ class WebSocket(raw.Connection):
         got = self.message()
         assert got == (
             opcode, payload
-        ), f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} ({len(payload)})"
+        ), (f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} "
+            f"({len(payload)})")
 
     def expect_text(self, words):
         self.expect(TEXT, words.encode())

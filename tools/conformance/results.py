@@ -20,12 +20,15 @@ REASONS = ((
     r"4\.", "the unknown opcode ends the connection before the echo of the frame before it has left"
 ), (
     r"5\.",
-    "the frame that is not allowed ends the connection before the echo of the frame before it has left"
+    "the frame that is not allowed ends the connection before the echo of the frame before it has "
+    "left"
 ), (
     r"6\.4\.",
-    "UTF-8 that has become invalid is refused with the next look at the message, not with the byte that makes it so"
+    "UTF-8 that has become invalid is refused with the next look at the message, not with the "
+    "byte that makes it so"
 ), (r"7\.1\.6$",
-    "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, and expects neither"
+    "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, "
+    "and expects neither"
     ), (r"7\.13\.",
         "codes that nobody has given a meaning: the suite notes what happens, and expects nothing"),
            )

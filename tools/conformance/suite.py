@@ -146,6 +146,7 @@ class Suite:
         library = re.search(r"Autobahn (\S+)", told)[1]
         name = run([
             self.python, "-c",
-            "import platform; print(platform.python_implementation() + ' for Python ' + platform.python_version())"
+            "import platform; print(platform.python_implementation() + ' for Python ' + "
+            "platform.python_version())"
         ], env=self.environment)
         return {"suite": suite, "library": library, "python": name.strip()}
