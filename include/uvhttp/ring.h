@@ -3,7 +3,7 @@
  *
  * Part of uvhttp_parser. Its two parts can be passed to readv and writev (uvhttp_slice_t and
  * uvhttp_span_t have the layout of struct iovec), and to uvhttp_request_head_parse_pieces. Plain
- * value, no allocation; one thread at a time. With a NULL ring, pieces or data the functions do
+ * value, no allocation; one thread at a time. With a NULL ring, `pieces` or data the functions do
  * nothing and return 0. */
 #ifndef UVHTTP_RING_H
 #define UVHTTP_RING_H

@@ -197,7 +197,7 @@ typedef struct uvhttp_websocket_options {
  * Returns 0, or with a NUL-terminated message of at most `size` bytes that names option, value and
  * range (`message` may be NULL)
  *   UVHTTP_ECONFIG  a value is invalid
- *   UVHTTP_EINVAL   no options, both or neither of message and piece, or both memory and
+ *   UVHTTP_EINVAL   no options, both or neither of `message` and `piece`, or both memory and
  *                   shares_memory_with */
 UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
                                          size_t size);

@@ -213,7 +213,7 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
     const char *value = cookie->value != NULL ? cookie->value : "";
     int64_t expires = cookie->expires > 0 ? cookie->expires : 0;
     if (cookie->max_age < 0)
-        expires = 1; /* a deletion is sent expired, whoever stores it */
+        expires = 1; /* a deletion has expired, even where it is stored */
     else if (cookie->max_age > 0) {
         int64_t now = now_seconds(uvhttp_response_request(response));
         expires = cookie->max_age < INT64_MAX - now ? now + cookie->max_age : 0;

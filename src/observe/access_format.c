@@ -1,5 +1,5 @@
-/* A pattern is compiled once into a list of pieces. Writing a line reserves buffer space for all
- * pieces that must still follow. */
+/* A pattern is compiled once into a list of parts. Writing a line reserves buffer space for all
+ * parts that must still follow. */
 #include "observe/access_format.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static bool add_piece(struct uvh_access_format *format, enum name name, size_t l
     return true;
 }
 
-/* Appends one byte of text to the last piece if that is text, else adds a piece. */
+/* Appends one byte of text to the last part if that is text, else adds a part. */
 static bool add_text(struct uvh_access_format *format, char byte)
 {
     bool first = format->piece_count == 0 || format->pieces[format->piece_count - 1].name != TEXT;
@@ -402,7 +402,7 @@ size_t uvh_access_format_line(const struct uvh_access_format *format,
         } else if (name > LAST_STRING) {
             at += write_number(at, &facts->outcome, name, zone_minutes, format->json);
         } else {
-            /* Each piece reserves NUMBER_SIZE, so the last one has that much even when the rest of
+            /* Each part reserves NUMBER_SIZE, so the last one has that much even when the rest of
              * the buffer is full. */
             size_t share = UVH_ACCESS_VALUE_SIZE - NUMBER_SIZE;
             size_t most = (room < share ? room : share) + NUMBER_SIZE;

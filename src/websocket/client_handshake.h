@@ -60,7 +60,7 @@ void uvh_ws_reply_init(struct uvh_ws_reply *reply);
 /* Parses the next bytes. `*used` is the number that belong to the head: all with MORE; after DONE
  * the caller parses the rest as frames.
  *   - DONE: the connection is a WebSocket; `*accepted` holds the negotiated values, with a protocol
- *     of the greeting's list, and `reserved` 0
+ *     of the request's list, and `reserved` 0
  *   - MORE: call again with the following bytes
  *   - BAD: the handshake failed, reply->reason says why: close the connection (section 4.1) */
 uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,

@@ -508,11 +508,34 @@ def test_options_of_cpp_are_of_a_public_struct(project):
                    "uvhttp_gone_t")
 
 
+@pytest.mark.parametrize("name, text, words", [
+    ("src/base/bad.c", "/* Frees `it`.\n * Behind it the object is gone. */\n",
+     ["bad.c:1", "'Behind it': after", "'gone': disconnected"]),
+    ("app/bad.c", "int bad; // nobody knows\n", ["'nobody': name the caller"]),
+    ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
+])
+def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
+    assert_refused(project, "words", name, text, *words)
+
+
+def test_words_in_code_and_quotation_marks_are_no_mistakes(project):
+    write(project, "src/base/good.c", """/* Calls `gone` for "nobody" with options.folder:
+ *
+ *     x.folder = "a"; // nobody
+ */
+static int piece_of(int answers)
+{
+    return answers; /* number of UVH_PIECE */
+}
+""")
+    assert run_check(project, "words") == (0, "")
+
+
 def test_every_check_has_a_test_here():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
     assert names == {
         "layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
-        "pitfalls", "null", "hpp", "reference"
+        "pitfalls", "null", "hpp", "words", "reference"
     }  # in test_reference.py
 
 

@@ -37,10 +37,10 @@ struct uvh_ws_event {
     enum uvh_ws_event_kind kind;
     char *data; /* in the input bytes, or in reader->control; may be changed */
     size_t size;
-    bool text;       /* PIECE: of a text message */
-    bool compressed; /* PIECE: of a compressed message (RSV1 of its first frame) */
-    bool first;      /* PIECE: first part of the message */
-    bool last;       /* PIECE: last part of the message */
+    bool text;       /* `PIECE`: of a text message */
+    bool compressed; /* `PIECE`: of a compressed message (RSV1 of its first frame) */
+    bool first;      /* `PIECE`: first part of the message */
+    bool last;       /* `PIECE`: last part of the message */
     /* BAD: of the close frame to send. CLOSE: the received one, 1005 without; it is valid */
     uint16_t code;
     const char *reason; /* BAD: a static text for the log and the close frame */
