@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import browser
 
 # The defaults of src/middleware/security_headers.c, which test_guards.py looks at.
-POLICY = re.search(r'content_security_policy; */|"(default-src [^"]*)" \(CSP',
-                   (ROOT / "include/uvhttp/security_headers.h").read_text())[1]
+POLICY = re.search(r'"(default-src [^"]*)"', re.sub(
+    r"\s+\*\s+", " ", (ROOT / "include/uvhttp/security_headers.h").read_text()))[1]
 CONFIG = """
 listen: ["127.0.0.1:0"]
 server: {{workers: 1}}
