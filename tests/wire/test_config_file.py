@@ -967,8 +967,9 @@ def test_the_page_about_configuration_shows_one_that_works(start, tmp_path, writ
 def test_the_page_about_configuration_names_every_key():
     page = (ROOT / "docs/configuration.md").read_text()
     for source in ("app/config_file.c", "app/config_site.c", "app/config_tls.c"):
-        for key in re.findall(r'^        \{"(\w+)",', (ROOT / source).read_text(), re.M):
-            assert re.search(rf"^[-# ]*{key}:", page, re.M), key
+        keys = re.findall(r'\{"(\w+)",\s+\w', (ROOT / source).read_text())
+        assert len(keys) >= 15
+        assert [key for key in keys if not re.search(rf"^[-# ]*{key}:", page, re.M)] == []
 
 
 def test_metrics_take_a_unix_socket(start, tmp_path):

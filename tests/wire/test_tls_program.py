@@ -1471,5 +1471,5 @@ def test_the_page_about_https_names_every_option_and_key():
     page = (ROOT / "docs/https.md").read_text()
     for option in re.findall(r"--(?:\[no-\])?(tls-[a-z-]+)", run("uvhttp", "help", "serve").stdout):
         assert re.search(rf"--(no-)?{option}\b", page), option
-    for key in re.findall(r'^        \{"(\w+)",', (ROOT / "app/config_tls.c").read_text(), re.M):
-        assert f"`{key}`" in page, key
+    keys = re.findall(r'\{"(\w+)",\s+\w', (ROOT / "app/config_tls.c").read_text())
+    assert len(keys) > 20 and [key for key in keys if f"`{key}`" not in page] == []
