@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs/images"
-sys.path.append(str(ROOT / "tests/bench"))
+sys.path.append(str(ROOT / "tests/wire"))
 
 # Name, size, day of November 2026.
 FILES = [("plans/roof.dwg", 1, 3), ("photos/a.jpg", 1, 9), ("invoices/11.pdf", 1, 17),

@@ -14,9 +14,9 @@ import urllib.parse
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tools"), str(ROOT / "tests/bench")]
+sys.path += [str(ROOT / "tools"), str(ROOT / "tests/wire")]
 
-import browser  # noqa: E402  (from tests/bench)
+import browser  # noqa: E402  (from tests/wire)
 import docs  # noqa: E402  (from tools)
 
 HEADER = """/* Things: what they are. See uvhttp_thing_free. */
@@ -85,6 +85,14 @@ SAMPLE = [
 def write(project, name, text):
     (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_text(text)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sphinx():
+    try:
+        docs.install()
+    except subprocess.CalledProcessError:
+        pytest.skip("Sphinx cannot be installed from PyPI")
 
 
 @pytest.fixture
