@@ -333,6 +333,10 @@ static void handshake_timed_out(struct uvh_conn *conn)
     if (open ? uvh_conn_is_closed(conn) || !is_early(conn) || conn->received
              : conn->state != UVH_CONN_HANDSHAKING)
         return;
+    if (!open && conn->tls->working) { /* what the peer has sent is being processed */
+        conn->restart_timeout = true;
+        return;
+    }
     if (conn->outgoing)
         conn->user->connected(conn, UV_ETIMEDOUT);
     else
