@@ -129,6 +129,8 @@ class Browser:
         found = []
         for event in self.events:
             method, parameters = event.get("method"), event.get("params", {})
+            if event.get("sessionId", self.session) != self.session:
+                continue  # another tab, which may still speak of a server that has stopped
             if method == "Log.entryAdded":
                 found.append(f"{parameters['entry']['level']}: {parameters['entry']['text']}")
             elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):

@@ -52,7 +52,9 @@ def picture(opened, name):
 
 def silent(opened):
     """Whether the console has said nothing, and nothing was loaded but the page itself."""
-    return opened.troubles() == [] and not opened.evaluate(WIDER)
+    eventually(lambda: not opened.evaluate(WIDER), "the page is no wider than the window")
+    assert opened.troubles() == []
+    return True
 
 
 def type_into(opened, name, text):
