@@ -1,5 +1,5 @@
-/* What the parser's benchmarks share: which build is measured, the clock (CPU time of the thread),
- * and medians of rounds.
+/* What the benchmarks of parser and router share: which build is measured, the clock (CPU time of
+ * the thread), rounds and their medians.
  *
  * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come
  * from CMake. */
@@ -24,7 +24,7 @@ struct rounds {
     int count;
 };
 
-/* The CPU time this thread has spent: while somebody else has the core, it stands still. */
+/* The CPU time of this thread, which does not advance while the thread is not running. */
 static inline uint64_t now_ns(void)
 {
     struct timespec now;
