@@ -80,8 +80,8 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
         ERR_clear_error();
         return true;
     }
-    bool told = ended && print_library_reason(command, "the certificate of");
-    if (told)
+    bool reported = ended && print_library_reason(command, "the certificate of");
+    if (reported)
         ERR_clear_error();
     else if (ended)
         fprintf(stderr,

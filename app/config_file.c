@@ -55,7 +55,7 @@ static bool read_address(struct uvh_config_reader *reader, const char *text,
     const char *path = uvh_address_path(address);
     if (path == NULL || *path == '@')
         return true;
-    path = uvh_config_below_folder(reader, text + strlen(UVH_ADDRESS_UNIX));
+    path = uvh_config_below_directory(reader, text + strlen(UVH_ADDRESS_UNIX));
     if (path == NULL)
         return false;
     int length = snprintf(address->host, sizeof(address->host), UVH_ADDRESS_UNIX "%s", path);
@@ -229,7 +229,7 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
 }
 
 bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
-                          const char *folder, uvh_variable_cb variable,
+                          const char *directory, uvh_variable_cb variable,
                           struct uvh_problems *problems)
 {
     static const struct uvh_config_key keys[] = {{"server", read_server},
@@ -249,7 +249,7 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
         !uvh_expand(&file->yaml, variable, problems))
         return false;
     struct uvh_config_reader reader = {
-        .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .folder = folder};
+        .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .directory = directory};
     const struct uvh_yaml_node *root = file->yaml.root;
     uvh_config_read_map(&reader, root, "a configuration", keys, &file->setup);
     check_schemes(&file->setup, problems);
@@ -261,13 +261,13 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
 /* The whole file, or one byte more than the maximum of a larger one; NULL with errno set. */
 static char *read_all(int descriptor, size_t *size)
 {
-    const size_t room = UVH_YAML_SIZE_MAX + 1;
-    char *bytes = malloc(room);
+    const size_t capacity = UVH_YAML_SIZE_MAX + 1;
+    char *bytes = malloc(capacity);
     if (bytes == NULL)
         return NULL;
     *size = 0;
-    while (*size < room) {
-        ssize_t length = read(descriptor, bytes + *size, room - *size);
+    while (*size < capacity) {
+        ssize_t length = read(descriptor, bytes + *size, capacity - *size);
         if (length == 0)
             return bytes;
         if (length > 0) {
@@ -296,7 +296,7 @@ static const char *reason_of(int number)
 
 /* The directory of a file as an absolute path, so that messages and printed configurations do not
  * depend on the current directory. */
-static bool find_folder(const char *path, char folder[PATH_MAX])
+static bool find_dir(const char *path, char directory[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
     char given[PATH_MAX];
@@ -305,7 +305,7 @@ static bool find_folder(const char *path, char folder[PATH_MAX])
         return false;
     memcpy(given, path, length);
     given[length] = '\0';
-    return realpath(length == 0 ? "." : given, folder) != NULL;
+    return realpath(length == 0 ? "." : given, directory) != NULL;
 }
 
 static const char *variable_of(const char *name)
@@ -326,12 +326,12 @@ bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
         uvh_problems_add(problems, whole, "%s", reason_of(errno));
     if (descriptor >= 0 && !input)
         close(descriptor);
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     bool right = false;
-    if (bytes != NULL && !find_folder(input ? "" : path, folder))
+    if (bytes != NULL && !find_dir(input ? "" : path, directory))
         uvh_problems_add(problems, whole, "its folder cannot be found: %s", strerror(errno));
     else if (bytes != NULL)
-        right = uvh_config_file_read(file, bytes, size, folder, variable_of, problems);
+        right = uvh_config_file_read(file, bytes, size, directory, variable_of, problems);
     free(bytes);
     return right;
 }

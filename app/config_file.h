@@ -10,11 +10,11 @@ struct uvh_config_file {
     struct uvh_yaml yaml; /* owns what the setup points to */
 };
 
-/* Reads a configuration from memory; relative paths are relative to `folder` ("": the current
+/* Reads a configuration from memory; relative paths are relative to `directory` ("": the current
  * directory). Does not access the file system. False, with the problems noted, if it is invalid.
  * Release it in either case. */
 bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
-                          const char *folder, uvh_variable_cb variable,
+                          const char *directory, uvh_variable_cb variable,
                           struct uvh_problems *problems);
 
 /* The same from a file, with paths relative to its directory and environment variables expanded.

@@ -14,8 +14,8 @@
 /* A route and its nodes. */
 struct route_reader {
     struct uvh_setup_route *route;
-    const struct uvh_yaml_node *answers[3]; /* the values of 'static', 'redirect' and 'respond' */
-    size_t answer_count;
+    const struct uvh_yaml_node *responses[3]; /* the values of 'static', 'redirect' and 'respond' */
+    size_t response_count;
     const struct uvh_yaml_node *status; /* that of 'status' */
     const struct uvh_yaml_node *files;  /* the first key that only 'static' allows */
 };
@@ -54,7 +54,7 @@ static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_
                         void *into)
 {
     struct route_reader *read = into;
-    read->answers[read->answer_count++] = value;
+    read->responses[read->response_count++] = value;
     read->route->kind = UVH_ROUTE_STATIC;
     read->route->root = (struct uvh_text){uvh_config_path(reader, value), value->mark};
 }
@@ -153,7 +153,7 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
     uvh_config_read_texts(reader, value, roots);
     for (size_t i = 0; i < roots->count; i++) {
         if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
-            roots->items[i].text = uvh_config_below_folder(reader, roots->items[i].text);
+            roots->items[i].text = uvh_config_below_directory(reader, roots->items[i].text);
         else
             uvh_problems_add(reader->problems, roots->items[i].mark,
                              "more_roots has a folder without a name");
@@ -230,7 +230,7 @@ static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yam
                           void *into)
 {
     struct route_reader *read = into;
-    read->answers[read->answer_count++] = value;
+    read->responses[read->response_count++] = value;
     read->route->kind = UVH_ROUTE_REDIRECT;
     const char *text = uvh_config_text(reader, value);
     if (text == NULL)
@@ -278,7 +278,7 @@ static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml
         {"status", read_respond_status}, {"body", read_body}, {"type", read_type}, {NULL, NULL}};
     struct route_reader *read = into;
     struct uvh_setup_route *route = read->route;
-    read->answers[read->answer_count++] = value;
+    read->responses[read->response_count++] = value;
     route->kind = UVH_ROUTE_RESPOND;
     route->status = 200;
     uvh_config_read_map(reader, value, "respond", keys, route);
@@ -342,14 +342,14 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
     const struct uvh_setup_route *route = read->route;
     if (route->path.mark.line == 0)
         uvh_problems_add(reader->problems, node->mark, "this route has no 'path'");
-    if (read->answer_count == 0)
+    if (read->response_count == 0)
         uvh_problems_add(
             reader->problems, node->mark,
             "this route answers with nothing; it needs 'static', 'redirect' or 'respond'");
-    if (read->answer_count > 1)
-        uvh_problems_add(reader->problems, read->answers[1]->key->mark,
+    if (read->response_count > 1)
+        uvh_problems_add(reader->problems, read->responses[1]->key->mark,
                          "this route has a '%s' already; it answers with one of them",
-                         read->answers[0]->key->text);
+                         read->responses[0]->key->text);
     if (read->files != NULL && route->kind != UVH_ROUTE_STATIC)
         uvh_problems_add(reader->problems, read->files->key->mark, "'%s' belongs to 'static'",
                          read->files->key->text);
@@ -402,7 +402,7 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
                                                  {"uploads", read_files},
                                                  {"upload_max_size", read_files},
                                                  {"upload_overwrite", read_files},
-                                                 {"upload_folders", read_files},
+                                                 {"upload_directories", read_files},
                                                  {"upload_sync", read_files},
                                                  {"clean_urls", read_files},
                                                  {"spa", read_files},

@@ -119,7 +119,7 @@ void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_ya
 }
 
 /* Fields that the server sets itself; a second value would be a duplicate or invalid. */
-static bool is_answers_own(const char *name)
+static bool is_own_field(const char *name)
 {
     static const char *const names[] = {"Accept-Ranges", "Content-Range", "Content-Type",
                                         "ETag",          "Last-Modified", "Location"};
@@ -144,7 +144,7 @@ static bool check_field(struct uvh_config_reader *reader, uvhttp_prepared_t *che
     else if (err != 0)
         uvh_problems_add(reader->problems, value->key->mark, "the field '%.*s' cannot be set: %s",
                          SHOWN, name, uvhttp_strerror(err));
-    else if (is_answers_own(name))
+    else if (is_own_field(name))
         uvh_problems_add(reader->problems, value->key->mark,
                          "the field '%s' belongs to the answers, which set it themselves", name);
     else
@@ -252,16 +252,16 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
         refuse_kind(reader, value, "a path");
         return NULL;
     }
-    return uvh_config_below_folder(reader, text);
+    return uvh_config_below_directory(reader, text);
 }
 
-const char *uvh_config_below_folder(struct uvh_config_reader *reader, const char *text)
+const char *uvh_config_below_directory(struct uvh_config_reader *reader, const char *text)
 {
-    if (*text == '/' || *reader->folder == '\0')
+    if (*text == '/' || *reader->directory == '\0')
         return text;
-    size_t size = strlen(reader->folder) + strlen(text) + 2;
+    size_t size = strlen(reader->directory) + strlen(text) + 2;
     char *path = uvh_config_allocate(reader, 1, size);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", reader->folder, text);
+        snprintf(path, size, "%s/%s", reader->directory, text);
     return path;
 }

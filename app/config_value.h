@@ -12,7 +12,7 @@ struct uvh_config_reader {
     struct uvh_yaml *yaml; /* allocates the arrays */
     struct uvh_problems *problems;
     struct uvh_setup *setup;
-    const char *folder; /* base of relative paths; "": the current directory */
+    const char *directory; /* base of relative paths; "": the current directory */
 };
 
 /* Reads the value of one key into `into`, the target of the map. */
@@ -71,7 +71,7 @@ int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
 /* The path of a non-empty text; NULL, with a problem, if out of memory. */
-const char *uvh_config_below_folder(struct uvh_config_reader *reader, const char *text);
+const char *uvh_config_below_directory(struct uvh_config_reader *reader, const char *text);
 
 /* Zeroed memory that lives as long as the file; NULL, with a problem, if out of memory. */
 void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t size);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 /* Stats a path in a directory. Returns 0, or an errno. */
-static int look_in(const char *root, const char *path, size_t length, struct stat *facts)
+static int find_in(const char *root, const char *path, size_t length, struct stat *facts)
 {
     char whole[PATH_MAX];
     int size = snprintf(whole, sizeof(whole), "%s/%.*s", root, (int)length, path);
@@ -19,12 +19,12 @@ static int look_in(const char *root, const char *path, size_t length, struct sta
 }
 
 /* The same in the first of a route's directories that has it. */
-static int look(const struct uvh_setup_route *route, const char *path, size_t length,
+static int find(const struct uvh_setup_route *route, const char *path, size_t length,
                 struct stat *facts)
 {
-    int error = look_in(route->root.text, path, length, facts);
+    int error = find_in(route->root.text, path, length, facts);
     for (size_t i = 0; i < route->more_roots.count && (error == ENOENT || error == ENOTDIR); i++)
-        error = look_in(route->more_roots.items[i].text, path, length, facts);
+        error = find_in(route->more_roots.items[i].text, path, length, facts);
     return error;
 }
 
@@ -35,7 +35,7 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
 {
     struct stat facts;
     size_t skip = strspn(path, "/");
-    int error = look(route, path + skip, length - skip, &facts);
+    int error = find(route, path + skip, length - skip, &facts);
     bool missing = error == ENOENT || error == ENOTDIR;
     if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
         return true;
@@ -71,7 +71,7 @@ bool uvh_named_files_check_path(const struct uvh_setup_route *route)
                   files->spa || files->clean_urls || files->uploads;
     if (mapped || length == 0 || path[length - 1] == '/' || strpbrk(path, ":*%") != NULL)
         return true;
-    int error = look(route, path + 1, length - 1, &facts);
+    int error = find(route, path + 1, length - 1, &facts);
     return error != ENOENT && error != ENOTDIR;
 }
 

@@ -200,7 +200,7 @@ const struct uvh_option uvh_option_table[] = {
           "largest body of an upload (default: 1G)"),
     FILES("upload-overwrite", SWITCH, upload_overwrite, 0, 0, NULL,
           "let an upload replace a file that is there"),
-    FILES("upload-folders", SWITCH, upload_folders, 0, 0, NULL,
+    FILES("upload-directories", SWITCH, upload_directories, 0, 0, NULL,
           "make the folders that are missing above an uploaded file"),
     FILES("upload-sync", SWITCH, upload_sync, 0, 0, NULL,
           "answer an upload when it is safe on the disk (fsync)"),
@@ -244,7 +244,7 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("heavy-queue", heavy_queue, NUMBER, "N"),
     CONFIG("handshake-threads", handshake_threads, NUMBER, "N"),
     CONFIG("max-handshakes", max_handshakes, NUMBER, "N"),
-    CONFIG("standing-memory", standing_memory, SIZE, "SIZE"),
+    CONFIG("response-cache-memory", response_cache_memory, SIZE, "SIZE"),
     CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
 
     GROUP("Times, in seconds"),

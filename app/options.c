@@ -399,7 +399,7 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
 }
 
 /* "-q", "-qp8080" or "-p 8080"; `*used` receives the number of arguments used. */
-static int read_letters(struct parser *parser, int count, char **arguments, int *used)
+static int read_messages(struct parser *parser, int count, char **arguments, int *used)
 {
     *used = 1;
     for (const char *c = arguments[0] + 1; *c != '\0'; c++) {
@@ -432,7 +432,7 @@ static int read_letters(struct parser *parser, int count, char **arguments, int 
 static int read_arguments(struct parser *parser, int count, char **arguments)
 {
     struct uvh_options *options = parser->options;
-    bool only_folders = false; /* after "--" */
+    bool only_dirs = false; /* after "--" */
     bool serve = parser->command == UVH_COMMAND_SERVE;
     options->root = NULL;
     options->from_file = !serve;
@@ -440,12 +440,12 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
         const char *argument = arguments[i];
         int code = UVH_EXIT_OK;
         used = 1;
-        if (!only_folders && strcmp(argument, "--") == 0) {
-            only_folders = true;
-        } else if (!only_folders && strncmp(argument, "--", 2) == 0) {
+        if (!only_dirs && strcmp(argument, "--") == 0) {
+            only_dirs = true;
+        } else if (!only_dirs && strncmp(argument, "--", 2) == 0) {
             code = read_long(parser, count - i, arguments + i, &used);
-        } else if (!only_folders && argument[0] == '-' && argument[1] != '\0') {
-            code = read_letters(parser, count - i, arguments + i, &used);
+        } else if (!only_dirs && argument[0] == '-' && argument[1] != '\0') {
+            code = read_messages(parser, count - i, arguments + i, &used);
         } else if (options->root != NULL) {
             code = usage_error(parser,
                                serve ? "one folder can be served, but '%s' and '%s' are given"

@@ -28,7 +28,7 @@ enum {
 #define NOT_SAID UINT64_MAX
 
 struct command {
-    const char *folder;
+    const char *directory;
     unsigned codings; /* sum of uvhttp_coding_t */
     int level;        /* of all codings, limited to each one's highest */
     uint64_t min_size;
@@ -198,9 +198,9 @@ static int run(const struct command *command)
 {
     struct uvh_sources sources;
     int code = UVH_EXIT_FAILED;
-    int root = open(command->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int root = open(command->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
-        fprintf(stderr, "uvhttp precompress: %s: %s\n", command->folder, strerror(errno));
+        fprintf(stderr, "uvhttp precompress: %s: %s\n", command->directory, strerror(errno));
         return UVH_EXIT_FAILED;
     }
     if (uvh_sources_find(&sources, root, command->min_size, stderr))
@@ -343,7 +343,7 @@ static int read_options(struct command *command, int count, char **arguments, bo
         fputs("\nTry 'uvhttp precompress --help'.\n", stderr);
         return UVH_EXIT_USAGE;
     }
-    command->folder = arguments[optind];
+    command->directory = arguments[optind];
     if (command->min_size == NOT_SAID) /* a file may have shrunk since its sibling was made */
         command->min_size = command->remove ? 0 : DEFAULT_MIN_SIZE;
     return code;

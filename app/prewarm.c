@@ -14,7 +14,7 @@ const char *uvh_prewarm_load(uvhttp_static_t *files, const char *path_or_pattern
     uvhttp_static_prewarmed_t found;
     const uvhttp_static_prewarm_options_t options = {.patterns = &path_or_pattern,
                                                      .pattern_count = 1};
-    int err = uvhttp_static_prewarm_folder(files, &options, &found);
+    int err = uvhttp_static_prewarm_directory(files, &options, &found);
     if (err == UVHTTP_EINVAL)
         return "it is no pattern: a '[' has no ']', or it is longer than 512 bytes";
     if (err != 0)

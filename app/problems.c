@@ -22,7 +22,7 @@ void uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const
     }
 }
 
-static int compare_places(const void *one, const void *other)
+static int compare_positions(const void *one, const void *other)
 {
     const struct uvh_mark *a = &((const struct uvh_problem *)one)->mark;
     const struct uvh_mark *b = &((const struct uvh_problem *)other)->mark;
@@ -34,7 +34,7 @@ static int compare_places(const void *one, const void *other)
 void uvh_problems_print(struct uvh_problems *problems, FILE *out)
 {
     size_t kept = problems->count < UVH_PROBLEMS_MAX ? problems->count : UVH_PROBLEMS_MAX;
-    qsort(problems->items, kept, sizeof(problems->items[0]), compare_places);
+    qsort(problems->items, kept, sizeof(problems->items[0]), compare_positions);
     for (size_t i = 0; i < kept; i++) {
         const struct uvh_problem *problem = &problems->items[i];
         if (problem->mark.line == 0)

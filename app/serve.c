@@ -51,7 +51,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         /* a directory with read but no search permission would give only 403 responses */
         err = -errno;
     if (err != 0)
-        return uvh_serve_site_refuse_folder(option, root, err);
+        return uvh_serve_site_refuse_directory(option, root, err);
     /* An alias need not have the error pages of the directory. */
     if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
         fprintf(stderr, "uvhttp: %s\n", message);

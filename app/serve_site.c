@@ -7,23 +7,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int uvh_serve_site_refuse_folder(const char *option, const char *folder, int err)
+int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err)
 {
     fprintf(stderr, option == NULL ? "uvhttp: " : "uvhttp: --%s: ", option);
     /* The library returns libuv's codes, which are negated errno values. */
     switch (-err) {
     case ENOENT:
-        fprintf(stderr, "the folder '%s' does not exist\n", folder);
+        fprintf(stderr, "the folder '%s' does not exist\n", directory);
         break;
     case ENOTDIR:
-        fprintf(stderr, "'%s' is not a folder; name the folder to serve\n", folder);
+        fprintf(stderr, "'%s' is not a folder; name the folder to serve\n", directory);
         break;
     case EACCES:
     case EPERM:
-        fprintf(stderr, "there is no permission to read the folder '%s'\n", folder);
+        fprintf(stderr, "there is no permission to read the folder '%s'\n", directory);
         break;
     default:
-        fprintf(stderr, "the folder '%s' cannot be served: %s\n", folder, uvhttp_strerror(err));
+        fprintf(stderr, "the folder '%s' cannot be served: %s\n", directory, uvhttp_strerror(err));
         break;
     }
     return UVH_EXIT_FAILED;
@@ -60,19 +60,19 @@ static int add_prewarm(struct uvh_serve_site *made, const char *text)
     return UVH_EXIT_OK;
 }
 
-static int add_more_roots(struct uvh_serve_site *made, const struct uvh_option_list *folders)
+static int add_more_roots(struct uvh_serve_site *made, const struct uvh_option_list *directories)
 {
     struct uvh_setup_route *route = &made->routes[0];
-    for (size_t i = 0; i < folders->count; i++) {
+    for (size_t i = 0; i < directories->count; i++) {
         struct stat found;
-        char *path = keep(made, realpath(folders->items[i], NULL));
+        char *path = keep(made, realpath(directories->items[i], NULL));
         if (path == NULL)
-            return uvh_serve_site_refuse_folder("more-root", folders->items[i], -errno);
+            return uvh_serve_site_refuse_directory("more-root", directories->items[i], -errno);
         if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
-            return uvh_serve_site_refuse_folder("more-root", path, -ENOTDIR);
+            return uvh_serve_site_refuse_directory("more-root", path, -ENOTDIR);
         made->more_roots[i].text = made->more_root_paths[i] = path;
     }
-    route->more_roots = (struct uvh_text_list){made->more_roots, folders->count};
+    route->more_roots = (struct uvh_text_list){made->more_roots, directories->count};
     route->files.more_roots = made->more_root_paths;
     return UVH_EXIT_OK;
 }
@@ -89,7 +89,8 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     route->files.file = name;
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
-    route->files.upload_overwrite = route->files.upload_folders = route->files.upload_sync = false;
+    route->files.upload_overwrite = route->files.upload_directories = route->files.upload_sync =
+        false;
     route->files.upload_max_size = 0;
     return UVH_EXIT_OK;
 }
@@ -148,7 +149,7 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
     uvhttp_static_config_t files = options->files;
     char *root = keep(made, realpath(options->root, NULL));
     if (root == NULL)
-        return uvh_serve_site_refuse_folder(NULL, options->root, -errno);
+        return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
     int code = uvh_file_rules_make(&made->rules, options, &files);
     made->site.routes = made->routes;
     made->site.route_count = 1;

@@ -27,6 +27,6 @@ void uvh_serve_site_release(struct uvh_serve_site *made);
 
 /* Prints why a directory cannot be served and returns UVH_EXIT_FAILED. `option` is the flag that
  * named it, or NULL for the root directory. */
-int uvh_serve_site_refuse_folder(const char *option, const char *folder, int err);
+int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err);
 
 #endif

@@ -20,8 +20,8 @@ const struct uvh_sibling_coding uvh_sibling_codings[UVH_SIBLING_CODINGS] = {
 
 /* The paths of a source and its sibling. */
 struct place {
-    int folder;
-    const char *name; /* of the source, in `folder` */
+    int directory;
+    const char *name; /* of the source, in `directory` */
     char sibling[NAME_SIZE];
 };
 
@@ -36,44 +36,44 @@ static enum uvh_sibling_outcome fail_with(struct uvh_sibling *sibling, int err)
     return fail(sibling, strerror(err));
 }
 
-int uvh_sibling_open_folder(int root, const char *path)
+int uvh_sibling_open_directory(int root, const char *path)
 {
-    int folder = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (folder >= 0 && *path != '\0') {
+    int directory = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (directory >= 0 && *path != '\0') {
         char name[NAME_SIZE];
         size_t length = strcspn(path, "/");
         int below = -1;
         if (length < sizeof(name)) {
             memcpy(name, path, length);
             name[length] = '\0';
-            below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            below = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         } else {
             errno = ENAMETOOLONG;
         }
         int err = errno;
-        close(folder);
+        close(directory);
         errno = err;
-        folder = below;
+        directory = below;
         path += length;
         path += *path == '/';
     }
-    return folder;
+    return directory;
 }
 
 /* Returns 0, or an errno. */
 static int find_place(const struct uvh_sibling *sibling, struct place *place)
 {
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     const char *slash = strrchr(sibling->path, '/');
     place->name = slash == NULL ? sibling->path : slash + 1;
     int length = snprintf(place->sibling, sizeof(place->sibling), "%s%s", place->name,
                           sibling->coding->suffix);
-    int folder_length = slash == NULL ? 0 : (int)(slash - sibling->path);
-    if (length >= (int)sizeof(place->sibling) || folder_length >= (int)sizeof(folder))
+    int dir_length = slash == NULL ? 0 : (int)(slash - sibling->path);
+    if (length >= (int)sizeof(place->sibling) || dir_length >= (int)sizeof(directory))
         return ENAMETOOLONG;
-    snprintf(folder, sizeof(folder), "%.*s", folder_length, sibling->path);
-    place->folder = uvh_sibling_open_folder(sibling->root, folder);
-    return place->folder < 0 ? errno : 0;
+    snprintf(directory, sizeof(directory), "%.*s", dir_length, sibling->path);
+    place->directory = uvh_sibling_open_directory(sibling->root, directory);
+    return place->directory < 0 ? errno : 0;
 }
 
 static bool is_before(struct timespec a, struct timespec b)
@@ -85,18 +85,18 @@ static bool is_before(struct timespec a, struct timespec b)
 static bool is_fresh(const struct place *place, const struct stat *source)
 {
     struct stat facts;
-    return fstatat(place->folder, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return fstatat(place->directory, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(facts.st_mode) && !is_before(facts.st_mtim, source->st_mtim);
 }
 
 /* All bytes of an open file; NULL with errno. `*size` receives the bytes read. */
 static char *read_all(int file, size_t *size)
 {
-    size_t room = *size + 1; /* one more byte detects growth */
-    char *data = malloc(room);
+    size_t space = *size + 1; /* one more byte detects growth */
+    char *data = malloc(space);
     size_t length = 0;
-    while (data != NULL && length < room) {
-        ssize_t count = read(file, data + length, room - length);
+    while (data != NULL && length < space) {
+        ssize_t count = read(file, data + length, space - length);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0) {
@@ -151,18 +151,18 @@ static int publish(const struct place *place, const void *data, size_t size,
     int file = -1;
     for (unsigned number = 0; file < 0; number++) {
         snprintf(hidden, sizeof(hidden), ".uvhttp-%ld-%u.part", (long)getpid(), number);
-        file = openat(place->folder, hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                      0600);
+        file = openat(place->directory, hidden,
+                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (file < 0 && errno != EEXIST)
             return errno;
     }
     int err = fill(file, data, size, source);
     if (close(file) != 0 && err == 0)
         err = errno;
-    if (err == 0 && renameat(place->folder, hidden, place->folder, place->sibling) != 0)
+    if (err == 0 && renameat(place->directory, hidden, place->directory, place->sibling) != 0)
         err = errno;
     if (err != 0)
-        unlinkat(place->folder, hidden, 0);
+        unlinkat(place->directory, hidden, 0);
     return err;
 }
 
@@ -172,11 +172,11 @@ static enum uvh_sibling_outcome drop(struct uvh_sibling *sibling, const struct p
                                      enum uvh_sibling_outcome removed)
 {
     struct stat facts;
-    if (fstatat(place->folder, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(place->directory, place->sibling, &facts, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? absent : fail_with(sibling, errno);
     if (!S_ISREG(facts.st_mode)) /* not ours, and never served */
         return absent;
-    if (!sibling->only_say && unlinkat(place->folder, place->sibling, 0) != 0)
+    if (!sibling->only_say && unlinkat(place->directory, place->sibling, 0) != 0)
         return fail_with(sibling, errno);
     return removed;
 }
@@ -240,12 +240,12 @@ enum uvh_sibling_outcome uvh_sibling_make(struct uvh_sibling *sibling)
     int err = find_place(sibling, &place);
     if (err != 0)
         return fail_with(sibling, err);
-    int file = openat(place.folder, place.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file = openat(place.directory, place.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     enum uvh_sibling_outcome outcome =
         file < 0 ? fail_with(sibling, errno) : make_from(sibling, &place, file);
     if (file >= 0)
         close(file);
-    close(place.folder);
+    close(place.directory);
     return outcome;
 }
 
@@ -257,6 +257,6 @@ enum uvh_sibling_outcome uvh_sibling_remove(struct uvh_sibling *sibling)
         return fail_with(sibling, err);
     enum uvh_sibling_outcome outcome =
         drop(sibling, &place, UVH_SIBLING_ABSENT, UVH_SIBLING_REMOVED);
-    close(place.folder);
+    close(place.directory);
     return outcome;
 }

@@ -51,6 +51,6 @@ enum uvh_sibling_outcome uvh_sibling_remove(struct uvh_sibling *sibling);
 
 /* Opens a directory below another, "" for itself, without following symbolic links. Returns a
  * descriptor, or -1 with errno. */
-int uvh_sibling_open_folder(int root, const char *path);
+int uvh_sibling_open_directory(int root, const char *path);
 
 #endif

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answers.h"
 #include "logger.h"
 #include "named_files.h"
 #include "prewarm.h"
+#include "responses.h"
 #include "site_auth.h"
 
 struct builder {
@@ -80,7 +80,7 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
         uvh_problems_add(builder->problems, route->path.mark, "%s", uvhttp_strerror(err));
 }
 
-static const char *folder_fault(int err)
+static const char *dir_fault(int err)
 {
     /* The library returns libuv's codes, which are negated errno values. */
     switch (-err) {
@@ -102,15 +102,15 @@ static void close_static(void *context)
 }
 
 /* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
-static bool check_folder(const struct builder *builder, const struct uvh_text *folder, int err)
+static bool check_dir(const struct builder *builder, const struct uvh_text *directory, int err)
 {
     char inside[PATH_MAX];
-    snprintf(inside, sizeof(inside), "%s/.", folder->text);
+    snprintf(inside, sizeof(inside), "%s/.", directory->text);
     if (err == 0 && access(inside, X_OK) != 0)
         err = -errno;
     if (err != 0)
-        uvh_problems_add(builder->problems, folder->mark, "the folder '%s' %s", folder->text,
-                         folder_fault(err));
+        uvh_problems_add(builder->problems, directory->mark, "the folder '%s' %s", directory->text,
+                         dir_fault(err));
     return err == 0;
 }
 
@@ -123,7 +123,7 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     bool good = true;
     for (size_t i = 0; i < route->more_roots.count; i++) {
         roots[i] = route->more_roots.items[i].text;
-        good = roots[i] != NULL && check_folder(builder, &route->more_roots.items[i], 0) && good;
+        good = roots[i] != NULL && check_dir(builder, &route->more_roots.items[i], 0) && good;
     }
     files->root = route->root.text;
     files->more_roots = roots;
@@ -156,8 +156,7 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
 }
 
 /* The directory of a route, owned by the server; NULL with a problem noted. */
-static uvhttp_static_t *open_folder(const struct builder *builder,
-                                    const struct uvh_setup_route *route)
+static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh_setup_route *route)
 {
     uvhttp_static_config_t files = route->files;
     uvhttp_static_t *context;
@@ -171,7 +170,7 @@ static uvhttp_static_t *open_folder(const struct builder *builder,
     free(roots);
     if (!good)
         return NULL;
-    if (!check_folder(builder, &route->root, err) || !check_named(builder, route)) {
+    if (!check_dir(builder, &route->root, err) || !check_named(builder, route)) {
         uvhttp_static_close(context);
         return NULL;
     }
@@ -216,8 +215,8 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
 {
     static const uvhttp_handler_cb handlers[] = {
         [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
-        [UVH_ROUTE_REDIRECT] = uvh_answers_redirect,
-        [UVH_ROUTE_RESPOND] = uvh_answers_respond,
+        [UVH_ROUTE_REDIRECT] = uvh_responses_redirect,
+        [UVH_ROUTE_RESPOND] = uvh_responses_respond,
     };
     uvhttp_middleware_t middleware[2];
     size_t middleware_count = 0;
@@ -230,7 +229,7 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
     if (route->headers.count > 0)
         middleware[middleware_count++] =
-            (uvhttp_middleware_t){uvh_answers_add_fields, &route->headers};
+            (uvhttp_middleware_t){uvh_responses_add_fields, &route->headers};
     if (auth != NULL)
         middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
     uvhttp_route_t given = {
@@ -317,11 +316,13 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
             continue;
         note(builder, site->mark, uvhttp_router_set_slash(routers[i], site->slash));
         if (named)
-            note(builder, site->mark, uvhttp_router_use(routers[i], uvh_answers_mark_named, site));
+            note(builder, site->mark,
+                 uvhttp_router_use(routers[i], uvh_responses_mark_named, site));
         if (site->headers.count > 0)
             note(builder, site->mark,
                  uvhttp_router_use(routers[i],
-                                   named ? uvh_answers_add_fields : uvh_answers_add_default_fields,
+                                   named ? uvh_responses_add_fields
+                                         : uvh_responses_add_default_fields,
                                    &site->headers));
     }
     size_t before = builder->problems->count;
@@ -338,7 +339,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                 ? site_auth
                 : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
         uvhttp_static_t *context =
-            route->kind == UVH_ROUTE_STATIC ? open_folder(builder, route) : NULL;
+            route->kind == UVH_ROUTE_STATIC ? open_dir(builder, route) : NULL;
         if (route->kind == UVH_ROUTE_STATIC && context == NULL)
             continue;
         /* An error for one host would occur for all of them. */
@@ -428,10 +429,10 @@ static void check_access_log(const struct builder *builder)
     uvhttp_access_log_close(log);
     if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
         return;
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     int err = errno;
-    snprintf(folder, sizeof(folder), "%s", path->text);
-    if (err == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
+    snprintf(directory, sizeof(directory), "%s", path->text);
+    if (err == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
         return;
     uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
                      path->text, uvhttp_strerror(-err));
@@ -451,7 +452,7 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);
     add_sites(&builder);
-    uvh_site_auth_check_folders(setup, problems);
+    uvh_site_auth_check_directories(setup, problems);
     if (setup->access_path.text != NULL)
         check_access_log(&builder);
     log->keep = false;

@@ -59,7 +59,7 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
 }
 
 /* A directory of a route, by its real path. */
-struct folder {
+struct directory {
     char *path;
     const struct uvh_text *named; /* in the configuration */
     const struct uvh_setup_route *route;
@@ -67,15 +67,16 @@ struct folder {
 };
 
 /* A missing directory is reported elsewhere. */
-static void add_folder(struct folder *folders, size_t *count, const struct uvh_setup_route *route,
-                       const struct uvh_text *named, bool is_protected)
+static void add_dir(struct directory *directories, size_t *count,
+                    const struct uvh_setup_route *route, const struct uvh_text *named,
+                    bool is_protected)
 {
     char *path = named->text != NULL ? realpath(named->text, NULL) : NULL;
     if (path != NULL)
-        folders[(*count)++] = (struct folder){path, named, route, is_protected};
+        directories[(*count)++] = (struct directory){path, named, route, is_protected};
 }
 
-static size_t list_folders(const struct uvh_setup *setup, struct folder *folders)
+static size_t list_dirs(const struct uvh_setup *setup, struct directory *directories)
 {
     size_t count = 0;
     for (size_t i = 0; i < setup->site_count; i++) {
@@ -85,55 +86,55 @@ static size_t list_folders(const struct uvh_setup *setup, struct folder *folders
             bool is_protected = site->auth.mark.line != 0 || route->auth.mark.line != 0;
             if (route->kind != UVH_ROUTE_STATIC)
                 continue;
-            add_folder(folders, &count, route, &route->root, is_protected);
+            add_dir(directories, &count, route, &route->root, is_protected);
             for (size_t k = 0; k < route->more_roots.count; k++)
-                add_folder(folders, &count, route, &route->more_roots.items[k], is_protected);
+                add_dir(directories, &count, route, &route->more_roots.items[k], is_protected);
         }
     }
     return count;
 }
 
-static bool lies_in(const char *path, const char *folder)
+static bool lies_in(const char *path, const char *directory)
 {
-    size_t length = strlen(folder);
-    if (length > 0 && folder[length - 1] == '/')
+    size_t length = strlen(directory);
+    if (length > 0 && directory[length - 1] == '/')
         length--; /* the root of the file system */
-    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+    return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-static void check_folder(const struct folder *folder, const struct folder *all, size_t count,
-                         struct uvh_problems *problems)
+static void check_dir(const struct directory *directory, const struct directory *all, size_t count,
+                      struct uvh_problems *problems)
 {
     for (size_t i = 0; i < count; i++) {
-        if (all[i].is_protected || !lies_in(folder->path, all[i].path))
+        if (all[i].is_protected || !lies_in(directory->path, all[i].path))
             continue;
-        uvh_problems_add(problems, folder->named->mark,
+        uvh_problems_add(problems, directory->named->mark,
                          "the folder '%s' is behind a password here, and lies in '%s', which the "
                          "route in line %zu "
                          "serves without one; move it out of there",
-                         folder->named->text, all[i].named->text, all[i].route->path.mark.line);
+                         directory->named->text, all[i].named->text, all[i].route->path.mark.line);
         return;
     }
 }
 
-void uvh_site_auth_check_folders(const struct uvh_setup *setup, struct uvh_problems *problems)
+void uvh_site_auth_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
     size_t most = 1;
     for (size_t i = 0; i < setup->site_count; i++) {
         for (size_t r = 0; r < setup->sites[i].route_count; r++)
             most += 1 + setup->sites[i].routes[r].more_roots.count;
     }
-    struct folder *folders = calloc(most, sizeof(*folders));
-    if (folders == NULL) {
+    struct directory *directories = calloc(most, sizeof(*directories));
+    if (directories == NULL) {
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
         return;
     }
-    size_t count = list_folders(setup, folders);
+    size_t count = list_dirs(setup, directories);
     for (size_t i = 0; i < count; i++) {
-        if (folders[i].is_protected)
-            check_folder(&folders[i], folders, count, problems);
+        if (directories[i].is_protected)
+            check_dir(&directories[i], directories, count, problems);
     }
     for (size_t i = 0; i < count; i++)
-        free(folders[i].path);
-    free(folders);
+        free(directories[i].path);
+    free(directories);
 }

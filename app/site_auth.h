@@ -17,6 +17,6 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
 /* Notes each directory with authentication that another route serves without it, because it lies in
  * that route's directory: it would be accessible there by another spelling of the path, a link, or
  * an archive of the directory. */
-void uvh_site_auth_check_folders(const struct uvh_setup *setup, struct uvh_problems *problems);
+void uvh_site_auth_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems);
 
 #endif

@@ -50,10 +50,10 @@ static bool is_hidden(const char *name)
     return name[0] == '.' && strcmp(name, ".well-known") != 0;
 }
 
-static bool walk_folder(struct walk *walk, int descriptor, size_t length);
+static bool walk_dir(struct walk *walk, int descriptor, size_t length);
 
 /* False if out of memory. */
-static bool look_at(struct walk *walk, int folder, const char *name, size_t length)
+static bool visit(struct walk *walk, int directory, const char *name, size_t length)
 {
     struct stat facts;
     int added = snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s",
@@ -64,7 +64,7 @@ static bool look_at(struct walk *walk, int folder, const char *name, size_t leng
         tell(walk);
         return true;
     }
-    if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(directory, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno != ENOENT) /* removed meanwhile */
             tell(walk);
         return true;
@@ -75,32 +75,32 @@ static bool look_at(struct walk *walk, int folder, const char *name, size_t leng
     }
     if (!S_ISDIR(facts.st_mode))
         return true;
-    int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int below = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below >= 0)
-        return walk_folder(walk, below, length + (size_t)added);
+        return walk_dir(walk, below, length + (size_t)added);
     tell(walk);
     return true;
 }
 
 /* Closes the descriptor. */
-static bool walk_folder(struct walk *walk, int descriptor, size_t length)
+static bool walk_dir(struct walk *walk, int descriptor, size_t length)
 {
     const struct dirent *entry;
-    DIR *folder = fdopendir(descriptor);
+    DIR *directory = fdopendir(descriptor);
     bool going = true;
-    if (folder == NULL) {
+    if (directory == NULL) {
         close(descriptor);
         return false;
     }
-    while (going && (errno = 0, entry = readdir(folder)) != NULL) {
+    while (going && (errno = 0, entry = readdir(directory)) != NULL) {
         if (is_hidden(entry->d_name)) /* also "." and ".." */
             continue;
-        going = look_at(walk, descriptor, entry->d_name, length);
+        going = visit(walk, descriptor, entry->d_name, length);
         walk->path[length] = '\0';
     }
     if (going && errno != 0)
         tell(walk);
-    closedir(folder);
+    closedir(directory);
     return going;
 }
 
@@ -116,12 +116,12 @@ bool uvh_sources_find(struct uvh_sources *sources, int root, uint64_t min_size, 
 {
     struct walk walk = {.sources = sources, .min_size = min_size, .errors = errors};
     *sources = (struct uvh_sources){.items = NULL};
-    int folder = uvh_sibling_open_folder(root, "");
-    if (folder < 0) {
+    int directory = uvh_sibling_open_directory(root, "");
+    if (directory < 0) {
         tell(&walk);
         return true;
     }
-    bool found = walk_folder(&walk, folder, 0);
+    bool found = walk_dir(&walk, directory, 0);
     if (found && sources->count > 0)
         qsort(sources->items, sources->count, sizeof(*sources->items), larger_first);
     return found;

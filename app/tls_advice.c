@@ -253,7 +253,7 @@ static void look_at_certificate(const struct adviser *adviser, size_t index, str
     STACK_OF(X509_INFO) *infos = read_infos(path);
     X509 *before = NULL;
     int number = 0;
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
         X509 *one = sk_X509_INFO_value(infos, i)->x509;
         if (one == NULL)
@@ -261,13 +261,13 @@ static void look_at_certificate(const struct adviser *adviser, size_t index, str
         if (before == NULL) {
             look_at_leaf(adviser, one, path);
             add_names(names, one, index);
-        } else if (!told && !uvh_certificate_is_issued_by(before, one)) {
+        } else if (!reported && !uvh_certificate_is_issued_by(before, one)) {
             advise(adviser,
                    "the chain in '%s' is not in order: certificate %d is not issued by certificate "
                    "%d, so "
                    "some clients refuse it",
                    path, number, number + 1);
-            told = true;
+            reported = true;
         }
         before = one;
         number++;

@@ -127,17 +127,17 @@ static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool on
 static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh_problems *problems)
 {
     const char *path = tls->setup->config.key_log_file;
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     int error = 0;
     if (path == NULL)
         return true;
-    snprintf(folder, sizeof(folder), "%s", path);
+    snprintf(directory, sizeof(directory), "%s", path);
     int file = only_check ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file >= 0)
         close(file);
     else if (!only_check || access(path, W_OK) != 0)
         error = errno;
-    if (only_check && error == ENOENT && access(dirname(folder), W_OK | X_OK) == 0)
+    if (only_check && error == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
         error = 0;
     if (error != 0)
         uvh_problems_add(problems, uvh_tls_mark(tls->setup, "key_log"),

@@ -143,7 +143,7 @@ static uint64_t run_ring(const struct message *message, uint64_t iterations)
         uvhttp_ring_consume(&ring, 1);
         size_t count = uvhttp_ring_readable(&ring, pieces);
         uvhttp_head_init(&head, NULL, 0);
-        if (count != 2 || uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits) !=
+        if (count != 2 || uvhttp_request_head_parse_slices(&head, pieces, count, gather, &limits) !=
                               UVHTTP_PARSE_DONE)
             fail_parse();
         uint64_t end = end_of_request(&head, &framing);

@@ -227,11 +227,11 @@ static void add_file(const char *path, size_t memory_max, size_t copies)
     repeat(answer);
 }
 
-static void add_mix(const char *folder)
+static void add_mix(const char *directory)
 {
     char path[4096];
     while (answer_count < ANSWERS_MAX) {
-        snprintf(path, sizeof(path), "%s/%04zu.txt", folder, answer_count);
+        snprintf(path, sizeof(path), "%s/%04zu.txt", directory, answer_count);
         if (answer_count > 0 && access(path, F_OK) != 0)
             return;
         add_file(path, MIX_MEMORY, 1);

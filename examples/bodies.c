@@ -68,7 +68,7 @@ static int sum_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 /* ---- both: what does not fit into the response stops the request ---- */
 
-struct piece {
+struct chunk {
     char *text;
     size_t size;
     bool last;
@@ -76,51 +76,51 @@ struct piece {
 
 static int send_piece(uvhttp_response_t *res, void *arg)
 {
-    struct piece *piece = arg;
-    int err = uvhttp_response_write(res, piece->text, piece->size);
+    struct chunk *chunk = arg;
+    int err = uvhttp_response_write(res, chunk->text, chunk->size);
     if (err == UVHTTP_EFULL) { /* called again when the client has read on */
         uvhttp_request_pause_body(uvhttp_response_request(res));
         return 0;
     }
-    piece->size = 0;
+    chunk->size = 0;
     uvhttp_request_resume_body(uvhttp_response_request(res));
-    return err != 0 || !piece->last ? err : uvhttp_response_end(res);
+    return err != 0 || !chunk->last ? err : uvhttp_response_end(res);
 }
 
 static int take_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                       void *arg)
 {
-    struct piece *piece = arg;
-    piece->last = size == 0;
-    if (piece->last && piece->size > 0)
+    struct chunk *chunk = arg;
+    chunk->last = size == 0;
+    if (chunk->last && chunk->size > 0)
         return 0;
-    char *text = size == 0 ? piece->text : realloc(piece->text, size);
+    char *text = size == 0 ? chunk->text : realloc(chunk->text, size);
     if (text == NULL && size > 0)
         return UVHTTP_ENOMEM;
     for (size_t i = 0; i < size; i++)
         text[i] = (char)toupper((unsigned char)data[i]);
-    piece->text = text;
-    piece->size = size;
-    return send_piece(res, piece);
+    chunk->text = text;
+    chunk->size = size;
+    return send_piece(res, chunk);
 }
 
 static void free_piece(void *arg)
 {
-    free(((struct piece *)arg)->text);
+    free(((struct chunk *)arg)->text);
     free(arg);
 }
 
 static int upper(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char key;
-    struct piece *piece = calloc(1, sizeof *piece);
-    int err = piece == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, piece, free_piece);
+    struct chunk *chunk = calloc(1, sizeof *chunk);
+    int err = chunk == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, chunk, free_piece);
     if (err == 0)
         err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     if (err)
         return err;
-    uvhttp_response_on_drain(res, send_piece, piece);
-    return uvhttp_request_on_body(req, take_piece, piece);
+    uvhttp_response_on_drain(res, send_piece, chunk);
+    return uvhttp_request_on_body(req, take_piece, chunk);
 }
 
 int main(int argc, char **argv)

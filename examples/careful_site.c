@@ -43,15 +43,15 @@ static int make(const char *prefix)
     return err != 0 ? err : uvhttp_access_log_open(&site.log, &log);
 }
 
-static int build(uvhttp_server_t *server, const char *folder)
+static int build(uvhttp_server_t *server, const char *directory)
 {
     int err = uvhttp_server_use(server, uvhttp_request_ids_handle_request, site.ids);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, site.headers);
     if (err == 0)
-        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder});
+        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory});
     if (err != 0)
-        snprintf(message, sizeof message, "%s: %s", folder, uvhttp_strerror(err));
+        snprintf(message, sizeof message, "%s: %s", directory, uvhttp_strerror(err));
     if (err == 0)
         err = uvhttp_router_add(
             uvhttp_server_router(server),
@@ -68,11 +68,11 @@ static int build(uvhttp_server_t *server, const char *folder)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    const char *folder = argc > 2 ? argv[2] : "examples/site";
+    const char *directory = argc > 2 ? argv[2] : "examples/site";
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = make(argc > 3 ? argv[3] : "127.0.0.0/8");
     if (err == 0)
-        err = build(server, folder);
+        err = build(server, directory);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

@@ -43,8 +43,10 @@ static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_
 
 static int post(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    const uvhttp_form_options_t options = {
-        .folder = arg, .memory_part_size = 16384, .max_parts = 20, .max_size = UINT64_C(1) << 30};
+    const uvhttp_form_options_t options = {.directory = arg,
+                                           .memory_part_size = 16384,
+                                           .max_parts = 20,
+                                           .max_size = UINT64_C(1) << 30};
     return uvhttp_form_data_read(req, &options, received, arg);
 }
 
@@ -52,7 +54,7 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     char here[] = ".";
-    char *folder = argc > 2 ? argv[2] : here;
+    char *directory = argc > 2 ? argv[2] : here;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_route(server, "GET", "/", page, NULL);
     if (err == 0)
@@ -60,7 +62,7 @@ int main(int argc, char **argv)
                                 &(uvhttp_route_t){.method = "POST",
                                                   .pattern = "/photos",
                                                   .handler = post,
-                                                  .arg = folder,
+                                                  .arg = directory,
                                                   .flags = UVHTTP_ROUTE_STREAM});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);

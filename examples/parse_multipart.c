@@ -26,17 +26,17 @@ static void show(const char *what, uvhttp_slice_t text)
         printf(" %s=%.*s", what, UVHTTP_SLICE_ARGS(text));
 }
 
-static bool open_part(const char *folder)
+static bool open_part(const char *directory)
 {
     printf("part %u:", (unsigned)form.part_count);
     show("name", form.part.name);
     show("filename", form.part.filename);
     show("type", form.part.type);
     stored = 0;
-    if (folder == NULL)
+    if (directory == NULL)
         return true;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%u", folder, (unsigned)form.part_count);
+    snprintf(path, sizeof path, "%s/%u", directory, (unsigned)form.part_count);
     store = fopen(path, "wb");
     return store != NULL;
 }
@@ -56,16 +56,16 @@ static bool close_part(void)
 }
 
 /* All that a piece of the body brings; false when it is refused or cannot be stored. */
-static bool take(uvhttp_slice_t piece, const char *folder)
+static bool take(uvhttp_slice_t chunk, const char *directory)
 {
     for (;;) {
         uvhttp_slice_t data;
         bool good = true;
-        switch (uvhttp_multipart_next(&form, &piece, &data)) {
+        switch (uvhttp_multipart_next(&form, &chunk, &data)) {
         case UVHTTP_MULTIPART_MORE:
             return true;
         case UVHTTP_MULTIPART_PART:
-            good = open_part(folder);
+            good = open_part(directory);
             break;
         case UVHTTP_MULTIPART_DATA:
             good = store_data(data);
@@ -91,20 +91,20 @@ static int fail(const char *why)
 }
 
 /* The body: `first` has come with the head, the rest is read; `left` bytes belong to it. */
-static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char *folder)
+static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char *directory)
 {
     char buffer[4096];
-    uvhttp_slice_t piece = first;
+    uvhttp_slice_t chunk = first;
     for (;;) {
-        piece.length = piece.length < left ? piece.length : (size_t)left;
-        left -= piece.length;
-        bool taken = take(piece, folder);
+        chunk.length = chunk.length < left ? chunk.length : (size_t)left;
+        left -= chunk.length;
+        bool taken = take(chunk, directory);
         if (!taken && form.error == UVHTTP_MULTIPART_ERROR_NONE)
             return fail("a part cannot be stored");
         if (!taken || left == 0)
             break;
-        piece = (uvhttp_slice_t){buffer, fread(buffer, 1, sizeof buffer, file)};
-        if (piece.length == 0)
+        chunk = (uvhttp_slice_t){buffer, fread(buffer, 1, sizeof buffer, file)};
+        if (chunk.length == 0)
             break;
     }
     if (uvhttp_multipart_finish(&form))

@@ -168,12 +168,12 @@ static int forward_head(const uvhttp_head_t *head, const uvhttp_framing_t *frami
 
 /* One piece of a body as a chunk: only its line and its end are written, the data goes out from
  * where it lies. */
-static int forward_piece(uvhttp_slice_t piece)
+static int forward_piece(uvhttp_slice_t chunk)
 {
     uvhttp_writer_t writer;
     uvhttp_writer_init(&writer, out_memory, sizeof out_memory);
-    uvhttp_writer_chunk_line(&writer, piece.length);
-    if (send_written(&writer) != 0 || send_bytes(piece.base, piece.length) != 0)
+    uvhttp_writer_chunk_line(&writer, chunk.length);
+    if (send_written(&writer) != 0 || send_bytes(chunk.base, chunk.length) != 0)
         return -1;
     return send_bytes("\r\n", 2);
 }
@@ -192,18 +192,18 @@ static int forward_end(const uvhttp_head_t *trailers)
 static int forward_counted(uint64_t length)
 {
     while (length > 0) {
-        uvhttp_slice_t pieces[2];
-        if (uvhttp_ring_readable(&ring, pieces) == 0) {
+        uvhttp_slice_t chunks[2];
+        if (uvhttp_ring_readable(&ring, chunks) == 0) {
             if (receive_more() != 0)
                 return -1;
             continue;
         }
-        if (pieces[0].length > length)
-            pieces[0].length = (size_t)length;
-        if (forward_piece(pieces[0]) != 0)
+        if (chunks[0].length > length)
+            chunks[0].length = (size_t)length;
+        if (forward_piece(chunks[0]) != 0)
             return -1;
-        length -= pieces[0].length;
-        uvhttp_ring_consume(&ring, pieces[0].length);
+        length -= chunks[0].length;
+        uvhttp_ring_consume(&ring, chunks[0].length);
     }
     return forward_end(NULL);
 }
@@ -215,10 +215,10 @@ static int forward_trailers(void)
     uvhttp_head_t trailers;
     uvhttp_head_init(&trailers, NULL, 0);
     for (;;) {
-        uvhttp_slice_t pieces[2];
-        uvhttp_ring_readable(&ring, pieces);
-        for (size_t i = 0, at = 0; i < 2 && pieces[i].length > 0; at += pieces[i++].length)
-            memcpy(gathered + at, pieces[i].base, pieces[i].length);
+        uvhttp_slice_t chunks[2];
+        uvhttp_ring_readable(&ring, chunks);
+        for (size_t i = 0, at = 0; i < 2 && chunks[i].length > 0; at += chunks[i++].length)
+            memcpy(gathered + at, chunks[i].base, chunks[i].length);
         uvhttp_parse_result_t result =
             uvhttp_trailers_parse(&trailers, gathered, ring.length, &limits);
         if (result == UVHTTP_PARSE_BAD)
@@ -237,15 +237,15 @@ static int forward_chunked(void)
     uvhttp_chunked_t chunked;
     uvhttp_chunked_init(&chunked, EXTENSION_MAX);
     for (;;) {
-        uvhttp_slice_t pieces[2];
-        uvhttp_slice_t piece;
+        uvhttp_slice_t chunks[2];
+        uvhttp_slice_t chunk;
         size_t consumed;
-        uvhttp_ring_readable(&ring, pieces);
+        uvhttp_ring_readable(&ring, chunks);
         uvhttp_parse_result_t result =
-            uvhttp_chunked_decode(&chunked, pieces[0].base, pieces[0].length, &consumed, &piece);
+            uvhttp_chunked_decode(&chunked, chunks[0].base, chunks[0].length, &consumed, &chunk);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(chunked.reason);
-        if (piece.length > 0 && forward_piece(piece) != 0)
+        if (chunk.length > 0 && forward_piece(chunk) != 0)
             return -1;
         uvhttp_ring_consume(&ring, consumed);
         if (result == UVHTTP_PARSE_DONE)
@@ -262,10 +262,10 @@ static int forward(void)
     uvhttp_framing_t framing;
     uvhttp_head_init(&head, NULL, 0);
     for (;;) {
-        uvhttp_slice_t pieces[2];
-        size_t count = uvhttp_ring_readable(&ring, pieces);
+        uvhttp_slice_t chunks[2];
+        size_t count = uvhttp_ring_readable(&ring, chunks);
         uvhttp_parse_result_t result =
-            uvhttp_request_head_parse_pieces(&head, pieces, count, gathered, &limits);
+            uvhttp_request_head_parse_slices(&head, chunks, count, gathered, &limits);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(head.reason);
         if (result == UVHTTP_PARSE_DONE)

@@ -18,13 +18,13 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    const char *folder = argc > 2 ? argv[2] : "examples/site";
+    const char *directory = argc > 2 ? argv[2] : "examples/site";
 
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_static_mount(server, "/files/",
-                                  &(uvhttp_static_config_t){.root = folder, .listing = true});
+                                  &(uvhttp_static_config_t){.root = directory, .listing = true});
     if (err)
-        fprintf(stderr, "%s: ", folder);
+        fprintf(stderr, "%s: ", directory);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/hello", hello, NULL);
     if (err == 0)

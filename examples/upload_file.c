@@ -33,16 +33,16 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     char here[] = ".";
-    char *folder = argc > 2 ? argv[2] : here;
+    char *directory = argc > 2 ? argv[2] : here;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_router_add(uvhttp_server_router(server),
                                 &(uvhttp_route_t){.method = "PUT",
                                                   .pattern = "/files/:name",
                                                   .handler = put,
-                                                  .arg = folder,
+                                                  .arg = directory,
                                                   .flags = UVHTTP_ROUTE_STREAM});
     if (err == 0)
-        err = uvhttp_static_mount(server, "/files/", &(uvhttp_static_config_t){.root = folder});
+        err = uvhttp_static_mount(server, "/files/", &(uvhttp_static_config_t){.root = directory});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

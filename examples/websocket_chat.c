@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     const char *port = argc > 1 ? argv[1] : "8080",
-               *folder = argc > 2 ? argv[2] : "examples/site_chat";
+               *directory = argc > 2 ? argv[2] : "examples/site_chat";
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
@@ -102,9 +102,9 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_websocket_route(server, "/chat/:room", &options);
     if (err == 0 &&
-        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = folder})) != 0)
+        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory})) != 0)
         fprintf(stderr,
-                "%s (start it in another folder, or name that one behind the port): ", folder);
+                "%s (start it in another folder, or name that one behind the port): ", directory);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)

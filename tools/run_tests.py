@@ -40,7 +40,7 @@ PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
 # What runs on several threads: these programs and files once more, built with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": [
-        "access_log", "platform_folder_watch", "platform_line_writer", "rate_limit", "static_cache",
+        "access_log", "platform_dir_watch", "platform_line_writer", "rate_limit", "static_cache",
         "static_files", "thread_pool", "tls_used_tickets", "token_buckets"
     ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],

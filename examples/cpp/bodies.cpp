@@ -36,11 +36,11 @@ static Result count_up(Request req, Response res)
 static Result sum_up(Request req, Response)
 {
     return req.onBody([bytes = std::uint64_t{0},
-                       total = std::uint64_t{0}](Response res, std::string_view piece) mutable {
-        for (char byte : piece)
+                       total = std::uint64_t{0}](Response res, std::string_view chunk) mutable {
+        for (char byte : chunk)
             total += static_cast<unsigned char>(byte);
-        bytes += piece.size();
-        if (!piece.empty())
+        bytes += chunk.size();
+        if (!chunk.empty())
             return Result();
         return res.sendText(200,
                             std::to_string(bytes) + " bytes, sum " + std::to_string(total) + "\n");
@@ -67,22 +67,22 @@ struct Piece {
 
 static Result upper(Request req, Response res)
 {
-    auto *piece = req.attach<Piece>(); /* lives as long as the exchange */
-    if (piece == nullptr)
+    auto *chunk = req.attach<Piece>(); /* lives as long as the exchange */
+    if (chunk == nullptr)
         return UVHTTP_ENOMEM;
     Result error = res.begin(200, "text/plain");
     if (!error)
-        error = res.onDrain([piece](Response out) { return piece->send(out); });
+        error = res.onDrain([chunk](Response out) { return chunk->send(out); });
     if (error)
         return error;
-    return req.onBody([piece](Response out, std::string_view data) {
-        piece->last = data.empty();
-        if (piece->last && !piece->text.empty())
+    return req.onBody([chunk](Response out, std::string_view data) {
+        chunk->last = data.empty();
+        if (chunk->last && !chunk->text.empty())
             return Result();
-        piece->text = data;
-        for (char &c : piece->text)
+        chunk->text = data;
+        for (char &c : chunk->text)
             c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-        return piece->send(out);
+        return chunk->send(out);
     });
 }
 

@@ -22,7 +22,7 @@ static Result page(Response res)
 }
 
 /* All parts are there. What is not kept here is removed when the answer has left. */
-static Result received(Response res, const uvhttp::FormData &form, const std::string &folder)
+static Result received(Response res, const uvhttp::FormData &form, const std::string &directory)
 {
     const auto title = form.part("title");
     std::string text(title && title->data() ? title->data()->substr(0, 100) : "without a title");
@@ -30,8 +30,8 @@ static Result received(Response res, const uvhttp::FormData &form, const std::st
     for (uvhttp::FormPart part : form) {
         const std::string name(part.filename().value_or(""));
         if (name.empty())
-            continue;                                  /* another field, or no file was chosen */
-        Result error = part.keep(folder + "/" + name); /* replaces nothing */
+            continue;                                     /* another field, or no file was chosen */
+        Result error = part.keep(directory + "/" + name); /* replaces nothing */
         text.append(name).append(", ").append(std::to_string(part.size()));
         text.append(" bytes: ").append(error ? error.text() : "kept").append("\n");
     }
@@ -40,12 +40,12 @@ static Result received(Response res, const uvhttp::FormData &form, const std::st
 
 int main(int argc, char **argv)
 {
-    const std::string folder = argc > 2 ? argv[2] : ".";
-    auto post = [&folder](Request req) {
+    const std::string directory = argc > 2 ? argv[2] : ".";
+    auto post = [&directory](Request req) {
         return req.readForm(
-            {.folder = folder, .memoryPartSize = 16384, .maxSize = 1 << 30, .maxParts = 20},
-            [&folder](Response res, const uvhttp::FormData &form) {
-                return received(res, form, folder);
+            {.directory = directory, .memoryPartSize = 16384, .maxSize = 1 << 30, .maxParts = 20},
+            [&directory](Response res, const uvhttp::FormData &form) {
+                return received(res, form, directory);
             });
     };
     uvhttp::Server server;

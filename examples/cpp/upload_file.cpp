@@ -23,14 +23,14 @@ static Result stored(Response res, const uvhttp::Upload &upload)
 
 int main(int argc, char **argv)
 {
-    const std::string folder = argc > 2 ? argv[2] : ".";
-    auto put = [&folder](Request req) {
+    const std::string directory = argc > 2 ? argv[2] : ".";
+    auto put = [&directory](Request req) {
         /* A name with a slash in it, or "..", is answered 400. */
-        return req.uploadToFile(folder, req.param("name"),
+        return req.uploadToFile(directory, req.param("name"),
                                 {.maxSize = std::size_t{10} << 30, .sync = true}, stored);
     };
     uvhttp::Server server;
-    server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = folder});
+    server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = directory});
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

@@ -105,10 +105,10 @@ UVHTTP_EXPORT int uvhttp_auth_handle_request(uvhttp_request_t *request, uvhttp_r
  * possibly before this returns; the other two reject it as above. Not from within the check. Loop
  * thread.
  * Returns 0, or
- *   UVHTTP_EINVAL     no check is pending, or an invalid verdict
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected
- *   UVHTTP_ENOMEM     nothing was sent: respond with 503 */
+ *   UVHTTP_EINVAL         no check is pending, or an invalid verdict
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected
+ *   UVHTTP_ENOMEM         nothing was sent: respond with 503 */
 UVHTTP_EXPORT int uvhttp_auth_decide(uvhttp_response_t *response, uvhttp_auth_verdict_t verdict);
 
 /* The user of an accepted request: of Basic, or as set by uvhttp_auth_set_user, which may also

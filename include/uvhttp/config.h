@@ -87,7 +87,7 @@ typedef struct uvhttp_config {
     /* Memory */
     size_t write_backlog; /* bytes of a streamed body queued for sending: UVHTTP_EFULL */
     /* Bytes of the response cache of each worker, see uvhttp_prepared_set_body; 0 = none */
-    size_t standing_memory;
+    size_t response_cache_memory;
     size_t buffer_size; /* bytes of a receive or transmit buffer, shared by connections */
 
     /* Other settings */

@@ -18,9 +18,9 @@ extern "C" {
     X(EFROZEN, -10004, "routes cannot be added once the server listens")              \
     X(EROUTE, -10005, "invalid route pattern")                                        \
     X(ECONFLICT, -10006, "a route with this method and pattern exists already")       \
-    X(EANSWERED, -10007, "the response was sent already")                             \
+    X(ERESPONDED, -10007, "the response was sent already")                            \
     X(EHEADER, -10008, "header name or value holds a character that is not allowed")  \
-    X(EGONE, -10009, "the client has gone")                                           \
+    X(EDISCONNECTED, -10009, "the client has gone")                                   \
     X(ESTOPPED, -10010, "the server is stopping or has stopped")                      \
     X(ENOTREG, -10012, "not a regular file")                                          \
     X(ETRUNCATED, -10013, "the file became shorter while it was being sent")          \

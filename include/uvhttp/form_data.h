@@ -31,7 +31,7 @@ extern "C" {
 /* Limits of a form, and its directory; zeros are the defaults. */
 typedef struct uvhttp_form_options {
     /* Directory for parts not kept in memory; NULL: none, such parts get 413. */
-    const char *folder;
+    const char *directory;
     size_t memory_part_size; /* bytes; larger parts are stored in files. Default: 65,536 */
     /* Bytes of all parts in memory; further parts are stored in files. Default: 1 MiB. */
     size_t memory_size;
@@ -79,10 +79,10 @@ typedef int (*uvhttp_form_cb)(uvhttp_request_t *request, uvhttp_response_t *resp
  * no such form, 400 if malformed, 413 if too large, and for files the statuses of
  * uvhttp_upload_to_file.
  * Returns 0, or
- *   UVHTTP_EINVAL     no `done`, the body is read already, or as uvhttp_request_on_body
- *   UVHTTP_ENOMEM     out of memory
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
+ *   UVHTTP_EINVAL         no `done`, the body is read already, or as uvhttp_request_on_body
+ *   UVHTTP_ENOMEM         out of memory
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
 UVHTTP_EXPORT int uvhttp_form_data_read(uvhttp_request_t *request,
                                         const uvhttp_form_options_t *options, uvhttp_form_cb done,
                                         void *arg);

@@ -60,7 +60,7 @@ struct FileOptions {
     std::size_t rateBurst = 0;
     bool uploads = false;
     bool uploadOverwrite = false;
-    bool uploadFolders = false;
+    bool uploadDirectories = false;
     bool uploadSync = false;
     std::size_t uploadMaxSize = 0;
     const char *const *moreRoots = nullptr; /* up to a NULL */
@@ -79,13 +79,13 @@ struct FileOptions {
     /* Calls `call` with the C options; errors are written to `message`. */
     template <class Call> int with(Call call, char *message, std::size_t size) const noexcept
     {
-        const detail::Option folder(root), names(index), type(defaultType);
+        const detail::Option directory(root), names(index), type(defaultType);
         const detail::Option one(file), missing(fallback), list(tryFiles), pages(errorPages);
-        const int unfit = detail::errorOf(folder, names, type, one, missing, list, pages);
+        const int unfit = detail::errorOf(directory, names, type, one, missing, list, pages);
         if (unfit != 0)
             return unfit;
         uvhttp_static_config_t raw = {};
-        raw.root = folder.c_str();
+        raw.root = directory.c_str();
         raw.index = names.c_str();
         raw.listing = listing;
         raw.hidden = hidden;
@@ -113,7 +113,7 @@ struct FileOptions {
         raw.rate_burst = rateBurst;
         raw.uploads = uploads;
         raw.upload_overwrite = uploadOverwrite;
-        raw.upload_folders = uploadFolders;
+        raw.upload_directories = uploadDirectories;
         raw.upload_sync = uploadSync;
         raw.upload_max_size = uploadMaxSize;
         raw.more_roots = moreRoots;
@@ -137,7 +137,7 @@ struct FileOptions {
 
 /* Files to load before the server runs; omitted: everything within the limits (static.h). */
 struct PrewarmOptions {
-    std::string_view folder = {};
+    std::string_view directory = {};
     std::span<const char *const> patterns = {};
     std::size_t mostBytes = 0;
     std::size_t mostEntries = 0;
@@ -178,7 +178,7 @@ public:
     /* The same for the files of a directory. `found` may be NULL. */
     Result prewarm(const PrewarmOptions &options, Prewarmed *found = nullptr) const noexcept
     {
-        return prewarmFolder(options, found, nullptr, nullptr);
+        return prewarmDirectory(options, found, nullptr, nullptr);
     }
     /* `progress` gets a const Prewarmed & and the path as std::string_view for each loaded file;
      * false ends the loading. */
@@ -188,7 +188,7 @@ public:
         auto call = [&progress](const Prewarmed &soFar, std::string_view path) -> bool {
             return progress(soFar, path);
         };
-        return prewarmFolder(
+        return prewarmDirectory(
             options, found,
             [](const Prewarmed *soFar, const char *path, void *arg) noexcept {
                 bool goOn = false;
@@ -212,22 +212,22 @@ private:
     {
         return {handler, native(), error_, message_[0] != '\0' ? message_ : "files"};
     }
-    Result prewarmFolder(const PrewarmOptions &options, Prewarmed *found,
-                         bool (*progress)(const Prewarmed *, const char *, void *),
-                         void *arg) const noexcept
+    Result prewarmDirectory(const PrewarmOptions &options, Prewarmed *found,
+                            bool (*progress)(const Prewarmed *, const char *, void *),
+                            void *arg) const noexcept
     {
-        const detail::Option folder(options.folder);
-        if (error_ || folder.error() != 0)
-            return error_ ? error_ : Result(folder.error());
+        const detail::Option directory(options.directory);
+        if (error_ || directory.error() != 0)
+            return error_ ? error_ : Result(directory.error());
         uvhttp_static_prewarm_options_t raw = {};
-        raw.folder = folder.c_str();
+        raw.directory = directory.c_str();
         raw.patterns = detail::dataOf(options.patterns);
         raw.pattern_count = options.patterns.size();
         raw.most_bytes = options.mostBytes;
         raw.most_entries = options.mostEntries;
         raw.progress = progress;
         raw.arg = arg;
-        return uvhttp_static_prewarm_folder(native(), &raw, found);
+        return uvhttp_static_prewarm_directory(native(), &raw, found);
     }
 
     std::unique_ptr<uvhttp_static_t, detail::Freer<uvhttp_static_close>> files_;
@@ -255,11 +255,11 @@ public:
      * again, on the log's thread. */
     template <class F>
     AccessLog(const AccessLogOptions &options, F &&trouble)
-        : told_(nullptr, detail::destroy<std::decay_t<F>>)
+        : report_(nullptr, detail::destroy<std::decay_t<F>>)
     {
         using Kept = std::decay_t<F>;
         Kept *kept = new (std::nothrow) Kept(std::forward<F>(trouble));
-        told_.reset(kept);
+        report_.reset(kept);
         if (kept == nullptr) {
             error_ = UVHTTP_ENOMEM;
             return;
@@ -279,7 +279,7 @@ public:
     std::uint64_t dropped() const noexcept { return uvhttp_access_log_dropped(native()); }
 
 private:
-    void open(const AccessLogOptions &options, uvhttp_log_cb told, void *arg) noexcept
+    void open(const AccessLogOptions &options, uvhttp_log_cb report, void *arg) noexcept
     {
         const Text path(options.path), pattern(options.pattern);
         uvhttp_access_log_config_t raw = {};
@@ -288,7 +288,7 @@ private:
         raw.pattern = options.pattern.data() == nullptr ? nullptr : pattern.c_str();
         raw.buffer_size = options.bufferSize;
         raw.flush_ms = options.flushMs;
-        raw.log = told;
+        raw.log = report;
         raw.log_arg = arg;
         uvhttp_access_log_t *log = nullptr;
         error_ = detail::errorOf(path, pattern);
@@ -297,7 +297,7 @@ private:
         log_.reset(log);
     }
 
-    std::unique_ptr<void, void (*)(void *)> told_ = {nullptr, nullptr};
+    std::unique_ptr<void, void (*)(void *)> report_ = {nullptr, nullptr};
     std::unique_ptr<uvhttp_access_log_t, detail::Freer<uvhttp_access_log_close>> log_;
     Result error_;
 };

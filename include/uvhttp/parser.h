@@ -192,10 +192,10 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *he
  * `head`, and the same `gather` with its contents. The first head->gathered bytes are not read
  * from the slices again; only their number counts. */
 UVHTTP_EXPORT uvhttp_parse_result_t
-uvhttp_request_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
+uvhttp_request_head_parse_slices(uvhttp_head_t *head, const uvhttp_slice_t *slices, size_t count,
                                  char *gather, const uvhttp_head_limits_t *limits);
 UVHTTP_EXPORT uvhttp_parse_result_t
-uvhttp_response_head_parse_pieces(uvhttp_head_t *head, const uvhttp_slice_t *pieces, size_t count,
+uvhttp_response_head_parse_slices(uvhttp_head_t *head, const uvhttp_slice_t *slices, size_t count,
                                   char *gather, const uvhttp_head_limits_t *limits);
 
 /* Parses a trailer section (field lines up to an empty line) in the same way. Rejects fields
@@ -276,7 +276,7 @@ typedef struct uvhttp_chunked {
  * chunk. */
 UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_extension);
 
-/* Decodes bytes of a chunked body, in slices of any size. `*consumed` bytes are consumed; `*piece`
+/* Decodes bytes of a chunked body, in slices of any size. `*consumed` bytes are consumed; `*part`
  * is body data within `data` (not moved or copied), possibly empty.
  *   MORE  continue after the consumed bytes: call again while bytes are left, then with new ones
  *   DONE  the last chunk's line was read; the trailer section (uvhttp_trailers_parse) begins after
@@ -284,7 +284,7 @@ UVHTTP_EXPORT void uvhttp_chunked_init(uvhttp_chunked_t *decoder, uint32_t max_e
  *   BAD   decoder->reason */
 UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder,
                                                           const char *data, size_t length,
-                                                          size_t *consumed, uvhttp_slice_t *piece);
+                                                          size_t *consumed, uvhttp_slice_t *part);
 
 /* Decodes in place, so that the body is contiguous in the receive buffer: the body data of all
  * chunks in `data` is moved to its front, the first `*body` bytes; bytes between that and `data +
@@ -302,10 +302,10 @@ UVHTTP_EXPORT uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunke
 UVHTTP_EXPORT ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus);
 
 /* Decodes without writing, to compare or to copy in parts: `*rest` starts as the whole and
- * shrinks; `*piece` is a run of unescaped bytes, or one decoded byte in constant memory. Returns
+ * shrinks; `*part` is a run of unescaped bytes, or one decoded byte in constant memory. Returns
  * 1 for a part, 0 at the end, -1 for a malformed escape, at which `*rest` begins; with 0 and -1
- * `*piece` is empty. */
-UVHTTP_EXPORT int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece);
+ * `*part` is empty. */
+UVHTTP_EXPORT int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *part);
 
 /* Iterates over a query or form: `*rest` starts as the whole and shrinks; name and value are
  * still encoded (decode after splitting, so that an encoded '&' remains data). Returns false at

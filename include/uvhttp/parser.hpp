@@ -265,22 +265,22 @@ struct Trailers {
 class Cursor
 {
 public:
-    explicit Cursor(std::span<const iovec> pieces) noexcept : pieces_(pieces) { settle(); }
-    bool atEnd() const noexcept { return pieces_.empty(); }
+    explicit Cursor(std::span<const iovec> parts) noexcept : parts_(parts) { settle(); }
+    bool atEnd() const noexcept { return parts_.empty(); }
     /* The contiguous bytes from here; empty only at the end. */
     std::string_view front() const noexcept
     {
         if (atEnd())
             return {};
-        const iovec &piece = pieces_.front();
-        return {static_cast<const char *>(piece.iov_base) + offset_, piece.iov_len - offset_};
+        const iovec &part = parts_.front();
+        return {static_cast<const char *>(part.iov_base) + offset_, part.iov_len - offset_};
     }
     /* `count` is at most the remaining bytes. */
     void advance(std::size_t count) noexcept
     {
         taken_ += count;
         while (count > 0) {
-            const std::size_t step = std::min(count, pieces_.front().iov_len - offset_);
+            const std::size_t step = std::min(count, parts_.front().iov_len - offset_);
             count -= step;
             offset_ += step;
             settle();
@@ -291,13 +291,13 @@ public:
 private:
     void settle() noexcept
     {
-        while (!pieces_.empty() && offset_ == pieces_.front().iov_len) {
-            pieces_ = pieces_.subspan(1);
+        while (!parts_.empty() && offset_ == parts_.front().iov_len) {
+            parts_ = parts_.subspan(1);
             offset_ = 0;
         }
     }
 
-    std::span<const iovec> pieces_;
+    std::span<const iovec> parts_;
     std::size_t offset_ = 0;
     std::size_t taken_ = 0;
 };
@@ -306,19 +306,19 @@ private:
 class Slices
 {
 public:
-    explicit Slices(std::span<const iovec> pieces) noexcept
+    explicit Slices(std::span<const iovec> parts) noexcept
     {
         uvhttp_slice_t *to = few_.data();
-        if (pieces.size() > few_.size()) {
-            many_.reset(new (std::nothrow) uvhttp_slice_t[pieces.size()]);
+        if (parts.size() > few_.size()) {
+            many_.reset(new (std::nothrow) uvhttp_slice_t[parts.size()]);
             to = many_.get();
         }
         data_ = to;
         if (to == nullptr)
             return;
-        for (const iovec &piece : pieces) {
-            if (piece.iov_len > 0)
-                to[size_++] = {static_cast<const char *>(piece.iov_base), piece.iov_len};
+        for (const iovec &part : parts) {
+            if (part.iov_len > 0)
+                to[size_++] = {static_cast<const char *>(part.iov_base), part.iov_len};
         }
     }
     Slices(const Slices &) = delete;
@@ -597,10 +597,10 @@ public:
      * incomplete, so it must fit into the receive buffer. Then body bytes are consumed as they
      * arrive and buffered, up to Limits::maxBody. Never consumes bytes of the next message. A
      * complete message accepts nothing until reset(); an error persists until then. */
-    ParseResult fromIOVec(std::span<const iovec> pieces) noexcept
+    ParseResult fromIOVec(std::span<const iovec> parts) noexcept
     {
         detail::Keep keep;
-        return take(pieces, keep);
+        return take(parts, keep);
     }
 
     /* The same without buffering the body: `onBody` gets its bytes (std::string_view, never
@@ -608,25 +608,25 @@ public:
      * functions for the whole message. If onBody throws, the message can only be reset. */
     template <std::invocable<std::string_view> OnBody>
     ParseResult
-    fromIOVec(std::span<const iovec> pieces,
+    fromIOVec(std::span<const iovec> parts,
               OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
     {
-        return take(pieces, onBody);
+        return take(parts, onBody);
     }
 
     /* fromIOVec for contiguous bytes. */
     ParseResult fromBuffer(std::string_view bytes) noexcept
     {
-        const iovec piece = toIovec(bytes);
-        return fromIOVec({&piece, 1});
+        const iovec part = toIovec(bytes);
+        return fromIOVec({&part, 1});
     }
     template <std::invocable<std::string_view> OnBody>
     ParseResult
     fromBuffer(std::string_view bytes,
                OnBody &&onBody) noexcept(std::is_nothrow_invocable_v<OnBody &, std::string_view>)
     {
-        const iovec piece = toIovec(bytes);
-        return fromIOVec({&piece, 1}, onBody);
+        const iovec part = toIovec(bytes);
+        return fromIOVec({&part, 1}, onBody);
     }
 
     /* The connection has ended. Completes a response whose body is delimited by that; Truncated
@@ -806,14 +806,14 @@ private:
     {
         const uvhttp_head_limits_t limits = {limits_.maxHead, limits_.maxTarget, limits_.maxFields};
         const auto parse =
-            response_ ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
+            response_ ? uvhttp_response_head_parse_slices : uvhttp_request_head_parse_slices;
         return parse(&head_.raw, slices.data(), slices.size(), headBytes_.data(), &limits);
     }
 
     /* After MORE the part is still Head. */
-    Error takeHead(std::span<const iovec> pieces, detail::Cursor &in) noexcept
+    Error takeHead(std::span<const iovec> parts, detail::Cursor &in) noexcept
     {
-        const detail::Slices slices(pieces);
+        const detail::Slices slices(parts);
         if (slices.data() == nullptr)
             return Error(Error::Kind::OutOfMemory);
         state_.begun = state_.begun || slices.size() > 0;
@@ -864,16 +864,16 @@ private:
         return state_.received + in.taken();
     }
 
-    template <class OnBody> Error give(std::string_view piece, OnBody &onBody)
+    template <class OnBody> Error give(std::string_view part, OnBody &onBody)
     {
-        state_.bodySize += piece.size();
+        state_.bodySize += part.size();
         if constexpr (std::is_same_v<OnBody, detail::Keep>) {
             if (state_.bodySize > limits_.maxBody)
                 return Error(Error::Kind::BodyTooLarge);
-            if (!bodyBytes_.append(piece))
+            if (!bodyBytes_.append(part))
                 return Error(Error::Kind::OutOfMemory);
         } else {
-            onBody(piece);
+            onBody(part);
         }
         return {};
     }
@@ -893,13 +893,13 @@ private:
         }
         while (state_.remaining > 0 && !in.atEnd()) {
             const std::string_view here = in.front();
-            const std::string_view piece = here.substr(
+            const std::string_view part = here.substr(
                 0,
                 static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), state_.remaining)));
-            if (Error error = give(piece, onBody))
+            if (Error error = give(part, onBody))
                 return error;
-            state_.remaining -= piece.size();
-            in.advance(piece.size());
+            state_.remaining -= part.size();
+            in.advance(part.size());
         }
         if (state_.remaining == 0)
             state_.part = Part::Complete;
@@ -920,14 +920,14 @@ private:
         while (!in.atEnd() && state_.part == Part::Chunked) {
             const std::string_view here = in.front();
             std::size_t consumed = 0;
-            uvhttp_slice_t piece;
+            uvhttp_slice_t part;
             const uvhttp_parse_result_t result =
-                uvhttp_chunked_decode(&state_.chunked, here.data(), here.size(), &consumed, &piece);
+                uvhttp_chunked_decode(&state_.chunked, here.data(), here.size(), &consumed, &part);
             if (result == UVHTTP_PARSE_BAD)
                 return Error(static_cast<uvhttp_reason_t>(state_.chunked.reason),
                              position(in) + consumed);
-            if (piece.length > 0) {
-                if (Error error = give(toView(piece), onBody))
+            if (part.length > 0) {
+                if (Error error = give(toView(part), onBody))
                     return error;
             }
             in.advance(consumed);
@@ -955,11 +955,11 @@ private:
         uvhttp_head_t &head = trailers_->head.raw;
         const std::size_t before = bytes.size();
         for (detail::Cursor ahead = in; !ahead.atEnd() && bytes.size() < limits_.maxTrailers;) {
-            const std::string_view piece =
+            const std::string_view part =
                 ahead.front().substr(0, limits_.maxTrailers - bytes.size());
-            if (!bytes.append(piece))
+            if (!bytes.append(part))
                 return Error(Error::Kind::OutOfMemory);
-            ahead.advance(piece.size());
+            ahead.advance(part.size());
         }
         const uvhttp_head_limits_t limits = {limits_.maxTrailers, 0, limits_.maxFields};
         const uvhttp_parse_result_t result =
@@ -974,11 +974,11 @@ private:
     }
 
     template <class OnBody>
-    Error takeParts(std::span<const iovec> pieces, detail::Cursor &in, OnBody &onBody)
+    Error takeParts(std::span<const iovec> parts, detail::Cursor &in, OnBody &onBody)
     {
         Error error;
         if (state_.part == Part::Head)
-            error = takeHead(pieces, in);
+            error = takeHead(parts, in);
         if (!error && state_.part == Part::Counted)
             error = takeCounted(in, onBody);
         if (!error && state_.part == Part::UntilClose)
@@ -993,12 +993,12 @@ private:
         return error;
     }
 
-    template <class OnBody> ParseResult take(std::span<const iovec> pieces, OnBody &onBody)
+    template <class OnBody> ParseResult take(std::span<const iovec> parts, OnBody &onBody)
     {
         if (state_.error || isComplete())
             return {state_.error, 0};
-        detail::Cursor in(pieces);
-        state_.error = takeParts(pieces, in, onBody);
+        detail::Cursor in(parts);
+        state_.error = takeParts(parts, in, onBody);
         if (state_.error)
             return {state_.error, 0};
         state_.received += in.taken();
@@ -1092,17 +1092,17 @@ public:
 class IoVecs
 {
 public:
-    const iovec *data() const noexcept { return pieces_.data(); }
+    const iovec *data() const noexcept { return parts_.data(); }
     std::size_t size() const noexcept { return size_; }
     /* The size in the type of readv and writev. */
     int count() const noexcept { return static_cast<int>(size_); }
     bool empty() const noexcept { return size_ == 0; }
-    const iovec *begin() const noexcept { return pieces_.data(); }
-    const iovec *end() const noexcept { return pieces_.data() + size_; }
-    void add(char *base, std::size_t length) noexcept { pieces_[size_++] = {base, length}; }
+    const iovec *begin() const noexcept { return parts_.data(); }
+    const iovec *end() const noexcept { return parts_.data() + size_; }
+    void add(char *base, std::size_t length) noexcept { parts_[size_++] = {base, length}; }
 
 private:
-    std::array<iovec, 2> pieces_ = {};
+    std::array<iovec, 2> parts_ = {};
     std::size_t size_ = 0;
 };
 
@@ -1138,21 +1138,21 @@ public:
     /* The stored bytes, in order. */
     IoVecs getReadIovecs() const noexcept
     {
-        uvhttp_slice_t pieces[2];
+        uvhttp_slice_t parts[2];
         IoVecs found;
-        const std::size_t count = uvhttp_ring_readable(&ring_, pieces);
+        const std::size_t count = uvhttp_ring_readable(&ring_, parts);
         for (std::size_t i = 0; i < count; i++)
-            found.add(const_cast<char *>(pieces[i].base), pieces[i].length);
+            found.add(const_cast<char *>(parts[i].base), parts[i].length);
         return found;
     }
     /* The free space, in order, for readv; then commit() the bytes read. */
     IoVecs getWriteIovecs() noexcept
     {
-        uvhttp_span_t pieces[2];
+        uvhttp_span_t parts[2];
         IoVecs found;
-        const std::size_t count = uvhttp_ring_writable(&ring_, pieces);
+        const std::size_t count = uvhttp_ring_writable(&ring_, parts);
         for (std::size_t i = 0; i < count; i++)
-            found.add(pieces[i].base, pieces[i].length);
+            found.add(parts[i].base, parts[i].length);
         return found;
     }
     /* Stores the first `length` bytes of the free space. Returns the number stored, at most the
@@ -1177,7 +1177,7 @@ public:
     struct [[nodiscard]] Step {
         Error error;              /* its offset counts from the first byte of this call */
         std::size_t consumed = 0; /* input bytes consumed */
-        std::string_view piece;   /* body bytes among them, in place; may be empty */
+        std::string_view part;    /* body bytes among them, in place; may be empty */
     };
 
     explicit ChunkedDecoder(std::uint32_t maxExtension = Limits().maxChunkExtension) noexcept
@@ -1196,13 +1196,13 @@ public:
     Step next(std::string_view bytes) noexcept
     {
         std::size_t consumed = 0;
-        uvhttp_slice_t piece;
+        uvhttp_slice_t part;
         const uvhttp_parse_result_t result =
-            uvhttp_chunked_decode(&decoder_, bytes.data(), bytes.size(), &consumed, &piece);
-        return finish(result, consumed, toView(piece));
+            uvhttp_chunked_decode(&decoder_, bytes.data(), bytes.size(), &consumed, &part);
+        return finish(result, consumed, toView(part));
     }
 
-    /* Decodes all of `bytes` in place: body data is moved to the front, and `piece` is all of
+    /* Decodes all of `bytes` in place: body data is moved to the front, and `part` is all of
      * it. */
     Step inPlace(std::span<char> bytes) noexcept
     {
@@ -1218,13 +1218,12 @@ public:
     bool isComplete() const noexcept { return complete_; }
 
 private:
-    Step finish(uvhttp_parse_result_t result, std::size_t consumed, std::string_view piece) noexcept
+    Step finish(uvhttp_parse_result_t result, std::size_t consumed, std::string_view part) noexcept
     {
         complete_ = result == UVHTTP_PARSE_DONE;
         if (result == UVHTTP_PARSE_BAD)
-            return {Error(static_cast<uvhttp_reason_t>(decoder_.reason), consumed), consumed,
-                    piece};
-        return {{}, consumed, piece};
+            return {Error(static_cast<uvhttp_reason_t>(decoder_.reason), consumed), consumed, part};
+        return {{}, consumed, part};
     }
 
     uvhttp_chunked_t decoder_;

@@ -122,9 +122,10 @@ UVHTTP_EXPORT int uvhttp_request_limit_body(uvhttp_request_t *request, uint64_t 
  * response sent without reading the body closes the connection, because the unread body precedes
  * the next request.
  * Returns 0, or
- *   UVHTTP_EINVAL     no function, the route buffers bodies, called before, or called by middleware
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
+ *   UVHTTP_EINVAL         no function, the route buffers bodies, called before, or called by
+ *                         middleware
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
 UVHTTP_EXPORT int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void *arg);
 
 /* Pauses and resumes reading of the body. While paused nothing is read: flow control stops the

@@ -158,14 +158,14 @@ private:
         if (status_ != 0)
             return false;
         for (;;) {
-            uvhttp_slice_t piece;
-            switch (uvhttp_multipart_next(&parser_, &rest_, &piece)) {
+            uvhttp_slice_t chunk;
+            switch (uvhttp_multipart_next(&parser_, &rest_, &chunk)) {
             case UVHTTP_MULTIPART_PART:
                 part_ = {toView(parser_.part.name), toView(parser_.part.filename),
                          toView(parser_.part.type), std::string_view(rest_.base, 0)};
                 continue;
             case UVHTTP_MULTIPART_DATA:
-                part_.data = {part_.data.data(), part_.data.size() + piece.length};
+                part_.data = {part_.data.data(), part_.data.size() + chunk.length};
                 continue;
             case UVHTTP_MULTIPART_PART_END:
                 return true;
@@ -344,13 +344,13 @@ public:
     /* Stores the body as a file (upload.h), in a route with `.stream`. `done` gets a const
      * Upload &, optionally with a Response first, and returns a handler's result; without it the
      * response is 201 or 204. A route parameter may be passed as name unchecked. */
-    Result uploadToFile(const Text &folder, const Text &name,
+    Result uploadToFile(const Text &directory, const Text &name,
                         const UploadOptions &options = {}) const noexcept
     {
-        return upload(folder, name, options, nullptr, nullptr);
+        return upload(directory, name, options, nullptr, nullptr);
     }
     template <class F>
-    Result uploadToFile(const Text &folder, const Text &name, const UploadOptions &options,
+    Result uploadToFile(const Text &directory, const Text &name, const UploadOptions &options,
                         F &&done) const;
     /* Reads a form with files (form_data.h), in a route with `.stream`: `done` gets a const
      * FormData &, optionally with a Response first. */
@@ -410,18 +410,18 @@ public:
     Response response() const noexcept;
 
 private:
-    Result upload(const Text &folder, const Text &name, const UploadOptions &options,
+    Result upload(const Text &directory, const Text &name, const UploadOptions &options,
                   uvhttp_upload_cb done, void *arg) const noexcept
     {
         /* An invalid name, for example with a NUL, is an error of the client. */
-        if (folder.error() != 0 || name.error() == UVHTTP_ENOMEM)
-            return folder.error() != 0 ? folder.error() : name.error();
+        if (directory.error() != 0 || name.error() == UVHTTP_ENOMEM)
+            return directory.error() != 0 ? directory.error() : name.error();
         uvhttp_upload_options_t raw = {};
         raw.max_size = options.maxSize;
         raw.mode = options.mode;
         raw.keep_existing = options.keepExisting;
         raw.sync = options.sync;
-        return uvhttp_upload_to_file(request_, folder.c_str(), name.c_str(), &raw, done, arg);
+        return uvhttp_upload_to_file(request_, directory.c_str(), name.c_str(), &raw, done, arg);
     }
     static std::optional<std::string_view> optional(const char *text) noexcept
     {

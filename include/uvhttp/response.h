@@ -4,13 +4,13 @@
  * and fields set before. All functions run on the loop thread.
  *
  * Errors of all send functions and of functions that set something:
- *   UVHTTP_EANSWERED  the response was sent already
- *   UVHTTP_EGONE      the client has disconnected, or the server has ended the response (timeout,
- *                     stop)
- *   UVHTTP_ENOMEM     out of memory; a handler may return it (the client gets 503)
- *   UVHTTP_EHEADER    a field name is not a token, or a value contains a control character other
- *                     than tab (RFC 9110 section 5.5)
- *   UVHTTP_EINVAL     a status outside 200..599 (the server sends interim responses itself) */
+ *   UVHTTP_ERESPONDED     the response was sent already
+ *   UVHTTP_EDISCONNECTED  the client has disconnected, or the server has ended the response
+ *                         (timeout, stop)
+ *   UVHTTP_ENOMEM         out of memory; a handler may return it (the client gets 503)
+ *   UVHTTP_EHEADER        a field name is not a token, or a value contains a control character
+ *                         other than tab (RFC 9110 section 5.5)
+ *   UVHTTP_EINVAL         a status outside 200..599 (the server sends interim responses itself) */
 #ifndef UVHTTP_RESPONSE_H
 #define UVHTTP_RESPONSE_H
 
@@ -112,15 +112,15 @@ UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status,
 /* Sends the next chunk, or queues a copy of the part that cannot be sent yet. A chunk is accepted
  * completely or not at all; at most 1 GiB. For HEAD, 204, 205 and 304 chunks are discarded.
  *
- * After UVHTTP_EGONE, UVHTTP_ETOOLARGE and errors of filters the connection has ended. Request and
- * response are then invalid, except within a callback of the exchange.
+ * After UVHTTP_EDISCONNECTED, UVHTTP_ETOOLARGE and errors of filters the connection has ended.
+ * Request and response are then invalid, except within a callback of the exchange.
  * Returns 0, the errors of send, or
- *   UVHTTP_EFULL      `write_backlog` bytes are queued, or the budget of this loop iteration is
- *                     used; nothing was accepted: write again after on_drain
- *   UVHTTP_ELENGTH    more than the announced length; nothing was accepted
- *   UVHTTP_EANSWERED  not begun, or ended
- *   UVHTTP_ETOOLARGE  above the limit of uvhttp_response_limit_body
- *   UVHTTP_EINVAL     above 1 GiB */
+ *   UVHTTP_EFULL       `write_backlog` bytes are queued, or the budget of this loop iteration is
+ *                      used; nothing was accepted: write again after on_drain
+ *   UVHTTP_ELENGTH     more than the announced length; nothing was accepted
+ *   UVHTTP_ERESPONDED  not begun, or ended
+ *   UVHTTP_ETOOLARGE   above the limit of uvhttp_response_limit_body
+ *   UVHTTP_EINVAL      above 1 GiB */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
 /* Adds a trailer field (RFC 9110 section 6.5), before end. Only chunked bodies have trailers;
@@ -132,10 +132,10 @@ UVHTTP_EXPORT int uvhttp_response_add_trailer(uvhttp_response_t *response, const
 
 /* Completes the body.
  * Returns 0, or
- *   UVHTTP_ELENGTH    shorter than announced; the connection is closed
- *   UVHTTP_EANSWERED  not begun, or ended
- *   UVHTTP_EGONE      the client has disconnected
- *   UVHTTP_ENOMEM     out of memory; the connection is closed */
+ *   UVHTTP_ELENGTH        shorter than announced; the connection is closed
+ *   UVHTTP_ERESPONDED     not begun, or ended
+ *   UVHTTP_EDISCONNECTED  the client has disconnected
+ *   UVHTTP_ENOMEM         out of memory; the connection is closed */
 UVHTTP_EXPORT int uvhttp_response_end(uvhttp_response_t *response);
 
 /* Sets the callback that runs once after each UVHTTP_EFULL, in a later loop iteration, when all
@@ -205,7 +205,7 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_response_body(const uvhttp_response_t *respo
 UVHTTP_EXPORT uint64_t uvhttp_response_body_length(const uvhttp_response_t *response);
 
 /* In a uvhttp_send_cb and afterwards: true if the body is streamed (begin, send_pulled, events). */
-UVHTTP_EXPORT bool uvhttp_response_in_pieces(const uvhttp_response_t *response);
+UVHTTP_EXPORT bool uvhttp_response_is_streamed(const uvhttp_response_t *response);
 
 /* In a uvhttp_send_cb: replaces the body by a copy of these bytes and releases the original.
  * Content-Type is not changed.
@@ -220,7 +220,7 @@ UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, cons
  * A filter receives each chunk that is written and appends its output, which is sent instead:
  * more, less, or nothing yet. For compression, a checksum in a trailer, a watermark. */
 typedef enum uvhttp_filter_event {
-    UVHTTP_FILTER_PIECE = 0, /* `data` with at least one byte */
+    UVHTTP_FILTER_CHUNK = 0, /* `data` with at least one byte */
     UVHTTP_FILTER_FLUSH,     /* no data: send what the filter has buffered */
     UVHTTP_FILTER_END,       /* no data: the last call */
 } uvhttp_filter_event_t;
@@ -301,9 +301,9 @@ UVHTTP_EXPORT void uvhttp_response_remove_header(uvhttp_response_t *response, co
 /* Continues after a middleware that returned 0 without a response because it needed time to decide.
  * The next middleware or the handler runs, possibly before this returns.
  * Returns 0, or
- *   UVHTTP_EINVAL     no middleware has delayed it
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
+ *   UVHTTP_EINVAL         no middleware has delayed it
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
 UVHTTP_EXPORT int uvhttp_response_proceed(uvhttp_response_t *response);
 
 /* Like send_static, but the bytes must live only until `release` is called. `release` runs
@@ -368,12 +368,12 @@ UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *n
 UVHTTP_EXPORT int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared,
                                           const uvhttp_prepared_t *from, const char *except);
 
-/* Declares that these bytes belong to the prepared fields and do not change while `prepared`
- * lives. They are not copied. The response cache may then store a 200 response that consists of
- * exactly these bytes, `prepared` and no other fields, while it is requested often. It is sent
- * by one sendfile without a copy per client (config->standing_memory; Linux 6.5 or later; bodies
- * of 4 to 60 KiB). Clients get the same bytes in either case. A second call replaces the first;
- * `data` NULL removes it. Threads as for uvhttp_prepared_add. */
+/* Declares that these bytes belong to the prepared fields and do not change while `prepared` lives.
+ * They are not copied. The response cache may then store a 200 response that consists of exactly
+ * these bytes, `prepared` and no other fields, while it is requested often. It is sent by one
+ * sendfile without a copy per client (config->response_cache_memory; Linux 6.5 or later; bodies of
+ * 4 to 60 KiB). Clients get the same bytes in either case. A second call replaces the first; `data`
+ * NULL removes it. Threads as for uvhttp_prepared_add. */
 UVHTTP_EXPORT void uvhttp_prepared_set_body(uvhttp_prepared_t *prepared, const void *data,
                                             size_t size);
 
@@ -413,13 +413,13 @@ UVHTTP_EXPORT void uvhttp_response_on_abort(uvhttp_response_t *response, uvhttp_
 
 /* Sets the callback that runs once, in a later loop iteration, when the client has shut down its
  * sending side before the response is complete. Most such clients have closed the connection. If it
- * returns 0, the response is sent as before, and a client that waits gets it. UVHTTP_EGONE closes
- * the connection and runs the abort callback. Other negative results are handled like those of a
- * handler. Loop thread. A second call replaces the first; NULL removes it.
+ * returns 0, the response is sent as before, and a client that waits gets it. UVHTTP_EDISCONNECTED
+ * closes the connection and runs the abort callback. Other negative results are handled like those
+ * of a handler. Loop thread. A second call replaces the first; NULL removes it.
  * Returns 0, or
- *   UVHTTP_EINVAL     a blocking handler: see uvhttp_response_peer_ended
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected, or the server has ended the response */
+ *   UVHTTP_EINVAL         a blocking handler: see uvhttp_response_peer_ended
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected, or the server has ended the response */
 typedef int (*uvhttp_peer_end_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb ended,
                                               void *arg);
@@ -434,19 +434,19 @@ UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
  * handler.
  *
  * The exchange lives until `done` has returned, even after a disconnect; sending then fails with
- * UVHTTP_EGONE (check uvhttp_response_open). So `done` runs exactly once and may free `arg`. A
- * streamed body may use it too, from uvhttp_response_begin to uvhttp_response_end, and in a
- * uvhttp_pull_cb that returns UVHTTP_EFULL. A result of `done` other than 0 is a failure: 503 for
+ * UVHTTP_EDISCONNECTED (check uvhttp_response_open). So `done` runs exactly once and may free
+ * `arg`. A streamed body may use it too, from uvhttp_response_begin to uvhttp_response_end, and in
+ * a uvhttp_pull_cb that returns UVHTTP_EFULL. A result of `done` other than 0 is a failure: 503 for
  * UVHTTP_ENOMEM and UVHTTP_EFULL, otherwise 500; a response that has begun ends with its
  * connection.
  * Returns 0, or with neither function called
- *   UVHTTP_EINVAL     no function, or called from a blocking handler
- *   UVHTTP_ENOMEM     out of memory
- *   UVHTTP_EFULL      config->quick_queue jobs are pending; a handler that returns this sends 503
- *                     with "Retry-After: 1". Only for the first job of a response in a lane, before
- *                     its streamed body has begun; later jobs are always accepted.
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
+ *   UVHTTP_EINVAL         no function, or called from a blocking handler
+ *   UVHTTP_ENOMEM         out of memory
+ *   UVHTTP_EFULL          config->quick_queue jobs are pending; a handler that returns this sends
+ *                         503 with "Retry-After: 1". Only for the first job of a response in a
+ *                         lane, before its streamed body has begun; later jobs are always accepted.
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
 typedef void (*uvhttp_work_cb)(void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work,
@@ -462,10 +462,10 @@ UVHTTP_EXPORT int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhtt
  * UVHTTP_EFULL (with "Retry-After: 1"), otherwise 500, with a line in the log. A response that has
  * begun ends with its connection. For code that responds later and fails. Loop thread.
  * Returns 0, or without effect
- *   UVHTTP_EINVAL     `error` is not negative, or called from a blocking handler or a
- *                     uvhttp_send_cb (which returns its error instead)
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
+ *   UVHTTP_EINVAL         `error` is not negative, or called from a blocking handler or a
+ *                         uvhttp_send_cb (which returns its error instead)
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
 UVHTTP_EXPORT int uvhttp_response_fail(uvhttp_response_t *response, int error);
 
 /* Runs `work(arg)` as a job that releases resources of the exchange: closes or removes files. It
@@ -498,11 +498,11 @@ UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 
 /* nginx's log status for a client that disconnected before a response was sent; not an HTTP
  * status. */
-#define UVHTTP_STATUS_CLIENT_GONE 499
+#define UVHTTP_STATUS_CLIENT_CLOSED_REQUEST 499
 
 /* Result of an exchange. */
 typedef struct uvhttp_outcome {
-    int status; /* of the response, or UVHTTP_STATUS_CLIENT_GONE */
+    int status; /* of the response, or UVHTTP_STATUS_CLIENT_CLOSED_REQUEST */
     /* Head and body of this response; for an aborted response including data still queued. */
     uint64_t bytes_sent;
     uint64_t duration_us;

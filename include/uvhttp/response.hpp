@@ -257,9 +257,9 @@ public:
         return type.error() != 0 ? type.error()
                                  : uvhttp_response_begin(response_, status, type.c_str(), length);
     }
-    Result write(std::string_view piece) const noexcept
+    Result write(std::string_view chunk) const noexcept
     {
-        return uvhttp_response_write(response_, piece.data(), piece.size());
+        return uvhttp_response_write(response_, chunk.data(), chunk.size());
     }
     Result addTrailer(const Text &name, const Text &value) const noexcept
     {
@@ -274,7 +274,7 @@ public:
     bool peerEnded() const noexcept { return uvhttp_response_peer_ended(response_); }
 
     /* Called once when the client has shut down its sending side; most have then closed the
-     * connection. A response is still possible; UVHTTP_EGONE as its result closes the
+     * connection. A response is still possible; UVHTTP_EDISCONNECTED as its result closes the
      * connection. */
     template <class F> Result onPeerEnd(F &&ended) const
     {
@@ -343,10 +343,10 @@ public:
 
     /* ---- later responses and jobs ---- */
 
-    /* Keeps the response for a later response from a callback on this loop. `gone` is called on
+    /* Keeps the response for a later response from a callback on this loop. `onAbort` is called on
      * a disconnect, a timeout or a server stop before that. Empty when out of memory. A second
      * call replaces the first. */
-    template <class F> Later later(F &&gone) const;
+    template <class F> Later later(F &&onAbort) const;
     Later later() const;
 
     /* Runs `work()` on a thread of the quick lane, then `done` with its result on the loop,
@@ -410,7 +410,7 @@ public:
         return uvhttp_response_replace_body(response_, body.data(), body.size());
     }
     /* The body is streamed: valid in such a callback and afterwards. */
-    bool inPieces() const noexcept { return uvhttp_response_in_pieces(response_); }
+    bool isStreamed() const noexcept { return uvhttp_response_is_streamed(response_); }
     /* Filters the chunks with a callable that gets a uvhttp_filter_event_t, a std::string_view
      * and a FilterOutput, optionally with a Response first. Its output is sent instead. In a
      * callback of onSend. */
@@ -541,16 +541,16 @@ struct Waiting {
 
 template <class F> struct WaitingWith : Waiting {
     template <class From>
-    WaitingWith(uvhttp_response_t *of, From &&from) : Waiting(of), gone(std::forward<From>(from))
+    WaitingWith(uvhttp_response_t *of, From &&from) : Waiting(of), onAbort(std::forward<From>(from))
     {
     }
     static void aborted(uvhttp_response_t *, void *arg) noexcept
     {
         auto *self = static_cast<WaitingWith *>(arg);
         self->forget();
-        swallow(self->gone);
+        swallow(self->onAbort);
     }
-    F gone;
+    F onAbort;
 };
 
 struct Nothing {
@@ -707,12 +707,12 @@ inline detail::Waiting::~Waiting()
     forget();
 }
 
-template <class F> Later Response::later(F &&gone) const
+template <class F> Later Response::later(F &&onAbort) const
 {
     using Kept = detail::WaitingWith<std::decay_t<F>>;
     static_assert(std::is_invocable_v<std::decay_t<F> &>, "it takes nothing: the response is gone");
     Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, response_,
-                                               std::forward<F>(gone));
+                                               std::forward<F>(onAbort));
     if (kept != nullptr)
         uvhttp_response_on_abort(response_, Kept::aborted, kept);
     return Later(kept);
@@ -773,7 +773,7 @@ template <class F> Result Request::onBody(F &&take) const
 }
 
 template <class F>
-Result Request::uploadToFile(const Text &folder, const Text &name, const UploadOptions &options,
+Result Request::uploadToFile(const Text &directory, const Text &name, const UploadOptions &options,
                              F &&done) const
 {
     using Kept = std::decay_t<F>;
@@ -783,7 +783,7 @@ Result Request::uploadToFile(const Text &folder, const Text &name, const UploadO
     if (kept == nullptr)
         return UVHTTP_ENOMEM;
     return upload(
-        folder, name, options,
+        directory, name, options,
         [](uvhttp_request_t *, uvhttp_response_t *response, const uvhttp_upload_t *upload,
            void *arg) noexcept {
             return detail::guard(response, [&] {
@@ -799,12 +799,12 @@ template <class F> Result Request::readForm(const FormOptions &options, F &&done
     using Kept = std::decay_t<F>;
     static_assert(detail::takes<Kept, Response, const FormData &>,
                   "it takes a const uvhttp::FormData &");
-    const detail::Option folder(options.folder);
+    const detail::Option directory(options.directory);
     Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
-    if (kept == nullptr || folder.error() != 0)
-        return kept == nullptr ? int{UVHTTP_ENOMEM} : folder.error();
+    if (kept == nullptr || directory.error() != 0)
+        return kept == nullptr ? int{UVHTTP_ENOMEM} : directory.error();
     uvhttp_form_options_t raw = {};
-    raw.folder = folder.c_str();
+    raw.directory = directory.c_str();
     raw.memory_part_size = options.memoryPartSize;
     raw.memory_size = options.memorySize;
     raw.max_size = options.maxSize;

@@ -2,8 +2,8 @@
  * without moving bytes.
  *
  * Part of uvhttp_parser. Its two parts can be passed to readv and writev (uvhttp_slice_t and
- * uvhttp_span_t have the layout of struct iovec), and to uvhttp_request_head_parse_pieces. Plain
- * value, no allocation; one thread at a time. With a NULL ring, `pieces` or data the functions do
+ * uvhttp_span_t have the layout of struct iovec), and to uvhttp_request_head_parse_slices. Plain
+ * value, no allocation; one thread at a time. With a NULL ring, `slices` or data the functions do
  * nothing and return 0. */
 #ifndef UVHTTP_RING_H
 #define UVHTTP_RING_H
@@ -35,11 +35,11 @@ UVHTTP_EXPORT void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t ca
 /* The stored bytes, in order, as at most two parts; the second begins at the start of the
  * memory. Returns the number of non-empty parts (0 to 2) and clears the others. They stay valid
  * until their bytes are consumed; appending does not change them. */
-UVHTTP_EXPORT size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2]);
+UVHTTP_EXPORT size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t slices[2]);
 
 /* The free space, in order, as at most two parts, in the same way. Bytes written there are
  * stored by uvhttp_ring_commit. Valid until the next call that writes, commits or consumes. */
-UVHTTP_EXPORT size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2]);
+UVHTTP_EXPORT size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t slices[2]);
 
 /* Stores the first `length` bytes of the free space, filled after uvhttp_ring_writable. Returns
  * the number stored, at most the free space. */

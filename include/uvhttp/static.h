@@ -139,9 +139,9 @@ typedef struct uvhttp_static_config {
     size_t rate_burst;
 
     /* Uploads: see uvhttp_static_handle_upload. */
-    bool uploads;          /* accept files by PUT and POST; default: 405 */
-    bool upload_overwrite; /* an existing file may be replaced; default: 409 */
-    bool upload_folders;   /* create missing parent directories; default: 409 */
+    bool uploads;            /* accept files by PUT and POST; default: 405 */
+    bool upload_overwrite;   /* an existing file may be replaced; default: 409 */
+    bool upload_directories; /* create missing parent directories; default: 409 */
     /* fsync file and directory before the response */
     bool upload_sync;
     size_t upload_max_size; /* bytes of a body; more gets 413; 0: 1 GiB */
@@ -273,7 +273,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request,
  *   libuv           errors of opening */
 UVHTTP_EXPORT int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path);
 
-/* Progress and result of uvhttp_static_prewarm_folder. */
+/* Progress and result of uvhttp_static_prewarm_directory. */
 typedef struct uvhttp_static_prewarmed {
     size_t loaded;      /* files, or index files for their directories */
     size_t bytes;       /* of them, cached in memory */
@@ -284,10 +284,10 @@ typedef struct uvhttp_static_prewarmed {
     bool cancelled;     /* by `progress`; the rest was not visited */
 } uvhttp_static_prewarmed_t;
 
-/* Options of uvhttp_static_prewarm_folder; NULL and zeros select everything within the limits.
+/* Options of uvhttp_static_prewarm_directory; NULL and zeros select everything within the limits.
  * Read during the call only. */
 typedef struct uvhttp_static_prewarm_options {
-    const char *folder; /* below the root, as in a URL ("/assets/"); NULL: the root */
+    const char *directory; /* below the root, as in a URL ("/assets/"); NULL: the root */
     /* A file is loaded if one of them matches its path below the root: see docs/static-files.md,
      * "Patterns". NULL with 0: all files. Set both with UVHTTP_PREWARM_PATTERNS; one without the
      * other is rejected. */
@@ -314,9 +314,9 @@ typedef struct uvhttp_static_prewarm_options {
  *   UVHTTP_EINVAL  a malformed pattern, patterns without their count or the reverse
  *   UVHTTP_ENOMEM  out of memory
  *   libuv          the directory cannot be read */
-UVHTTP_EXPORT int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
-                                               const uvhttp_static_prewarm_options_t *options,
-                                               uvhttp_static_prewarmed_t *found);
+UVHTTP_EXPORT int uvhttp_static_prewarm_directory(uvhttp_static_t *context,
+                                                  const uvhttp_static_prewarm_options_t *options,
+                                                  uvhttp_static_prewarmed_t *found);
 
 /* Statistics of one context, the sum over all workers. The first group are current values, the
  * others counters since it was opened. */
@@ -325,14 +325,14 @@ typedef struct uvhttp_static_stats {
     uint64_t negative_entries; /* paths known to have no file */
     uint64_t memory;           /* bytes of contents in memory */
     uint64_t descriptors;      /* open for the cache */
-    uint64_t watched_folders;
+    uint64_t watched_directories;
 
     uint64_t hits;          /* requests served from the cache */
     uint64_t negative_hits; /* requests with a cached negative result */
     uint64_t misses;        /* requests that waited for the disk */
     uint64_t coalesced;     /* of them, those that waited for a load in progress */
     /* Disk checks that read no file: it was unchanged or missing. */
-    uint64_t looks;
+    uint64_t lookups;
     uint64_t loads;     /* disk accesses that read a file */
     uint64_t evictions; /* files removed from the cache to free space */
     double hit_rate;    /* share of requests served from the cache, 0 to 1 */

@@ -60,12 +60,12 @@ UVHTTP_EXPORT int uvhttp_response_upgrade(uvhttp_response_t *response, const cha
 /* Sends bytes; data the socket does not accept is copied and queued. `write` takes one area,
  * `write_areas` up to UVHTTP_STREAM_MAX_AREAS, sent as one.
  * Returns 0, or
- *   UVHTTP_EFULL   the queue has reached the limit of set_backlog; nothing was accepted, `drain`
- *                  will be called
- *   UVHTTP_EGONE   closed or ended; if the connection breaks in this call, `closed` runs before it
- *                  returns
- *   UVHTTP_ENOMEM  out of memory; nothing was accepted
- *   UVHTTP_EINVAL  too many areas, or more than 1 GiB */
+ *   UVHTTP_EFULL          the queue has reached the limit of set_backlog; nothing was accepted,
+ *                         `drain` will be called
+ *   UVHTTP_EDISCONNECTED  closed or ended; if the connection breaks in this call, `closed` runs
+ *                         before it returns
+ *   UVHTTP_ENOMEM         out of memory; nothing was accepted
+ *   UVHTTP_EINVAL         too many areas, or more than 1 GiB */
 enum { UVHTTP_STREAM_MAX_AREAS = 16 };
 UVHTTP_EXPORT int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *areas,
@@ -88,9 +88,9 @@ UVHTTP_EXPORT void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t byt
  * quarter of a second. It may be set again in `timer`. Timers are cheap, so every stream may have
  * one.
  * Returns 0, or with the timer unchanged
- *   UVHTTP_EGONE   closed or ended
- *   UVHTTP_EINVAL  no `timer`, or more than 2^31
- *   UVHTTP_ENOMEM  out of memory */
+ *   UVHTTP_EDISCONNECTED  closed or ended
+ *   UVHTTP_EINVAL         no `timer`, or more than 2^31
+ *   UVHTTP_ENOMEM         out of memory */
 UVHTTP_EXPORT int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds);
 
 /* The loop time in milliseconds: monotonic, no system call, constant during one loop iteration. */
@@ -118,7 +118,7 @@ UVHTTP_EXPORT void uvhttp_stream_close(uvhttp_stream_t *stream);
  * (UV_ECONNREFUSED of the last address, UV_EAI_NONAME, UV_ETIMEDOUT, UV_EMFILE, ...), or with
  * UVHTTP_ESTOPPED if the server stops first. After an error `closed` follows. If the stream is
  * ended or closed before, only `closed` runs. Until `connected`, writing and setting a timer return
- * UVHTTP_EGONE. Afterwards it is a normal stream.
+ * UVHTTP_EDISCONNECTED. Afterwards it is a normal stream.
  *
  * On a worker's thread the stream belongs to that worker; on any other thread, to the first one.
  * The server need not listen: the first call performs the setup of uvhttp_server_listen and freezes

@@ -16,7 +16,7 @@
  * of a connection apply (uvhttp/websocket.h). If a message must be queued when its endpoint's
  * `memory` is exhausted, that subscriber misses it and it counts as dropped; with SLOW_CLOSE the
  * connection is closed with TRY_AGAIN_LATER. Other subscribers are not affected. A connection
- * within a streamed message (uvhttp_websocket_send_piece) misses messages published meanwhile,
+ * within a streamed message (uvhttp_websocket_send_fragment) misses messages published meanwhile,
  * which count as dropped.
  *
  * Publishing from connections takes one lock per loop iteration and worker; from other threads
@@ -53,10 +53,11 @@ UVHTTP_EXPORT int uvhttp_topics_new(uvhttp_topics_t **topics, uvhttp_server_t *s
 /* Subscribes a connection until it unsubscribes or ends; a repeated subscription has no effect. On
  * the connection's thread, as all functions that take one.
  * Returns 0, or
- *   UVHTTP_EINVAL  no pattern, too long, a connection of another server, or a client connection
- *   UVHTTP_EFULL   max_subscriptions
- *   UVHTTP_EGONE   closing
- *   UVHTTP_ENOMEM  out of memory */
+ *   UVHTTP_EINVAL         no pattern, too long, a connection of another server, or a client
+ *                         connection
+ *   UVHTTP_EFULL          max_subscriptions
+ *   UVHTTP_EDISCONNECTED  closing
+ *   UVHTTP_ENOMEM         out of memory */
 UVHTTP_EXPORT int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics,
                                              const char *pattern);
 

@@ -93,13 +93,13 @@ public:
     {
         return check(pattern) != 0 ? 0 : uvhttp_topics_count(topics_, pattern.c_str());
     }
-    /* `told` gets a pattern (std::string_view) and its number of subscribers when that changes;
+    /* `onChange` gets a pattern (std::string_view) and its number of subscribers when that changes;
      * with several workers on several threads concurrently. A second call replaces the first.
      * Before the server listens. */
-    template <class F> const Topics &onPresence(F &&told) const
+    template <class F> const Topics &onPresence(F &&onChange) const
     {
         using Kept = std::decay_t<F>;
-        if (Kept *kept = setup_->keep(std::forward<F>(told), "onPresence");
+        if (Kept *kept = setup_->keep(std::forward<F>(onChange), "onPresence");
             kept != nullptr && topics_ != nullptr)
             uvhttp_topics_on_presence(
                 topics_,

@@ -43,10 +43,10 @@ typedef struct uvhttp_upload {
 typedef int (*uvhttp_upload_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                 const uvhttp_upload_t *upload, void *arg);
 
-/* Stores the body of a request as file `name` of the directory `folder`. From a handler of a route
- * with UVHTTP_ROUTE_STREAM, which returns the result. `folder`, `name` and `options` are copied.
- * `done` is called with `arg` when the file is complete. With `done` NULL the response is 201 for a
- * new file, 204 for a replaced one (RFC 9110 section 9.3.4).
+/* Stores the body of a request as file `name` of the directory `directory`. From a handler of a
+ * route with UVHTTP_ROUTE_STREAM, which returns the result. `directory`, `name` and `options` are
+ * copied. `done` is called with `arg` when the file is complete. With `done` NULL the response is
+ * 201 for a new file, 204 for a replaced one (RFC 9110 section 9.3.4).
  *
  * On failure this function's code sends the response and `done` is not called; errors of the server
  * are logged:
@@ -58,11 +58,11 @@ typedef int (*uvhttp_upload_cb)(uvhttp_request_t *request, uvhttp_response_t *re
  *   500  the directory does not exist; other errors of the file system
  *   507  the disk is full (RFC 4918 section 11.5)
  * Returns 0, or
- *   UVHTTP_EINVAL     no `folder`, the body is read already, or as uvhttp_request_on_body
- *   UVHTTP_ENOMEM     out of memory
- *   UVHTTP_EANSWERED  the response was sent
- *   UVHTTP_EGONE      the client has disconnected */
-UVHTTP_EXPORT int uvhttp_upload_to_file(uvhttp_request_t *request, const char *folder,
+ *   UVHTTP_EINVAL         no `directory`, the body is read already, or as uvhttp_request_on_body
+ *   UVHTTP_ENOMEM         out of memory
+ *   UVHTTP_ERESPONDED     the response was sent
+ *   UVHTTP_EDISCONNECTED  the client has disconnected */
+UVHTTP_EXPORT int uvhttp_upload_to_file(uvhttp_request_t *request, const char *directory,
                                         const char *name, const uvhttp_upload_options_t *options,
                                         uvhttp_upload_cb done, void *arg);
 

@@ -30,7 +30,7 @@ struct Upload {
 };
 
 struct FormOptions {
-    std::string_view folder = {};
+    std::string_view directory = {};
     std::size_t memoryPartSize = 0;
     std::size_t memorySize = 0;
     std::uint64_t maxSize = 0;

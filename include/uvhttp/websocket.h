@@ -58,7 +58,7 @@ enum {
 };
 
 /* Callbacks of a connection. A callback may call any function on the connection, including
- * close. All may be NULL except `message` or `piece`, of which exactly one is set. */
+ * close. All may be NULL except `message` or `chunk`, of which exactly one is set. */
 typedef struct uvhttp_websocket_events {
     /* The handshake is complete. */
     void (*open)(uvhttp_websocket_t *ws, void *arg);
@@ -69,7 +69,7 @@ typedef struct uvhttp_websocket_events {
     /* Instead of `message`: a chunk of a message, of any size; `last` ends the message, possibly
      * with size 0. A text may be split within a character. Nothing is buffered; max_message_size
      * applies. */
-    void (*piece)(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+    void (*chunk)(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                   size_t size, bool last, void *arg);
     /* The queue has fallen to low_watermark bytes after it exceeded high_watermark
      * (uvhttp_websocket_send returned UVHTTP_EFULL). */
@@ -89,7 +89,8 @@ typedef struct uvhttp_websocket_events {
  * Counted are the bytes as sent, compressed or not, plus 32 per message. If the queue is empty,
  * a message may have any size: the unsent part is queued, within `memory`. */
 typedef enum uvhttp_websocket_slow {
-    /* Close with TRY_AGAIN_LATER: `close` runs within the send call, which returns UVHTTP_EGONE. */
+    /* Close with TRY_AGAIN_LATER: `close` runs within the send call, which returns
+     * UVHTTP_EDISCONNECTED. */
     UVHTTP_WEBSOCKET_SLOW_CLOSE = 0,
     UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST, /* do not send it: UVHTTP_EFULL */
     /* Drop as many of the oldest queued messages as necessary. If that is not enough, do not
@@ -197,7 +198,7 @@ typedef struct uvhttp_websocket_options {
  * Returns 0, or with a NUL-terminated message of at most `size` bytes that names option, value and
  * range (`message` may be NULL)
  *   UVHTTP_ECONFIG  a value is invalid
- *   UVHTTP_EINVAL   no options, both or neither of `message` and `piece`, or both memory and
+ *   UVHTTP_EINVAL   no options, both or neither of `message` and `chunk`, or both memory and
  *                   shares_memory_with */
 UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
                                          size_t size);
@@ -267,12 +268,13 @@ UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint
 
 /* Sends a message: copies, frames and, if worthwhile, compresses it.
  * Returns 0, or
- *   UVHTTP_EFULL   more than high_watermark bytes are queued: continue at `drain`. The message was
- *                  accepted, unless it would exceed max_queue_size and `slow` is DROP_NEWEST, or
- *                  DROP_OLDEST with too little to drop.
- *   UVHTTP_EINVAL  a text that is not UTF-8; or within a streamed message
- *   UVHTTP_EGONE   closing or closed
- *   UVHTTP_ENOMEM  out of memory, or options.memory is exhausted; the message was not accepted */
+ *   UVHTTP_EFULL          more than high_watermark bytes are queued: continue at `drain`. The
+ *                         message was accepted, unless it would exceed max_queue_size and `slow` is
+ *                         DROP_NEWEST, or DROP_OLDEST with too little to drop.
+ *   UVHTTP_EINVAL         a text that is not UTF-8; or within a streamed message
+ *   UVHTTP_EDISCONNECTED  closing or closed
+ *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted; the message was not
+ *                         accepted */
 UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                         const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text);
@@ -280,12 +282,14 @@ UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char 
 /* Sends a streamed message of unknown length: each call sends one frame, uncompressed. All calls
  * have the kind of the first. Until the call with `last` no other message can be sent.
  * Returns 0, or
- *   UVHTTP_EFULL   accepted, and more than high_watermark bytes are queued
- *   UVHTTP_ENOMEM  not accepted: out of memory, or above max_queue_size and `slow` is not CLOSE
- *   UVHTTP_EINVAL  not the kind of the first call, or a text that is not UTF-8
- *   UVHTTP_EGONE   closing or closed */
-UVHTTP_EXPORT int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
-                                              const void *data, size_t size, bool last);
+ *   UVHTTP_EFULL          accepted, and more than high_watermark bytes are queued
+ *   UVHTTP_ENOMEM         not accepted: out of memory, or above max_queue_size and `slow` is not
+ *                         CLOSE
+ *   UVHTTP_EINVAL         not the kind of the first call, or a text that is not UTF-8
+ *   UVHTTP_EDISCONNECTED  closing or closed */
+UVHTTP_EXPORT int uvhttp_websocket_send_fragment(uvhttp_websocket_t *ws,
+                                                 uvhttp_websocket_kind_t kind, const void *data,
+                                                 size_t size, bool last);
 
 /* Creates a message for many connections, framed and compressed once; and takes or releases a
  * reference. The caller owns the first reference; the message may outlive the server. Its bytes
@@ -304,9 +308,9 @@ UVHTTP_EXPORT int uvhttp_websocket_send_message(uvhttp_websocket_t *ws,
 
 /* Sends a ping of at most 125 bytes.
  * Returns 0, or
- *   UVHTTP_EINVAL  longer
- *   UVHTTP_EGONE   closing or closed
- *   UVHTTP_ENOMEM  out of memory */
+ *   UVHTTP_EINVAL         longer
+ *   UVHTTP_EDISCONNECTED  closing or closed
+ *   UVHTTP_ENOMEM         out of memory */
 UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size);
 
 /* Closes: sends queued data, then a close frame with the code (1000 to 1003, 1007 to 1014, 3000 to
@@ -318,8 +322,8 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
  * paused connection is resumed, because otherwise the peer's close frame could not be read. A close
  * frame of the peer is handled in the same way, after queued data.
  * Returns 0, or
- *   UVHTTP_EINVAL  invalid code or reason
- *   UVHTTP_EGONE   closing already */
+ *   UVHTTP_EINVAL         invalid code or reason
+ *   UVHTTP_EDISCONNECTED  closing already */
 UVHTTP_EXPORT int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *reason);
 
 /* Closes the connection immediately without a close frame; queued data is lost. `close` has run

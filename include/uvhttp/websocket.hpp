@@ -185,9 +185,9 @@ public:
         return uvhttp_websocket_send(ws_, UVHTTP_WEBSOCKET_BINARY, data.data(), data.size());
     }
     /* A streamed message of unknown length. */
-    Result sendPiece(WebSocketKind kind, std::string_view piece, bool last) const noexcept
+    Result sendFragment(WebSocketKind kind, std::string_view chunk, bool last) const noexcept
     {
-        return uvhttp_websocket_send_piece(ws_, kind, piece.data(), piece.size(), last);
+        return uvhttp_websocket_send_fragment(ws_, kind, chunk.data(), chunk.size(), last);
     }
     Result ping(std::string_view data = {}) const noexcept
     {
@@ -239,7 +239,7 @@ concept TakesMessages = std::is_invocable_v<H &, WebSocket, WebSocketKind, std::
 template <class H>
 concept TakesPieces = requires(H &h, WebSocket ws, WebSocketKind kind, std::string_view data)
 {
-    h.piece(ws, kind, data, true);
+    h.chunk(ws, kind, data, true);
 };
 template <class H>
 concept WebSocketHandler = TakesMessages<H> || TakesPieces<H>;
@@ -402,11 +402,11 @@ template <class B> class WebSocketEvents
             giveMessage(handler, socket, kind, std::string_view(data, size));
         });
     }
-    static void onPiece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+    static void onChunk(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                         std::size_t size, bool last, void *arg) noexcept
     {
         run(ws, arg, [&](auto &handler, WebSocket socket) {
-            handler.piece(socket, kind, std::string_view(data, size), last);
+            handler.chunk(socket, kind, std::string_view(data, size), last);
         });
     }
     static void onDrain(uvhttp_websocket_t *ws, void *arg) noexcept
@@ -441,7 +441,7 @@ public:
         uvhttp_websocket_events_t raw = {};
         raw.open = nullptr;
         raw.message = nullptr;
-        raw.piece = nullptr;
+        raw.chunk = nullptr;
         raw.drain = nullptr;
         raw.ping = nullptr;
         raw.pong = nullptr;
@@ -451,7 +451,7 @@ public:
         if constexpr (TakesMessages<H>)
             raw.message = onMessage;
         else
-            raw.piece = onPiece;
+            raw.chunk = onChunk;
         if constexpr (requires(H & h, WebSocket ws) { h.drain(ws); })
             raw.drain = onDrain;
         if constexpr (requires(H & h, WebSocket ws) { h.ping(ws, std::string_view()); })

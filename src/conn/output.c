@@ -81,7 +81,7 @@ static int make_space(struct uvh_conn *conn, size_t size)
 {
     struct uvh_output *out = &conn->out;
     if (conn->socket.writable && uvh_output_flush(conn) != 0)
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     uvhttp_slice_t bytes = collected(out);
     if (out->buffer != NULL && out->buffer->capacity - bytes.length >= size) {
         memmove(out->buffer->data, bytes.base, bytes.length);
@@ -240,7 +240,7 @@ static enum progress send_next(struct uvh_conn *conn)
     return allowed == 0 ? PAUSED : send_file(conn, allowed);
 }
 
-/* Does not notify the user. Returns 0 or UVHTTP_EGONE. */
+/* Does not notify the user. Returns 0 or UVHTTP_EDISCONNECTED. */
 static int send_queue(struct uvh_conn *conn)
 {
     struct uvh_output *out = &conn->out;
@@ -260,21 +260,21 @@ static int send_queue(struct uvh_conn *conn)
     if (progress != BROKEN)
         return 0;
     uvh_conn_close(conn);
-    return UVHTTP_EGONE;
+    return UVHTTP_EDISCONNECTED;
 }
 
 int uvh_output_flush(struct uvh_conn *conn)
 {
     if (uvh_conn_is_closed(conn))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     bool queued = !uvh_output_is_empty(&conn->out);
     if (!queued && uvh_conn_encrypted(conn) == 0)
         return 0;
     if (send_queue(conn) != 0)
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (queued && uvh_output_is_empty(&conn->out))
         conn->user->sent(conn);
-    return uvh_conn_is_closed(conn) ? UVHTTP_EGONE : 0;
+    return uvh_conn_is_closed(conn) ? UVHTTP_EDISCONNECTED : 0;
 }
 
 int uvh_output_queue(struct uvh_conn *conn, struct uvh_output_entry *entries, struct uvh_pace *pace)
@@ -317,7 +317,7 @@ static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t
     }
     out->pace = NULL;
     if (send_queue(conn) != 0)
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     uvhttp_slice_t rest[UVH_OUTPUT_AREAS];
     size_t rest_count = 0, rest_size = 0;
     for (entry = out->entries; entry != NULL; entry = entry->next) {
@@ -328,7 +328,7 @@ static int send_areas(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t
     int err = rest_size == 0 ? 0 : collect(conn, rest, rest_count, rest_size);
     if (err == UVHTTP_ENOMEM && rest_size < size) { /* a part of it was sent */
         uvh_conn_close(conn);
-        err = UVHTTP_EGONE;
+        err = UVHTTP_EDISCONNECTED;
     }
     return err;
 }

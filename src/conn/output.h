@@ -45,26 +45,26 @@ struct uvh_output {
 /* Returns space for `size` bytes at the end of the collected ones: write there, then call
  * uvh_output_commit. NULL, with `*error`
  *   UVHTTP_ENOMEM with nothing changed, or
- *   UVHTTP_EGONE when the connection broke. */
+ *   UVHTTP_EDISCONNECTED when the connection broke. */
 char *uvh_output_reserve(struct uvh_conn *conn, size_t size, int *error);
 void uvh_output_commit(struct uvh_conn *conn, size_t size);
 
 /* Sends areas of `size` bytes together. Small ones are collected. Of larger ones the socket takes
  * what it can now, and the rest is copied. Returns 0, or
  *   UVHTTP_ENOMEM with nothing taken,
- *   UVHTTP_EGONE when the connection broke. */
+ *   UVHTTP_EDISCONNECTED when the connection broke. */
 int uvh_output_write(struct uvh_conn *conn, const uvhttp_slice_t *areas, size_t count, size_t size);
 
 /* Queues a list of entries and sends what the socket accepts now. No other entries may be queued.
  * `pace` may be NULL. Returns 0, or
- *   UVHTTP_EGONE when the connection broke. */
+ *   UVHTTP_EDISCONNECTED when the connection broke. */
 int uvh_output_queue(struct uvh_conn *conn, struct uvh_output_entry *entries,
                      struct uvh_pace *pace);
 
 /* Called at the end of an event, and by the functions above. Sends queued output until the socket
  * is full, the rate is reached, or other connections must run. Calls the user's `sent` when the
  * queue has become empty. Returns 0, or
- *   UVHTTP_EGONE when the connection broke (and is closed). */
+ *   UVHTTP_EDISCONNECTED when the connection broke (and is closed). */
 int uvh_output_flush(struct uvh_conn *conn);
 
 /* Collected bytes that are pending, without entries. */

@@ -217,13 +217,13 @@ static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas
         err = uvh_output_write(conn, areas, count, size);
     uvh_conn_event_end(conn);
     /* The memory stays valid until the poller's next iteration. */
-    return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EGONE : err;
+    return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EDISCONNECTED : err;
 }
 
 int uvhttp_stream_write(uvhttp_stream_t *stream, const void *data, size_t size)
 {
     if (is_ended(stream))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (size > most_bytes || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     return size == 0 ? 0 : write_bytes(stream, &(uvhttp_slice_t){data, size}, 1, size);
@@ -233,7 +233,7 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
 {
     size_t size = 0;
     if (is_ended(stream))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (count > UVHTTP_STREAM_MAX_AREAS || (areas == NULL && count > 0))
         return UVHTTP_EINVAL;
     for (size_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes)
 int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds)
 {
     if (is_ended(stream))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (stream->events.timer == NULL || milliseconds > UVH_TIMEOUT_STEP_MOST)
         return UVHTTP_EINVAL;
     if (milliseconds == 0) {

@@ -245,7 +245,7 @@ static void try_next(struct uvh_connecting *connecting)
 }
 
 /* A timeout counts only when there is nothing to read: the loop may have been busy. */
-static bool has_gone_on(struct uvh_connecting *connecting)
+static bool has_moved_on(struct uvh_connecting *connecting)
 {
     struct uvh_conn *conn = connecting->attempt;
     if (conn == NULL || conn->state != UVH_CONN_HANDSHAKING)
@@ -263,7 +263,7 @@ static bool has_gone_on(struct uvh_connecting *connecting)
 void uvh_stream_connect_on_timer(struct uvhttp_stream *stream)
 {
     struct uvh_connecting *connecting = connecting_of(stream);
-    if (has_gone_on(connecting)) /* the stream may be freed */
+    if (has_moved_on(connecting)) /* the stream may be freed */
         return;
     bool over = uv_now(connecting->shared->loop) >= connecting->deadline;
     if (over || connecting->next == NULL) {

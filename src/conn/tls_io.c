@@ -36,7 +36,7 @@ static ssize_t receive_ciphertext(struct uvh_conn *conn, char *data, size_t size
 /* A server that rejects the client's certificate sends an alert and closes, maybe before the
  * client's first write (RFC 8446 section 4.4.2.4). When that write fails, the received alert has
  * the reason. */
-static void look_for_alert(const struct uvh_conn *conn)
+static void read_alert(const struct uvh_conn *conn)
 {
     char ciphertext[CIPHERTEXT], waste[CIPHERTEXT]; /* not cleared */
     struct uvh_tls_session *session = conn->tls;
@@ -78,7 +78,7 @@ int uvh_tls_io_flush(struct uvh_conn *conn)
     if (sent < (ssize_t)pending)
         conn->socket.writable = false;
     if (sent < 0 && conn->outgoing)
-        look_for_alert(conn);
+        read_alert(conn);
     if (sent < 0)
         return (int)sent;
     if (sent > 0)

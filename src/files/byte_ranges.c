@@ -47,11 +47,11 @@ int uvh_byte_ranges_make(uvhttp_request_t *request, const struct uvh_file_entry 
     char range[UVH_RANGE_CONTENT_RANGE_SIZE];
     size_t head_size =
         sizeof(head_format) + BOUNDARY_SIZE + strlen(entry->type) + sizeof(range) + 2;
-    size_t room = head_size * set->count + sizeof(end_format) + BOUNDARY_SIZE;
+    size_t size = head_size * set->count + sizeof(end_format) + BOUNDARY_SIZE;
     int err = uvh_random_number(&number);
     if (err != 0)
         return err;
-    char *text = uvhttp_request_allocate(request, room);
+    char *text = uvhttp_request_allocate(request, size);
     made->parts = uvhttp_request_allocate(request, (2 * set->count + 1) * sizeof(*made->parts));
     if (text == NULL || made->parts == NULL)
         return UVHTTP_ENOMEM;

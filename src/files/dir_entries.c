@@ -16,7 +16,7 @@ enum {
     FULL = 1, /* ends the reading of the directory */
     FIRST_CAPACITY = 64,
     /* Bytes: enough for any usual name, so that a slot is never reallocated twice. */
-    NAME_ROOM = 256,
+    NAME_CAPACITY = 256,
 };
 
 typedef int (*order_fn)(const void *left, const void *right);
@@ -25,22 +25,22 @@ struct reading {
     struct uvh_dir_entries *entries;
     const struct uvh_dir_query *query;
     order_fn order;
-    int folder;  /* descriptor */
-    size_t read; /* entries so far */
+    int directory; /* descriptor */
+    size_t read;   /* entries so far */
 };
 
 /* The target of a link, if it may be served. */
-static bool look_behind(const struct uvh_dir_query *query, const char *name,
+static bool follow_link(const struct uvh_dir_query *query, const char *name,
                         struct uvh_file_facts *facts)
 {
     char path[PATH_MAX];
-    size_t folder = strlen(query->folder);
+    size_t directory = strlen(query->directory);
     size_t length = strlen(name);
-    if (folder + length >= sizeof(path))
+    if (directory + length >= sizeof(path))
         return false;
-    memcpy(path, query->folder, folder);
-    memcpy(path + folder, name, length + 1);
-    return uvh_file_look(query->root, path, facts) == 0;
+    memcpy(path, query->directory, directory);
+    memcpy(path + directory, name, length + 1);
+    return uvh_file_facts_read(query->root, path, facts) == 0;
 }
 
 static int grow(struct uvh_dir_entries *entries)
@@ -73,7 +73,7 @@ static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_ent
 /* Negative, 0 or positive; the complete order is this, then compare_names. */
 static int compare_kinds(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
 {
-    return b->folder - a->folder;
+    return b->directory - a->directory;
 }
 
 static int by_name(const void *left, const void *right)
@@ -136,25 +136,25 @@ static order_fn order_of(const struct uvh_dir_query *query)
 
 /* ---- stat ---- */
 
-static bool has_place(enum uvh_file_kind kind)
+static bool is_listed(enum uvh_file_kind kind)
 {
-    return kind == UVH_FILE_REGULAR || kind == UVH_FILE_FOLDER;
+    return kind == UVH_FILE_REGULAR || kind == UVH_FILE_DIRECTORY;
 }
 
 /* False for an entry that is not shown. */
-static bool look(const struct reading *reading, struct uvh_dir_entry *entry)
+static bool check(const struct reading *reading, struct uvh_dir_entry *entry)
 {
     struct uvh_file_facts facts;
-    if (uvh_file_look_in(reading->folder, entry->name, &facts) != 0)
+    if (uvh_file_facts_read_in(reading->directory, entry->name, &facts) != 0)
         return false;
-    if (facts.kind == UVH_FILE_LINK && !look_behind(reading->query, entry->name, &facts))
+    if (facts.kind == UVH_FILE_LINK && !follow_link(reading->query, entry->name, &facts))
         return false;
-    if (!has_place(facts.kind))
+    if (!is_listed(facts.kind))
         return false;
-    entry->folder = facts.kind == UVH_FILE_FOLDER;
-    entry->size = entry->folder ? 0 : facts.size;
+    entry->directory = facts.kind == UVH_FILE_DIRECTORY;
+    entry->size = entry->directory ? 0 : facts.size;
     entry->modified = facts.modified_seconds;
-    entry->looked = true;
+    entry->checked = true;
     return true;
 }
 
@@ -171,33 +171,33 @@ static int add(struct uvh_dir_entries *entries, const struct uvh_dir_entry *entr
     struct uvh_dir_entry *added = &entries->items[entries->count++];
     *added = *entry;
     added->name = copy;
-    added->room = (uint32_t)length + 1;
+    added->capacity = (uint32_t)length + 1;
     return 0;
 }
 
-static void sink(const struct reading *reading, size_t place)
+static void sink(const struct reading *reading, size_t index)
 {
     struct uvh_dir_entry *items = reading->entries->items;
     size_t count = reading->entries->count;
     for (;;) {
-        size_t last = place;
-        for (size_t below = 2 * place + 1; below <= 2 * place + 2 && below < count; below++) {
+        size_t last = index;
+        for (size_t below = 2 * index + 1; below <= 2 * index + 2 && below < count; below++) {
             if (reading->order(&items[below], &items[last]) > 0)
                 last = below;
         }
-        if (last == place)
+        if (last == index)
             return;
-        struct uvh_dir_entry moved = items[place];
-        items[place] = items[last];
+        struct uvh_dir_entry moved = items[index];
+        items[index] = items[last];
         items[last] = moved;
-        place = last;
+        index = last;
     }
 }
 
 static void make_heap(const struct reading *reading)
 {
-    for (size_t place = reading->entries->count / 2; place > 0; place--)
-        sink(reading, place - 1);
+    for (size_t index = reading->entries->count / 2; index > 0; index--)
+        sink(reading, index - 1);
 }
 
 /* Replaces the last entry; reuses the memory of its name if large enough. */
@@ -206,17 +206,17 @@ static int replace_last(const struct reading *reading, const struct uvh_dir_entr
     struct uvh_dir_entry *last = &reading->entries->items[0];
     size_t size = strlen(entry->name) + 1;
     char *name = (char *)(uintptr_t)last->name;
-    uint32_t room = last->room;
-    if (size > room) {
-        room = size > NAME_ROOM ? (uint32_t)size : NAME_ROOM;
-        name = uvh_arena_alloc(&reading->entries->names, room);
+    uint32_t capacity = last->capacity;
+    if (size > capacity) {
+        capacity = size > NAME_CAPACITY ? (uint32_t)size : NAME_CAPACITY;
+        name = uvh_arena_alloc(&reading->entries->names, capacity);
         if (name == NULL)
             return UVHTTP_ENOMEM;
     }
     memcpy(name, entry->name, size);
     *last = *entry;
     last->name = name;
-    last->room = room;
+    last->capacity = capacity;
     sink(reading, 0);
     return 0;
 }
@@ -228,9 +228,9 @@ static bool is_before_last(const struct reading *reading, const struct uvh_dir_e
 
 /* The position of an entry is unknown before its stat. When sorted by name, that holds only for a
  * link, which may lead to a directory. */
-static bool is_to_be_looked_at(const struct reading *reading, enum uvh_file_kind kind)
+static bool needs_check(const struct reading *reading, enum uvh_file_kind kind)
 {
-    return reading->query->sort != UVH_DIR_SORT_NAME || !has_place(kind);
+    return reading->query->sort != UVH_DIR_SORT_NAME || !is_listed(kind);
 }
 
 static int take(const char *name, enum uvh_file_kind kind, void *arg)
@@ -238,8 +238,8 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     struct reading *reading = arg;
     const struct uvh_dir_query *query = reading->query;
     struct uvh_dir_entries *entries = reading->entries;
-    struct uvh_dir_entry entry = {.name = name, .folder = kind != UVH_FILE_REGULAR};
-    if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_kept_back(name, true) ||
+    struct uvh_dir_entry entry = {.name = name, .directory = kind != UVH_FILE_REGULAR};
+    if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
         kind == UVH_FILE_OTHER)
         return 0;
     bool full = entries->count == query->most;
@@ -252,7 +252,7 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     /* Even as a directory it would sort after the others. */
     if (entries->cut && query->sort == UVH_DIR_SORT_NAME && !is_before_last(reading, &entry))
         return 0;
-    if (is_to_be_looked_at(reading, kind) && !look(reading, &entry))
+    if (needs_check(reading, kind) && !check(reading, &entry))
         return 0;
     if (!full)
         return add(entries, &entry);
@@ -273,9 +273,9 @@ static void finish(const struct reading *reading)
     size_t kept = 0;
     for (size_t i = 0; i < entries->count; i++) {
         struct uvh_dir_entry *entry = &entries->items[i];
-        if (!entry->looked && !look(reading, entry))
+        if (!entry->checked && !check(reading, entry))
             continue;
-        entries->folders += entry->folder;
+        entries->directories += entry->directory;
         entries->bytes += entry->size;
         entries->items[kept++] = *entry;
     }
@@ -292,15 +292,15 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
     if (uvh_arena_begin(&entries->names, &entries->pool, 0) == NULL)
         return UVHTTP_ENOMEM;
     struct reading reading = {.entries = entries, .query = query, .order = order_of(query)};
-    int result = uvh_file_open_folder(query->root, query->folder, false, &reading.folder);
+    int result = uvh_file_open_directory(query->root, query->directory, false, &reading.directory);
     if (result != 0)
         return result;
-    result = uvh_file_list_in(reading.folder, take, &reading);
+    result = uvh_file_list_in(reading.directory, take, &reading);
     if (result == 0 || result == FULL) {
         finish(&reading);
         result = 0;
     }
-    uvh_file_close(reading.folder);
+    uvh_file_close(reading.directory);
     return result;
 }
 

@@ -23,9 +23,9 @@ enum uvh_dir_sort {
 
 struct uvh_dir_query {
     const struct uvh_file_root *root;
-    const char *folder; /* below the root; "" is the root itself; else ends with '/' */
-    bool hidden;        /* include names that begin with a dot */
-    size_t most;        /* entries; of a larger directory, the first ones in the order below */
+    const char *directory; /* below the root; "" is the root itself; else ends with '/' */
+    bool hidden;           /* include names that begin with a dot */
+    size_t most;           /* entries; of a larger directory, the first ones in the order below */
     /* Entries to select from, at least `most`: of a larger directory, those the system returns
      * first. 0: end at the first entry above the limit. */
     size_t read;
@@ -37,16 +37,16 @@ struct uvh_dir_entry {
     const char *name;
     uint64_t size; /* of a file, in bytes */
     int64_t modified;
-    uint32_t room; /* capacity of `name` in bytes, for reuse by another entry */
-    bool folder;
-    bool looked; /* false while only name and kind are known */
+    uint32_t capacity; /* capacity of `name` in bytes, for reuse by another entry */
+    bool directory;
+    bool checked; /* false while only name and kind are known */
 };
 
 struct uvh_dir_entries {
     struct uvh_dir_entry *items;
     size_t count;
     size_t capacity;
-    size_t folders;
+    size_t directories;
     uint64_t bytes; /* of all files */
     bool cut;       /* there are more entries */
     /* Not 0: the selection is from this many entries only, the others were not read. */

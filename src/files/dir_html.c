@@ -45,7 +45,7 @@ static void append_text(struct uvh_bytes *page, const char *text)
 /* The query of a link to another listing: only what differs from the default listing. */
 static void append_query(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
-    const struct uvh_dir_listing_order *order = &listing->order;
+    const struct uvh_dir_listing_options *order = &listing->order;
     bool sorted = order->query.sort != UVH_DIR_SORT_NAME || order->query.descending;
     if (order->format_given)
         uvh_bytes_append_text(page, "?format=html");
@@ -67,11 +67,11 @@ static size_t count_slashes(const char *text)
 
 /* The position in the title where the parts of the directory begin; the mount prefix precedes
  * it. */
-static const char *find_folder(const struct uvh_dir_listing *listing)
+static const char *find_dir(const struct uvh_dir_listing *listing)
 {
     const char *title = listing->order.title;
     const char *at = title + strlen(title);
-    for (size_t parts = count_slashes(listing->order.query.folder); parts > 0; parts--) {
+    for (size_t parts = count_slashes(listing->order.query.directory); parts > 0; parts--) {
         while (at > title && at[-1] == '/')
             at--;
         while (at > title && at[-1] != '/')
@@ -109,7 +109,7 @@ static void append_part(const struct uvh_dir_listing *listing, const char *part,
 
 static void append_path(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
-    const char *at = find_folder(listing);
+    const char *at = find_dir(listing);
     append_part(listing, listing->order.title, (size_t)(at - listing->order.title), at, page);
     while (*at != '\0') {
         size_t name = strcspn(at, "/");
@@ -187,9 +187,9 @@ static void append_summary(const struct uvh_dir_listing *listing, struct uvh_byt
         uvh_bytes_append_text(page, "This folder is empty. ");
     }
     if (entries->count > 0) {
-        append_count(page, entries->folders, "folder");
+        append_count(page, entries->directories, "folder");
         uvh_bytes_append_text(page, ", ");
-        append_count(page, entries->count - entries->folders, "file");
+        append_count(page, entries->count - entries->directories, "file");
         uvh_bytes_append_text(page, ", ");
         append_size(page, entries->bytes);
         uvh_bytes_append_text(page, " ");
@@ -242,7 +242,7 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
     append_column(listing, UVH_DIR_SORT_SIZE, page);
     append_column(listing, UVH_DIR_SORT_DATE, page);
     uvh_bytes_append_text(page, "</tr>\n</thead>\n<tbody>\n");
-    if (listing->order.query.folder[0] != '\0')
+    if (listing->order.query.directory[0] != '\0')
         append_parent_row(listing, page);
 }
 
@@ -250,17 +250,17 @@ void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, str
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     /* The "./" keeps a name with a colon from parsing as a URL scheme (RFC 3986 section 4.2). */
-    uvh_bytes_append_text(page, entry->folder ? "<tr class=\"folder\"><td><a href=\"./"
-                                              : "<tr><td><a href=\"./");
+    uvh_bytes_append_text(page, entry->directory ? "<tr class=\"folder\"><td><a href=\"./"
+                                                 : "<tr><td><a href=\"./");
     uvh_dir_names_link(page, entry->name, strlen(entry->name));
-    if (entry->folder) {
+    if (entry->directory) {
         uvh_bytes_append_text(page, "/");
         append_query(listing, page);
     }
     uvh_bytes_append_text(page, "\"><bdi>");
     append_text(page, entry->name);
-    uvh_bytes_append_text(page, entry->folder ? "/</bdi></a></td><td>" : "</bdi></a></td><td>");
-    if (!entry->folder)
+    uvh_bytes_append_text(page, entry->directory ? "/</bdi></a></td><td>" : "</bdi></a></td><td>");
+    if (!entry->directory)
         append_size(page, entry->size);
     uvh_bytes_append_text(page, "</td><td>");
     append_date(page, entry->modified);

@@ -18,13 +18,13 @@ static const struct {
 };
 
 int uvh_dir_listing_open(struct uvh_dir_listing *listing, const uvhttp_allocator_t *allocator,
-                         const struct uvh_dir_listing_order *order)
+                         const struct uvh_dir_listing_options *order)
 {
     const struct uvh_dir_query *query = &order->query;
     *listing = (struct uvh_dir_listing){.order = *order};
     int result = uvh_dir_entries_read(&listing->entries, allocator, query);
     if (result == 0 && order->format == UVH_DIR_HTML)
-        result = uvh_dir_readme_read(&listing->readme, allocator, query->root, query->folder);
+        result = uvh_dir_readme_read(&listing->readme, allocator, query->root, query->directory);
     if (result != 0)
         uvh_dir_listing_close(listing);
     return result;

@@ -23,7 +23,7 @@ enum uvh_dir_format {
     UVH_DIR_TEXT,
 };
 
-struct uvh_dir_listing_order {
+struct uvh_dir_listing_options {
     struct uvh_dir_query query;
     /* The path as the client requested it, decoded: "/photos/2024/". Its last parts are those of
      * query.folder. */
@@ -35,7 +35,7 @@ struct uvh_dir_listing_order {
 
 /* A listing in progress. */
 struct uvh_dir_listing {
-    struct uvh_dir_listing_order order; /* its pointers must outlive the listing */
+    struct uvh_dir_listing_options order; /* its pointers must outlive the listing */
     struct uvh_dir_entries entries;
     struct uvh_dir_readme readme;
     size_t next; /* index of the next entry */
@@ -45,7 +45,7 @@ struct uvh_dir_listing {
 /* Reads the directory. Returns 0, UVHTTP_ENOMEM, or a negative errno; on error nothing is left to
  * release. Must not be moved. */
 int uvh_dir_listing_open(struct uvh_dir_listing *listing, const uvhttp_allocator_t *allocator,
-                         const struct uvh_dir_listing_order *order);
+                         const struct uvh_dir_listing_options *order);
 void uvh_dir_listing_close(struct uvh_dir_listing *listing);
 
 /* Appends the next slice. Returns 0, 1 with the last one, or UVHTTP_ENOMEM. */

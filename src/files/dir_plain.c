@@ -24,7 +24,7 @@ void uvh_dir_plain_entry_json(const struct uvh_dir_listing *listing, size_t inde
     uvh_dir_names_json(slice, entry->name, length);
     uvh_bytes_append_text(slice, "\",\"href\":\"./");
     uvh_dir_names_link(slice, entry->name, length);
-    if (entry->folder)
+    if (entry->directory)
         uvh_bytes_append_text(slice, "/\",\"type\":\"folder\"");
     else
         uvh_bytes_append_format(slice, "\",\"type\":\"file\",\"size\":%" PRIu64, entry->size);
@@ -49,7 +49,7 @@ void uvh_dir_plain_entry_text(const struct uvh_dir_listing *listing, size_t inde
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     uvh_dir_names_plain(slice, entry->name, strlen(entry->name));
-    uvh_bytes_append_text(slice, entry->folder ? "/\n" : "\n");
+    uvh_bytes_append_text(slice, entry->directory ? "/\n" : "\n");
 }
 
 void uvh_dir_plain_end_text(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)

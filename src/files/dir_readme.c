@@ -47,17 +47,17 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
 
 /* Returns 0, UVHTTP_ENOMEM, or the reason not to show it (negative, or 1). */
 static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root,
-                    const char *folder, const char *name)
+                    const char *directory, const char *name)
 {
     char path[PATH_MAX];
     struct uvh_file_facts facts;
     int descriptor;
-    size_t length = strlen(folder), name_length = strlen(name);
+    size_t length = strlen(directory), name_length = strlen(name);
     if (length + name_length >= sizeof(path))
         return 1;
-    memcpy(path, folder, length);
+    memcpy(path, directory, length);
     memcpy(path + length, name, name_length + 1);
-    int result = uvh_file_look(root, path, &facts);
+    int result = uvh_file_facts_read(root, path, &facts);
     if (result != 0 || facts.kind != UVH_FILE_REGULAR)
         return 1;
     result = uvh_file_open(root, path, &descriptor, &facts);
@@ -72,13 +72,13 @@ static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *r
 }
 
 int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
-                        const struct uvh_file_root *root, const char *folder)
+                        const struct uvh_file_root *root, const char *directory)
 {
     static const char *const names[] = {"README.md", "README.txt", "README"};
     *readme = (struct uvh_dir_readme){0};
     uvh_bytes_init(&readme->text, allocator, UVH_DIR_README_MAX + 1);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        int result = read_one(readme, root, folder, names[i]);
+        int result = read_one(readme, root, directory, names[i]);
         if (result <= 0)
             return result;
         uvh_dir_readme_release(readme);

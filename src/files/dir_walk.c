@@ -45,7 +45,7 @@ static void free_level(struct uvh_dir_walk *walk, struct uvh_dir_walk_level *lev
 static int enter(struct uvh_dir_walk *walk)
 {
     struct uvh_file_facts facts;
-    int result = uvh_file_look(walk->root, walk->path, &facts);
+    int result = uvh_file_facts_read(walk->root, walk->path, &facts);
     if (result != 0)
         return result;
     if (is_walked(walk, &facts))
@@ -54,7 +54,7 @@ static int enter(struct uvh_dir_walk *walk)
     if (level == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_dir_query query = {
-        .root = walk->root, .folder = walk->path, .hidden = walk->hidden, .most = walk->left};
+        .root = walk->root, .directory = walk->path, .hidden = walk->hidden, .most = walk->left};
     result = uvh_dir_entries_read(&level->entries, walk->allocator, &query);
     if (result == 0 && level->entries.cut)
         result = UVHTTP_ETOOLARGE;
@@ -71,29 +71,29 @@ static int enter(struct uvh_dir_walk *walk)
 }
 
 int uvh_dir_walk_begin(struct uvh_dir_walk *walk, const uvhttp_allocator_t *allocator,
-                       const struct uvh_file_root *root, const char *folder, bool hidden,
+                       const struct uvh_file_root *root, const char *directory, bool hidden,
                        size_t most)
 {
     *walk =
         (struct uvh_dir_walk){.allocator = allocator, .root = root, .hidden = hidden, .left = most};
-    walk->prefix = strlen(folder);
+    walk->prefix = strlen(directory);
     if (walk->prefix >= sizeof(walk->path))
         return -ENAMETOOLONG;
-    memcpy(walk->path, folder, walk->prefix + 1);
+    memcpy(walk->path, directory, walk->prefix + 1);
     return enter(walk);
 }
 
 /* False when the path is too long for the system: it could not be served either. */
 static bool set_path(struct uvh_dir_walk *walk, const struct uvh_dir_entry *entry)
 {
-    size_t folder = walk->level->path_length;
+    size_t directory = walk->level->path_length;
     size_t name = strlen(entry->name);
-    if (folder + name + 2 > sizeof(walk->path))
+    if (directory + name + 2 > sizeof(walk->path))
         return false;
-    memcpy(walk->path + folder, entry->name, name);
-    memcpy(walk->path + folder + name, "/", 2);
-    if (!entry->folder)
-        walk->path[folder + name] = '\0';
+    memcpy(walk->path + directory, entry->name, name);
+    memcpy(walk->path + directory + name, "/", 2);
+    if (!entry->directory)
+        walk->path[directory + name] = '\0';
     return true;
 }
 
@@ -118,12 +118,12 @@ int uvh_dir_walk_next(struct uvh_dir_walk *walk, struct uvh_dir_walk_member *mem
         if (walk->left == 0)
             return UVHTTP_ETOOLARGE;
         walk->left--;
-        walk->enter = entry->folder;
+        walk->enter = entry->directory;
         *member = (struct uvh_dir_walk_member){.path = walk->path,
                                                .name = walk->path + walk->prefix,
                                                .size = entry->size,
                                                .modified = entry->modified,
-                                               .folder = entry->folder};
+                                               .directory = entry->directory};
         return 1;
     }
     return 0;

@@ -32,13 +32,13 @@ struct uvh_dir_walk_member {
     const char *name; /* the same, below the directory where the walk began */
     uint64_t size;
     int64_t modified;
-    bool folder;
+    bool directory;
 };
 
-/* `folder` as in uvh_dir_query. Returns 0, UVHTTP_ETOOLARGE (it has more than `most` members),
+/* `directory` as in uvh_dir_query. Returns 0, UVHTTP_ETOOLARGE (it has more than `most` members),
  * UVHTTP_ENOMEM, or a negative errno. The caller releases it whatever the result. */
 int uvh_dir_walk_begin(struct uvh_dir_walk *walk, const uvhttp_allocator_t *allocator,
-                       const struct uvh_file_root *root, const char *folder, bool hidden,
+                       const struct uvh_file_root *root, const char *directory, bool hidden,
                        size_t most);
 
 /* Returns 1 and the next member; 0 at the end; UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or a negative errno

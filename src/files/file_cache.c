@@ -64,8 +64,8 @@ static void grow(struct uvh_file_cache *cache)
     cache->bucket_count = count;
 }
 
-static struct uvh_file_entry *look_up(struct uvh_file_cache *cache, const char *key, size_t length,
-                                      uint64_t hash)
+static struct uvh_file_entry *find(struct uvh_file_cache *cache, const char *key, size_t length,
+                                   uint64_t hash)
 {
     struct uvh_file_entry *entry = *bucket_of(cache, hash);
     while (entry != NULL && (entry->hash != hash || entry->key_length != length ||
@@ -102,7 +102,7 @@ static void evict(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
     uvh_file_cache_remove(cache, entry);
 }
 
-static void make_room(struct uvh_file_cache *cache, size_t memory, size_t descriptors,
+static void evict_for(struct uvh_file_cache *cache, size_t memory, size_t descriptors,
                       size_t entries)
 {
     while (cache->memory + memory > cache->limits.memory)
@@ -162,7 +162,7 @@ struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const c
                                            size_t length)
 {
     uvh_owner_check(&cache->owner);
-    struct uvh_file_entry *entry = look_up(cache, key, length, uvh_hash(key, length, cache->seed));
+    struct uvh_file_entry *entry = find(cache, key, length, uvh_hash(key, length, cache->seed));
     if (entry != NULL)
         touch(cache, entry);
     return entry;
@@ -177,12 +177,12 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
         cache->limits.entries == 0)
         return false;
     entry->hash = uvh_hash(entry->key, entry->key_length, cache->seed);
-    struct uvh_file_entry *known = look_up(cache, entry->key, entry->key_length, entry->hash);
-    if (known != NULL && known->looked_at > entry->looked_at)
+    struct uvh_file_entry *known = find(cache, entry->key, entry->key_length, entry->hash);
+    if (known != NULL && known->checked_at > entry->checked_at)
         return false;
     if (known != NULL)
         uvh_file_cache_remove(cache, known);
-    make_room(cache, memory, descriptors, 1);
+    evict_for(cache, memory, descriptors, 1);
     if (cache->count >= cache->bucket_count / 2)
         grow(cache);
     uvh_file_entry_ref(entry);
@@ -212,7 +212,7 @@ void uvh_file_cache_attach(struct uvh_file_entry *entry, enum uvh_coding coding,
         return;
     uvh_owner_check(&cache->owner);
     touch(cache, entry); /* so that it is not evicted itself */
-    make_room(cache, memory, 0, 0);
+    evict_for(cache, memory, 0, 0);
     uvh_file_entry_ref(variant);
     entry->variants[coding] = variant;
     cache->memory += memory;

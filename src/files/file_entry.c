@@ -41,13 +41,13 @@ static struct uvh_file_entry *new_entry(const uvhttp_allocator_t *allocator, uvh
 
 /* Reads the file's bytes into a new entry, or none (`*entry` NULL, result 0) when the file keeps
  * changing or is too large. Updates `facts`, which the caller has just read. */
-static int read_body(const struct uvh_file_order *order, int descriptor,
+static int read_body(const struct uvh_file_load_options *options, int descriptor,
                      struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
     *entry = NULL;
-    for (int i = 0; i < READ_TRIES && facts->size <= order->memory_file_size; i++) {
+    for (int i = 0; i < READ_TRIES && facts->size <= options->memory_file_size; i++) {
         size_t size = (size_t)facts->size;
-        struct uvh_file_entry *made = new_entry(order->allocator, order->key, size);
+        struct uvh_file_entry *made = new_entry(options->allocator, options->key, size);
         if (made == NULL)
             return UVHTTP_ENOMEM;
         char *body = made->key + made->key_length + 1;
@@ -153,16 +153,16 @@ static int prepare(struct uvh_file_entry *entry, enum uvh_coding coding, bool va
 }
 
 /* Takes ownership of the descriptor, whatever the result. */
-static int load_opened(const struct uvh_file_order *order, int descriptor,
+static int load_opened(const struct uvh_file_load_options *options, int descriptor,
                        struct uvh_file_facts *facts, struct uvh_file_entry **entry)
 {
     int64_t now_ms = uvh_clock_unix_ms();
     struct uvh_file_entry *made = NULL;
     int err = facts->kind == UVH_FILE_REGULAR ? 0 : UVHTTP_ENOTREG;
     if (err == 0)
-        err = read_body(order, descriptor, facts, &made);
+        err = read_body(options, descriptor, facts, &made);
     if (err == 0 && made == NULL) {
-        made = new_entry(order->allocator, order->key, 0);
+        made = new_entry(options->allocator, options->key, 0);
         err = made == NULL ? UVHTTP_ENOMEM : 0;
         if (err == 0) {
             made->descriptor = descriptor;
@@ -172,11 +172,11 @@ static int load_opened(const struct uvh_file_order *order, int descriptor,
     uvh_file_close(descriptor);
     if (err != 0)
         return err;
-    const char *named = order->named != NULL ? order->named : order->path;
-    err = remember_rules(made, order->rules, named);
+    const char *named = options->named != NULL ? options->named : options->path;
+    err = remember_rules(made, options->rules, named);
     if (err == 0) {
         describe(made, facts, named, now_ms);
-        err = prepare(made, order->coding, order->varies);
+        err = prepare(made, options->coding, options->varies);
     }
     if (err != 0) {
         uvh_file_entry_unref(made);
@@ -186,15 +186,15 @@ static int load_opened(const struct uvh_file_order *order, int descriptor,
     return 0;
 }
 
-int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entry **entry)
+int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_file_entry **entry)
 {
     struct uvh_file_facts facts;
     int descriptor;
     *entry = NULL;
-    int err = uvh_file_open(order->root, order->path, &descriptor, &facts);
+    int err = uvh_file_open(options->root, options->path, &descriptor, &facts);
     if (err != 0)
         return err;
-    return load_opened(order, descriptor, &facts, entry);
+    return load_opened(options, descriptor, &facts, entry);
 }
 
 /* Copies the fields shared by a copy and another coding. */

@@ -45,7 +45,7 @@ struct uvh_file_entry {
     bool looking;             /* revalidation is in progress */
     uint64_t siblings_digest; /* of the known siblings; 0: there are none */
     /* Milliseconds of the loop's clock: the file was in this state then or later. */
-    uint64_t looked_at;
+    uint64_t checked_at;
     struct uvh_path_state state;
 
     /* The same content in other codings; an entry that is itself coded has none. */
@@ -89,7 +89,7 @@ struct uvh_file_entry {
 size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts,
                                   char out[UVH_FILE_ENTRY_ETAG_SIZE]);
 
-struct uvh_file_order {
+struct uvh_file_load_options {
     const uvhttp_allocator_t *allocator;
     const struct uvh_file_root *root;
     const struct uvh_static_rules *rules; /* NULL: none; must outlive the entry */
@@ -102,9 +102,9 @@ struct uvh_file_order {
     bool varies;            /* other clients may get another coding */
 };
 
-/* Opens and reads a file; stat it first (uvh_file_look). `*entry` has one reference. Returns 0, a
- * negative errno, UVHTTP_ENOTREG, or UVHTTP_ENOMEM. Any thread. */
-int uvh_file_entry_load(const struct uvh_file_order *order, struct uvh_file_entry **entry);
+/* Opens and reads a file; stat it first (uvh_file_facts_read). `*entry` has one reference. Returns
+ * 0, a negative errno, UVHTTP_ENOTREG, or UVHTTP_ENOMEM. Any thread. */
+int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_file_entry **entry);
 
 /* The content of `source` in a coding, just made: with a weak entity tag, since compressing again
  * may give other bytes. NULL when out of memory. Any thread, while no thread changes `source`. */

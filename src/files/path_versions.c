@@ -14,7 +14,7 @@ void uvh_path_versions_init(struct uvh_path_versions *versions, bool shared,
 }
 
 /* The length of the directory of a path; 0: it is the root. */
-static size_t folder_length(uvhttp_slice_t path)
+static size_t dir_length(uvhttp_slice_t path)
 {
     const char *slash = path.length == 0 ? NULL : memrchr(path.base, '/', path.length);
     return slash == NULL ? 0 : (size_t)(slash - path.base);
@@ -24,8 +24,8 @@ static uvhttp_slice_t stem_of(uvhttp_slice_t path)
 {
     if (path.length > 0 && path.base[path.length - 1] == '/')
         path.length--;
-    size_t folder = folder_length(path);
-    size_t name = folder == 0 ? 0 : folder + 1;
+    size_t directory = dir_length(path);
+    size_t name = directory == 0 ? 0 : directory + 1;
     if (name + 1 >= path.length)
         return path;
     /* A dot at the beginning of a name, or after the slash of the root, is no extension. */
@@ -51,15 +51,16 @@ static void raise_one(struct uvh_path_versions *versions, uvhttp_slice_t path)
 void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path)
 {
     raise_one(versions, path);
-    raise_one(versions, (uvhttp_slice_t){path.base, folder_length(path)});
+    raise_one(versions, (uvhttp_slice_t){path.base, dir_length(path)});
     atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);
 }
 
-void uvh_path_versions_raise_folders(struct uvh_path_versions *versions, uvhttp_slice_t folder)
+void uvh_path_versions_raise_directories(struct uvh_path_versions *versions,
+                                         uvhttp_slice_t directory)
 {
-    for (;; folder.length = folder_length(folder)) {
-        raise_one(versions, folder);
-        if (folder.length == 0)
+    for (;; directory.length = dir_length(directory)) {
+        raise_one(versions, directory);
+        if (directory.length == 0)
             break;
     }
     atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);

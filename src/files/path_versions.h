@@ -15,12 +15,12 @@
 
 enum { UVH_PATH_VERSIONS = 1024 };
 
-struct uvh_watched_folder;
+struct uvh_watched_dir;
 
 /* The state a response depends on, read before the disk is accessed. */
 struct uvh_path_state {
-    struct uvh_watched_folder *folder; /* NULL: not watched */
-    uint64_t folder_changes;           /* that directory's count */
+    struct uvh_watched_dir *directory; /* NULL: not watched */
+    uint64_t dir_changes;              /* that directory's count */
     uint64_t version;                  /* of the path, */
     unsigned version_index;            /* and its index */
 };
@@ -52,6 +52,7 @@ static inline uint64_t uvh_path_versions_read(const struct uvh_path_versions *ve
 void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path);
 
 /* A directory was created, perhaps with some of its parents. */
-void uvh_path_versions_raise_folders(struct uvh_path_versions *versions, uvhttp_slice_t folder);
+void uvh_path_versions_raise_directories(struct uvh_path_versions *versions,
+                                         uvhttp_slice_t directory);
 
 #endif

@@ -81,7 +81,7 @@ static int start(struct pooled_body *body)
 
 /* The front slice is used up. Returns 0 when there is another one, or no more at all; else an
  * error, or UVHTTP_EFULL while it is being made. */
-static int turn(struct pooled_body *body)
+static int swap_buffers(struct pooled_body *body)
 {
     if (body->busy)
         return UVHTTP_EFULL;
@@ -105,7 +105,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     struct pooled_body *body = arg;
     (void)response;
     if (body->taken == body->front.length) {
-        int err = turn(body);
+        int err = swap_buffers(body);
         if (err != 0)
             return err;
     }

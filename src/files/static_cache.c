@@ -2,13 +2,13 @@
 #include "files/static_cache.h"
 
 int uvh_static_cache_init(struct uvh_static_cache *cache,
-                          const struct uvh_static_cache_order *order)
+                          const struct uvh_static_cache_options *options)
 {
     *cache = (struct uvh_static_cache){.counts = {.hits = 0}};
-    uvh_absent_cache_init(&cache->absent, order->allocator, order->absent, order->seed);
+    uvh_absent_cache_init(&cache->absent, options->allocator, options->absent, options->seed);
     for (size_t i = 0; i < UVH_STATIC_CACHE_FLIGHTS; i++)
-        uvh_list_init(&cache->flights[i]);
-    return uvh_file_cache_init(&cache->files, order->allocator, &order->limits, order->seed);
+        uvh_list_init(&cache->pending_loads[i]);
+    return uvh_file_cache_init(&cache->files, options->allocator, &options->limits, options->seed);
 }
 
 void uvh_static_cache_release(struct uvh_static_cache *cache)

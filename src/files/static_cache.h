@@ -17,7 +17,7 @@ struct uvh_static_counts {
     _Atomic uint64_t hits;
     _Atomic uint64_t negative_hits;
     _Atomic uint64_t misses;
-    _Atomic uint64_t looks;
+    _Atomic uint64_t lookups;
     _Atomic uint64_t loads;
     _Atomic uint64_t coalesced;
     _Atomic uint64_t negative_entries; /* at the moment */
@@ -27,10 +27,10 @@ struct uvh_static_cache {
     struct uvh_file_cache files; /* first: a request for a cached file reads it first */
     struct uvh_absent_cache absent;
     struct uvh_static_counts counts;
-    struct uvh_list flights[UVH_STATIC_CACHE_FLIGHTS];
+    struct uvh_list pending_loads[UVH_STATIC_CACHE_FLIGHTS];
 };
 
-struct uvh_static_cache_order {
+struct uvh_static_cache_options {
     const uvhttp_allocator_t *allocator;
     struct uvh_file_cache_limits limits;
     size_t absent; /* paths that lead to no file */
@@ -39,7 +39,7 @@ struct uvh_static_cache_order {
 
 /* Returns 0 or UVHTTP_ENOMEM. */
 int uvh_static_cache_init(struct uvh_static_cache *cache,
-                          const struct uvh_static_cache_order *order);
+                          const struct uvh_static_cache_options *options);
 void uvh_static_cache_release(struct uvh_static_cache *cache);
 
 #endif

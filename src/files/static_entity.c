@@ -216,8 +216,8 @@ bool uvh_static_entity_ranged(uvhttp_request_t *request, const struct uvh_file_e
     return read_range(request, entry, &kind, &set) == 0 && kind != UVH_RANGE_NONE;
 }
 
-int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *response,
-                             struct uvh_file_entry *entry)
+int uvh_static_entity_respond(uvhttp_request_t *request, uvhttp_response_t *response,
+                              struct uvh_file_entry *entry)
 {
     struct uvh_conditional_fields fields = {
         .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
@@ -259,8 +259,8 @@ int uvh_static_entity_answer(uvhttp_request_t *request, uvhttp_response_t *respo
                                          : send_part(response, entry, 200, 0, entry->size);
 }
 
-int uvh_static_entity_answer_error(uvhttp_response_t *response, struct uvh_file_entry *entry,
-                                   int status)
+int uvh_static_entity_respond_error(uvhttp_response_t *response, struct uvh_file_entry *entry,
+                                    int status)
 {
     uvh_file_entry_ref(entry);
     if (entry->descriptor < 0)

@@ -24,26 +24,26 @@
 #include "platform/store.h"
 
 /* Limit of watched directories; files in others are revalidated as without watching. */
-enum { MOST_FOLDERS = 4096 };
+enum { MOST_DIRECTORIES = 4096 };
 
 /* The entry may be used without revalidation. */
 static bool is_usable(const struct uvhttp_static *context, struct uvh_file_entry *entry,
                       uint64_t now)
 {
-    if (UVH_LIKELY(now < entry->fresh_until && !uvh_static_files_stirred(context, entry->seen)))
+    if (UVH_LIKELY(now < entry->fresh_until && !uvh_static_files_changed(context, entry->seen)))
         return true;
     return uvh_static_fetch_usable(context, entry, now);
 }
 
-static int answer_from_cache(const struct uvhttp_static *context, uvhttp_request_t *request,
-                             uvhttp_response_t *response, struct uvh_static_cache *cache,
-                             struct uvh_file_entry *entry)
+static int respond_from_cache(const struct uvhttp_static *context, uvhttp_request_t *request,
+                              uvhttp_response_t *response, struct uvh_static_cache *cache,
+                              struct uvh_file_entry *entry)
 {
     uvhttp_request_count_cache(request, true);
     uvh_counter_add(&cache->counts.hits, 1);
     if (entry->codings != 0)
-        return uvh_static_variants_answer(&context->settings, request, response, entry);
-    return uvh_static_entity_answer(request, response, entry);
+        return uvh_static_variants_respond(&context->settings, request, response, entry);
+    return uvh_static_entity_respond(request, response, entry);
 }
 
 static bool has_repeated_slash(uvhttp_request_t *request)
@@ -64,13 +64,13 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
     if (normal.length != path.length) {
         /* Other spellings of a path would bypass its route's requirements, such as a password. */
         if (has_repeated_slash(request))
-            return uvh_static_answer_redirect(request, response, UVH_STATIC_ONE_SLASH);
+            return uvh_static_response_redirect(request, response, UVH_STATIC_ONE_SLASH);
         struct uvh_file_entry *known =
             uvh_file_cache_find(&cache->files, normal.base, normal.length);
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
-            return answer_from_cache(context, request, response, cache, known);
+            return respond_from_cache(context, request, response, cache, known);
     }
-    if (uvh_static_path_is_kept_back(normal.base, context->settings.hidden))
+    if (uvh_static_path_is_denied(normal.base, context->settings.hidden))
         return uvh_static_fetch_status(context, cache, response, 404);
     int result;
     bool absent = uvh_static_fetch_absent(context, cache, response, normal, &result);
@@ -101,7 +101,7 @@ static int refuse_method(uvhttp_response_t *response, const char *allowed)
 
 /* The path of a request without its first `prefix` bytes. It may be shorter: where slashes are
  * ignored, "/files" matches the route of "/files/". */
-static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
+static uvhttp_slice_t path_after(uvhttp_request_t *request, size_t prefix)
 {
     uvhttp_slice_t path = uvhttp_request_path_slice(request);
     if (prefix > path.length)
@@ -113,7 +113,7 @@ static uvhttp_slice_t path_behind(uvhttp_request_t *request, size_t prefix)
 static uvhttp_slice_t file_path(uvhttp_request_t *request)
 {
     uvhttp_slice_t rest = uvhttp_request_param_path(request, "*");
-    return rest.base != NULL ? rest : path_behind(request, 1);
+    return rest.base != NULL ? rest : path_after(request, 1);
 }
 
 static void close_cache(struct uvhttp_static *context, struct uvh_static_cache *cache)
@@ -124,9 +124,9 @@ static void close_cache(struct uvhttp_static *context, struct uvh_static_cache *
     uvh_free(context->settings.allocator, cache);
 }
 
-static struct uvh_static_cache_order cache_order(const struct uvhttp_static *context)
+static struct uvh_static_cache_options cache_order(const struct uvhttp_static *context)
 {
-    return (struct uvh_static_cache_order){
+    return (struct uvh_static_cache_options){
         .allocator = context->settings.allocator,
         .limits = context->settings.limits,
         .absent = context->settings.absent_limit,
@@ -137,7 +137,7 @@ static struct uvh_static_cache_order cache_order(const struct uvhttp_static *con
 /* A separate cache, for one of several workers. */
 static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, size_t workers)
 {
-    struct uvh_static_cache_order order = cache_order(context);
+    struct uvh_static_cache_options order = cache_order(context);
     order.limits.descriptors /= workers;
     struct uvh_static_cache *cache = uvh_alloc(order.allocator, sizeof(*cache));
     if (cache == NULL)
@@ -197,7 +197,7 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
     }
     struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, path.base, path.length);
     if (UVH_LIKELY(entry != NULL) && is_usable(files, entry, uvhttp_response_now(response)))
-        return answer_from_cache(files, request, response, cache, entry);
+        return respond_from_cache(files, request, response, cache, entry);
     return serve_from_disk(files, cache, response, path);
 }
 
@@ -220,7 +220,7 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
     if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
         belongs_to(files, server))
         return 0;
-    if (!atomic_exchange(&files->foreign_told, true))
+    if (!atomic_exchange(&files->foreign_logged, true))
         uvhttp_response_log(response, UVHTTP_LOG_ERROR,
                             "static files: another server has used this uvhttp_static_t before; "
                             "open one for each server");
@@ -238,7 +238,7 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
 static int serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
     struct uvhttp_static *files = context;
-    return serve(files, request, response, path_behind(request, files->prefix_length));
+    return serve(files, request, response, path_after(request, files->prefix_length));
 }
 
 /* Without watching, files are revalidated regularly, so failure is not fatal. */
@@ -246,8 +246,8 @@ static int open_watch(struct uvhttp_static *context)
 {
     if (!context->settings.watch)
         return 0;
-    context->watch_error = uvh_folder_watch_open(&context->folders, context->settings.allocator,
-                                                 MOST_FOLDERS, &context->changed);
+    context->watch_error = uvh_dir_watch_open(&context->directories, context->settings.allocator,
+                                              MOST_DIRECTORIES, &context->changed);
     return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 
@@ -267,11 +267,11 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request,
         return UVHTTP_ENOMEM;
     size_t length = uvh_target_release_kept(path, released);
     length = uvh_static_path_normalize(released, length, copy);
-    if (uvh_static_path_is_kept_back(copy, files->settings.hidden))
+    if (uvh_static_path_is_denied(copy, files->settings.hidden))
         return uvhttp_response_send_status(response, 403);
     if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
         return refuse_method(response, "GET, HEAD, POST");
-    const struct uvh_static_upload_order order = {
+    const struct uvh_static_upload_options order = {
         .settings = &files->settings,
         .lock = &files->uploading,
         .versions = &files->versions,
@@ -290,7 +290,7 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
 static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
 {
     struct uvhttp_static *files = context;
-    return store(files, request, response, path_behind(request, files->prefix_length));
+    return store(files, request, response, path_after(request, files->prefix_length));
 }
 
 int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
@@ -316,7 +316,7 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
     uvh_path_versions_init(&made->versions, !settings.follows_name, &made->changed);
     err = uvh_random_number(&made->seed);
     if (err == 0) {
-        struct uvh_static_cache_order order = cache_order(made);
+        struct uvh_static_cache_options order = cache_order(made);
         err = uvh_static_cache_init(&made->prewarmed, &order);
     }
     if (err == 0) {
@@ -341,7 +341,7 @@ void uvhttp_static_close(uvhttp_static_t *context)
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
         close_cache(context, context->caches[i]);
     uvh_static_cache_release(&context->prewarmed);
-    uvh_folder_watch_close(context->folders);
+    uvh_dir_watch_close(context->directories);
     uvh_lock_destroy(&context->uploading);
     const uvhttp_allocator_t *allocator = context->settings.allocator;
     uvh_static_settings_release(&context->settings);
@@ -359,7 +359,7 @@ static void add_counts(const struct uvh_static_cache *cache, uvhttp_static_stats
     stats->negative_hits += uvh_counter_read(&cache->counts.negative_hits);
     stats->misses += uvh_counter_read(&cache->counts.misses);
     stats->coalesced += uvh_counter_read(&cache->counts.coalesced);
-    stats->looks += uvh_counter_read(&cache->counts.looks);
+    stats->lookups += uvh_counter_read(&cache->counts.lookups);
     stats->loads += uvh_counter_read(&cache->counts.loads);
 }
 
@@ -380,8 +380,8 @@ int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *st
     uint64_t hits = stats->hits + stats->negative_hits;
     if (hits + stats->misses > 0)
         stats->hit_rate = (double)hits / (double)(hits + stats->misses);
-    if (context->folders != NULL)
-        stats->watched_folders = uvh_folder_watch_count(context->folders);
+    if (context->directories != NULL)
+        stats->watched_directories = uvh_dir_watch_count(context->directories);
     return 0;
 }
 

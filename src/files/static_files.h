@@ -11,7 +11,7 @@
 
 #include "files/static_cache.h"
 #include "files/static_settings.h"
-#include "platform/folder_watch.h"
+#include "platform/dir_watch.h"
 #include "platform/lock.h"
 
 struct uvhttp_static {
@@ -26,19 +26,19 @@ struct uvhttp_static {
     /* The server whose workers own the caches: the first one that mounts or uses the context. NULL:
      * none yet. */
     const uvhttp_server_t *_Atomic server;
-    atomic_bool foreign_told; /* use by another server has been logged */
+    atomic_bool foreign_logged; /* use by another server has been logged */
     /* Of every path of its first mount; 0: see file_path. */
     size_t prefix_length;
 
     /* Incremented when a watched directory changes, or by an upload. */
     _Atomic uint64_t changed;
-    struct uvh_folder_watch *folders; /* NULL: nothing is watched */
-    int watch_error;                  /* why watching failed */
-    atomic_bool watch_told;           /* that error has been logged */
+    struct uvh_dir_watch *directories; /* NULL: nothing is watched */
+    int watch_error;                   /* why watching failed */
+    atomic_bool watch_error_logged;    /* that error has been logged */
 };
 
 /* Something has changed since `seen`, possibly at the entry's path. */
-static inline bool uvh_static_files_stirred(const struct uvhttp_static *context, uint64_t seen)
+static inline bool uvh_static_files_changed(const struct uvhttp_static *context, uint64_t seen)
 {
     return seen != atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&context->changed,
                                         memory_order_acquire);

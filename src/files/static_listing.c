@@ -49,7 +49,7 @@ static const char *const types[] = {
 
 /* The format the client accepts; the page when it accepts none (RFC 9110 section 12.4.1). */
 static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_t *request,
-                     struct uvh_static_listing_wish *wish)
+                     struct uvh_static_listing_query *query)
 {
     static const char *const offers[] = {
         [UVH_STATIC_LISTING_HTML] = "text/html;charset=utf-8",
@@ -63,7 +63,7 @@ static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_
         return err;
     size_t count = settings->archive ? UVH_STATIC_LISTING_TAR + 1 : UVH_STATIC_LISTING_TAR;
     ptrdiff_t best = uvhttp_negotiate_type(accept, offers, count);
-    wish->kind = best < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)best;
+    query->kind = best < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)best;
     return 0;
 }
 
@@ -77,8 +77,8 @@ static int find_word(const char *text, const char *const *words, size_t count)
     return -1;
 }
 
-int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
-                           struct uvh_static_listing_wish *wish)
+int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
+                                  uvhttp_request_t *request, struct uvh_static_listing_query *query)
 {
     static const char *const kinds[] = {
         [UVH_STATIC_LISTING_HTML] = "html", [UVH_STATIC_LISTING_JSON] = "json",
@@ -88,42 +88,42 @@ int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_re
     static const char *const sorts[] = {
         [UVH_DIR_SORT_NAME] = "name", [UVH_DIR_SORT_SIZE] = "size", [UVH_DIR_SORT_DATE] = "date"};
     static const char *const orders[] = {"asc", "desc"};
-    *wish = (struct uvh_static_listing_wish){0};
+    *query = (struct uvh_static_listing_query){0};
     if (uvhttp_request_query_string(request).length > 0) {
         int kind = find_word(uvhttp_request_query(request, "format"), kinds,
                              sizeof(kinds) / sizeof(kinds[0]));
         int sort = find_word(uvhttp_request_query(request, "sort"), sorts,
                              sizeof(sorts) / sizeof(sorts[0]));
-        wish->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
-        wish->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
-        wish->kind_given = kind >= 0;
-        wish->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
+        query->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
+        query->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
+        query->kind_given = kind >= 0;
+        query->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
     }
-    return wish->kind_given ? 0 : negotiate(settings, request, wish);
+    return query->kind_given ? 0 : negotiate(settings, request, query);
 }
 
 /* ---- reading the directory ---- */
 
 static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
-                     const char *folder, const char *title,
-                     const struct uvh_static_listing_wish *wish)
+                     const char *directory, const char *title,
+                     const struct uvh_static_listing_query *query)
 {
     static const enum uvh_dir_format formats[] = {
         [UVH_STATIC_LISTING_HTML] = UVH_DIR_HTML,
         [UVH_STATIC_LISTING_JSON] = UVH_DIR_JSON,
         [UVH_STATIC_LISTING_TEXT] = UVH_DIR_TEXT,
     };
-    struct uvh_dir_listing_order order = {
+    struct uvh_dir_listing_options order = {
         .query = {.root = &settings->root,
-                  .folder = folder,
+                  .directory = directory,
                   .hidden = settings->hidden,
                   .most = settings->listing_max,
                   .read = MOST_READ,
-                  .sort = wish->sort,
-                  .descending = wish->descending},
+                  .sort = query->sort,
+                  .descending = query->descending},
         .title = title,
-        .format = formats[wish->kind],
-        .format_given = wish->kind_given,
+        .format = formats[query->kind],
+        .format_given = query->kind_given,
         .archive = settings->archive,
     };
     uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
@@ -155,16 +155,16 @@ static int name_archive(struct uvh_static_listing *listing, const char *title)
 }
 
 static int open_tar(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
-                    const char *folder, const char *title)
+                    const char *directory, const char *title)
 {
     if (!settings->archive)
         return -EACCES;
     int result = name_archive(listing, title);
     if (result != 0)
         return result;
-    struct uvh_tar_stream_order order = {
+    struct uvh_tar_stream_options order = {
         .root = &settings->root,
-        .folder = folder,
+        .directory = directory,
         .name = listing->name,
         .hidden = settings->hidden,
         .most_entries = settings->archive_entries,
@@ -188,8 +188,8 @@ static void free_names(struct uvh_static_listing *listing)
     uvh_free(listing->allocator, listing);
 }
 
-int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder,
-                            const char *title, const struct uvh_static_listing_wish *wish,
+int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *directory,
+                            const char *title, const struct uvh_static_listing_query *query,
                             struct uvh_static_listing **listing)
 {
     const uvhttp_allocator_t *allocator = settings->allocator;
@@ -197,15 +197,15 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
     if (made == NULL)
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
-    made->kind = wish->kind;
+    made->kind = query->kind;
     made->too_large = made->complete = false;
     made->name = made->name_memory = NULL;
     uvh_bytes_init(&made->first, allocator, 0);
     int result = 0;
-    if (wish->kind == UVH_STATIC_LISTING_TAR)
-        result = open_tar(made, settings, folder, title);
-    else if (wish->kind != UVH_STATIC_LISTING_STYLE)
-        result = open_page(made, settings, folder, title, wish);
+    if (query->kind == UVH_STATIC_LISTING_TAR)
+        result = open_tar(made, settings, directory, title);
+    else if (query->kind != UVH_STATIC_LISTING_STYLE)
+        result = open_page(made, settings, directory, title, query);
     if (result != 0) {
         uvh_bytes_release(&made->first);
         free_names(made);
@@ -280,7 +280,7 @@ static int set_disposition(uvhttp_response_t *response, const struct uvh_static_
     return err;
 }
 
-static int answer_style(uvhttp_response_t *response)
+static int respond_with_style(uvhttp_response_t *response)
 {
     size_t length;
     const char *style = uvh_dir_style(&length);
@@ -334,7 +334,7 @@ static int condition_status(uvhttp_request_t *request)
     return 0;
 }
 
-static int answer_condition(uvhttp_response_t *response, int status)
+static int respond_not_modified(uvhttp_response_t *response, int status)
 {
     if (status < 0)
         return status;
@@ -342,7 +342,7 @@ static int answer_condition(uvhttp_response_t *response, int status)
                          : uvhttp_response_send_status(response, status);
 }
 
-int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing)
+int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_listing *listing)
 {
     enum uvh_static_listing_kind kind = listing->kind;
     int status = kind == UVH_STATIC_LISTING_STYLE || listing->too_large
@@ -350,14 +350,14 @@ int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_lis
                      : condition_status(uvhttp_response_request(response));
     int err = 0;
     if (kind == UVH_STATIC_LISTING_STYLE)
-        err = answer_style(response);
+        err = respond_with_style(response);
     else if (listing->too_large)
         err = uvhttp_response_send_text(
             response, 403, "403 Forbidden\nThis folder holds more than an archive may.\n");
     else
         err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
     if (err == 0 && status != 0)
-        err = answer_condition(response, status);
+        err = respond_not_modified(response, status);
     if (err != 0 || status != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
         uvh_static_listing_free(listing);
         return err;

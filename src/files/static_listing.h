@@ -20,7 +20,7 @@ enum uvh_static_listing_kind {
 };
 
 /* The format requested by the client. */
-struct uvh_static_listing_wish {
+struct uvh_static_listing_query {
     enum uvh_static_listing_kind kind;
     enum uvh_dir_sort sort;
     bool descending;
@@ -31,21 +31,22 @@ struct uvh_static_listing;
 
 /* On the loop. Returns 0 or UVHTTP_ENOMEM. An unknown query is no error: it may be meant for an
  * index file. */
-int uvh_static_listing_ask(const struct uvh_static_settings *settings, uvhttp_request_t *request,
-                           struct uvh_static_listing_wish *wish);
+int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
+                                  uvhttp_request_t *request,
+                                  struct uvh_static_listing_query *query);
 
-/* In a job. `folder` as in uvh_dir_query, and `title` as in uvh_dir_listing_order; both outlive the
- * listing. Returns 0, UVHTTP_ENOMEM, or a negative errno (-EACCES for an archive when archives are
- * disabled). */
-int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *folder,
-                            const char *title, const struct uvh_static_listing_wish *wish,
+/* In a job. `directory` as in uvh_dir_query, and `title` as in uvh_dir_listing_options; both
+ * outlive the listing. Returns 0, UVHTTP_ENOMEM, or a negative errno (-EACCES for an archive when
+ * archives are disabled). */
+int uvh_static_listing_open(const struct uvh_static_settings *settings, const char *directory,
+                            const char *title, const struct uvh_static_listing_query *query,
                             struct uvh_static_listing **listing);
 
 /* The directory exceeds the limits of an archive: the response is 403. */
 bool uvh_static_listing_is_too_large(const struct uvh_static_listing *listing);
 
 /* On the loop. Takes ownership of the listing, whatever the result, which is that of a handler. */
-int uvh_static_listing_answer(uvhttp_response_t *response, struct uvh_static_listing *listing);
+int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_listing *listing);
 
 /* For a listing that is not sent. NULL is allowed. */
 void uvh_static_listing_free(struct uvh_static_listing *listing);

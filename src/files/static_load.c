@@ -27,14 +27,14 @@ static void load_file(struct uvh_static_load *load, const char *path,
                       const struct uvh_file_facts *facts)
 {
     const struct uvh_static_settings *settings = load->settings;
-    struct uvh_static_siblings siblings = uvh_static_siblings_look(settings, path, facts);
+    struct uvh_static_siblings siblings = uvh_static_siblings_find(settings, path, facts);
     if (is_unchanged(load, path, facts, siblings.digest)) {
         load->outcome = UVH_STATIC_UNCHANGED;
         return;
     }
     const char *type = uvh_static_rules_type(settings->rules, path);
     unsigned makeable = uvh_static_variants_makeable(settings, path, type, facts->size);
-    struct uvh_file_order order = {
+    struct uvh_file_load_options options = {
         .allocator = settings->allocator,
         .root = &settings->root,
         .rules = settings->rules,
@@ -43,7 +43,7 @@ static void load_file(struct uvh_static_load *load, const char *path,
         .memory_file_size = settings->memory_file_size,
         .varies = (siblings.found | makeable) != 0,
     };
-    load->error = uvh_file_entry_load(&order, &load->entry);
+    load->error = uvh_file_entry_load(&options, &load->entry);
     load->outcome = load->error == 0 ? UVH_STATIC_ENTRY : UVH_STATIC_FAILED;
     if (load->error != 0)
         return;
@@ -53,8 +53,8 @@ static void load_file(struct uvh_static_load *load, const char *path,
 
 void uvh_static_load_listing(struct uvh_static_load *load)
 {
-    load->error = uvh_static_listing_open(load->settings, load->path.base, load->title, &load->wish,
-                                          &load->listing);
+    load->error = uvh_static_listing_open(load->settings, load->path.base, load->title,
+                                          &load->query, &load->listing);
     load->outcome = load->error == 0 ? UVH_STATIC_LISTING : UVH_STATIC_FAILED;
 }
 
@@ -62,7 +62,7 @@ void uvh_static_load_listing(struct uvh_static_load *load)
 static void load_exact(struct uvh_static_load *load)
 {
     struct uvh_file_facts facts;
-    int error = uvh_file_look(&load->settings->root, load->path.base, &facts);
+    int error = uvh_file_facts_read(&load->settings->root, load->path.base, &facts);
     if (error == 0 && facts.kind != UVH_FILE_REGULAR)
         error = UVHTTP_ENOTREG;
     if (error != 0)
@@ -83,8 +83,8 @@ void uvh_static_load_run(struct uvh_static_load *load)
     case UVH_STATIC_FOUND_FILE:
         load_file(load, found.path, &found.facts);
         return;
-    case UVH_STATIC_FOUND_FOLDER:
-        load->outcome = UVH_STATIC_FOLDER;
+    case UVH_STATIC_FOUND_DIRECTORY:
+        load->outcome = UVH_STATIC_DIRECTORY;
         load->by_request = true;
         return;
     case UVH_STATIC_FOUND_REDIRECT:

@@ -17,7 +17,7 @@ enum uvh_static_outcome {
     UVH_STATIC_ENTRY,      /* `entry`, with one reference for the caller */
     UVH_STATIC_UNCHANGED,  /* the file is as in `known_*` */
     UVH_STATIC_REDIRECT,   /* to another URL: `redirect` */
-    UVH_STATIC_FOLDER,     /* a directory to list: call uvh_static_load_listing next */
+    UVH_STATIC_DIRECTORY,  /* a directory to list: call uvh_static_load_listing next */
     UVH_STATIC_LISTING,    /* `listing`, owned by the caller */
     UVH_STATIC_PAGE,       /* a page of the settings: `page_index` */
     UVH_STATIC_FALLBACK,   /* the same, for clients that accept HTML; else `error` */
@@ -29,10 +29,10 @@ struct uvh_static_load {
     /* NUL-terminated; below the root, no leading slash; "" or a trailing slash means a
      * directory. */
     uvhttp_slice_t path;
-    uvhttp_slice_t key;                  /* of the entry in the cache */
-    bool exact;                          /* only that file, without the list of alternatives */
-    const char *title;                   /* of a listing */
-    struct uvh_static_listing_wish wish; /* the requested format, in case of a listing */
+    uvhttp_slice_t key;                    /* of the entry in the cache */
+    bool exact;                            /* only that file, without the list of alternatives */
+    const char *title;                     /* of a listing */
+    struct uvh_static_listing_query query; /* the requested format, in case of a listing */
 
     bool known; /* an entry is in the cache, made from the following */
     bool known_settled;
@@ -54,7 +54,7 @@ struct uvh_static_load {
 /* In the quick lane. */
 void uvh_static_load_run(struct uvh_static_load *load);
 
-/* In the heavy lane, after the outcome UVH_STATIC_FOLDER, for one request. */
+/* In the heavy lane, after the outcome UVH_STATIC_DIRECTORY, for one request. */
 void uvh_static_load_listing(struct uvh_static_load *load);
 
 #endif

@@ -100,7 +100,7 @@ static int read_pattern(const struct reader *reader, const char *word, size_t le
     item->pattern = pattern; /* released with the map in any case */
     uvh_static_path_normalize(word, length, pattern);
     if (strcmp(pattern, "{path}/") == 0) {
-        item->kind = UVH_STATIC_ITEM_FOLDER;
+        item->kind = UVH_STATIC_ITEM_DIRECTORY;
         return 0;
     }
     return check_path(reader, word, length, pattern);
@@ -160,8 +160,8 @@ static int read_list(const struct reader *reader, const char *text)
     return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
 }
 
-/* The statuses static_fetch.c sends: those of uvh_static_answer_status for errors, and the last one
- * of the list. Uploads send a text with the reason. */
+/* The statuses static_fetch.c sends: those of uvh_static_response_status for errors, and the last
+ * one of the list. Uploads send a text with the reason. */
 static bool has_pages(const struct uvh_static_map *map, int status)
 {
     const struct uvh_static_item *last = &map->items[map->item_count - 1];

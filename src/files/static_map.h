@@ -13,10 +13,10 @@
 enum { UVH_STATIC_ITEMS_MAX = 16, UVH_STATIC_PAGES_MAX = 32, UVH_STATIC_NO_PAGE = -1 };
 
 enum uvh_static_item_kind {
-    UVH_STATIC_ITEM_FILE,   /* a regular file; the path determines its name */
-    UVH_STATIC_ITEM_FOLDER, /* the directory of that path, if it has an index or listing */
-    UVH_STATIC_ITEM_PAGE,   /* one file, whatever the path */
-    UVH_STATIC_ITEM_STATUS  /* no file: this status */
+    UVH_STATIC_ITEM_FILE,      /* a regular file; the path determines its name */
+    UVH_STATIC_ITEM_DIRECTORY, /* the directory of that path, if it has an index or listing */
+    UVH_STATIC_ITEM_PAGE,      /* one file, whatever the path */
+    UVH_STATIC_ITEM_STATUS     /* no file: this status */
 };
 
 struct uvh_static_item {

@@ -33,7 +33,7 @@ static bool is_unfinished(const char *path)
     return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
 }
 
-bool uvh_static_path_is_kept_back(const char *path, bool hidden_served)
+bool uvh_static_path_is_denied(const char *path, bool hidden_served)
 {
     return hidden_served ? is_unfinished(path) : uvh_static_path_is_hidden(path);
 }

@@ -18,7 +18,7 @@ bool uvh_static_path_is_hidden(const char *path);
 
 /* The path is denied: it is hidden, and hidden files are not served, or it is an unfinished
  * upload. */
-bool uvh_static_path_is_kept_back(const char *path, bool hidden_served);
+bool uvh_static_path_is_denied(const char *path, bool hidden_served);
 
 /* A name in the path is "." or "..". */
 bool uvh_static_path_has_dots(const char *path);

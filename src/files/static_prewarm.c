@@ -16,8 +16,8 @@
 #include "files/static_path.h"
 
 /* A directory not yet listed. */
-struct place {
-    struct place *next;
+struct subdir {
+    struct subdir *next;
     size_t length;
     char path[]; /* below the root; "" or with a trailing slash */
 };
@@ -28,10 +28,10 @@ struct walk {
     uvhttp_static_prewarmed_t found;
     size_t most_bytes;
     size_t most_entries;
-    struct place *places; /* the next one first */
+    struct subdir *subdirs; /* the next one first */
     /* The insert position for those found in the current directory: before older ones. */
-    struct place **behind;
-    const struct place *place; /* being listed */
+    struct subdir **after;
+    const struct subdir *subdir; /* being listed */
 };
 
 /* ---- one file ---- */
@@ -51,7 +51,7 @@ static int load_key(struct uvhttp_static *context, uvhttp_slice_t path, const ch
     }
     uvh_static_load_run(&load);
     int err = load.error;
-    if (load.outcome == UVH_STATIC_FOLDER || load.outcome == UVH_STATIC_REDIRECT)
+    if (load.outcome == UVH_STATIC_DIRECTORY || load.outcome == UVH_STATIC_REDIRECT)
         err = UVHTTP_ENOTREG;
     if (load.outcome == UVH_STATIC_PAGE || load.outcome == UVH_STATIC_FALLBACK ||
         load.outcome == UVH_STATIC_STATUS)
@@ -80,7 +80,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     length = uvh_static_path_normalize(path, length, copy);
-    int err = uvh_static_path_is_kept_back(copy, context->settings.hidden)
+    int err = uvh_static_path_is_denied(copy, context->settings.hidden)
                   ? -ENOENT
                   : load_key(context, (uvhttp_slice_t){copy, length}, path, &bytes);
     uvh_free(allocator, copy);
@@ -140,11 +140,11 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
         found->over_budget++;
         return 0;
     }
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
     if (is_index(&walk->context->settings, name)) {
-        memcpy(folder, path.base, path.length - strlen(name));
-        folder[path.length - strlen(name)] = '\0';
-        key = (uvhttp_slice_t){folder, path.length - strlen(name)};
+        memcpy(directory, path.base, path.length - strlen(name));
+        directory[path.length - strlen(name)] = '\0';
+        key = (uvhttp_slice_t){directory, path.length - strlen(name)};
         /* A further index name: the first existing one has been loaded, whichever it is. */
         if (uvh_file_cache_find(&walk->context->prewarmed.files, key.base, key.length) != NULL)
             return 0;
@@ -153,9 +153,9 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
     if (walk->context->settings.map.clean && key.length > 5 &&
         memcmp(key.base + key.length - 5, ".html", 5) == 0) {
         key.length -= 5;
-        memcpy(folder, path.base, key.length);
-        folder[key.length] = '\0';
-        key.base = folder;
+        memcpy(directory, path.base, key.length);
+        directory[key.length] = '\0';
+        key.base = directory;
     }
     int err = load_key(walk->context, key, path.base, &bytes);
     if (err == UVHTTP_ENOMEM)
@@ -173,21 +173,21 @@ static int take_file(struct walk *walk, const char *name, uvhttp_slice_t path,
     return UVHTTP_DECLINED;
 }
 
-static int add_place(struct walk *walk, uvhttp_slice_t path)
+static int add_subdir(struct walk *walk, uvhttp_slice_t path)
 {
-    struct place *place =
-        uvh_alloc(walk->context->settings.allocator, sizeof(*place) + path.length + 2);
-    if (place == NULL)
+    struct subdir *subdir =
+        uvh_alloc(walk->context->settings.allocator, sizeof(*subdir) + path.length + 2);
+    if (subdir == NULL)
         return UVHTTP_ENOMEM;
     if (path.length > 0)
-        memcpy(place->path, path.base, path.length);
-    place->length = path.length;
+        memcpy(subdir->path, path.base, path.length);
+    subdir->length = path.length;
     if (path.length > 0 && path.base[path.length - 1] != '/')
-        place->path[place->length++] = '/';
-    place->path[place->length] = '\0';
-    place->next = *walk->behind;
-    *walk->behind = place;
-    walk->behind = &place->next;
+        subdir->path[subdir->length++] = '/';
+    subdir->path[subdir->length] = '\0';
+    subdir->next = *walk->after;
+    *walk->after = subdir;
+    walk->after = &subdir->next;
     return 0;
 }
 
@@ -197,21 +197,21 @@ static int take_name(const char *name, const struct uvh_file_facts *facts, void 
     const struct uvh_file_root *root = &walk->context->settings.root;
     char path[PATH_MAX];
     size_t length = strlen(name);
-    if (walk->place->length + length + 2 > sizeof(path)) {
+    if (walk->subdir->length + length + 2 > sizeof(path)) {
         walk->found.failed++;
         return 0;
     }
-    memcpy(path, walk->place->path, walk->place->length);
-    memcpy(path + walk->place->length, name, length + 1);
-    uvhttp_slice_t whole = {path, walk->place->length + length};
-    if (uvh_static_path_is_kept_back(path, walk->context->settings.hidden)) {
+    memcpy(path, walk->subdir->path, walk->subdir->length);
+    memcpy(path + walk->subdir->length, name, length + 1);
+    uvhttp_slice_t whole = {path, walk->subdir->length + length};
+    if (uvh_static_path_is_denied(path, walk->context->settings.hidden)) {
         walk->found.unwanted++;
         return 0;
     }
-    if (facts->kind == UVH_FILE_FOLDER)
-        return add_place(walk, whole);
+    if (facts->kind == UVH_FILE_DIRECTORY)
+        return add_subdir(walk, whole);
     struct uvh_file_facts target = *facts;
-    if (facts->kind == UVH_FILE_LINK && uvh_file_look(root, path, &target) != 0)
+    if (facts->kind == UVH_FILE_LINK && uvh_file_facts_read(root, path, &target) != 0)
         target.kind = UVH_FILE_OTHER;
     if (target.kind == UVH_FILE_REGULAR)
         return take_file(walk, name, whole, &target);
@@ -220,27 +220,27 @@ static int take_name(const char *name, const struct uvh_file_facts *facts, void 
 }
 
 /* The first directory must exist; others may have been removed meanwhile, or be unreadable. */
-static int list_places(struct walk *walk)
+static int list_subdirs(struct walk *walk)
 {
     bool first = true;
     int err = 0;
-    while (err == 0 && walk->places != NULL) {
-        struct place *place = walk->places;
-        walk->places = place->next;
-        walk->behind = &walk->places;
-        walk->place = place;
-        err = uvh_file_list(&walk->context->settings.root, place->path, take_name, walk);
+    while (err == 0 && walk->subdirs != NULL) {
+        struct subdir *subdir = walk->subdirs;
+        walk->subdirs = subdir->next;
+        walk->after = &walk->subdirs;
+        walk->subdir = subdir;
+        err = uvh_file_list(&walk->context->settings.root, subdir->path, take_name, walk);
         if (err != 0 && err != UVHTTP_DECLINED && err != UVHTTP_ENOMEM && !first) {
             walk->found.failed++;
             err = 0;
         }
-        uvh_free(walk->context->settings.allocator, place);
+        uvh_free(walk->context->settings.allocator, subdir);
         first = false;
     }
-    while (walk->places != NULL) {
-        struct place *next = walk->places->next;
-        uvh_free(walk->context->settings.allocator, walk->places);
-        walk->places = next;
+    while (walk->subdirs != NULL) {
+        struct subdir *next = walk->subdirs->next;
+        uvh_free(walk->context->settings.allocator, walk->subdirs);
+        walk->subdirs = next;
     }
     return err == UVHTTP_DECLINED ? 0 : err;
 }
@@ -250,17 +250,17 @@ static size_t at_most(size_t wanted, size_t limit)
     return wanted == 0 || wanted > limit ? limit : wanted;
 }
 
-int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
-                                 const uvhttp_static_prewarm_options_t *options,
-                                 uvhttp_static_prewarmed_t *found)
+int uvhttp_static_prewarm_directory(uvhttp_static_t *context,
+                                    const uvhttp_static_prewarm_options_t *options,
+                                    uvhttp_static_prewarmed_t *found)
 {
-    static const uvhttp_static_prewarm_options_t all = {.folder = NULL};
+    static const uvhttp_static_prewarm_options_t all = {.directory = NULL};
     if (found != NULL)
         *found = (uvhttp_static_prewarmed_t){.loaded = 0};
     if (context == NULL)
         return UVHTTP_ENOMEM;
     struct walk walk = {.context = context, .options = options != NULL ? options : &all};
-    walk.behind = &walk.places;
+    walk.after = &walk.subdirs;
     walk.most_bytes = at_most(walk.options->most_bytes, context->settings.limits.memory);
     walk.most_entries = at_most(walk.options->most_entries, context->settings.limits.entries);
     if ((walk.options->patterns == NULL) != (walk.options->pattern_count == 0))
@@ -270,16 +270,16 @@ int uvhttp_static_prewarm_folder(uvhttp_static_t *context,
         if (pattern == NULL || !uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)}))
             return UVHTTP_EINVAL;
     }
-    const char *folder = walk.options->folder != NULL ? walk.options->folder : "";
+    const char *directory = walk.options->directory != NULL ? walk.options->directory : "";
     char path[PATH_MAX];
-    if (strlen(folder) + 2 > sizeof(path))
+    if (strlen(directory) + 2 > sizeof(path))
         return -ENAMETOOLONG;
-    size_t length = uvh_static_path_normalize(folder, strlen(folder), path);
-    if (uvh_static_path_is_kept_back(path, context->settings.hidden))
+    size_t length = uvh_static_path_normalize(directory, strlen(directory), path);
+    if (uvh_static_path_is_denied(path, context->settings.hidden))
         return -ENOENT;
-    int err = add_place(&walk, (uvhttp_slice_t){path, length});
+    int err = add_subdir(&walk, (uvhttp_slice_t){path, length});
     if (err == 0)
-        err = list_places(&walk);
+        err = list_subdirs(&walk);
     if (found != NULL)
         *found = walk.found;
     return err;

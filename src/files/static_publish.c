@@ -23,7 +23,7 @@ static bool failed(const struct uvh_static_publish *publish)
     return publish->status != 0 || publish->error != 0;
 }
 
-static void note_folder_error(struct uvh_static_publish *publish, int error)
+static void note_dir_error(struct uvh_static_publish *publish, int error)
 {
     switch (error) {
     case -ENOENT:
@@ -56,21 +56,21 @@ static bool must_be_new(const struct uvh_static_publish *publish)
 static bool write_path(const struct uvh_static_publish *publish, const char *name,
                        char path[PATH_MAX])
 {
-    const char *slash = publish->folder[0] == '\0' ? "" : "/";
-    return snprintf(path, PATH_MAX, "%s%s%s", publish->folder, slash, name) < PATH_MAX;
+    const char *slash = publish->directory[0] == '\0' ? "" : "/";
+    return snprintf(path, PATH_MAX, "%s%s%s", publish->directory, slash, name) < PATH_MAX;
 }
 
 /* The file with that name: in the directory, or in one of more_roots, where clients see it until
  * the directory has one. */
-static int look(const struct uvh_static_publish *publish, const char *name,
-                struct uvh_file_facts *facts)
+static int check(const struct uvh_static_publish *publish, const char *name,
+                 struct uvh_file_facts *facts)
 {
     const struct uvh_file_root *others = publish->settings->root.next;
     char path[PATH_MAX];
-    int error = uvh_file_look_in(publish->store->folder, name, facts);
+    int error = uvh_file_facts_read_in(publish->store->directory, name, facts);
     if (error != -ENOENT || others == NULL || !write_path(publish, name, path))
         return error;
-    error = uvh_file_look(others, path, facts);
+    error = uvh_file_facts_read(others, path, facts);
     return uvh_file_is_missing(error) ? -ENOENT : error;
 }
 
@@ -92,13 +92,13 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
 {
     struct uvh_file_facts facts;
     char etag[UVH_FILE_ENTRY_ETAG_SIZE];
-    int error = look(publish, name, &facts);
+    int error = check(publish, name, &facts);
     struct uvh_conditional_entity entity = {.exists = error == 0};
     if (error != 0 && error != -ENOENT) {
         publish->error = error;
         return;
     }
-    if (entity.exists && facts.kind == UVH_FILE_FOLDER) {
+    if (entity.exists && facts.kind == UVH_FILE_DIRECTORY) {
         refuse(publish, 409, "there is a folder of that name");
         return;
     }
@@ -118,29 +118,29 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         refuse(publish, 409, "there is a file of that name, and files are not replaced here");
 }
 
-static int open_folder(const struct uvh_static_publish *publish, int *folder)
+static int open_dir(const struct uvh_static_publish *publish, int *directory)
 {
     const struct uvh_static_settings *settings = publish->settings;
     struct uvh_file_root root = settings->root;
     root.next = NULL; /* nothing is stored in more_roots */
-    int error = uvh_file_open_folder(&root, publish->folder, false, folder);
-    if (error != -ENOENT || !settings->upload_folders)
+    int error = uvh_file_open_directory(&root, publish->directory, false, directory);
+    if (error != -ENOENT || !settings->upload_directories)
         return error;
-    error = uvh_file_open_folder(&root, publish->folder, true, folder);
-    uvh_path_versions_raise_folders(publish->versions,
-                                    (uvhttp_slice_t){publish->folder, strlen(publish->folder)});
+    error = uvh_file_open_directory(&root, publish->directory, true, directory);
+    uvh_path_versions_raise_directories(
+        publish->versions, (uvhttp_slice_t){publish->directory, strlen(publish->directory)});
     return error;
 }
 
 void uvh_static_publish_prepare(struct uvh_static_publish *publish)
 {
-    int folder;
-    int error = open_folder(publish, &folder);
+    int directory;
+    int error = open_dir(publish, &directory);
     if (error != 0) {
-        note_folder_error(publish, error);
+        note_dir_error(publish, error);
         return;
     }
-    publish->store->folder = folder;
+    publish->store->directory = directory;
     if (publish->form)
         return;
     check_name(publish, publish->parts->name);
@@ -180,7 +180,7 @@ static void give_name(struct uvh_static_publish *publish, struct uvh_static_part
     part->file.name[0] = '\0';
     raise_version(publish, part->name);
     struct uvh_file_facts facts;
-    if (uvh_file_look_in(publish->store->folder, part->name, &facts) == 0)
+    if (uvh_file_facts_read_in(publish->store->directory, part->name, &facts) == 0)
         uvh_file_entry_format_etag(&facts, publish->etag);
 }
 

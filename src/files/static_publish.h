@@ -29,7 +29,7 @@ struct uvh_static_publish {
     struct uvh_lock *lock;
     struct uvh_path_versions *versions; /* of the root */
     struct uvh_store *store;
-    const char *folder; /* below the root, without leading or trailing slash; "" is the root */
+    const char *directory; /* below the root, without leading or trailing slash; "" is the root */
     struct uvh_static_part *parts;
     bool form; /* any number of parts; else one, to which the following applies */
     struct uvh_conditional_fields conditions;

@@ -18,14 +18,14 @@ struct search {
     const struct uvh_static_settings *settings;
     const char *path;
     size_t length;
-    bool bare;   /* the directory exists, with nothing to show */
-    bool looked; /* the path itself was checked, with these results */
-    int look_error;
-    struct uvh_file_facts look_facts;
+    bool bare;    /* the directory exists, with nothing to show */
+    bool checked; /* the path itself was checked, with these results */
+    int check_error;
+    struct uvh_file_facts checked_facts;
     struct uvh_static_found *found;
 };
 
-static bool is_folder_path(const struct search *search)
+static bool is_dir_path(const struct search *search)
 {
     return search->length == 0 || search->path[search->length - 1] == '/';
 }
@@ -52,11 +52,11 @@ static bool decide_redirect(struct search *search, enum uvh_static_redirect redi
 static bool try_found_path(struct search *search)
 {
     struct uvh_static_found *found = search->found;
-    int error = uvh_file_look(&search->settings->root, found->path, &found->facts);
+    int error = uvh_file_facts_read(&search->settings->root, found->path, &found->facts);
     if (strcmp(found->path, search->path) == 0) {
-        search->looked = true;
-        search->look_error = error;
-        search->look_facts = found->facts;
+        search->checked = true;
+        search->check_error = error;
+        search->checked_facts = found->facts;
     }
     if (uvh_file_is_missing(error)) {
         found->error = error;
@@ -64,7 +64,7 @@ static bool try_found_path(struct search *search)
     }
     if (error != 0)
         return decide_error(search, error);
-    if (found->facts.kind == UVH_FILE_FOLDER)
+    if (found->facts.kind == UVH_FILE_DIRECTORY)
         return false;
     return found->facts.kind == UVH_FILE_REGULAR ? decide(search, UVH_STATIC_FOUND_FILE)
                                                  : decide_error(search, UVHTTP_ENOTREG);
@@ -78,7 +78,7 @@ static bool try_file(struct search *search, const struct uvh_static_item *item)
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/')
         return false;
-    if (uvh_static_path_is_kept_back(path, search->settings->hidden))
+    if (uvh_static_path_is_denied(path, search->settings->hidden))
         return false;
     return try_found_path(search);
 }
@@ -89,21 +89,21 @@ static bool try_index(struct search *search)
 {
     struct uvh_static_found *found = search->found;
     const char *name = search->settings->index;
-    size_t folder = search->length;
-    if (folder + 1 >= sizeof(found->path))
+    size_t directory = search->length;
+    if (directory + 1 >= sizeof(found->path))
         return false;
-    memcpy(found->path, search->path, folder);
-    if (!is_folder_path(search))
-        found->path[folder++] = '/';
+    memcpy(found->path, search->path, directory);
+    if (!is_dir_path(search))
+        found->path[directory++] = '/';
     for (;;) {
         name += strspn(name, " ");
         size_t length = strcspn(name, " ");
         if (length == 0)
             return false;
-        if (folder + length < sizeof(found->path)) {
-            memcpy(found->path + folder, name, length);
-            found->path[folder + length] = '\0';
-            int error = uvh_file_look(&search->settings->root, found->path, &found->facts);
+        if (directory + length < sizeof(found->path)) {
+            memcpy(found->path + directory, name, length);
+            found->path[directory + length] = '\0';
+            int error = uvh_file_facts_read(&search->settings->root, found->path, &found->facts);
             if (error == 0 && found->facts.kind == UVH_FILE_REGULAR)
                 return decide(search, UVH_STATIC_FOUND_FILE);
             if (error != 0 && !uvh_file_is_missing(error))
@@ -114,31 +114,31 @@ static bool try_index(struct search *search)
 }
 
 /* The path with a trailing slash. */
-static bool try_open_folder(struct search *search)
+static bool try_open_dir(struct search *search)
 {
     struct uvh_file_facts facts;
     if (try_index(search))
         return true;
-    int error = uvh_file_look(&search->settings->root, search->path, &facts);
-    if (error == 0 && facts.kind != UVH_FILE_FOLDER)
+    int error = uvh_file_facts_read(&search->settings->root, search->path, &facts);
+    if (error == 0 && facts.kind != UVH_FILE_DIRECTORY)
         error = -ENOTDIR;
     if (error != 0 && !uvh_file_is_missing(error))
         return decide_error(search, error);
     search->found->error = error;
     search->bare = error == 0;
-    return search->bare && search->settings->listing && decide(search, UVH_STATIC_FOUND_FOLDER);
+    return search->bare && search->settings->listing && decide(search, UVH_STATIC_FOUND_DIRECTORY);
 }
 
 /* The path without one; a directory is redirected to add it. `last`: no further item follows. */
-static bool try_closed_folder(struct search *search, bool last)
+static bool try_closed_dir(struct search *search, bool last)
 {
-    if (!search->looked)
-        search->look_error =
-            uvh_file_look(&search->settings->root, search->path, &search->look_facts);
-    search->looked = true;
-    if (search->look_error != 0 && !uvh_file_is_missing(search->look_error))
-        return decide_error(search, search->look_error);
-    if (search->look_error != 0 || search->look_facts.kind != UVH_FILE_FOLDER)
+    if (!search->checked)
+        search->check_error =
+            uvh_file_facts_read(&search->settings->root, search->path, &search->checked_facts);
+    search->checked = true;
+    if (search->check_error != 0 && !uvh_file_is_missing(search->check_error))
+        return decide_error(search, search->check_error);
+    if (search->check_error != 0 || search->checked_facts.kind != UVH_FILE_DIRECTORY)
         return false;
     search->bare = true;
     return (last || search->settings->listing || try_index(search)) &&
@@ -149,7 +149,7 @@ static bool try_page(struct search *search, int page)
 {
     struct uvh_file_facts facts;
     const char *path = uvh_static_map_page_path(&search->settings->map, page);
-    int error = uvh_file_look(&search->settings->root, path, &facts);
+    int error = uvh_file_facts_read(&search->settings->root, path, &facts);
     if (uvh_file_is_missing(error))
         return false;
     if (error == 0 && facts.kind != UVH_FILE_REGULAR)
@@ -165,8 +165,8 @@ static bool try_item(struct search *search, const struct uvh_static_item *item, 
     switch (item->kind) {
     case UVH_STATIC_ITEM_FILE:
         return try_file(search, item);
-    case UVH_STATIC_ITEM_FOLDER:
-        return is_folder_path(search) ? try_open_folder(search) : try_closed_folder(search, last);
+    case UVH_STATIC_ITEM_DIRECTORY:
+        return is_dir_path(search) ? try_open_dir(search) : try_closed_dir(search, last);
     case UVH_STATIC_ITEM_PAGE:
         return try_page(search, item->page);
     case UVH_STATIC_ITEM_STATUS:
@@ -223,11 +223,11 @@ static bool is_index_without_extension(const struct search *search, size_t lengt
         return false;
     memcpy(file, search->path, length);
     memcpy(file + length, html, HTML_LENGTH + 1);
-    size_t folder = length;
-    while (folder > 0 && file[folder - 1] != '/')
-        folder--;
-    return is_index_name(search->settings, file + folder) && leads_to(search, length, file) &&
-           leads_to(search, folder, file);
+    size_t directory = length;
+    while (directory > 0 && file[directory - 1] != '/')
+        directory--;
+    return is_index_name(search->settings, file + directory) && leads_to(search, length, file) &&
+           leads_to(search, directory, file);
 }
 
 /* With clean URLs each file has one URL. Redirects only to a URL of the very same file. */
@@ -235,7 +235,7 @@ static bool try_clean_url(struct search *search)
 {
     const char *path = search->path;
     size_t length = search->length;
-    if (is_folder_path(search))
+    if (is_dir_path(search))
         return false;
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
@@ -254,7 +254,7 @@ static bool try_without_slash(struct search *search)
 {
     char file[PATH_MAX];
     size_t length = search->length;
-    if (length < 2 || !is_folder_path(search) || length - 1 + HTML_LENGTH >= sizeof(file))
+    if (length < 2 || !is_dir_path(search) || length - 1 + HTML_LENGTH >= sizeof(file))
         return false;
     length--;
     memcpy(file, search->path, length);
@@ -294,7 +294,7 @@ void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice
     if (map->fallback != UVH_STATIC_NO_PAGE && !has_extension(&search)) {
         found->page = map->fallback;
         decide(&search, UVH_STATIC_FOUND_FALLBACK);
-    } else if (search.bare && !is_folder_path(&search)) {
+    } else if (search.bare && !is_dir_path(&search)) {
         decide_redirect(&search, UVH_STATIC_ADD_SLASH);
     } else {
         decide_error(&search, found->error);

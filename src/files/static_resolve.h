@@ -11,13 +11,13 @@
 #include "files/static_settings.h"
 
 enum uvh_static_found_kind {
-    UVH_STATIC_FOUND_ERROR,    /* see `error` */
-    UVH_STATIC_FOUND_FILE,     /* a regular file, at `path`, with `facts` */
-    UVH_STATIC_FOUND_FOLDER,   /* a directory to list */
-    UVH_STATIC_FOUND_REDIRECT, /* to another URL: `redirect` */
-    UVH_STATIC_FOUND_PAGE,     /* `page`, which exists */
-    UVH_STATIC_FOUND_FALLBACK, /* `page` for clients that accept HTML; `error` for others */
-    UVH_STATIC_FOUND_STATUS    /* `status` */
+    UVH_STATIC_FOUND_ERROR,     /* see `error` */
+    UVH_STATIC_FOUND_FILE,      /* a regular file, at `path`, with `facts` */
+    UVH_STATIC_FOUND_DIRECTORY, /* a directory to list */
+    UVH_STATIC_FOUND_REDIRECT,  /* to another URL: `redirect` */
+    UVH_STATIC_FOUND_PAGE,      /* `page`, which exists */
+    UVH_STATIC_FOUND_FALLBACK,  /* `page` for clients that accept HTML; `error` for others */
+    UVH_STATIC_FOUND_STATUS     /* `status` */
 };
 
 /* The change of the URL's path. */

@@ -18,7 +18,7 @@ static bool is_plain_in_location(char byte)
            (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
 }
 
-char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool decoded)
+char *uvh_static_response_write_location(char *out, uvhttp_slice_t text, bool decoded)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.length; i++) {
@@ -68,8 +68,8 @@ static bool change_end(uvhttp_slice_t *path, enum uvh_static_redirect redirect)
 }
 
 /* One leading slash, however many were sent: "//host" would lead to another server. */
-int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
-                               enum uvh_static_redirect redirect)
+int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                                 enum uvh_static_redirect redirect)
 {
     uvhttp_slice_t path = uvhttp_request_raw_path(request);
     uvhttp_slice_t query = uvhttp_request_query_string(request);
@@ -82,18 +82,18 @@ int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *res
         return uvhttp_response_send_status(response, 404);
     char *end = location;
     *end++ = '/';
-    end = uvh_static_answer_write_location(end, path, false);
+    end = uvh_static_response_write_location(end, path, false);
     if (redirect == UVH_STATIC_ADD_SLASH)
         *end++ = '/';
     if (query.length > 0) {
         *end++ = '?';
-        end = uvh_static_answer_write_location(end, query, false);
+        end = uvh_static_response_write_location(end, query, false);
     }
     *end = '\0';
     return uvhttp_response_redirect(response, 301, location);
 }
 
-int uvh_static_answer_status(int error)
+int uvh_static_response_status(int error)
 {
     switch (error) {
     case -ENOENT:
@@ -121,9 +121,9 @@ int uvh_static_answer_status(int error)
     }
 }
 
-int uvh_static_answer_status_of(uvhttp_response_t *response, int error)
+int uvh_static_response_status_of(uvhttp_response_t *response, int error)
 {
-    int status = uvh_static_answer_status(error);
+    int status = uvh_static_response_status(error);
     if (status >= 500)
         uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
                             uvhttp_request_path(uvhttp_response_request(response)),

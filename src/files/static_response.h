@@ -11,17 +11,17 @@
 
 /* Writes a path for a Location field, percent-encoded where needed: at most three bytes per byte,
  * without NUL. For a `decoded` path '%' and '?' are encoded, too. Returns the end of the output. */
-char *uvh_static_answer_write_location(char *out, uvhttp_slice_t text, bool decoded);
+char *uvh_static_response_write_location(char *out, uvhttp_slice_t text, bool decoded);
 
 /* Sends 301 to the path as `redirect` changes it, with the same query; 404 for one that ends with
  * "/." instead of the slash to remove. */
-int uvh_static_answer_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
-                               enum uvh_static_redirect redirect);
+int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
+                                 enum uvh_static_redirect redirect);
 
 /* The status for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM: 403, 404, 500 or 503. */
-int uvh_static_answer_status(int error);
+int uvh_static_response_status(int error);
 
 /* The same, and logs errors of the server. Sends nothing. */
-int uvh_static_answer_status_of(uvhttp_response_t *response, int error);
+int uvh_static_response_status_of(uvhttp_response_t *response, int error);
 
 #endif

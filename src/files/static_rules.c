@@ -117,7 +117,7 @@ static int check_types(const uvhttp_static_config_t *config, struct uvh_option_m
 }
 
 /* Fields set by each response: a second one would be invalid. */
-static bool is_answers_own(const char *field)
+static bool is_own_field(const char *field)
 {
     static const char *const names[] = {"Accept-Ranges", "Content-Encoding", "Content-Range",
                                         "ETag",          "Last-Modified",    "Location"};
@@ -136,7 +136,7 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
             "allowed is one such as *.css or /assets/**, of at most 512 bytes, with a ] "
             "for each [");
     int err = uvhttp_prepared_add(trial, field, "x");
-    if (is_answers_own(field) || err == UVHTTP_EHEADER)
+    if (is_own_field(field) || err == UVHTTP_EHEADER)
         return uvh_option_text_refuse(
             message, "field", field,
             "allowed is the name of a field that the server does not set itself");

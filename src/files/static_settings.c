@@ -139,7 +139,7 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
         {"rate_burst", config->rate_burst != 0, "rate_limit", config->rate_limit != 0},
         {"upload_max_size", config->upload_max_size != 0, "uploads", config->uploads},
         {"upload_overwrite", config->upload_overwrite, "uploads", config->uploads},
-        {"upload_folders", config->upload_folders, "uploads", config->uploads},
+        {"upload_directories", config->upload_directories, "uploads", config->uploads},
         {"upload_sync", config->upload_sync, "uploads", config->uploads},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -215,7 +215,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings,
         .hidden = config->hidden,
         .uploads = config->uploads,
         .upload_overwrite = config->upload_overwrite,
-        .upload_folders = config->upload_folders,
+        .upload_directories = config->upload_directories,
         .upload_sync = config->upload_sync,
         .upload_max_size = or_default(config->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
     };

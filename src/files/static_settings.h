@@ -46,7 +46,7 @@ struct uvh_static_settings {
     bool hidden;
     bool uploads;
     bool upload_overwrite;
-    bool upload_folders;
+    bool upload_directories;
     bool upload_sync;
     uint64_t upload_max_size; /* bytes */
 };

@@ -53,14 +53,14 @@ static struct uvh_file_root root_of(const struct uvh_static_settings *settings, 
         const struct uvh_file_root *next = root.next;
         struct uvh_file_facts facts;
         root.next = NULL;
-        if (!uvh_file_is_missing(uvh_file_look(&root, path, &facts)))
+        if (!uvh_file_is_missing(uvh_file_facts_read(&root, path, &facts)))
             break;
         root = *next;
     }
     return root;
 }
 
-struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_settings *settings,
+struct uvh_static_siblings uvh_static_siblings_find(const struct uvh_static_settings *settings,
                                                     const char *path,
                                                     const struct uvh_file_facts *source)
 {
@@ -72,7 +72,7 @@ struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_sett
         char name[PATH_MAX];
         struct uvh_file_facts facts;
         if (!write_path(name, path, (enum uvh_coding)coding) ||
-            uvh_file_look(&root, name, &facts) != 0 || facts.kind != UVH_FILE_REGULAR ||
+            uvh_file_facts_read(&root, name, &facts) != 0 || facts.kind != UVH_FILE_REGULAR ||
             is_older(&facts, source))
             continue;
         siblings.found |= UVH_CODING_BIT(coding);
@@ -94,7 +94,7 @@ void uvh_static_siblings_load(const struct uvh_static_settings *settings, const 
         if ((siblings->found & UVH_CODING_BIT(coding)) == 0 ||
             !write_path(name, path, (enum uvh_coding)coding))
             continue;
-        struct uvh_file_order order = {
+        struct uvh_file_load_options order = {
             .allocator = settings->allocator,
             .root = &root,
             .rules = settings->rules,
@@ -120,7 +120,7 @@ bool uvh_static_siblings_select(const struct uvh_static_settings *settings, cons
                                 const struct uvh_file_facts *source, uvhttp_slice_t accept_encoding,
                                 struct uvh_file_facts *facts)
 {
-    unsigned found = uvh_static_siblings_look(settings, path, source).found;
+    unsigned found = uvh_static_siblings_find(settings, path, source).found;
     if (found == 0)
         return false;
     const char *type = uvh_static_rules_type(settings->rules, path);

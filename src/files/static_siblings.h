@@ -15,7 +15,7 @@ struct uvh_static_siblings {
 };
 
 /* Checks those of a source with these facts. Finds none when they are disabled. */
-struct uvh_static_siblings uvh_static_siblings_look(const struct uvh_static_settings *settings,
+struct uvh_static_siblings uvh_static_siblings_find(const struct uvh_static_settings *settings,
                                                     const char *path,
                                                     const struct uvh_file_facts *source);
 

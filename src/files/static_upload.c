@@ -46,12 +46,12 @@ static int refuse_size(uvhttp_response_t *response)
 }
 
 /* Sends the refusal of a job. */
-static int answer_refusal(struct upload *upload)
+static int respond_refused(struct upload *upload)
 {
     const struct uvh_static_publish *publish = &upload->publish;
     if (publish->status != 0)
         return refuse(upload->spool.response, publish->status, publish->reason);
-    return uvh_spool_answer_error(&upload->spool, publish->error);
+    return uvh_spool_respond_error(&upload->spool, publish->error);
 }
 
 /* The location of the request's path, followed by a name unless that is NULL; NULL when out of
@@ -69,16 +69,16 @@ static char *location_of(uvhttp_request_t *request, const char *name)
         return NULL;
     char *end = location;
     *end++ = '/';
-    end = uvh_static_answer_write_location(end, path, false);
+    end = uvh_static_response_write_location(end, path, false);
     if (name != NULL && end[-1] != '/')
         *end++ = '/';
     if (name != NULL)
-        end = uvh_static_answer_write_location(end, (uvhttp_slice_t){name, length}, true);
+        end = uvh_static_response_write_location(end, (uvhttp_slice_t){name, length}, true);
     *end = '\0';
     return location;
 }
 
-static int answer_put(struct upload *upload)
+static int respond_to_put(struct upload *upload)
 {
     uvhttp_response_t *response = upload->spool.response;
     bool created = upload->publish.parts->file.created;
@@ -94,7 +94,7 @@ static int answer_put(struct upload *upload)
 }
 
 /* The path of each file on a line. */
-static int answer_form(struct upload *upload)
+static int respond_to_form(struct upload *upload)
 {
     uvhttp_response_t *response = upload->spool.response;
     struct uvh_bytes text;
@@ -133,25 +133,25 @@ static int finish_publish(uvhttp_response_t *response, void *arg)
     if (!uvhttp_response_open(response)) /* the client disconnected; the file stays */
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
-        return answer_refusal(upload);
-    return upload->publish.form ? answer_form(upload) : answer_put(upload);
+        return respond_refused(upload);
+    return upload->publish.form ? respond_to_form(upload) : respond_to_put(upload);
 }
 
 static int written(struct uvh_spool *spool, int err)
 {
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
     if (err != 0)
-        return uvh_spool_answer_error(spool, err);
+        return uvh_spool_respond_error(spool, err);
     return uvhttp_response_defer_heavy(spool->response, run_publish, finish_publish,
                                        &upload->publish);
 }
 
-static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count)
+static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count)
 {
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
     for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
         for (size_t k = 0; upload->publish.sums[i] != NULL && k < count; k++)
-            uvh_digest_add(upload->publish.sums[i], pieces[k]);
+            uvh_digest_add(upload->publish.sums[i], slices[k]);
     }
 }
 
@@ -208,14 +208,14 @@ static int end_form(struct upload *upload)
     return uvh_spool_end(&upload->spool);
 }
 
-static int take_form(struct upload *upload, uvhttp_slice_t piece)
+static int take_form(struct upload *upload, uvhttp_slice_t chunk)
 {
     uvhttp_slice_t bytes;
     int err = 0;
-    if (piece.length == 0)
+    if (chunk.length == 0)
         return end_form(upload);
     while (err == 0 && uvhttp_response_open(upload->spool.response)) {
-        switch (uvhttp_multipart_next(upload->parser, &piece, &bytes)) {
+        switch (uvhttp_multipart_next(upload->parser, &chunk, &bytes)) {
         case UVHTTP_MULTIPART_PART:
             err = begin_part(upload);
             break;
@@ -238,7 +238,7 @@ static int take_form(struct upload *upload, uvhttp_slice_t piece)
     return err;
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                       size_t size, void *arg)
 {
     struct upload *upload = arg;
@@ -265,8 +265,8 @@ static int finish_prepare(uvhttp_response_t *response, void *arg)
     if (!uvhttp_response_open(response))
         return 0;
     if (upload->publish.status != 0 || upload->publish.error != 0)
-        return answer_refusal(upload);
-    return uvhttp_request_on_body(upload->spool.request, take_piece, upload);
+        return respond_refused(upload);
+    return uvhttp_request_on_body(upload->spool.request, take_chunk, upload);
 }
 
 static void release(void *data)
@@ -349,7 +349,7 @@ static const char *judge_head(uvhttp_request_t *request, const struct uvh_static
 }
 
 static struct upload *new_upload(uvhttp_response_t *response,
-                                 const struct uvh_static_upload_order *order)
+                                 const struct uvh_static_upload_options *options)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     struct upload *upload = uvhttp_request_allocate(request, sizeof(*upload));
@@ -358,9 +358,11 @@ static struct upload *new_upload(uvhttp_response_t *response,
     *upload = (struct upload){
         .spool = {.request = request,
                   .response = response,
-                  .sync = order->settings->upload_sync,
-                  .told = written},
-        .publish = {.settings = order->settings, .lock = order->lock, .versions = order->versions},
+                  .sync = options->settings->upload_sync,
+                  .written_cb = written},
+        .publish = {.settings = options->settings,
+                    .lock = options->lock,
+                    .versions = options->versions},
     };
     upload->publish.store = &upload->spool.store;
     return upload;
@@ -370,23 +372,24 @@ static struct upload *new_upload(uvhttp_response_t *response,
 static int set_target(struct upload *upload, uvhttp_slice_t path)
 {
     uvhttp_request_t *request = upload->spool.request;
-    char *folder = uvhttp_request_allocate(request, path.length + 1);
+    char *directory = uvhttp_request_allocate(request, path.length + 1);
     struct uvh_static_part *part = uvhttp_request_allocate(request, sizeof(*part));
-    if (folder == NULL || part == NULL)
+    if (directory == NULL || part == NULL)
         return UVHTTP_ENOMEM;
-    memcpy(folder, path.base, path.length + 1);
-    char *slash = strrchr(folder, '/');
+    memcpy(directory, path.base, path.length + 1);
+    char *slash = strrchr(directory, '/');
     bool form = upload->publish.form;
     if (slash != NULL && (!form || slash[1] == '\0'))
         *slash = '\0';
-    upload->publish.folder = folder;
+    upload->publish.directory = directory;
     if (!form) {
-        *part = (struct uvh_static_part){.name = slash == NULL ? folder : slash + 1};
+        *part = (struct uvh_static_part){.name = slash == NULL ? directory : slash + 1};
         if (slash == NULL)
-            upload->publish.folder = "";
+            upload->publish.directory = "";
         append(upload, part);
     }
-    upload->spool.folder = upload->publish.folder[0] == '\0' ? "the root" : upload->publish.folder;
+    upload->spool.directory =
+        upload->publish.directory[0] == '\0' ? "the root" : upload->publish.directory;
     return 0;
 }
 
@@ -446,19 +449,19 @@ static int begin_form(struct upload *upload)
 }
 
 int uvh_static_upload_begin(uvhttp_response_t *response,
-                            const struct uvh_static_upload_order *order)
+                            const struct uvh_static_upload_options *options)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     bool form = uvhttp_request_method(request) == UVHTTP_METHOD_POST;
     int status;
-    const char *reason = judge_head(request, order->settings, &status);
+    const char *reason = judge_head(request, options->settings, &status);
     if (status != 0)
         return refuse(response, status, reason);
-    struct upload *upload = new_upload(response, order);
+    struct upload *upload = new_upload(response, options);
     if (upload == NULL)
         return UVHTTP_ENOMEM;
     upload->publish.form = form;
-    int err = set_target(upload, order->path);
+    int err = set_target(upload, options->path);
     if (err == 0)
         err = uvh_spool_begin(&upload->spool);
     if (err == 0)

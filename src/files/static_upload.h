@@ -10,7 +10,7 @@
 #include "files/static_settings.h"
 #include "platform/lock.h"
 
-struct uvh_static_upload_order {
+struct uvh_static_upload_options {
     const struct uvh_static_settings *settings;
     struct uvh_lock *lock; /* one for all uploads to the root */
     struct uvh_path_versions *versions;
@@ -19,6 +19,6 @@ struct uvh_static_upload_order {
 
 /* Method PUT or POST. Returns the result of a handler. */
 int uvh_static_upload_begin(uvhttp_response_t *response,
-                            const struct uvh_static_upload_order *order);
+                            const struct uvh_static_upload_options *options);
 
 #endif

@@ -81,8 +81,8 @@ static int finish_compress(uvhttp_response_t *response, void *arg)
         uvh_file_cache_attach(source, job->coding, job->made);
     int err = 0;
     if (uvhttp_response_open(response))
-        err = uvh_static_entity_answer(uvhttp_response_request(response), response,
-                                       job->made != NULL ? job->made : source);
+        err = uvh_static_entity_respond(uvhttp_response_request(response), response,
+                                        job->made != NULL ? job->made : source);
     uvh_file_entry_unref(job->made);
     uvh_file_entry_unref(source);
     return err;
@@ -97,7 +97,7 @@ static int make(const struct uvh_static_settings *settings, uvhttp_response_t *r
     *job = (struct job){.settings = settings, .source = entry, .coding = coding};
     int err = uvhttp_response_defer_heavy(response, run_compress, finish_compress, job);
     if (err == UVHTTP_EFULL)
-        return uvh_static_entity_answer(uvhttp_response_request(response), response, entry);
+        return uvh_static_entity_respond(uvhttp_response_request(response), response, entry);
     if (err == 0) {
         uvh_file_entry_ref(entry);
         entry->making |= (unsigned char)UVH_CODING_BIT(coding);
@@ -118,12 +118,12 @@ static enum uvh_coding choose(uvhttp_request_t *request, const struct uvh_file_e
     return uvh_accepted_coding(request, entry->codings, NULL);
 }
 
-int uvh_static_variants_answer(const struct uvh_static_settings *settings,
-                               uvhttp_request_t *request, uvhttp_response_t *response,
-                               struct uvh_file_entry *entry)
+int uvh_static_variants_respond(const struct uvh_static_settings *settings,
+                                uvhttp_request_t *request, uvhttp_response_t *response,
+                                struct uvh_file_entry *entry)
 {
     if (entry->codings == 0)
-        return uvh_static_entity_answer(request, response, entry);
+        return uvh_static_entity_respond(request, response, entry);
     enum uvh_coding coding = choose(request, entry);
     struct uvh_file_entry *variant = entry->variants[coding];
     if (variant != NULL && variant->broken) {
@@ -131,11 +131,11 @@ int uvh_static_variants_answer(const struct uvh_static_settings *settings,
          * source. */
         entry->settled = false;
         entry->fresh_until = 0;
-        return uvh_static_entity_answer(request, response, entry);
+        return uvh_static_entity_respond(request, response, entry);
     }
     if (variant != NULL)
-        return uvh_static_entity_answer(request, response, variant);
+        return uvh_static_entity_respond(request, response, variant);
     if (coding == UVH_CODING_IDENTITY || (entry->making & UVH_CODING_BIT(coding)) != 0)
-        return uvh_static_entity_answer(request, response, entry);
+        return uvh_static_entity_respond(request, response, entry);
     return make(settings, response, entry, coding);
 }

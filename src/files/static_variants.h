@@ -13,8 +13,8 @@ unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings
                                       const char *type, uint64_t size);
 
 /* Sends the entry, or one of its variants. Returns the result of a handler. */
-int uvh_static_variants_answer(const struct uvh_static_settings *settings,
-                               uvhttp_request_t *request, uvhttp_response_t *response,
-                               struct uvh_file_entry *entry);
+int uvh_static_variants_respond(const struct uvh_static_settings *settings,
+                                uvhttp_request_t *request, uvhttp_response_t *response,
+                                struct uvh_file_entry *entry);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include <uvhttp/error.h>
 
-enum { PIECE = 32 * 1024 };
+enum { CHUNK = 32 * 1024 };
 
 /* Computes the total size, by a stat of each file. */
 static int measure(struct uvh_tar_stream *stream)
 {
     struct uvh_dir_walk_member member;
-    uint64_t left = stream->order.most_bytes;
+    uint64_t left = stream->options.most_bytes;
     int result;
     while ((result = uvh_dir_walk_next(&stream->walk, &member)) == 1) {
         if (member.size > left)
@@ -24,16 +24,16 @@ static int measure(struct uvh_tar_stream *stream)
 
 static int begin_walk(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator)
 {
-    const struct uvh_tar_stream_order *order = &stream->order;
-    return uvh_dir_walk_begin(&stream->walk, allocator, order->root, order->folder, order->hidden,
-                              order->most_entries);
+    const struct uvh_tar_stream_options *options = &stream->options;
+    return uvh_dir_walk_begin(&stream->walk, allocator, options->root, options->directory,
+                              options->hidden, options->most_entries);
 }
 
 int uvh_tar_stream_open(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator,
-                        const struct uvh_tar_stream_order *order)
+                        const struct uvh_tar_stream_options *options)
 {
-    stream->order = *order;
-    stream->bytes_left = order->most_bytes;
+    stream->options = *options;
+    stream->bytes_left = options->most_bytes;
     stream->descriptor = -1;
     stream->begun = false;
     int result = begin_walk(stream, allocator);
@@ -61,14 +61,14 @@ static bool append_head(struct uvh_tar_stream *stream, const char *name,
 {
     char path[UVH_TAR_PATH_MAX + 1];
     char head[UVH_TAR_HEAD_MAX];
-    size_t folder = strlen(stream->order.name), length = strlen(name);
-    if (folder + 1 + length > UVH_TAR_PATH_MAX)
+    size_t directory = strlen(stream->options.name), length = strlen(name);
+    if (directory + 1 + length > UVH_TAR_PATH_MAX)
         return false;
-    memcpy(path, stream->order.name, folder);
-    path[folder] = '/';
-    memcpy(path + folder + 1, name, length);
+    memcpy(path, stream->options.name, directory);
+    path[directory] = '/';
+    memcpy(path + directory + 1, name, length);
     member->path = path;
-    member->path_length = folder + 1 + length;
+    member->path_length = directory + 1 + length;
     size_t size = uvh_tar_head_write(member, head);
     uvh_bytes_append(slice, head, size);
     return size > 0;
@@ -78,7 +78,7 @@ static bool append_head(struct uvh_tar_stream *stream, const char *name,
 static int open_file(struct uvh_tar_stream *stream, const struct uvh_dir_walk_member *member,
                      struct uvh_file_facts *facts)
 {
-    int result = uvh_file_look(stream->walk.root, member->path, facts);
+    int result = uvh_file_facts_read(stream->walk.root, member->path, facts);
     if (result != 0 || facts->kind != UVH_FILE_REGULAR)
         return 0;
     result = uvh_file_open(stream->walk.root, member->path, &stream->descriptor, facts);
@@ -116,10 +116,10 @@ static int begin_file(struct uvh_tar_stream *stream, const struct uvh_dir_walk_m
 static int begin_archive(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     struct uvh_file_facts facts;
-    int result = uvh_file_look(stream->walk.root, stream->order.folder, &facts);
+    int result = uvh_file_facts_read(stream->walk.root, stream->options.directory, &facts);
     if (result != 0)
         return result;
-    struct uvh_tar_member head = {.modified = facts.modified_seconds, .folder = true};
+    struct uvh_tar_member head = {.modified = facts.modified_seconds, .directory = true};
     append_head(stream, "", &head, slice);
     stream->begun = true;
     return 0;
@@ -139,26 +139,26 @@ static int begin_member(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
         uvh_bytes_append(slice, zeros, sizeof(zeros));
         return 1;
     }
-    if (!member.folder)
+    if (!member.directory)
         return begin_file(stream, &member, slice);
-    struct uvh_tar_member head = {.modified = member.modified, .folder = true};
+    struct uvh_tar_member head = {.modified = member.modified, .directory = true};
     append_head(stream, member.name, &head, slice);
     return 0;
 }
 
 /* Appends the next bytes of the open file; after the last of them the zeros that fill the block. */
-static int copy_piece(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
+static int copy_chunk(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     static const char zeros[UVH_TAR_BLOCK];
-    char piece[PIECE];
+    char chunk[CHUNK];
     uint64_t left = stream->size - stream->offset;
-    size_t size = left < sizeof(piece) ? (size_t)left : sizeof(piece);
-    int64_t count = uvh_file_read(stream->descriptor, piece, size, stream->offset);
+    size_t size = left < sizeof(chunk) ? (size_t)left : sizeof(chunk);
+    int64_t count = uvh_file_read(stream->descriptor, chunk, size, stream->offset);
     if (count < 0)
         return (int)count;
     if ((size_t)count < size)
         return UVHTTP_ELENGTH;
-    uvh_bytes_append(slice, piece, size);
+    uvh_bytes_append(slice, chunk, size);
     stream->offset += size;
     if (stream->offset == stream->size) {
         uvh_bytes_append(slice, zeros, uvh_tar_padding(stream->size));
@@ -172,6 +172,6 @@ int uvh_tar_stream_make(struct uvh_tar_stream *stream, struct uvh_bytes *slice)
 {
     int result = 0;
     while (result == 0 && slice->length < UVH_TAR_STREAM_SLICE && !slice->failed)
-        result = stream->descriptor >= 0 ? copy_piece(stream, slice) : begin_member(stream, slice);
+        result = stream->descriptor >= 0 ? copy_chunk(stream, slice) : begin_member(stream, slice);
     return slice->failed ? UVHTTP_ENOMEM : result;
 }

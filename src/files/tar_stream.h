@@ -15,10 +15,10 @@ enum {
     UVH_TAR_STREAM_SLICE_MAX = UVH_TAR_STREAM_SLICE + 64 * 1024,
 };
 
-struct uvh_tar_stream_order {
+struct uvh_tar_stream_options {
     const struct uvh_file_root *root;
-    const char *folder; /* as in uvh_dir_query */
-    const char *name;   /* of the directory within the archive: not empty, no slash */
+    const char *directory; /* as in uvh_dir_query */
+    const char *name;      /* of the directory within the archive: not empty, no slash */
     bool hidden;
     size_t most_entries;
     uint64_t most_bytes; /* limit of all files together */
@@ -26,10 +26,10 @@ struct uvh_tar_stream_order {
 
 struct uvh_tar_stream {
     struct uvh_dir_walk walk;
-    struct uvh_tar_stream_order order; /* its pointers must outlive the stream */
-    uint64_t bytes_left;               /* of all files, still allowed */
-    uint64_t size, offset;             /* of the current file */
-    int descriptor;                    /* -1 between files */
+    struct uvh_tar_stream_options options; /* its pointers must outlive the stream */
+    uint64_t bytes_left;                   /* of all files, still allowed */
+    uint64_t size, offset;                 /* of the current file */
+    int descriptor;                        /* -1 between files */
     bool begun;
 };
 
@@ -37,7 +37,7 @@ struct uvh_tar_stream {
  * Returns 0, UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or a negative errno; on error nothing is left to
  * release. */
 int uvh_tar_stream_open(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator,
-                        const struct uvh_tar_stream_order *order);
+                        const struct uvh_tar_stream_options *options);
 void uvh_tar_stream_close(struct uvh_tar_stream *stream);
 
 /* Appends the next slice. Returns 0, 1 with the last one; UVHTTP_ELENGTH (a file became shorter),

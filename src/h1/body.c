@@ -79,8 +79,8 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
         refuse_too_large(h1);
         return length;
     }
-    bool in_pieces = uvh_exchange_streams_body(&exchange->base);
-    if (!in_pieces && framing->body == UVHTTP_BODY_LENGTH && size <= length) {
+    bool streamed = uvh_exchange_streams_body(&exchange->base);
+    if (!streamed && framing->body == UVHTTP_BODY_LENGTH && size <= length) {
         exchange->base.request.body = (uvhttp_slice_t){data, (size_t)size};
         exchange->request_complete = true;
         run_exchange(h1);
@@ -91,7 +91,7 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
     exchange->body_remaining = size;
     exchange->body_room = limit;
     exchange->continue_owed = framing->expect_continue && length == 0 && h1->conn.in.length == 0;
-    if (in_pieces) { /* reads nothing before the handler requests it */
+    if (streamed) { /* reads nothing before the handler requests it */
         run_exchange(h1);
         return 0;
     }
@@ -214,14 +214,14 @@ static size_t take_chunked(struct uvh_h1 *h1, char *data, size_t length)
     if (exchange->trailers != NULL)
         return take_trailers(h1, data, length);
     size_t consumed = 0;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     uvhttp_parse_result_t result =
-        uvhttp_chunked_decode(&exchange->chunked, data, length, &consumed, &piece);
+        uvhttp_chunked_decode(&exchange->chunked, data, length, &consumed, &chunk);
     if (result == UVHTTP_PARSE_BAD) {
         uvh_h1_reject_reason(h1, (uvhttp_reason_t)exchange->chunked.reason);
         return length;
     }
-    if (piece.length > 0 && !take_part(h1, piece.base, piece.length))
+    if (chunk.length > 0 && !take_part(h1, chunk.base, chunk.length))
         return length;
     if (exchange->chunked.remaining > exchange->body_room) {
         refuse_too_large(h1); /* before the rest of the chunk arrives */

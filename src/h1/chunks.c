@@ -26,7 +26,7 @@ static enum uvh_h1_sends how_to_send(const struct uvh_h1_exchange *exchange)
 static int end_event(struct uvh_conn *conn, int err)
 {
     uvh_conn_event_end(conn);
-    return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EGONE : err;
+    return err == 0 && uvh_conn_is_closed(conn) ? UVHTTP_EDISCONNECTED : err;
 }
 
 int uvh_h1_chunks_begin(struct uvh_exchange *base)
@@ -78,13 +78,13 @@ int uvh_h1_chunks_write(struct uvh_exchange *base, uvhttp_slice_t part)
     if (exchange->sends == UVH_H1_SENDS_LENGTH && part.length > base->response.body.size)
         return UVHTTP_ELENGTH;
     /* With filters this was checked before they processed the data. */
-    if (base->response.filters == NULL && !uvh_h1_chunks_has_room(base))
+    if (base->response.filters == NULL && !uvh_h1_chunks_is_writable(base))
         return UVHTTP_EFULL;
     uvh_conn_event_begin(conn);
     return end_event(conn, put_part(exchange, part));
 }
 
-bool uvh_h1_chunks_has_room(const struct uvh_exchange *base)
+bool uvh_h1_chunks_is_writable(const struct uvh_exchange *base)
 {
     return uvh_h1_chunks_pending(base) <= base->worker->server->config.write_backlog &&
            uvh_exchange_allowed(base) > 0;

@@ -125,7 +125,7 @@ void uvh_h1_read_failed(struct uvh_conn *conn, int error);
 /* chunks.c: streamed responses; see struct uvh_protocol. */
 int uvh_h1_chunks_begin(struct uvh_exchange *base);
 int uvh_h1_chunks_write(struct uvh_exchange *base, uvhttp_slice_t part);
-bool uvh_h1_chunks_has_room(const struct uvh_exchange *base);
+bool uvh_h1_chunks_is_writable(const struct uvh_exchange *base);
 size_t uvh_h1_chunks_pending(const struct uvh_exchange *base);
 void uvh_h1_chunks_await_room(struct uvh_exchange *base);
 int uvh_h1_chunks_end(struct uvh_exchange *base);

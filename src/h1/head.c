@@ -108,7 +108,7 @@ static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
     size_t most = worker->server->config.max_requests_per_connection;
     /* Response and request may be streamed at the same time. If the response ends first, the
      * connection closes all the same. */
-    bool both_ways = exchange->base.response.body.source == UVH_BODY_PIECES &&
+    bool both_ways = exchange->base.response.body.source == UVH_BODY_STREAMED &&
                      uvh_exchange_streams_body(&exchange->base);
     bool complete = exchange->request_complete || both_ways;
     return complete && exchange->base.request.framing.keep_alive &&

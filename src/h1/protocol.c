@@ -65,7 +65,7 @@ static void peer_end_seen(struct uvh_conn *conn)
     uvh_exchange_peer_ended(&exchange->base);
 }
 
-static bool waits_for_room(const struct uvh_conn *conn)
+static bool waits_for_writable(const struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
     return exchange != NULL && exchange->base.response.wants_drain &&
@@ -84,7 +84,7 @@ static bool wants_drain(const struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
     return is_bodiless_stream(exchange) ||
-           (waits_for_room(conn) && uvh_exchange_allowed(&exchange->base) > 0);
+           (waits_for_writable(conn) && uvh_exchange_allowed(&exchange->base) > 0);
 }
 
 static void drain(struct uvh_conn *conn)
@@ -124,7 +124,7 @@ static void set_waiting(struct uvh_exchange *exchange, const struct uvh_conn *co
 static void set_exchange_timeout(struct uvh_h1 *h1, struct uvh_exchange *exchange)
 {
     const struct uvh_conn *conn = &h1->conn;
-    if (uvh_output_is_paced(conn) || (waits_for_room(conn) && !wants_drain(conn)))
+    if (uvh_output_is_paced(conn) || (waits_for_writable(conn) && !wants_drain(conn)))
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_PACE, false);
     else if (uvh_conn_has_output(conn))
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
@@ -246,7 +246,7 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
     if (session != NULL)
         uvh_conn_begin_tls(conn, session);
     conn->socket.readable = worker->closes_idle; /* one last read */
-    uvh_worker_watch_time(worker);
+    uvh_worker_stats_time(worker);
     if (reject) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
@@ -374,9 +374,9 @@ static const struct uvh_protocol h1_protocol = {
     .respond = uvh_h1_respond,
     .begin = uvh_h1_chunks_begin,
     .write = uvh_h1_chunks_write,
-    .has_room = uvh_h1_chunks_has_room,
+    .is_writable = uvh_h1_chunks_is_writable,
     .pending = uvh_h1_chunks_pending,
-    .await_room = uvh_h1_chunks_await_room,
+    .await_writable = uvh_h1_chunks_await_room,
     .await_peer_end = await_peer_end,
     .peer_ended = exchange_peer_ended,
     .end = uvh_h1_chunks_end,

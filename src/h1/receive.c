@@ -14,14 +14,14 @@
 void uvh_h1_out_of_memory(struct uvh_conn *conn)
 {
     const struct uvh_h1_exchange *exchange = conn->owner;
-    static const char answer[] =
+    static const char response[] =
         "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     bool open = exchange == NULL || exchange->base.response.state == UVH_RESPONSE_OPEN;
     conn->shared->callbacks->failed(conn->shared, "request refused", UVHTTP_ENOMEM);
     /* Sends responses to earlier requests first. */
     if (open && uvh_output_flush(conn) == 0 && uvh_output_is_empty(&conn->out))
-        uvh_conn_io_send(conn, &(uvhttp_slice_t){answer, sizeof(answer) - 1}, 1, sizeof(answer) - 1,
-                         false);
+        uvh_conn_io_send(conn, &(uvhttp_slice_t){response, sizeof(response) - 1}, 1,
+                         sizeof(response) - 1, false);
     uvh_conn_close(conn);
 }
 
@@ -148,8 +148,8 @@ static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
         return length;
     }
     uvh_counter_add(&worker->counters.total_requests, 1);
-    uvh_watch_event(&worker->watch);
-    exchange->base.began = worker->watch.turn;
+    uvh_loop_stats_event(&worker->loop_stats);
+    exchange->base.began = worker->loop_stats.began;
     h1->requests++;
     if (UVH_UNLIKELY(h1->conn.tls != NULL) && !admit_secure(h1, exchange))
         return length;

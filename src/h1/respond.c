@@ -64,7 +64,7 @@ void uvh_h1_abandon(struct uvh_exchange *base)
 /* ---- bodies by reference ---- */
 
 /* The sender's memory is invalid after its call, so queued bytes are copied. Returns 0 or
- * UVHTTP_EGONE. */
+ * UVHTTP_EDISCONNECTED. */
 static int own_rest(struct uvh_h1_exchange *exchange)
 {
     struct uvh_output_entry *entry = &exchange->entry;
@@ -74,7 +74,7 @@ static int own_rest(struct uvh_h1_exchange *exchange)
     char *copy = uvh_arena_text(&exchange->base.arena, (size_t)entry->size);
     if (copy == NULL) {
         uvh_conn_close(conn);
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     }
     memcpy(copy, entry->base, (size_t)entry->size);
     entry->base = copy;
@@ -190,11 +190,11 @@ static int respond_by_reference(struct uvh_h1_exchange *exchange)
         uvh_file_share_begin(&h1->conn.shared->file_share, body->size);
     stop_body(h1);
     exchange->body_queued = true;
-    uvh_exchange_hold(&exchange->base); /* the queue may be empty at once */
+    uvh_exchange_ref(&exchange->base); /* the queue may be empty at once */
     err = uvh_output_queue(&h1->conn, entries, exchange->base.response.pace);
     if (err == 0)
         own_rest(exchange);
-    uvh_exchange_let_go(&exchange->base);
+    uvh_exchange_unref(&exchange->base);
     return 0;
 }
 

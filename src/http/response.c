@@ -57,8 +57,8 @@ static bool is_refused_as_trailer(uvhttp_slice_t name)
 
 int uvh_response_check_open(const struct uvhttp_response *response)
 {
-    if (response->gone != NULL && atomic_load(response->gone))
-        return UVHTTP_EGONE;
+    if (response->disconnected != NULL && atomic_load(response->disconnected))
+        return UVHTTP_EDISCONNECTED;
     if (response->state == UVH_RESPONSE_OPEN)
         return 0;
     return uvh_response_over_code(response);
@@ -280,7 +280,7 @@ bool uvhttp_response_header_lists(const uvhttp_response_t *response, const char 
 
 int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name, const char *value)
 {
-    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
+    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_DISCONNECTED)
         return uvh_response_check_open(response);
     if (name != NULL && is_refused_as_trailer(text_slice(name)))
         return UVHTTP_EHEADER;
@@ -312,14 +312,14 @@ uint64_t uvhttp_response_body_length(const uvhttp_response_t *response)
     return response->body.size;
 }
 
-bool uvhttp_response_in_pieces(const uvhttp_response_t *response)
+bool uvhttp_response_is_streamed(const uvhttp_response_t *response)
 {
-    return response->body.source == UVH_BODY_PIECES;
+    return response->body.source == UVH_BODY_STREAMED;
 }
 
 int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data, size_t size)
 {
-    if (!response->sending || response->body.source == UVH_BODY_PIECES ||
+    if (!response->sending || response->body.source == UVH_BODY_STREAMED ||
         response->body.source == UVH_BODY_STREAM || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
     char *copy = uvh_arena_copy(response->arena, size > 0 ? data : "", size);

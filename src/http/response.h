@@ -20,11 +20,11 @@ struct uvh_header {
 };
 
 enum uvh_body_source {
-    UVH_BODY_MEMORY = 0, /* `base`; also the empty body */
-    UVH_BODY_FILE = 1,   /* `descriptor` from `offset` */
-    UVH_BODY_PIECES = 2, /* streamed by uvhttp_response_write */
-    UVH_BODY_STREAM = 3, /* none: after the 101 the connection becomes `stream` */
-    UVH_BODY_PARTS = 4,  /* `parts`; once sent, the current part: memory or a file */
+    UVH_BODY_MEMORY = 0,   /* `base`; also the empty body */
+    UVH_BODY_FILE = 1,     /* `descriptor` from `offset` */
+    UVH_BODY_STREAMED = 2, /* streamed by uvhttp_response_write */
+    UVH_BODY_STREAM = 3,   /* none: after the 101 the connection becomes `stream` */
+    UVH_BODY_PARTS = 4,    /* `parts`; once sent, the current part: memory or a file */
 };
 
 /* The remaining parts of a body in several parts. */
@@ -47,10 +47,10 @@ struct uvh_body {
 };
 
 enum uvh_response_state {
-    UVH_RESPONSE_OPEN = 0, /* nothing sent yet */
-    UVH_RESPONSE_BEGUN,    /* the head is passed on, the body is streamed */
-    UVH_RESPONSE_SENT,     /* passed on; no changes are allowed */
-    UVH_RESPONSE_GONE,     /* the client disconnected before it was complete */
+    UVH_RESPONSE_OPEN = 0,     /* nothing sent yet */
+    UVH_RESPONSE_BEGUN,        /* the head is passed on, the body is streamed */
+    UVH_RESPONSE_SENT,         /* passed on; no changes are allowed */
+    UVH_RESPONSE_DISCONNECTED, /* the client disconnected before it was complete */
 };
 
 /* Fields in the order in which they are sent. */
@@ -104,9 +104,9 @@ struct uvhttp_response {
     uvhttp_peer_end_cb on_peer_end;
     void *peer_end_arg;
     /* for a handler on another thread: set when nothing can be sent any more */
-    const atomic_bool *gone;
+    const atomic_bool *disconnected;
     struct uvhttp_stream *stream; /* of an upgrade */
-    struct uvh_pull *pull;        /* server/send_pieces.c; NULL unless the body is pulled */
+    struct uvh_pull *pull;        /* server/send_stream.c; NULL unless the body is pulled */
     struct uvh_pace *pace;        /* conn/pace.h; NULL unless the rate is limited */
     uvhttp_read_error_cb on_read_error;
     void *read_error_arg;
@@ -132,14 +132,16 @@ static inline void uvh_response_release_body(struct uvhttp_response *response)
         uvh_response_run_releases(response);
 }
 
-/* Why nothing more can be sent of a response that has ended: UVHTTP_EGONE or UVHTTP_EANSWERED. */
+/* Why nothing more can be sent of a response that has ended: UVHTTP_EDISCONNECTED or
+ * UVHTTP_ERESPONDED. */
 static inline int uvh_response_over_code(const struct uvhttp_response *response)
 {
-    return response->state == UVH_RESPONSE_GONE || response->taken_away ? UVHTTP_EGONE
-                                                                        : UVHTTP_EANSWERED;
+    return response->state == UVH_RESPONSE_DISCONNECTED || response->taken_away
+               ? UVHTTP_EDISCONNECTED
+               : UVHTTP_ERESPONDED;
 }
 
-/* Fails where a response cannot be sent: UVHTTP_EGONE or UVHTTP_EANSWERED; else 0. */
+/* Fails where a response cannot be sent: UVHTTP_EDISCONNECTED or UVHTTP_ERESPONDED; else 0. */
 int uvh_response_check_open(const struct uvhttp_response *response);
 
 /* Resets the response for an error response of the server: discards everything the handler has

@@ -59,7 +59,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The address following the last one of a prefix; false when there is none. */
-static bool behind(const struct uvh_address_prefix *prefix, struct uvh_ip_address *next)
+static bool after(const struct uvh_address_prefix *prefix, struct uvh_ip_address *next)
 {
     *next = prefix->address;
     for (unsigned bit = prefix->bits; bit-- > 0;) {
@@ -87,7 +87,7 @@ static void close_innermost(struct table *table, const struct entry *const *open
                             bool others)
 {
     struct uvh_ip_address next;
-    if (behind(&open[depth - 1]->prefix, &next))
+    if (after(&open[depth - 1]->prefix, &next))
         add_stretch(table, &next, depth > 1 ? open[depth - 2]->allow : others);
 }
 

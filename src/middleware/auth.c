@@ -138,7 +138,7 @@ static int judge(uvhttp_request_t *request, uvhttp_response_t *response,
 /* ---- parsing Authorization ---- */
 
 /* Returns the text after a scheme's name and spaces; NULL for another scheme. */
-static const char *behind_scheme(const char *value, const char *scheme)
+static const char *after_scheme(const char *value, const char *scheme)
 {
     size_t length = strlen(scheme);
     if (strlen(value) < length ||
@@ -207,9 +207,9 @@ static int handle(uvhttp_request_t *request, uvhttp_response_t *response,
                   const struct uvhttp_auth *auth)
 {
     const char *value = uvhttp_request_header(request, "Authorization");
-    const char *basic = value != NULL && auth->basic != NULL ? behind_scheme(value, "Basic") : NULL;
+    const char *basic = value != NULL && auth->basic != NULL ? after_scheme(value, "Basic") : NULL;
     const char *bearer =
-        value != NULL && auth->bearer != NULL ? behind_scheme(value, "Bearer") : NULL;
+        value != NULL && auth->bearer != NULL ? after_scheme(value, "Bearer") : NULL;
     if (value != NULL && is_repeated(request))
         return refuse(response, auth, 400, auth->bearer_invalid_request);
     if (basic == NULL && bearer == NULL)
@@ -300,7 +300,7 @@ static int check_config(const uvhttp_auth_config_t *config, const char *realm,
 /* A challenge: the scheme, the realm as a quoted string (RFC 9110 section 5.6.4), and the
  * parameters. NULL when out of memory. */
 static const char *write_challenge(struct uvh_owned *owned, const char *scheme, const char *realm,
-                                   const char *behind, const char *scope)
+                                   const char *after, const char *scope)
 {
     char quoted[2 * MOST_REALM + 1], text[sizeof(quoted) + MOST_SCOPE + 128];
     size_t length = 0;
@@ -310,7 +310,7 @@ static const char *write_challenge(struct uvh_owned *owned, const char *scheme, 
         quoted[length++] = *p;
     }
     quoted[length] = '\0';
-    int size = snprintf(text, sizeof(text), "%s realm=\"%s\"%s%s%s%s", scheme, quoted, behind,
+    int size = snprintf(text, sizeof(text), "%s realm=\"%s\"%s%s%s%s", scheme, quoted, after,
                         scope != NULL ? ", scope=\"" : "", scope != NULL ? scope : "",
                         scope != NULL ? "\"" : "");
     return uvh_owned_string(owned, text, (size_t)size);

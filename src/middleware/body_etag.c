@@ -85,7 +85,7 @@ static int become(uvhttp_response_t *response, int status)
     return uvhttp_response_set_status(response, status);
 }
 
-static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int on_send(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     char tag[TAG_SIZE];
     (void)arg;
@@ -108,6 +108,6 @@ int uvhttp_body_etag_handle_request(uvhttp_request_t *request, uvhttp_response_t
                                     void *arg)
 {
     (void)request;
-    int err = uvhttp_response_on_send(response, look, arg);
+    int err = uvhttp_response_on_send(response, on_send, arg);
     return err != 0 ? err : UVHTTP_DECLINED;
 }

@@ -100,7 +100,7 @@ static bool is_wanted(const struct uvhttp_compress *compress, uvhttp_request_t *
     int status = uvhttp_response_status(response);
     if (status == 204 || status == 205 || status == 206 || status == 304 || status < 200)
         return false;
-    if (!uvhttp_response_in_pieces(response)) {
+    if (!uvhttp_response_is_streamed(response)) {
         uvhttp_slice_t body = uvhttp_response_body(response);
         bool left_out = body.length == 0 && uvhttp_request_method(request) == UVHTTP_METHOD_HEAD;
         if (body.base == NULL || body.length > compress->max_size ||
@@ -227,7 +227,7 @@ static int filter_pieces(const struct uvhttp_compress *compress, uvhttp_request_
 }
 
 /* A uvhttp_send_cb. */
-static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int on_send(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvhttp_compress *compress = arg;
     if (!is_wanted(compress, request, response))
@@ -241,8 +241,9 @@ static int look(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     enum uvh_coding coding = uvh_accepted_coding(request, compress->codings, NULL);
     if (coding == UVH_CODING_IDENTITY)
         return 0;
-    return uvhttp_response_in_pieces(response) ? filter_pieces(compress, request, response, coding)
-                                               : replace_body(compress, request, response, coding);
+    return uvhttp_response_is_streamed(response)
+               ? filter_pieces(compress, request, response, coding)
+               : replace_body(compress, request, response, coding);
 }
 
 int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -251,7 +252,7 @@ int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t 
     (void)request;
     if (compress == NULL)
         return UVHTTP_EINVAL;
-    int err = uvhttp_response_on_send(response, look, compress);
+    int err = uvhttp_response_on_send(response, on_send, compress);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 

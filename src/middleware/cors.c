@@ -22,7 +22,7 @@ enum { MOST_MAX_AGE = 86400, MOST_LIST = 4096, AGE_SIZE = 24 };
 /* The text before and after a star: "https://" and ".example.com:8443". */
 struct pattern {
     uvhttp_slice_t before; /* the whole text without a star */
-    uvhttp_slice_t behind; /* base NULL without a star */
+    uvhttp_slice_t after;  /* base NULL without a star */
 };
 
 struct uvhttp_cors {
@@ -82,11 +82,11 @@ static bool is_host_part(uvhttp_slice_t text)
 
 static bool matches(const struct pattern *pattern, uvhttp_slice_t origin)
 {
-    if (pattern->behind.base == NULL)
+    if (pattern->after.base == NULL)
         return origin.length == pattern->before.length && begins_with(origin, pattern->before);
-    size_t fixed = pattern->before.length + pattern->behind.length;
+    size_t fixed = pattern->before.length + pattern->after.length;
     if (origin.length <= fixed || !begins_with(origin, pattern->before) ||
-        !ends_with(origin, pattern->behind))
+        !ends_with(origin, pattern->after))
         return false;
     return is_host_part(
         (uvhttp_slice_t){origin.base + pattern->before.length, origin.length - fixed});
@@ -147,8 +147,8 @@ static bool is_name_list(const char *text)
     return true;
 }
 
-static int answer_preflight(uvhttp_request_t *request, uvhttp_response_t *response,
-                            const struct session *session, const char *method)
+static int respond_to_preflight(uvhttp_request_t *request, uvhttp_response_t *response,
+                                const struct session *session, const char *method)
 {
     const struct uvhttp_cors *cors = session->cors;
     const char *headers = uvhttp_request_header(request, "Access-Control-Request-Headers");
@@ -196,7 +196,8 @@ int uvhttp_cors_handle_request(uvhttp_request_t *request, uvhttp_response_t *res
         err = uvhttp_response_on_send(response, add_fields, session);
     if (err != 0)
         return err;
-    return method == NULL ? UVHTTP_DECLINED : answer_preflight(request, response, session, method);
+    return method == NULL ? UVHTTP_DECLINED
+                          : respond_to_preflight(request, response, session, method);
 }
 
 /* ---- create and destroy ---- */
@@ -269,7 +270,7 @@ static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
             "usual port "
             "and without a slash at the end, where a host may begin with \"*.\"");
     pattern->before.length = (size_t)(star - copy);
-    pattern->behind = (uvhttp_slice_t){star + 1, text.length - pattern->before.length - 1};
+    pattern->after = (uvhttp_slice_t){star + 1, text.length - pattern->before.length - 1};
     return 0;
 }
 

@@ -61,7 +61,7 @@ struct question {
 
 /* ---- recently verified ---- */
 
-static struct known *place_of(struct uvhttp_passwords *passwords, const unsigned char *code)
+static struct known *slot_of(struct uvhttp_passwords *passwords, const unsigned char *code)
 {
     return &passwords->known[(code[0] | (size_t)code[1] << 8) % KNOWN];
 }
@@ -69,7 +69,7 @@ static struct known *place_of(struct uvhttp_passwords *passwords, const unsigned
 static bool recall(struct uvhttp_passwords *passwords, const unsigned char *code, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    const struct known *known = place_of(passwords, code);
+    const struct known *known = slot_of(passwords, code);
     bool right = now < known->until &&
                  uvhttp_equal_constant_time(known->code, UVH_HMAC_SIZE, code, UVH_HMAC_SIZE);
     uvh_lock_release(&passwords->lock);
@@ -79,7 +79,7 @@ static bool recall(struct uvhttp_passwords *passwords, const unsigned char *code
 static void remember(struct uvhttp_passwords *passwords, const unsigned char *code, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    struct known *known = place_of(passwords, code);
+    struct known *known = slot_of(passwords, code);
     memcpy(known->code, code, UVH_HMAC_SIZE);
     known->until = now + passwords->remember_ms;
     uvh_lock_release(&passwords->lock);
@@ -108,10 +108,10 @@ static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *
 static bool enter(struct uvhttp_passwords *passwords)
 {
     uvh_lock_acquire(&passwords->lock);
-    bool room = passwords->under_way < MOST_UNDER_WAY;
-    passwords->under_way += room;
+    bool space = passwords->under_way < MOST_UNDER_WAY;
+    passwords->under_way += space;
     uvh_lock_release(&passwords->lock);
-    return room;
+    return space;
 }
 
 static void leave(struct uvhttp_passwords *passwords)
@@ -153,7 +153,7 @@ static const struct user *find_user(const struct uvhttp_passwords *passwords, co
     return bsearch(&wanted, passwords->users, passwords->user_count, sizeof(wanted), compare_users);
 }
 
-static int answer_busy(uvhttp_response_t *response)
+static int respond_busy(uvhttp_response_t *response)
 {
     int err = uvhttp_response_set_header(response, "Retry-After", "1");
     if (err == 0)
@@ -181,7 +181,7 @@ int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *respons
     if (question->has_code && recall(known, question->code, uvhttp_response_now(response)))
         return UVHTTP_AUTH_ACCEPT;
     if (!enter(known))
-        return answer_busy(response);
+        return respond_busy(response);
     int err = uvhttp_response_defer_heavy(response, run_question, finish_question, question);
     if (err == 0)
         return UVHTTP_AUTH_LATER;

@@ -25,7 +25,7 @@ struct set {
 
 struct shard {
     struct uvh_lock lock;
-    char apart[CACHE_LINE]; /* padding: two locks never share a cache line */
+    char padding[CACHE_LINE]; /* padding: two locks never share a cache line */
 };
 
 struct uvh_token_buckets {

@@ -15,17 +15,17 @@ int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)
     return err;
 }
 
-static bool put(struct uvh_inbox *inbox, struct uvh_letter *letter, bool wake)
+static bool put(struct uvh_inbox *inbox, struct uvh_message *message, bool wake)
 {
-    letter->next = NULL;
+    message->next = NULL;
     uv_mutex_lock(&inbox->lock);
     bool open = !inbox->shut;
     if (open) {
         if (inbox->first == NULL)
-            inbox->first = letter;
+            inbox->first = message;
         else
-            inbox->last->next = letter;
-        inbox->last = letter;
+            inbox->last->next = message;
+        inbox->last = message;
         if (wake)
             uv_async_send(&inbox->wake);
     }
@@ -33,14 +33,14 @@ static bool put(struct uvh_inbox *inbox, struct uvh_letter *letter, bool wake)
     return open;
 }
 
-bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter)
+bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_message *message)
 {
-    return put(inbox, letter, true);
+    return put(inbox, message, true);
 }
 
-bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_letter *letter)
+bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_message *message)
 {
-    return put(inbox, letter, false);
+    return put(inbox, message, false);
 }
 
 void uvh_inbox_wake(struct uvh_inbox *inbox)
@@ -51,22 +51,22 @@ void uvh_inbox_wake(struct uvh_inbox *inbox)
     uv_mutex_unlock(&inbox->lock);
 }
 
-static struct uvh_letter *take(struct uvh_inbox *inbox, bool shut)
+static struct uvh_message *take(struct uvh_inbox *inbox, bool shut)
 {
     uv_mutex_lock(&inbox->lock);
-    struct uvh_letter *first = inbox->first;
+    struct uvh_message *first = inbox->first;
     inbox->first = inbox->last = NULL;
     inbox->shut = inbox->shut || shut;
     uv_mutex_unlock(&inbox->lock);
     return first;
 }
 
-struct uvh_letter *uvh_inbox_take(struct uvh_inbox *inbox)
+struct uvh_message *uvh_inbox_take(struct uvh_inbox *inbox)
 {
     return take(inbox, false);
 }
 
-struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox)
+struct uvh_message *uvh_inbox_shut(struct uvh_inbox *inbox)
 {
     return take(inbox, true);
 }

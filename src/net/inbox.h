@@ -12,17 +12,17 @@
 #include <uv.h>
 
 /* A member of the sender's struct. */
-struct uvh_letter {
-    struct uvh_letter *next;
-    void (*read)(struct uvh_letter *letter,
+struct uvh_message {
+    struct uvh_message *next;
+    void (*read)(struct uvh_message *message,
                  void *reader); /* `reader`: the owner of the inbox; may free the message */
 };
 
 struct uvh_inbox {
     uv_async_t wake;
     uv_mutex_t lock;
-    struct uvh_letter *first; /* the following are protected by the lock */
-    struct uvh_letter *last;
+    struct uvh_message *first; /* the following are protected by the lock */
+    struct uvh_message *last;
     bool shut;
 };
 
@@ -31,21 +31,21 @@ struct uvh_inbox {
 int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken);
 
 /* Any thread. False when shut: the caller keeps the message. */
-bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_letter *letter);
+bool uvh_inbox_put(struct uvh_inbox *inbox, struct uvh_message *message);
 
 /* As uvh_inbox_put, on the loop's thread and without waking the loop: the caller arranges for
  * uvh_inbox_take. */
-bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_letter *letter);
+bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_message *message);
 
 /* Any thread; no effect when shut. */
 void uvh_inbox_wake(struct uvh_inbox *inbox);
 
 /* Returns all messages, oldest first; NULL when there are none. On the loop's thread, as the
  * following functions. */
-struct uvh_letter *uvh_inbox_take(struct uvh_inbox *inbox);
+struct uvh_message *uvh_inbox_take(struct uvh_inbox *inbox);
 
 /* Returns the remaining messages; from now on none is accepted. May be called again. */
-struct uvh_letter *uvh_inbox_shut(struct uvh_inbox *inbox);
+struct uvh_message *uvh_inbox_shut(struct uvh_inbox *inbox);
 
 /* Accepts messages again, after the remaining ones have led to more work. */
 void uvh_inbox_reopen(struct uvh_inbox *inbox);

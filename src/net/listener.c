@@ -8,7 +8,7 @@
 #include "platform/socket.h"
 
 /* per loop iteration, so that a flood of new connections does not starve open ones */
-enum { ACCEPTS_PER_TURN = 64 };
+enum { ACCEPTS_PER_ITERATION = 64 };
 
 void uvh_listener_pause(struct uvh_listener *listener)
 {
@@ -43,7 +43,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (status < 0)
         accept_failed(listener, status);
     else
-        accept_some(listener, ACCEPTS_PER_TURN);
+        accept_some(listener, ACCEPTS_PER_ITERATION);
 }
 
 int uvh_listener_start(struct uvh_listener *listener, uv_loop_t *loop, int socket)

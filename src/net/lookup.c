@@ -13,7 +13,7 @@ enum { MOST_THREADS = 4, MOST_NAME = 255, PORT_TEXT = 8 };
 
 /* Allocated with malloc, since it may outlive a server and its allocator. */
 struct uvh_lookup {
-    uv_async_t answered; /* open unless forgotten or completed */
+    uv_async_t resolved; /* open unless forgotten or completed */
     uvh_lookup_cb done;
     void *arg;
     struct uvh_lookup *next; /* in the queue */
@@ -44,7 +44,7 @@ static void begin_anew(void)
     queue.threads = 0;
 }
 
-static void let_go(struct uvh_lookup *lookup)
+static void unref(struct uvh_lookup *lookup)
 {
     uvh_lock_acquire(&lookup->lock);
     unsigned left = --lookup->holders;
@@ -61,7 +61,7 @@ static void let_go(struct uvh_lookup *lookup)
 /* uv_getaddrinfo handles international names and has a code for each error. Without a callback it
  * is synchronous and uses its loop only to count requests, so a loop that never runs suffices and
  * costs no descriptors. */
-static int look_up(const struct uvh_lookup *lookup, struct addrinfo **found)
+static int get_addresses(const struct uvh_lookup *lookup, struct addrinfo **found)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     uv_getaddrinfo_t request;
@@ -73,20 +73,20 @@ static int look_up(const struct uvh_lookup *lookup, struct addrinfo **found)
     return err;
 }
 
-static void answer(struct uvh_lookup *lookup)
+static void resolve(struct uvh_lookup *lookup)
 {
     struct addrinfo *found = NULL;
     uvh_lock_acquire(&lookup->lock);
     bool forgotten = lookup->forgotten;
     uvh_lock_release(&lookup->lock);
-    int status = forgotten ? UV_ECANCELED : look_up(lookup, &found);
+    int status = forgotten ? UV_ECANCELED : get_addresses(lookup, &found);
     uvh_lock_acquire(&lookup->lock);
     lookup->status = status;
     lookup->found = found;
     if (!lookup->forgotten) /* then the handle and the loop are valid while the lock is held */
-        uv_async_send(&lookup->answered);
+        uv_async_send(&lookup->resolved);
     uvh_lock_release(&lookup->lock);
-    let_go(lookup);
+    unref(lookup);
 }
 
 /* NULL: the thread is no longer counted. */
@@ -102,11 +102,11 @@ static struct uvh_lookup *take(void)
     return first;
 }
 
-static void *answer_all(void *arg)
+static void *resolve_all(void *arg)
 {
     struct uvh_lookup *lookup;
     while ((lookup = take()) != NULL)
-        answer(lookup);
+        resolve(lookup);
     return arg;
 }
 
@@ -116,7 +116,7 @@ static int enqueue(struct uvh_lookup *lookup)
     uvh_lock_acquire(&queue.lock);
     if (!queue.forks_noted)
         queue.forks_noted = uvh_thread_in_child(begin_anew) == 0;
-    int err = queue.threads < MOST_THREADS ? uvh_thread_start(NULL, answer_all, NULL) : 0;
+    int err = queue.threads < MOST_THREADS ? uvh_thread_start(NULL, resolve_all, NULL) : 0;
     if (err == 0 && queue.threads < MOST_THREADS)
         queue.threads++;
     if (queue.threads > 0) {
@@ -136,7 +136,7 @@ static int enqueue(struct uvh_lookup *lookup)
 
 static void on_closed(uv_handle_t *handle)
 {
-    let_go(handle->data);
+    unref(handle->data);
 }
 
 /* Closes the handle; the caller is not notified again. Returns the addresses found. */
@@ -148,13 +148,13 @@ static struct addrinfo *end(struct uvh_lookup *lookup, int *status)
     lookup->found = NULL;
     lookup->forgotten = true;
     uvh_lock_release(&lookup->lock);
-    uv_close((uv_handle_t *)&lookup->answered, on_closed);
+    uv_close((uv_handle_t *)&lookup->resolved, on_closed);
     return found;
 }
 
-static void on_answered(uv_async_t *answered)
+static void on_resolved(uv_async_t *resolved)
 {
-    struct uvh_lookup *lookup = answered->data;
+    struct uvh_lookup *lookup = resolved->data;
     int status;
     struct addrinfo *found = end(lookup, &status);
     /* the memory stays valid until the handle is closed */
@@ -176,12 +176,12 @@ int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host,
     struct uvh_lookup *lookup = calloc(1, sizeof(*lookup) + size);
     if (lookup == NULL)
         return UV_ENOMEM;
-    int err = uv_async_init(loop, &lookup->answered, on_answered);
+    int err = uv_async_init(loop, &lookup->resolved, on_resolved);
     if (err != 0) {
         free(lookup);
         return err;
     }
-    lookup->answered.data = lookup;
+    lookup->resolved.data = lookup;
     lookup->done = done;
     lookup->arg = arg;
     lookup->holders = 2;
@@ -191,7 +191,7 @@ int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host,
     err = enqueue(lookup);
     if (err != 0) {
         uvh_lookup_forget(lookup);
-        let_go(lookup);
+        unref(lookup);
         return err;
     }
     *out = lookup;
@@ -200,7 +200,7 @@ int uvh_lookup_start(struct uvh_lookup **out, uv_loop_t *loop, const char *host,
 
 void uvh_lookup_unref(struct uvh_lookup *lookup)
 {
-    uv_unref((uv_handle_t *)&lookup->answered);
+    uv_unref((uv_handle_t *)&lookup->resolved);
 }
 
 void uvh_lookup_forget(struct uvh_lookup *lookup)

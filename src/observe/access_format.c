@@ -70,11 +70,11 @@ const char uvh_access_format_json[] =
 
 /* ---- the pattern ---- */
 
-static bool add_piece(struct uvh_access_format *format, enum name name, size_t length)
+static bool add_part(struct uvh_access_format *format, enum name name, size_t length)
 {
-    if (format->piece_count == UVH_ACCESS_PIECES)
+    if (format->part_count == UVH_ACCESS_PARTS)
         return false;
-    format->pieces[format->piece_count++] = (struct uvh_access_piece){
+    format->parts[format->part_count++] = (struct uvh_access_part){
         (unsigned char)name, (uint16_t)format->text_length, (uint16_t)length};
     return true;
 }
@@ -82,11 +82,11 @@ static bool add_piece(struct uvh_access_format *format, enum name name, size_t l
 /* Appends one byte of text to the last part if that is text, else adds a part. */
 static bool add_text(struct uvh_access_format *format, char byte)
 {
-    bool first = format->piece_count == 0 || format->pieces[format->piece_count - 1].name != TEXT;
-    if (format->text_length == UVH_ACCESS_TEXT_SIZE || (first && !add_piece(format, TEXT, 0)))
+    bool first = format->part_count == 0 || format->parts[format->part_count - 1].name != TEXT;
+    if (format->text_length == UVH_ACCESS_TEXT_SIZE || (first && !add_part(format, TEXT, 0)))
         return false;
     format->text[format->text_length++] = byte;
-    format->pieces[format->piece_count - 1].length++;
+    format->parts[format->part_count - 1].length++;
     return true;
 }
 
@@ -103,7 +103,7 @@ static const char *add_value(struct uvh_access_format *format, const char *text)
             continue;
         format->needs_zone |= name == TIME;
         format->needs_request_id |= name == REQUEST_ID;
-        return add_piece(format, (enum name)name, 0) ? end + 1 : NULL;
+        return add_part(format, (enum name)name, 0) ? end + 1 : NULL;
     }
     return NULL;
 }
@@ -113,7 +113,7 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
     format->json = json;
     format->needs_zone = false;
     format->needs_request_id = false;
-    format->piece_count = 0;
+    format->part_count = 0;
     format->text_length = 0;
     while (*pattern != '\0') {
         /* A line end in the pattern would split the line. */
@@ -130,29 +130,29 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
         pattern += *pattern == '{' ? 2 : 1;
     }
     format->value_room =
-        UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->piece_count * NUMBER_SIZE;
+        UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->part_count * NUMBER_SIZE;
     return 0;
 }
 
 /* ---- values sent by the client ---- */
 
 /* The output position of a value and the end of its buffer space. */
-struct room {
+struct space {
     char *at;
     char *end;
 };
 
-static bool put(struct room *room, const char *bytes, size_t length)
+static bool put(struct space *space, const char *bytes, size_t length)
 {
-    if ((size_t)(room->end - room->at) < length)
+    if ((size_t)(space->end - space->at) < length)
         return false;
-    memcpy(room->at, bytes, length);
-    room->at += length;
+    memcpy(space->at, bytes, length);
+    space->at += length;
     return true;
 }
 
 /* Writes `mark` and the byte in two hexadecimal digits. */
-static bool put_hex(struct room *room, const char *mark, unsigned char byte)
+static bool put_hex(struct space *space, const char *mark, unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
     char escaped[8];
@@ -160,68 +160,68 @@ static bool put_hex(struct room *room, const char *mark, unsigned char byte)
     memcpy(escaped, mark, length);
     escaped[length] = digits[byte >> 4];
     escaped[length + 1] = digits[byte & 15];
-    return put(room, escaped, length + 2);
+    return put(space, escaped, length + 2);
 }
 
 /* Copies bytes from `at` on that need no escape in any format, as far as they fit: bytes not below
  * `first`, which is the space or the character following it. Returns their number. */
-static size_t put_plain(struct room *room, uvhttp_slice_t value, size_t at, char first)
+static size_t put_plain(struct space *space, uvhttp_slice_t value, size_t at, char first)
 {
     size_t end = at;
     while (end < value.length && value.base[end] >= first && value.base[end] < 0x7f &&
            value.base[end] != '"' && value.base[end] != '\\')
         end++;
     size_t count = end - at;
-    size_t left = (size_t)(room->end - room->at);
-    put(room, value.base + at, count < left ? count : left);
+    size_t left = (size_t)(space->end - space->at);
+    put(space, value.base + at, count < left ? count : left);
     return count;
 }
 
 /* For text formats: a byte that is not printable ASCII becomes \xNN, quote and backslash get a
  * backslash, as in Apache httpd. */
-static void put_escaped(struct room *room, uvhttp_slice_t value, char first)
+static void put_escaped(struct space *space, uvhttp_slice_t value, char first)
 {
-    size_t i = put_plain(room, value, 0, first);
+    size_t i = put_plain(space, value, 0, first);
     while (i < value.length) {
         unsigned char byte = (unsigned char)value.base[i];
-        bool fits = byte == '"'    ? put(room, "\\\"", 2)
-                    : byte == '\\' ? put(room, "\\\\", 2)
-                                   : put_hex(room, "\\x", byte);
+        bool fits = byte == '"'    ? put(space, "\\\"", 2)
+                    : byte == '\\' ? put(space, "\\\\", 2)
+                                   : put_hex(space, "\\x", byte);
         if (!fits)
             return; /* nothing may follow */
         i++;
-        i += put_plain(room, value, i, first);
+        i += put_plain(space, value, i, first);
     }
 }
 
 /* Writes one character of a JSON string, or the escape of one invalid byte. False when it does not
  * fit. */
-static bool put_json_character(struct room *room, const unsigned char *text, size_t size)
+static bool put_json_character(struct space *space, const unsigned char *text, size_t size)
 {
     /* DEL and the control characters U+0080 to U+009F control terminals, too. */
     bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
     if (size == 0)
-        return put(room, "\\ufffd", 6);
+        return put(space, "\\ufffd", 6);
     if (*text == '"')
-        return put(room, "\\\"", 2);
+        return put(space, "\\\"", 2);
     if (*text == '\\')
-        return put(room, "\\\\", 2);
+        return put(space, "\\\\", 2);
     if (*text < ' ' || *text == 0x7f || second_controls)
-        return put_hex(room, "\\u00", second_controls ? text[1] : *text);
-    return put(room, (const char *)text, size);
+        return put_hex(space, "\\u00", second_controls ? text[1] : *text);
+    return put(space, (const char *)text, size);
 }
 
 /* RFC 8259 section 7. */
-static void put_json(struct room *room, uvhttp_slice_t value)
+static void put_json(struct space *space, uvhttp_slice_t value)
 {
-    size_t i = put_plain(room, value, 0, ' ');
+    size_t i = put_plain(space, value, 0, ' ');
     while (i < value.length) {
         const unsigned char *text = (const unsigned char *)value.base + i;
         size_t size = uvh_utf8_sequence_length(value.base + i, value.length - i);
-        if (!put_json_character(room, text, size))
+        if (!put_json_character(space, text, size))
             return;
         i += size == 0 ? 1 : size;
-        i += put_plain(room, value, i, ' ');
+        i += put_plain(space, value, i, ' ');
     }
 }
 
@@ -256,26 +256,26 @@ static uvhttp_slice_t value_of(const uvhttp_access_facts_t *facts, enum name nam
     }
 }
 
-static void put_value(struct room *room, uvhttp_slice_t value, bool json)
+static void put_value(struct space *space, uvhttp_slice_t value, bool json)
 {
     if (json)
-        put_json(room, value);
+        put_json(space, value);
     else
-        put_escaped(room, value, ' ');
+        put_escaped(space, value, ' ');
 }
 
 /* Method, target and protocol. A long target is truncated, the protocol is not. */
-static void put_request(struct room *room, const uvhttp_access_facts_t *facts, bool json)
+static void put_request(struct space *space, const uvhttp_access_facts_t *facts, bool json)
 {
-    enum { BEHIND = 9 }; /* " HTTP/1.1" */
+    enum { AFTER = 9 }; /* " HTTP/1.1" */
     uvhttp_slice_t protocol = protocol_of(facts);
-    room->end -= BEHIND;
-    put_value(room, facts->method, json);
-    put(room, " ", 1);
-    put_value(room, facts->target, json);
-    room->end += BEHIND;
-    put(room, " ", 1);
-    put(room, protocol.base, protocol.length);
+    space->end -= AFTER;
+    put_value(space, facts->method, json);
+    put(space, " ", 1);
+    put_value(space, facts->target, json);
+    space->end += AFTER;
+    put(space, " ", 1);
+    put(space, protocol.base, protocol.length);
 }
 
 /* Returns the length of the output, at most `most`. */
@@ -283,22 +283,22 @@ static size_t write_string(char *out, size_t most, const uvhttp_access_facts_t *
                            enum name name, bool json)
 {
     uvhttp_slice_t value = name == REQUEST ? facts->method : value_of(facts, name);
-    struct room room = {out, out + most - 1}; /* one byte for the closing quote */
+    struct space space = {out, out + most - 1}; /* one byte for the closing quote */
     if (value.length == 0) {
-        put(&room, json ? "null" : "-", json ? 4 : 1);
-        return (size_t)(room.at - out);
+        put(&space, json ? "null" : "-", json ? 4 : 1);
+        return (size_t)(space.at - out);
     }
     if (json)
-        put(&room, "\"", 1);
+        put(&space, "\"", 1);
     if (name == REQUEST)
-        put_request(&room, facts, json);
+        put_request(&space, facts, json);
     else if (name == USER && !json) /* it is delimited by spaces, not quotes */
-        put_escaped(&room, value, '!');
+        put_escaped(&space, value, '!');
     else
-        put_value(&room, value, json);
+        put_value(&space, value, json);
     if (json)
-        *room.at++ = '"';
-    return (size_t)(room.at - out);
+        *space.at++ = '"';
+    return (size_t)(space.at - out);
 }
 
 /* ---- numbers and times ---- */
@@ -310,10 +310,10 @@ static char *put_digits(char *out, unsigned value, unsigned count)
     return out + count;
 }
 
-static char *put_bytes(char *out, const char *bytes, size_t length, char behind)
+static char *put_bytes(char *out, const char *bytes, size_t length, char after)
 {
     memcpy(out, bytes, length);
-    out[length] = behind;
+    out[length] = after;
     return out + length + 1;
 }
 
@@ -392,22 +392,22 @@ size_t uvh_access_format_line(const struct uvh_access_format *format,
                               char out[UVH_ACCESS_LINE_SIZE])
 {
     char *at = out;
-    size_t room = format->value_room;
-    for (size_t i = 0; i < format->piece_count; i++) {
-        const struct uvh_access_piece *piece = &format->pieces[i];
-        enum name name = (enum name)piece->name;
+    size_t space = format->value_room;
+    for (size_t i = 0; i < format->part_count; i++) {
+        const struct uvh_access_part *part = &format->parts[i];
+        enum name name = (enum name)part->name;
         if (name == TEXT) {
-            memcpy(at, format->text + piece->offset, piece->length);
-            at += piece->length;
+            memcpy(at, format->text + part->offset, part->length);
+            at += part->length;
         } else if (name > LAST_STRING) {
             at += write_number(at, &facts->outcome, name, zone_minutes, format->json);
         } else {
             /* Each part reserves NUMBER_SIZE, so the last one has that much even when the rest of
              * the buffer is full. */
             size_t share = UVH_ACCESS_VALUE_SIZE - NUMBER_SIZE;
-            size_t most = (room < share ? room : share) + NUMBER_SIZE;
+            size_t most = (space < share ? space : share) + NUMBER_SIZE;
             size_t length = write_string(at, most, facts, name, format->json);
-            room -= length < room ? length : room;
+            space -= length < space ? length : space;
             at += length;
         }
     }

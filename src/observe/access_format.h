@@ -12,12 +12,12 @@
 enum {
     UVH_ACCESS_LINE_SIZE = 16384,
     UVH_ACCESS_VALUE_SIZE = 2048, /* of one value sent by the client, escaped */
-    UVH_ACCESS_PIECES = 64,
+    UVH_ACCESS_PARTS = 64,
     UVH_ACCESS_TEXT_SIZE = 2048,
 };
 
 /* One part of a format: literal text, or a value. */
-struct uvh_access_piece {
+struct uvh_access_part {
     unsigned char name; /* enum name of access_format.c */
     uint16_t offset;    /* literal text: offset in `text` */
     uint16_t length;
@@ -28,9 +28,9 @@ struct uvh_access_format {
     bool needs_zone; /* it contains local time */
     bool needs_request_id;
     size_t value_room; /* space of a line for values sent by the client */
-    size_t piece_count;
+    size_t part_count;
     size_t text_length;
-    struct uvh_access_piece pieces[UVH_ACCESS_PIECES];
+    struct uvh_access_part parts[UVH_ACCESS_PARTS];
     char text[UVH_ACCESS_TEXT_SIZE];
 };
 

@@ -80,9 +80,9 @@ static void send_bytes(struct subscriber *one, uvhttp_slice_t bytes)
 {
     uvhttp_event_hub_t *hub = one->hub;
     int err = uvhttp_response_write(one->response, bytes.base, bytes.length);
-    if (err == 0 || err == UVHTTP_EGONE)
+    if (err == 0 || err == UVHTTP_EDISCONNECTED)
         return;
-    if (err != UVHTTP_EANSWERED)
+    if (err != UVHTTP_ERESPONDED)
         hub->dropped++;
     if (hub->walks->at == one) /* some errors end the stream themselves */
         end_stream(one);

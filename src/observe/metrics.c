@@ -188,11 +188,11 @@ static void summary(struct text *text, const char *name, const char *help,
     add_sum_and_count(text, name, latency);
 }
 
-static void add_label(struct text *text, const char *name, const char *value, const char *behind)
+static void add_label(struct text *text, const char *name, const char *value, const char *after)
 {
     char escaped[256];
     uvhttp_metrics_escape((uvhttp_slice_t){value, strlen(value)}, escaped, sizeof(escaped));
-    add(text, "%s=\"%s\"%s", name, escaped, behind);
+    add(text, "%s=\"%s\"%s", name, escaped, after);
 }
 
 size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)

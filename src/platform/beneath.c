@@ -16,7 +16,7 @@
 #endif
 
 enum {
-    LOOK_FLAGS = O_PATH | O_CLOEXEC,
+    CHECK_FLAGS = O_PATH | O_CLOEXEC,
     MAX_LINKS = 40,    /* as in the kernel */
     MAX_CLIMBS = 256,  /* ".." in link targets; each restarts the walk */
     BENEATH_TRIES = 4, /* openat2 fails with EAGAIN after a concurrent rename */
@@ -82,11 +82,11 @@ static int walk_climb(struct walk *walk, size_t from, size_t to)
 }
 
 /* Opens `name`, which must not be a link. */
-static int open_step(int folder, const char *name, int flags)
+static int open_step(int directory, const char *name, int flags)
 {
     int descriptor;
     do
-        descriptor = openat(folder, name, flags | O_NOFOLLOW);
+        descriptor = openat(directory, name, flags | O_NOFOLLOW);
     while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0)
         return -errno;
@@ -99,9 +99,9 @@ static int open_step(int folder, const char *name, int flags)
     return descriptor;
 }
 
-/* One component, path[from, to), in `folder`. Returns the opened descriptor, WALK_AGAIN or an
+/* One component, path[from, to), in `directory`. Returns the opened descriptor, WALK_AGAIN or an
  * error. */
-static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int flags)
+static int walk_step(struct walk *walk, int directory, size_t from, size_t to, int flags)
 {
     char name[NAME_MAX + 1];
     char target[PATH_MAX];
@@ -113,7 +113,7 @@ static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int 
         return walk_splice(walk, from, walk->path[to] == '/' ? to + 1 : to, "", 0);
     if (strcmp(name, "..") == 0)
         return walk_climb(walk, from, to);
-    ssize_t size = readlinkat(folder, name, target, sizeof(target));
+    ssize_t size = readlinkat(directory, name, target, sizeof(target));
     if (size >= 0) {
         if (walk->no_links || ++walk->links > MAX_LINKS)
             return -ELOOP;
@@ -126,13 +126,13 @@ static int walk_step(struct walk *walk, int folder, size_t from, size_t to, int 
     if (errno != EINVAL) /* EINVAL: not a link */
         return -errno;
     bool last = walk->path[to] == '\0';
-    return open_step(folder, name, last ? flags : LOOK_FLAGS | O_DIRECTORY);
+    return open_step(directory, name, last ? flags : CHECK_FLAGS | O_DIRECTORY);
 }
 
 /* Walks the whole path once; holds one directory descriptor at a time. */
 static int walk_once(struct walk *walk, int root, int flags)
 {
-    int folder = root;
+    int directory = root;
     size_t from = 0;
     int result;
     for (;;) {
@@ -142,19 +142,19 @@ static int walk_once(struct walk *walk, int root, int flags)
         while (walk->path[to] != '\0' && walk->path[to] != '/')
             to++;
         if (to == from) { /* the path is empty or ends with a slash: the directory itself */
-            result = open_step(folder, ".", flags);
+            result = open_step(directory, ".", flags);
             break;
         }
-        result = walk_step(walk, folder, from, to, flags);
+        result = walk_step(walk, directory, from, to, flags);
         if (result < 0 || walk->path[to] == '\0')
             break;
-        if (folder != root)
-            close(folder);
-        folder = result;
+        if (directory != root)
+            close(directory);
+        directory = result;
         from = to;
     }
-    if (folder != root)
-        close(folder);
+    if (directory != root)
+        close(directory);
     return result;
 }
 
@@ -184,10 +184,10 @@ struct mark {
  * Target text and owner of a link are read through one descriptor, and so are owner and content of
  * the target: there is no race between check and use. */
 struct chase {
-    char path[PATH_MAX]; /* the rest of the path, relative to `folder` */
+    char path[PATH_MAX]; /* the rest of the path, relative to `directory` */
     size_t length;
     int root;
-    int folder;
+    int directory;
     int links;
     size_t mark_count; /* the last one has the largest `rest` */
     struct mark marks[MAX_LINKS];
@@ -202,9 +202,9 @@ static size_t skip_slashes(const char *path, size_t at)
 
 static void chase_leave(struct chase *chase)
 {
-    if (chase->folder != chase->root)
-        close(chase->folder);
-    chase->folder = chase->root;
+    if (chase->directory != chase->root)
+        close(chase->directory);
+    chase->directory = chase->root;
 }
 
 /* `descriptor` is the target of the path up to `at`. */
@@ -223,16 +223,16 @@ static int chase_check(struct chase *chase, int descriptor, size_t at)
     return 0;
 }
 
-/* Takes over `folder`, the target of path[0, to), and removes that part from the path. */
-static int chase_enter(struct chase *chase, int folder, size_t to)
+/* Takes over `directory`, the target of path[0, to), and removes that part from the path. */
+static int chase_enter(struct chase *chase, int directory, size_t to)
 {
-    int result = chase_check(chase, folder, to);
+    int result = chase_check(chase, directory, to);
     if (result != 0) {
-        close(folder);
+        close(directory);
         return result;
     }
     chase_leave(chase);
-    chase->folder = folder;
+    chase->directory = directory;
     chase->length -= to;
     memmove(chase->path, chase->path + to, chase->length + 1);
     return 0;
@@ -258,18 +258,18 @@ static int chase_follow(struct chase *chase, int link, uid_t owner, size_t to)
     chase->marks[chase->mark_count++] = (struct mark){rest, owner};
     if (target[0] != '/')
         return 0;
-    int top = open("/", LOOK_FLAGS | O_DIRECTORY);
+    int top = open("/", CHECK_FLAGS | O_DIRECTORY);
     return top < 0 ? -errno : chase_enter(chase, top, 0);
 }
 
-/* Opens the last component, path[0, to), which is not a link, with the requested flags; `looked` is
- * its earlier descriptor. */
-static int chase_finish(struct chase *chase, const char *name, int looked, size_t to, int flags)
+/* Opens the last component, path[0, to), which is not a link, with the requested flags; `checked`
+ * is its earlier descriptor. */
+static int chase_finish(struct chase *chase, const char *name, int checked, size_t to, int flags)
 {
-    int opened = looked;
+    int opened = checked;
     if ((flags & O_PATH) == 0) {
-        close(looked);
-        opened = open_step(chase->folder, name, flags);
+        close(checked);
+        opened = open_step(chase->directory, name, flags);
         if (opened < 0)
             return opened;
     }
@@ -288,7 +288,7 @@ static int chase_step(struct chase *chase, int flags, int *result)
     size_t from = skip_slashes(chase->path, 0);
     size_t to = from + strcspn(chase->path + from, "/");
     if (to == from) { /* nothing or only slashes remain: the directory itself */
-        *result = open_step(chase->folder, ".", flags);
+        *result = open_step(chase->directory, ".", flags);
         return 1;
     }
     *result = -ENAMETOOLONG;
@@ -296,29 +296,29 @@ static int chase_step(struct chase *chase, int flags, int *result)
         return 1;
     memcpy(name, chase->path + from, to - from);
     name[to - from] = '\0';
-    int looked = openat(chase->folder, name, LOOK_FLAGS | O_NOFOLLOW);
-    if (looked < 0 || fstat(looked, &status) != 0) {
+    int checked = openat(chase->directory, name, CHECK_FLAGS | O_NOFOLLOW);
+    if (checked < 0 || fstat(checked, &status) != 0) {
         *result = -errno;
-        if (looked >= 0)
-            close(looked);
+        if (checked >= 0)
+            close(checked);
         return 1;
     }
     if (S_ISLNK(status.st_mode)) {
-        *result = chase_follow(chase, looked, status.st_uid, to);
-        close(looked);
+        *result = chase_follow(chase, checked, status.st_uid, to);
+        close(checked);
         return *result != 0;
     }
     if (chase->path[to] == '\0') {
-        *result = chase_finish(chase, name, looked, to, flags);
+        *result = chase_finish(chase, name, checked, to, flags);
         return 1;
     }
-    *result = chase_enter(chase, looked, to);
+    *result = chase_enter(chase, checked, to);
     return *result != 0;
 }
 
 static int open_by_owner(int root, const char *path, int flags)
 {
-    struct chase chase = {.length = strlen(path), .root = root, .folder = root};
+    struct chase chase = {.length = strlen(path), .root = root, .directory = root};
     if (chase.length >= sizeof(chase.path))
         return -ENAMETOOLONG;
     memcpy(chase.path, path, chase.length + 1);
@@ -382,7 +382,7 @@ int uvh_beneath_open(int root, const char *path, int flags, enum uvh_file_links 
 
 bool uvh_beneath_in_kernel(int root)
 {
-    int probe = open_in_kernel(root, ".", LOOK_FLAGS, false);
+    int probe = open_in_kernel(root, ".", CHECK_FLAGS, false);
     if (probe >= 0)
         close(probe);
     /* Some sandboxes fail unknown system calls with EPERM. */

@@ -349,10 +349,10 @@ int uvh_compressor_run(struct uvh_compressor *compressor, const void *in, size_t
         (inside && (compressor->mode != mode || compressor->left != step.in_size)))
         return UVHTTP_EINVAL;
     size_t given = step.in_size;
-    size_t room = step.out_size;
+    size_t space = step.out_size;
     int err = libraries[compressor->coding].run(compressor, &step, mode, done);
     *in_size = given - step.in_size;
-    *out_size = room - step.out_size;
+    *out_size = space - step.out_size;
     compressor->mode = (unsigned char)(*done ? UVH_COMPRESS_PROCESS : mode);
     compressor->left = step.in_size;
     compressor->ended = err != 0 || (*done && mode == UVH_COMPRESS_FINISH);

@@ -30,7 +30,7 @@ enum {
 };
 
 /* The memory for zlib's allocations. */
-struct room {
+struct space {
     size_t size;
     size_t used;
     max_align_t bytes[];
@@ -39,7 +39,7 @@ struct room {
 struct uvh_deflater {
     const uvhttp_allocator_t *allocator;
     z_stream stream;
-    struct room room;
+    struct space space;
 };
 
 struct uvh_inflater {
@@ -49,7 +49,7 @@ struct uvh_inflater {
     /* no input since a message began, or since a block with the final bit (RFC 7692 section
      * 7.2.3.4) */
     bool between;
-    struct room room;
+    struct space space;
 };
 
 static size_t rounded(size_t size)
@@ -60,12 +60,12 @@ static size_t rounded(size_t size)
 
 static void *cut(void *arg, unsigned count, unsigned size)
 {
-    struct room *room = arg;
+    struct space *space = arg;
     size_t bytes = rounded((size_t)count * size);
-    if (bytes > room->size - room->used)
+    if (bytes > space->size - space->used)
         return NULL;
-    void *memory = (char *)room->bytes + room->used;
-    room->used += bytes;
+    void *memory = (char *)space->bytes + space->used;
+    space->used += bytes;
     return memory;
 }
 
@@ -104,8 +104,8 @@ bool uvh_deflate_available(void)
 size_t uvh_deflater_memory(int window_bits, int memory_level)
 {
     static atomic_size_t known[BITS_MOST + 1][MEMORY_MOST + 1];
-    atomic_size_t *place = &known[window_bits][memory_level];
-    size_t size = atomic_load_explicit(place, memory_order_relaxed);
+    atomic_size_t *slot = &known[window_bits][memory_level];
+    size_t size = atomic_load_explicit(slot, memory_order_relaxed);
     if (size != 0)
         return size;
     size = sizeof(struct uvh_deflater);
@@ -113,7 +113,7 @@ size_t uvh_deflater_memory(int window_bits, int memory_level)
     int result = begin_deflate(&stream, 1, window_bits, memory_level);
     deflateEnd(&stream);
     if (result == Z_OK)
-        atomic_store_explicit(place, size, memory_order_relaxed);
+        atomic_store_explicit(slot, size, memory_order_relaxed);
     return size;
 }
 
@@ -125,9 +125,9 @@ struct uvh_deflater *uvh_deflater_new(const uvhttp_allocator_t *allocator, int l
     if (deflater == NULL)
         return NULL;
     deflater->allocator = allocator;
-    deflater->room.size = size - sizeof(*deflater);
-    deflater->room.used = 0;
-    deflater->stream = (z_stream){.zalloc = cut, .zfree = keep, .opaque = &deflater->room};
+    deflater->space.size = size - sizeof(*deflater);
+    deflater->space.used = 0;
+    deflater->stream = (z_stream){.zalloc = cut, .zfree = keep, .opaque = &deflater->space};
     if (begin_deflate(&deflater->stream, level, window_bits, memory_level) != Z_OK) {
         uvh_free(allocator, deflater);
         return NULL;
@@ -201,8 +201,8 @@ static int begin_inflate(z_stream *stream, int window_bits)
 size_t uvh_inflater_memory(int window_bits)
 {
     static atomic_size_t known[BITS_MOST + 1];
-    atomic_size_t *place = &known[window_bits];
-    size_t size = atomic_load_explicit(place, memory_order_relaxed);
+    atomic_size_t *slot = &known[window_bits];
+    size_t size = atomic_load_explicit(slot, memory_order_relaxed);
     if (size != 0)
         return size;
     /* zlib allocates the window after the first byte. */
@@ -220,7 +220,7 @@ size_t uvh_inflater_memory(int window_bits)
         inflateEnd(&stream);
     }
     if (result == Z_OK)
-        atomic_store_explicit(place, size, memory_order_relaxed);
+        atomic_store_explicit(slot, size, memory_order_relaxed);
     return size;
 }
 
@@ -233,9 +233,9 @@ struct uvh_inflater *uvh_inflater_new(const uvhttp_allocator_t *allocator, int w
     inflater->allocator = allocator;
     inflater->mark_taken = 0;
     inflater->between = true;
-    inflater->room.size = size - sizeof(*inflater);
-    inflater->room.used = 0;
-    inflater->stream = (z_stream){.zalloc = cut, .zfree = keep, .opaque = &inflater->room};
+    inflater->space.size = size - sizeof(*inflater);
+    inflater->space.used = 0;
+    inflater->stream = (z_stream){.zalloc = cut, .zfree = keep, .opaque = &inflater->space};
     if (begin_inflate(&inflater->stream, window_bits) != Z_OK) {
         uvh_free(allocator, inflater);
         return NULL;
@@ -349,7 +349,7 @@ int uvh_inflater_run(struct uvh_inflater *inflater, const void *in, size_t *in_s
     *done = false;
     *in_size = *out_size = 0;
     size_t given = step.in_size;
-    size_t room = step.out_size;
+    size_t space = step.out_size;
     int err = 0;
     if (given > 0 || (!inflater->between && inflater->mark_taken == 0))
         err = expand(inflater, &step);
@@ -360,7 +360,7 @@ int uvh_inflater_run(struct uvh_inflater *inflater, const void *in, size_t *in_s
         else
             *done = step.all_out;
     }
-    *out_size = room - step.out_size;
+    *out_size = space - step.out_size;
     return err;
 }
 

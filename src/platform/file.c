@@ -41,7 +41,7 @@ static enum uvh_file_kind kind_of(mode_t mode)
     if (S_ISREG(mode))
         return UVH_FILE_REGULAR;
     if (S_ISDIR(mode))
-        return UVH_FILE_FOLDER;
+        return UVH_FILE_DIRECTORY;
     return S_ISLNK(mode) ? UVH_FILE_LINK : UVH_FILE_OTHER;
 }
 
@@ -65,12 +65,12 @@ int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts)
     if (fstat(descriptor, &status) != 0)
         return -errno;
     facts_from(&status, facts);
-    if (facts->kind == UVH_FILE_FOLDER && status.st_nlink == 0)
+    if (facts->kind == UVH_FILE_DIRECTORY && status.st_nlink == 0)
         return -ENOENT;
     return 0;
 }
 
-int uvh_file_look_anywhere(const char *path, struct uvh_file_facts *facts)
+int uvh_file_facts_read_anywhere(const char *path, struct uvh_file_facts *facts)
 {
     struct stat status;
     if (stat(path, &status) != 0)
@@ -111,7 +111,8 @@ void uvh_file_root_force_walk(struct uvh_file_root *root)
     root->walk = true;
 }
 
-int uvh_file_look(const struct uvh_file_root *root, const char *path, struct uvh_file_facts *facts)
+int uvh_file_facts_read(const struct uvh_file_root *root, const char *path,
+                        struct uvh_file_facts *facts)
 {
     int descriptor = open_beneath(root, path, LOOK_FLAGS);
     if (descriptor < 0)
@@ -160,25 +161,25 @@ int uvh_file_append(const char *path, const void *data, size_t size)
 }
 
 /* Creates the last directory of `path` in its parent. An existing one is OK. */
-static int make_folder(const struct uvh_file_root *root, const char *path)
+static int make_dir(const struct uvh_file_root *root, const char *path)
 {
     char above[PATH_MAX];
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : (size_t)(slash - path);
     memcpy(above, path, length);
     above[length] = '\0';
-    int folder = open_beneath(root, above, LOOK_FLAGS | O_DIRECTORY);
-    if (folder < 0)
-        return folder;
-    int result = mkdirat(folder, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST
+    int directory = open_beneath(root, above, LOOK_FLAGS | O_DIRECTORY);
+    if (directory < 0)
+        return directory;
+    int result = mkdirat(directory, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST
                      ? -errno
                      : 0;
-    close(folder);
+    close(directory);
     return result;
 }
 
-int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make,
-                         int *descriptor)
+int uvh_file_open_directory(const struct uvh_file_root *root, const char *path, bool make,
+                            int *descriptor)
 {
     *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
     if (*descriptor != -ENOENT || !make)
@@ -192,7 +193,7 @@ int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, boo
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        int result = make_folder(root, part);
+        int result = make_dir(root, part);
         if (result != 0)
             return result;
     }
@@ -200,10 +201,10 @@ int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, boo
     return *descriptor < 0 ? *descriptor : 0;
 }
 
-int uvh_file_look_in(int folder, const char *name, struct uvh_file_facts *facts)
+int uvh_file_facts_read_in(int directory, const char *name, struct uvh_file_facts *facts)
 {
     struct stat status;
-    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return -errno;
     facts_from(&status, facts);
     return 0;
@@ -238,11 +239,11 @@ int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset)
 }
 
 /* The next name except "." and "..", or NULL with `*error` 0 at the end. */
-static const struct dirent *next_name(DIR *folder, int *error)
+static const struct dirent *next_name(DIR *directory, int *error)
 {
     for (;;) {
         errno = 0;
-        const struct dirent *entry = readdir(folder);
+        const struct dirent *entry = readdir(directory);
         *error = entry == NULL ? -errno : 0;
         if (entry == NULL || (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0))
             return entry;
@@ -262,17 +263,17 @@ static int open_stream(int descriptor, DIR **stream)
     return result;
 }
 
-int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each,
+int uvh_file_list(const struct uvh_file_root *root, const char *directory, uvh_file_name_cb each,
                   void *arg)
 {
     DIR *stream;
     const struct dirent *entry;
-    int result = open_stream(open_beneath(root, folder, READ_FLAGS | O_DIRECTORY), &stream);
+    int result = open_stream(open_beneath(root, directory, READ_FLAGS | O_DIRECTORY), &stream);
     if (result != 0)
         return result;
     while (result == 0 && (entry = next_name(stream, &result)) != NULL) {
         struct uvh_file_facts facts;
-        if (uvh_file_look_in(dirfd(stream), entry->d_name, &facts) == 0)
+        if (uvh_file_facts_read_in(dirfd(stream), entry->d_name, &facts) == 0)
             result = each(entry->d_name, &facts, arg);
     }
     closedir(stream);
@@ -284,11 +285,11 @@ static enum uvh_file_kind kind_of_type(unsigned char type)
     return type == DT_UNKNOWN ? UVH_FILE_UNKNOWN : kind_of((mode_t)DTTOIF(type));
 }
 
-int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg)
+int uvh_file_list_in(int directory, uvh_file_kind_cb each, void *arg)
 {
     DIR *stream;
     const struct dirent *entry;
-    int descriptor = openat(folder, ".", READ_FLAGS | O_DIRECTORY);
+    int descriptor = openat(directory, ".", READ_FLAGS | O_DIRECTORY);
     int result = open_stream(descriptor < 0 ? -errno : descriptor, &stream);
     if (result != 0)
         return result;

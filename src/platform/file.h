@@ -5,8 +5,8 @@
  * itself. Links are followed by the root's policy. By default each step must stay beneath the root:
  * an absolute link, or one that leaves the root, gives -EXDEV. openat2 enforces that, or a checked
  * path walk without it (beneath.c). FIFOs do not block and devices see no effect, because
- * uvh_file_look opens nothing. Functions return 0 or a negative errno, which is libuv's code. Any
- * thread; threads may share a root. */
+ * uvh_file_facts_read opens nothing. Functions return 0 or a negative errno, which is libuv's code.
+ * Any thread; threads may share a root. */
 #ifndef UVH_PLATFORM_FILE_H
 #define UVH_PLATFORM_FILE_H
 
@@ -16,8 +16,8 @@
 
 enum uvh_file_kind {
     UVH_FILE_REGULAR,
-    UVH_FILE_FOLDER,
-    UVH_FILE_LINK,  /* only from uvh_file_list, uvh_file_list_in and uvh_file_look_in */
+    UVH_FILE_DIRECTORY,
+    UVH_FILE_LINK,  /* only from uvh_file_list, uvh_file_list_in and uvh_file_facts_read_in */
     UVH_FILE_OTHER, /* FIFO, socket, device */
     /* only from uvh_file_list_in: the file system does not report the type with the name */
     UVH_FILE_UNKNOWN
@@ -63,28 +63,29 @@ void uvh_file_root_force_walk(struct uvh_file_root *root);
 bool uvh_file_is_missing(int error);
 
 /* Stats a path without opening it. A directory that was removed while open is -ENOENT. */
-int uvh_file_look(const struct uvh_file_root *root, const char *path, struct uvh_file_facts *facts);
+int uvh_file_facts_read(const struct uvh_file_root *root, const char *path,
+                        struct uvh_file_facts *facts);
 
-/* Opens for reading; call uvh_file_look first, so that only files and directories are opened. If a
- * FIFO replaces the file in between, this call still does not block. Close `*descriptor` with
+/* Opens for reading; call uvh_file_facts_read first, so that only files and directories are opened.
+ * If a FIFO replaces the file in between, this call still does not block. Close `*descriptor` with
  * uvh_file_close. */
 int uvh_file_open(const struct uvh_file_root *root, const char *path, int *descriptor,
                   struct uvh_file_facts *facts);
 /* The same for any trusted path of the file system, without confinement. */
 int uvh_file_open_anywhere(const char *path, int *descriptor, struct uvh_file_facts *facts);
 /* Stats any path without opening it. */
-int uvh_file_look_anywhere(const char *path, struct uvh_file_facts *facts);
+int uvh_file_facts_read_anywhere(const char *path, struct uvh_file_facts *facts);
 int uvh_file_facts_of(int descriptor, struct uvh_file_facts *facts);
 void uvh_file_close(int descriptor);
 
 /* Opens a directory below the root to create files in it: `*descriptor` is an O_PATH descriptor for
  * *at() calls and cannot be read. It keeps the same directory even if its path changes later.
  * `make`: missing directories of the path are created. Close it with uvh_file_close. */
-int uvh_file_open_folder(const struct uvh_file_root *root, const char *path, bool make,
-                         int *descriptor);
+int uvh_file_open_directory(const struct uvh_file_root *root, const char *path, bool make,
+                            int *descriptor);
 
 /* Stats a name in an open directory; links are not followed. */
-int uvh_file_look_in(int folder, const char *name, struct uvh_file_facts *facts);
+int uvh_file_facts_read_in(int directory, const char *name, struct uvh_file_facts *facts);
 
 /* Duplicates a descriptor. Returns the new one, or a negative errno. */
 int uvh_file_duplicate(int descriptor);
@@ -101,13 +102,13 @@ int64_t uvh_file_read(int descriptor, void *data, size_t size, uint64_t offset);
  * directory is listed. Names that disappear meanwhile are skipped. A non-zero result of `each` ends
  * the listing and is returned. */
 typedef int (*uvh_file_name_cb)(const char *name, const struct uvh_file_facts *facts, void *arg);
-int uvh_file_list(const struct uvh_file_root *root, const char *folder, uvh_file_name_cb each,
+int uvh_file_list(const struct uvh_file_root *root, const char *directory, uvh_file_name_cb each,
                   void *arg);
 
-/* The same for a directory opened by uvh_file_open_folder, with the data of the directory itself
+/* The same for a directory opened by uvh_file_open_directory, with the data of the directory itself
  * only: no name is stat'ed. */
 typedef int (*uvh_file_kind_cb)(const char *name, enum uvh_file_kind kind, void *arg);
-int uvh_file_list_in(int folder, uvh_file_kind_cb each, void *arg);
+int uvh_file_list_in(int directory, uvh_file_kind_cb each, void *arg);
 
 /* Appends `size` bytes to a file with one write, so that lines of several threads and processes do
  * not mix. Creates a missing file with permissions for its owner only. Returns 0, or a negative

@@ -156,13 +156,13 @@ static bool is_same_file(int one, int other)
            first.st_ino == second.st_ino;
 }
 
-static void reopen_if_asked(struct uvh_line_writer *writer)
+static void reopen_if_requested(struct uvh_line_writer *writer)
 {
     pthread_mutex_lock(&writer->lock);
-    bool asked = writer->reopen;
+    bool requested = writer->reopen;
     writer->reopen = false;
     pthread_mutex_unlock(&writer->lock);
-    if (!asked)
+    if (!requested)
         return;
     int descriptor;
     bool regular;
@@ -205,7 +205,7 @@ static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_l
         wait_for(writer, RETRY_MS, false);
         pthread_mutex_unlock(&writer->lock);
     }
-    reopen_if_asked(writer);
+    reopen_if_requested(writer);
     return true;
 }
 
@@ -234,7 +234,7 @@ static bool write_all(struct uvh_line_writer *writer)
 }
 
 /* With the lock held: swaps the buffers and appends the notice of dropped lines. */
-static void change_places(struct uvh_line_writer *writer)
+static void swap_buffers(struct uvh_line_writer *writer)
 {
     char *filled = writer->filling;
     writer->filling = writer->writing;
@@ -279,13 +279,13 @@ static void *run(void *arg)
             pthread_cond_wait(&writer->wake, &writer->lock);
         wait_for(writer, writer->flush_ms, true);
         stopping = writer->stopping;
-        change_places(writer);
+        swap_buffers(writer);
         pthread_mutex_unlock(&writer->lock);
         if (!write_all(writer)) {
             give_up(writer);
             return NULL;
         }
-        reopen_if_asked(writer); /* after the earlier lines */
+        reopen_if_requested(writer); /* after the earlier lines */
     }
     return NULL;
 }

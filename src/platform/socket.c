@@ -288,15 +288,15 @@ ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t
 /* sendfile differs on every other system; a copy through a small buffer works on all of them. */
 ssize_t uvh_socket_send_file(int socket, int descriptor, uint64_t offset, size_t size)
 {
-    char piece[16384];
+    char chunk[16384];
     ssize_t count;
     do {
         count =
-            pread(descriptor, piece, size < sizeof(piece) ? size : sizeof(piece), (off_t)offset);
+            pread(descriptor, chunk, size < sizeof(chunk) ? size : sizeof(chunk), (off_t)offset);
     } while (count < 0 && errno == EINTR);
     if (count <= 0)
         return count == 0 ? 0 : -errno;
-    return uvh_socket_send(socket, &(uvhttp_slice_t){piece, (size_t)count}, 1, false);
+    return uvh_socket_send(socket, &(uvhttp_slice_t){chunk, (size_t)count}, 1, false);
 }
 #endif
 

@@ -98,8 +98,8 @@ int uvh_socket_tls_start(int socket, const struct uvh_socket_tls_keys *keys)
  * requests an event for when there is space. */
 static bool has_space(int socket)
 {
-    struct pollfd asked = {.fd = socket, .events = POLLOUT};
-    return poll(&asked, 1, 0) != 0;
+    struct pollfd polled = {.fd = socket, .events = POLLOUT};
+    return poll(&polled, 1, 0) != 0;
 }
 
 int uvh_socket_tls_send_alert(int socket, const void *alert)

@@ -22,13 +22,13 @@ enum {
 
 void uvh_store_init(struct uvh_store *store)
 {
-    *store = (struct uvh_store){.folder = -1, .descriptor = -1};
+    *store = (struct uvh_store){.directory = -1, .descriptor = -1};
 }
 
-int uvh_store_open(struct uvh_store *store, const char *folder)
+int uvh_store_open(struct uvh_store *store, const char *directory)
 {
-    store->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return store->folder < 0 ? -errno : 0;
+    store->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return store->directory < 0 ? -errno : 0;
 }
 
 int uvh_store_begin(struct uvh_store *store, unsigned mode, char name[UVH_STORE_NAME_SIZE])
@@ -40,7 +40,7 @@ int uvh_store_begin(struct uvh_store *store, unsigned mode, char name[UVH_STORE_
         if (err != 0)
             return err;
         snprintf(name, UVH_STORE_NAME_SIZE, UVH_STORE_PREFIX "%016" PRIx64 ".part", number);
-        store->descriptor = openat(store->folder, name, WRITE_FLAGS, at_first);
+        store->descriptor = openat(store->directory, name, WRITE_FLAGS, at_first);
         if (store->descriptor >= 0)
             return 0;
         if (errno != EEXIST && errno != EINTR)
@@ -64,14 +64,14 @@ static void advance(struct iovec **areas, int *left, size_t count)
     }
 }
 
-int uvh_store_write(struct uvh_store *store, const uvhttp_slice_t *pieces, size_t count)
+int uvh_store_write(struct uvh_store *store, const uvhttp_slice_t *slices, size_t count)
 {
-    struct iovec memory[UVH_STORE_PIECES];
+    struct iovec memory[UVH_STORE_SLICES];
     struct iovec *areas = memory;
     int left = 0;
-    for (size_t i = 0; i < count && i < UVH_STORE_PIECES; i++) {
-        if (pieces[i].length > 0)
-            memory[left++] = (struct iovec){(void *)(uintptr_t)pieces[i].base, pieces[i].length};
+    for (size_t i = 0; i < count && i < UVH_STORE_SLICES; i++) {
+        if (slices[i].length > 0)
+            memory[left++] = (struct iovec){(void *)(uintptr_t)slices[i].base, slices[i].length};
     }
     while (left > 0) {
         ssize_t written = writev(store->descriptor, areas, left);
@@ -99,22 +99,22 @@ int uvh_store_end(struct uvh_store *store, unsigned mode, bool sync)
 }
 
 /* Renames to a name that must not exist. */
-static int rename_to_free(int folder, const char *name, int to_folder, const char *to)
+static int rename_to_free(int directory, const char *name, int to_dir, const char *to)
 {
 #if defined(RENAME_NOREPLACE)
-    if (renameat2(folder, name, to_folder, to, RENAME_NOREPLACE) == 0)
+    if (renameat2(directory, name, to_dir, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS) /* not supported by the file system or the kernel */
         return -errno;
 #endif
-    if (linkat(folder, name, to_folder, to, 0) != 0)
+    if (linkat(directory, name, to_dir, to, 0) != 0)
         return -errno;
-    return unlinkat(folder, name, 0) != 0 ? -errno : 0;
+    return unlinkat(directory, name, 0) != 0 ? -errno : 0;
 }
 
-static int sync_folder(int folder)
+static int sync_dir(int directory)
 {
-    int descriptor = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0)
         return -errno;
     int err = fsync(descriptor) != 0 ? -errno : 0;
@@ -125,22 +125,22 @@ static int sync_folder(int folder)
 int uvh_store_publish(struct uvh_store *store, const char *name, const char *to, bool keep,
                       bool sync, bool *created)
 {
-    int err = rename_to_free(store->folder, name, store->folder, to);
+    int err = rename_to_free(store->directory, name, store->directory, to);
     *created = err == 0;
     /* Without renameat2 and links a plain rename is used, unless existing files must be kept. */
     if (err != 0 && !keep)
-        err = renameat(store->folder, name, store->folder, to) != 0 ? -errno : 0;
-    return err == 0 && sync ? sync_folder(store->folder) : err;
+        err = renameat(store->directory, name, store->directory, to) != 0 ? -errno : 0;
+    return err == 0 && sync ? sync_dir(store->directory) : err;
 }
 
 int uvh_store_sync(const struct uvh_store *store)
 {
-    return sync_folder(store->folder);
+    return sync_dir(store->directory);
 }
 
 int uvh_store_move(struct uvh_store *store, const char *name, const char *path)
 {
-    return rename_to_free(store->folder, name, AT_FDCWD, path);
+    return rename_to_free(store->directory, name, AT_FDCWD, path);
 }
 
 int uvh_store_write_new(const char *path, const void *data, size_t size, unsigned mode)
@@ -161,16 +161,16 @@ int uvh_store_write_new(const char *path, const void *data, size_t size, unsigne
 
 void uvh_store_remove(struct uvh_store *store, const char *name)
 {
-    if (store->folder >= 0 && name[0] != '\0')
-        unlinkat(store->folder, name, 0);
+    if (store->directory >= 0 && name[0] != '\0')
+        unlinkat(store->directory, name, 0);
 }
 
 void uvh_store_close(struct uvh_store *store)
 {
     if (store->descriptor >= 0)
         close(store->descriptor);
-    if (store->folder >= 0)
-        close(store->folder);
+    if (store->directory >= 0)
+        close(store->directory);
     uvh_store_init(store);
 }
 

@@ -18,28 +18,28 @@
 
 enum {
     UVH_STORE_NAME_SIZE = 32, /* bytes of a hidden name, NUL included */
-    UVH_STORE_PIECES = 16,    /* areas per write */
+    UVH_STORE_SLICES = 16,    /* areas per write */
     UVH_STORE_NAME_MOST = 255 /* longest file name, bytes */
 };
 
 /* The directory of all files of one store, and its open file. */
 struct uvh_store {
-    int folder;     /* -1: not open */
+    int directory;  /* -1: not open */
     int descriptor; /* -1: none */
 };
 
 void uvh_store_init(struct uvh_store *store);
 
 /* Opens the directory; the store keeps it even if its path changes later. */
-int uvh_store_open(struct uvh_store *store, const char *folder);
+int uvh_store_open(struct uvh_store *store, const char *directory);
 
 /* Creates a file with a unique hidden name, which is written to `name`. `mode`: its permission
  * bits, or 0 for 0666 less the umask. With other bits only its owner can open the file before it is
  * complete. */
 int uvh_store_begin(struct uvh_store *store, unsigned mode, char name[UVH_STORE_NAME_SIZE]);
 
-/* Appends at most UVH_STORE_PIECES areas. */
-int uvh_store_write(struct uvh_store *store, const uvhttp_slice_t *pieces, size_t count);
+/* Appends at most UVH_STORE_SLICES areas. */
+int uvh_store_write(struct uvh_store *store, const uvhttp_slice_t *slices, size_t count);
 
 /* Completes the file: sets its permissions as in begin, flushes it to disk if `sync`, and closes
  * it. */

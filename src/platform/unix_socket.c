@@ -17,8 +17,8 @@
 #include "platform/socket.h"
 
 enum {
-    TURN_TRIES = 100,
-    TURN_PAUSE_MS = 10,
+    LOCK_TRIES = 100,
+    LOCK_PAUSE_MS = 10,
 };
 
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) > UVH_UNIX_SOCKET_PATH_MAX, "paths fit");
@@ -45,7 +45,7 @@ static int make_address(const char *path, struct sockaddr_un *address, socklen_t
 }
 
 /* Stats the name itself; links are not followed. */
-static int look(const char *path, struct stat *status)
+static int check(const char *path, struct stat *status)
 {
     return lstat(path, status) == 0 ? 0 : -errno;
 }
@@ -65,7 +65,7 @@ static int try_to_connect(const struct sockaddr_un *address, socklen_t length)
 static int remove_left_over(const char *path, const struct sockaddr_un *address, socklen_t length)
 {
     struct stat before, after;
-    int err = look(path, &before);
+    int err = check(path, &before);
     if (err == -ENOENT)
         return 0;
     if (err == 0 && !S_ISSOCK(before.st_mode))
@@ -73,7 +73,7 @@ static int remove_left_over(const char *path, const struct sockaddr_un *address,
     if (err == 0)
         err = try_to_connect(address, length);
     if (err == 0)
-        err = look(path, &after);
+        err = check(path, &after);
     if (err != 0)
         return err == -ENOENT ? 0 : err;
     /* Another process may have replaced the file meanwhile. */
@@ -102,7 +102,7 @@ static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen
 static void remove_own(const char *path, const struct uvh_unix_socket_file *file)
 {
     struct stat status;
-    if (file->inode == 0 || look(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+    if (file->inode == 0 || check(path, &status) != 0 || !S_ISSOCK(status.st_mode))
         return;
     if (status.st_dev == file->device && status.st_ino == file->inode)
         unlink(path);
@@ -112,23 +112,25 @@ static void remove_own(const char *path, const struct uvh_unix_socket_file *file
  * socket file as stale that another has bound but does not listen on yet. Closing the returned
  * descriptor releases the lock. If the directory cannot be opened (-1) or stays locked, the
  * start continues. */
-static int take_turn(const char *path)
+static int lock_directory(const char *path)
 {
-    char folder[UVH_UNIX_SOCKET_PATH_MAX + 1] = ".";
+    char directory[UVH_UNIX_SOCKET_PATH_MAX + 1] = ".";
     const char *name = strrchr(path, '/');
     if (name != NULL) {
         size_t length = name == path ? 1 : (size_t)(name - path);
-        memcpy(folder, path, length);
-        folder[length] = '\0';
+        memcpy(directory, path, length);
+        directory[length] = '\0';
     }
-    int turn = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; turn >= 0 && i < TURN_TRIES && flock(turn, LOCK_EX | LOCK_NB) != 0; i++) {
+    int directory_lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0;
+         directory_lock >= 0 && i < LOCK_TRIES && flock(directory_lock, LOCK_EX | LOCK_NB) != 0;
+         i++) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             break;
         /* There is no event for a free lock, and flock might block forever. */
-        poll(NULL, 0, TURN_PAUSE_MS);
+        poll(NULL, 0, LOCK_PAUSE_MS);
     }
-    return turn;
+    return directory_lock;
 }
 
 static int listen_on(const char *path, unsigned mode, int backlog,
@@ -146,7 +148,7 @@ static int listen_on(const char *path, unsigned mode, int backlog,
     if (listener < 0)
         return listener;
     err = bind_with_mode(listener, &address, length, mode);
-    if (err == 0 && path[0] != '@' && (err = look(path, &status)) == 0)
+    if (err == 0 && path[0] != '@' && (err = check(path, &status)) == 0)
         *file = (struct uvh_unix_socket_file){status.st_dev, status.st_ino};
     if (err == 0 && listen(listener, backlog) != 0)
         err = -errno;
@@ -162,17 +164,17 @@ int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog,
 {
     *file = (struct uvh_unix_socket_file){0, 0};
     bool is_file = path[0] != '@' && strlen(path) <= UVH_UNIX_SOCKET_PATH_MAX;
-    int turn = is_file ? take_turn(path) : -1;
+    int directory_lock = is_file ? lock_directory(path) : -1;
     int listener = listen_on(path, mode, backlog, file);
-    if (turn >= 0)
-        close(turn);
+    if (directory_lock >= 0)
+        close(directory_lock);
     return listener;
 }
 
 void uvh_unix_socket_remove(const char *path, const struct uvh_unix_socket_file *file)
 {
-    int turn = file->inode == 0 ? -1 : take_turn(path);
+    int directory_lock = file->inode == 0 ? -1 : lock_directory(path);
     remove_own(path, file);
-    if (turn >= 0)
-        close(turn);
+    if (directory_lock >= 0)
+        close(directory_lock);
 }

@@ -114,10 +114,10 @@ static void note_changed(struct uvh_redis_channels *channels, struct uvh_redis_c
 static struct uvh_redis_channel *put(struct uvh_redis_channels *channels,
                                      struct uvh_redis_channel *channel)
 {
-    struct uvh_redis_channel **place = tsearch(channel, &channels->tree, compare);
-    if (place == NULL || *place != channel) {
+    struct uvh_redis_channel **slot = tsearch(channel, &channels->tree, compare);
+    if (slot == NULL || *slot != channel) {
         release(channels, channel);
-        return place == NULL ? NULL : *place;
+        return slot == NULL ? NULL : *slot;
     }
     channel->next = channels->first;
     if (channel->next != NULL)
@@ -160,9 +160,9 @@ static bool remove_from(struct uvh_redis_channels *channels, struct uvh_redis_ch
         at = &(*at)->next;
     if (*at == NULL)
         return false;
-    struct uvh_redis_pattern *gone = *at;
-    *at = gone->next;
-    release(channels, gone);
+    struct uvh_redis_pattern *removed = *at;
+    *at = removed->next;
+    release(channels, removed);
     if (channel->patterns == NULL)
         note_changed(channels, channel);
     return true;
@@ -173,9 +173,9 @@ void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *
     const char *channel_of = strcmp(pattern, STAND_IN) == 0 ? EVERYTHING : pattern;
     struct uvh_redis_channel *key = make(channels, channel_of);
     if (key != NULL) {
-        struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
-        if (place != NULL)
-            (void)remove_from(channels, *place, pattern);
+        struct uvh_redis_channel **slot = tfind(key, &channels->tree, compare);
+        if (slot != NULL)
+            (void)remove_from(channels, *slot, pattern);
         release(channels, key);
         return;
     }
@@ -210,9 +210,9 @@ static bool find(struct uvh_redis_channels *channels, bool glob, const char *tex
         return false;
     *key = (struct uvh_redis_channel){.glob = glob};
     memcpy(key->text, text, length + 1);
-    struct uvh_redis_channel **place = tfind(key, &channels->tree, compare);
-    if (place != NULL)
-        *channel = *place;
+    struct uvh_redis_channel **slot = tfind(key, &channels->tree, compare);
+    if (slot != NULL)
+        *channel = *slot;
     release(channels, key);
     return true;
 }
@@ -236,9 +236,9 @@ bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glo
 static const struct uvh_redis_channel *find_everything(const struct uvh_redis_channels *channels)
 {
     struct uvh_redis_channel *key = make(channels, EVERYTHING);
-    struct uvh_redis_channel **place = key == NULL ? NULL : tfind(key, &channels->tree, compare);
+    struct uvh_redis_channel **slot = key == NULL ? NULL : tfind(key, &channels->tree, compare);
     release(channels, key);
-    return place == NULL ? NULL : *place;
+    return slot == NULL ? NULL : *slot;
 }
 
 bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, const char *text,
@@ -248,7 +248,7 @@ bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, c
     if (!find(channels, glob, text, &channel) || channel == NULL || channel->refused)
         return false;
     const struct uvh_redis_channel *everything = find_everything(channels);
-    channel->told = false;
+    channel->sent = false;
     channel->refused = true;
     if (!glob || !may_stand_in || channel == everything ||
         (everything != NULL && everything->refused))
@@ -301,7 +301,7 @@ void uvh_redis_channels_forget(struct uvh_redis_channels *channels)
 {
     for (struct uvh_redis_channel *channel = channels->first; channel != NULL;
          channel = channel->next) {
-        channel->told = false;
+        channel->sent = false;
         forget_refusal(channels, channel);
         note_changed(channels, channel);
     }

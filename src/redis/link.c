@@ -87,7 +87,7 @@ static void lose(struct uvh_redis_link *link, const char *why)
     if (link->next == NULL)
         drop_addresses(link);
     set_timer(link, delay);
-    size_t messages = uvh_redis_parcels_drop(&link->asked, &redis->allocator);
+    size_t messages = uvh_redis_parcels_drop(&link->parcel, &redis->allocator);
     if (was_ready)
         link->lost(link, messages);
 }
@@ -105,14 +105,14 @@ static void command(struct uvh_redis_link *link, int count, const char **words, 
         link->context->err = REDIS_ERR_OOM; /* detected when it is flushed */
 }
 
-void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
-                        const char **words, const size_t *sizes)
+void uvh_redis_link_send(struct uvh_redis_link *link, struct uvh_redis_parcel *parcel, int count,
+                         const char **words, const size_t *sizes)
 {
-    if (asked == NULL) { /* its reply would be matched to another command */
+    if (parcel == NULL) { /* its reply would be matched to another command */
         link->context->err = REDIS_ERR_OOM;
         return;
     }
-    uvh_redis_parcels_append(&link->asked, asked);
+    uvh_redis_parcels_append(&link->parcel, parcel);
     command(link, count, words, sizes);
 }
 
@@ -129,11 +129,11 @@ static void ping(struct uvh_redis_link *link)
 {
     const char *word = "PING";
     size_t size = strlen(word);
-    struct uvh_redis_parcel *asked =
-        link->redis->allocator.allocate(sizeof(*asked), link->redis->allocator.context);
-    if (asked != NULL)
-        *asked = (struct uvh_redis_parcel){.order = UVH_REDIS_PING};
-    uvh_redis_link_ask(link, asked, 1, &word, &size);
+    struct uvh_redis_parcel *parcel =
+        link->redis->allocator.allocate(sizeof(*parcel), link->redis->allocator.context);
+    if (parcel != NULL)
+        *parcel = (struct uvh_redis_parcel){.command = UVH_REDIS_PING};
+    uvh_redis_link_send(link, parcel, 1, &word, &size);
 }
 
 static void watch(struct uvh_redis_link *link, int events)
@@ -161,7 +161,7 @@ void uvh_redis_link_flush(struct uvh_redis_link *link)
 /* ---- receiving ---- */
 
 /* Handles replies to the commands of the handshake. */
-static void on_greeted(struct uvh_redis_link *link, const redisReply *reply)
+static void on_handshake_reply(struct uvh_redis_link *link, const redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
         lose(link, reply->str);
@@ -193,16 +193,16 @@ static bool is_message(const redisReply *reply)
 static void on_reply(struct uvh_redis_link *link, const redisReply *reply)
 {
     if (is_message(reply)) {
-        link->answer(link, NULL, reply);
+        link->on_reply(link, NULL, reply);
         return;
     }
-    struct uvh_redis_parcel *asked = uvh_redis_parcels_take(&link->asked);
-    if (asked != NULL && asked->order != UVH_REDIS_PING)
-        link->answer(link, asked, reply);
-    uvh_redis_release(link->redis, asked);
+    struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&link->parcel);
+    if (parcel != NULL && parcel->command != UVH_REDIS_PING)
+        link->on_reply(link, parcel, reply);
+    uvh_redis_release(link->redis, parcel);
 }
 
-static void read_answers(struct uvh_redis_link *link)
+static void read_replies(struct uvh_redis_link *link)
 {
     void *reply = NULL;
     link->heard = true;
@@ -214,7 +214,7 @@ static void read_answers(struct uvh_redis_link *link)
         if (reply == NULL)
             return;
         if (link->state == UVH_REDIS_CONNECTING)
-            on_greeted(link, reply);
+            on_handshake_reply(link, reply);
         else
             on_reply(link, reply);
         freeReplyObject(reply);
@@ -226,7 +226,7 @@ static void read_socket(struct uvh_redis_link *link)
     if (redisBufferRead(link->context) != REDIS_OK)
         lose(link, error_of(link->context));
     else
-        read_answers(link);
+        read_replies(link);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -259,7 +259,7 @@ void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
 /* ---- connecting ---- */
 
 /* Starts the handshake on a new socket: nothing is written before it is writable. */
-static void greet(struct uvh_redis_link *link, redisContext *context)
+static void begin_handshake(struct uvh_redis_link *link, redisContext *context)
 {
     struct uvhttp_redis *redis = link->redis;
     link->context = context;
@@ -304,7 +304,7 @@ static void try_next(struct uvh_redis_link *link)
     if (err != 0)
         lose(link, gai_strerror(err));
     else
-        greet(link, redisConnectNonBlock(text, link->redis->port));
+        begin_handshake(link, redisConnectNonBlock(text, link->redis->port));
 }
 
 static void on_looked_up(void *arg, int status, struct addrinfo *found)
@@ -328,11 +328,11 @@ static void attempt(struct uvh_redis_link *link)
     redis->stats.attempts++;
     uv_mutex_unlock(&redis->lock);
     if (redis->path != NULL) {
-        greet(link, redisConnectUnixNonBlock(redis->path));
+        begin_handshake(link, redisConnectUnixNonBlock(redis->path));
     } else if (link->next != NULL) {
         try_next(link);
     } else if (uvh_lookup_literal(redis->host, redis->port, &literal)) {
-        greet(link, redisConnectNonBlock(redis->host, redis->port));
+        begin_handshake(link, redisConnectNonBlock(redis->host, redis->port));
     } else {
         int err = uvh_lookup_start(&link->lookup, redis->loop, redis->host, redis->port,
                                    on_looked_up, link);
@@ -401,6 +401,6 @@ void uvh_redis_link_close(struct uvh_redis_link *link)
     link->state = UVH_REDIS_ENDED;
     drop_addresses(link);
     drop_context(link);
-    (void)uvh_redis_parcels_drop(&link->asked, &link->redis->allocator);
+    (void)uvh_redis_parcels_drop(&link->parcel, &link->redis->allocator);
     uv_close((uv_handle_t *)&link->timer, on_timer_closed);
 }

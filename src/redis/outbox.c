@@ -33,7 +33,7 @@ size_t uvh_redis_parcels_limit(struct uvh_redis_parcels *parcels, size_t bytes,
     size_t dropped = 0;
     while (parcels->first != NULL && parcels->bytes > bytes) {
         struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(parcels);
-        dropped += parcel->order == UVH_REDIS_MESSAGE;
+        dropped += parcel->command == UVH_REDIS_MESSAGE;
         allocator->release(parcel, allocator->context);
     }
     return dropped;

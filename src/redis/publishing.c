@@ -24,10 +24,10 @@ enum {
 /* Requires the lock. The number of dropped messages to log now; 0: none. */
 static uint64_t drops_to_tell(struct uvhttp_redis *redis)
 {
-    if (redis->drops_untold == 0 || !uvh_redis_may_log(&redis->drops_told))
+    if (redis->drops_unlogged == 0 || !uvh_redis_may_log(&redis->drops_logged))
         return 0;
-    uint64_t drops = redis->drops_untold;
-    redis->drops_untold = 0;
+    uint64_t drops = redis->drops_unlogged;
+    redis->drops_unlogged = 0;
     return drops;
 }
 
@@ -48,7 +48,7 @@ void uvh_redis_publishing_send(struct uvhttp_redis *redis)
     struct uvh_redis_link *link = &redis->publishing;
     if (link->state != UVH_REDIS_READY)
         return;
-    while (link->asked.bytes < SENT_MOST) {
+    while (link->parcel.bytes < SENT_MOST) {
         uv_mutex_lock(&redis->lock);
         struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&redis->waiting);
         uv_mutex_unlock(&redis->lock);
@@ -56,7 +56,7 @@ void uvh_redis_publishing_send(struct uvhttp_redis *redis)
             break;
         const char *words[] = {"PUBLISH", parcel->bytes, parcel->bytes + parcel->channel};
         size_t sizes[] = {7, parcel->channel, parcel->size - parcel->channel};
-        uvh_redis_link_ask(link, parcel, 3, words, sizes);
+        uvh_redis_link_send(link, parcel, 3, words, sizes);
     }
     uvh_redis_link_flush(link);
 }
@@ -68,7 +68,7 @@ static void on_ready(struct uvh_redis_link *link)
     uv_mutex_lock(&redis->lock);
     uint64_t dropped = redis->stats.dropped - redis->dropped_before;
     redis->dropped_before = redis->stats.dropped;
-    redis->drops_untold = 0;
+    redis->drops_unlogged = 0;
     redis->limit = redis->max_queue_size > SIZE_MAX / BURST ? redis->max_queue_size
                                                             : BURST * redis->max_queue_size;
     uv_mutex_unlock(&redis->lock);
@@ -80,11 +80,11 @@ static void on_ready(struct uvh_redis_link *link)
 }
 
 /* The broker accepted a message, or replied with an error. */
-static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
-                      const redisReply *reply)
+static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel *parcel,
+                     const redisReply *reply)
 {
     struct uvhttp_redis *redis = link->redis;
-    if (asked == NULL)
+    if (parcel == NULL)
         return;
     bool taken = reply->type == REDIS_REPLY_INTEGER;
     uv_mutex_lock(&redis->lock);
@@ -94,12 +94,12 @@ static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel
     size_t limit = redis->limit;
     uv_mutex_unlock(&redis->lock);
     tell_drops(redis, drops, limit);
-    if (!taken && uvh_redis_may_log(&redis->refusal_told))
+    if (!taken && uvh_redis_may_log(&redis->refusal_logged))
         uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: a message on %.*s was refused: %s", (int)asked->channel,
-                          asked->bytes,
+                          "redis: a message on %.*s was refused: %s", (int)parcel->channel,
+                          parcel->bytes,
                           reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
-    if (link->asked.bytes < SENT_MOST / 2)
+    if (link->parcel.bytes < SENT_MOST / 2)
         uvh_redis_publishing_send(redis);
 }
 
@@ -122,7 +122,7 @@ void uvh_redis_publishing_init(struct uvhttp_redis *redis)
 {
     redis->limit = redis->max_queue_size;
     redis->publishing.ready = on_ready;
-    redis->publishing.answer = on_answer;
+    redis->publishing.on_reply = on_reply;
     redis->publishing.lost = on_lost;
 }
 
@@ -144,7 +144,7 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
         uv_mutex_unlock(&redis->lock);
         return fits ? UVHTTP_ENOMEM : UVHTTP_ETOOLARGE;
     }
-    *parcel = (struct uvh_redis_parcel){.order = UVH_REDIS_MESSAGE, .channel = channel};
+    *parcel = (struct uvh_redis_parcel){.command = UVH_REDIS_MESSAGE, .channel = channel};
     memcpy(parcel->bytes, redis->prefix, prefix);
     memcpy(parcel->bytes + prefix, topic, channel - prefix);
     size_t head =
@@ -155,7 +155,7 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     uvh_redis_parcels_append(&redis->waiting, parcel);
     size_t dropped = uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
     redis->stats.dropped += dropped;
-    redis->drops_untold += dropped;
+    redis->drops_unlogged += dropped;
     uint64_t drops = dropped > 0 ? drops_to_tell(redis) : 0;
     size_t limit = redis->limit;
     uv_mutex_unlock(&redis->lock);
@@ -175,7 +175,7 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     uint64_t now = uv_hrtime() / 1000000, heard = now, end = now + FINISH_MS;
     uvh_redis_publishing_send(redis);
     while (link->state == UVH_REDIS_READY &&
-           (link->asked.first != NULL || redis->waiting.first != NULL) && now < end &&
+           (link->parcel.first != NULL || redis->waiting.first != NULL) && now < end &&
            now - heard < SILENCE_MS) {
         link->heard = false;
         uvh_redis_link_wait(link, (int)(end - now < SILENCE_MS ? end - now : SILENCE_MS));
@@ -185,7 +185,7 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     const char *why = link->state == UVH_REDIS_READY ? "has not answered" : "was away";
     uint64_t before = redis->stats.dropped;
     uv_mutex_lock(&redis->lock);
-    redis->stats.dropped += uvh_redis_parcels_drop(&link->asked, &redis->allocator);
+    redis->stats.dropped += uvh_redis_parcels_drop(&link->parcel, &redis->allocator);
     redis->stats.dropped += uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
     uint64_t lost =
         redis->stats.dropped - (link->state == UVH_REDIS_READY ? before : redis->dropped_before);

@@ -108,15 +108,15 @@ static void end(void *adapter)
 }
 
 /* With NULL it copies nothing. False when out of memory. */
-static bool copy(struct uvhttp_redis *redis, char **place, const char *text)
+static bool copy(struct uvhttp_redis *redis, char **slot, const char *text)
 {
     size_t size = text == NULL ? 0 : strlen(text) + 1;
     if (text == NULL)
         return true;
-    *place = redis->allocator.allocate(size, redis->allocator.context);
-    if (*place != NULL)
-        memcpy(*place, text, size);
-    return *place != NULL;
+    *slot = redis->allocator.allocate(size, redis->allocator.context);
+    if (*slot != NULL)
+        memcpy(*slot, text, size);
+    return *slot != NULL;
 }
 
 static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t *options)

@@ -50,7 +50,7 @@ struct uvh_redis_channel {
     struct uvh_redis_channel *next_changed;
     struct uvh_redis_pattern *patterns; /* NULL: no longer needed */
     bool changed;                       /* in the list of changed channels */
-    bool told;                          /* the broker is notified, on the current connection */
+    bool sent;                          /* the broker is notified, on the current connection */
     bool refused;                       /* the broker refuses it there */
     bool replaced;                      /* the glob of all channels replaces it */
     bool glob;
@@ -106,7 +106,7 @@ struct uvh_redis_parcel {
         UVH_REDIS_SUBSCRIBE,
         UVH_REDIS_UNSUBSCRIBE,
         UVH_REDIS_PING
-    } order;
+    } command;
     bool glob;      /* of UVH_REDIS_SUBSCRIBE */
     size_t channel; /* its length */
     size_t size;    /* of channel and data */
@@ -143,13 +143,13 @@ struct uvh_redis_link {
     struct uvhttp_redis *redis;
     const char *name; /* for the log */
     void (*ready)(struct uvh_redis_link *link);
-    /* Reply to a command; with `asked` NULL, a push message. */
-    void (*answer)(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
-                   const redisReply *reply);
+    /* Reply to a command; with `parcel` NULL, a push message. */
+    void (*on_reply)(struct uvh_redis_link *link, const struct uvh_redis_parcel *parcel,
+                     const redisReply *reply);
     void (*lost)(struct uvh_redis_link *link, size_t messages); /* `messages` had no reply */
     enum uvh_redis_link_state state;
-    struct uvh_redis_parcels asked; /* commands without a reply yet */
-    redisContext *context;          /* NULL unless CONNECTING or READY */
+    struct uvh_redis_parcels parcel; /* commands without a reply yet */
+    redisContext *context;           /* NULL unless CONNECTING or READY */
     uv_poll_t *poll;
     /* Of the next attempt, the deadline of the current one, or the next PING. */
     uv_timer_t timer;
@@ -164,10 +164,10 @@ struct uvh_redis_link {
 
 /* Returns 0 or libuv's code. The first attempt runs in the next loop iteration. */
 int uvh_redis_link_open(struct uvh_redis_link *link, struct uvhttp_redis *redis, const char *name);
-/* Queues a command, in state READY; uvh_redis_link_flush sends it. Takes ownership of `asked`,
+/* Queues a command, in state READY; uvh_redis_link_flush sends it. Takes ownership of `parcel`,
  * which is passed to the callback of the reply. */
-void uvh_redis_link_ask(struct uvh_redis_link *link, struct uvh_redis_parcel *asked, int count,
-                        const char **words, const size_t *sizes);
+void uvh_redis_link_send(struct uvh_redis_link *link, struct uvh_redis_parcel *parcel, int count,
+                         const char **words, const size_t *sizes);
 /* Sends queued commands as far as the socket accepts them. */
 void uvh_redis_link_flush(struct uvh_redis_link *link);
 /* The same without a running loop: blocks at most `ms` for the socket, and also reads. In state
@@ -214,7 +214,7 @@ struct uvhttp_redis {
     char id[UVH_REDIS_ID];
     struct uvh_redis_link publishing;
     struct uvh_redis_link subscribing;
-    uint64_t refusal_told; /* time of the last log line about a refused message */
+    uint64_t refusal_logged; /* time of the last log line about a refused message */
     /* Of the message received last: a copy received by another channel has the same. */
     char last_id[UVH_REDIS_ID + 1];
     uint64_t last_number;
@@ -224,8 +224,8 @@ struct uvhttp_redis {
     uint64_t number;         /* messages published */
     size_t limit;            /* of `waiting` at the moment */
     uint64_t dropped_before; /* `dropped` when the publishing connection was lost */
-    uint64_t drops_untold;   /* not yet logged */
-    uint64_t drops_told;     /* time of that log line */
+    uint64_t drops_unlogged; /* not yet logged */
+    uint64_t drops_logged;   /* time of that log line */
     uvhttp_redis_stats_t stats;
 };
 

@@ -16,17 +16,17 @@ static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_chann
                                      : (channel->glob ? "PUNSUBSCRIBE" : "UNSUBSCRIBE"),
                            channel->text};
     size_t sizes[] = {strlen(words[0]), channel->length};
-    struct uvh_redis_parcel *asked =
-        redis->allocator.allocate(sizeof(*asked) + channel->length + 1, redis->allocator.context);
-    if (asked != NULL) {
-        *asked = (struct uvh_redis_parcel){.order = subscribe ? UVH_REDIS_SUBSCRIBE
-                                                              : UVH_REDIS_UNSUBSCRIBE,
-                                           .glob = channel->glob,
-                                           .channel = channel->length,
-                                           .size = channel->length};
-        memcpy(asked->bytes, channel->text, channel->length + 1);
+    struct uvh_redis_parcel *parcel =
+        redis->allocator.allocate(sizeof(*parcel) + channel->length + 1, redis->allocator.context);
+    if (parcel != NULL) {
+        *parcel = (struct uvh_redis_parcel){.command = subscribe ? UVH_REDIS_SUBSCRIBE
+                                                                 : UVH_REDIS_UNSUBSCRIBE,
+                                            .glob = channel->glob,
+                                            .channel = channel->length,
+                                            .size = channel->length};
+        memcpy(parcel->bytes, channel->text, channel->length + 1);
     }
-    uvh_redis_link_ask(&redis->subscribing, asked, 2, words, sizes);
+    uvh_redis_link_send(&redis->subscribing, parcel, 2, words, sizes);
 }
 
 void uvh_redis_subscribing_send(struct uvhttp_redis *redis)
@@ -38,9 +38,9 @@ void uvh_redis_subscribing_send(struct uvhttp_redis *redis)
     while ((channel = uvh_redis_channels_changed(&redis->channels)) != NULL) {
         bool needed = channel->patterns != NULL;
         bool wanted = ready && needed && !channel->refused;
-        if (ready && wanted != channel->told)
+        if (ready && wanted != channel->sent)
             tell_broker(redis, channel, wanted);
-        channel->told = wanted;
+        channel->sent = wanted;
         if (!needed)
             uvh_redis_channels_free(&redis->channels, channel);
     }
@@ -67,17 +67,17 @@ static void on_lost(struct uvh_redis_link *link, size_t messages)
 
 /* Redis compares a glob byte for byte with those of its ACL, so a rule for "uvhttp:*" permits
  * exactly this glob and no narrower one. */
-static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *asked,
+static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel *parcel,
                        const char *why)
 {
-    if (asked->order != UVH_REDIS_SUBSCRIBE)
+    if (parcel->command != UVH_REDIS_SUBSCRIBE)
         return;
     uv_mutex_lock(&redis->lock);
-    bool stands_in = uvh_redis_channels_refuse(&redis->channels, asked->glob, asked->bytes,
+    bool stands_in = uvh_redis_channels_refuse(&redis->channels, parcel->glob, parcel->bytes,
                                                strncmp(why, "NOPERM", strlen("NOPERM")) == 0);
     uv_mutex_unlock(&redis->lock);
     uvhttp_server_log(redis->server, stands_in ? UVHTTP_LOG_INFO : UVHTTP_LOG_WARNING,
-                      "redis: the subscription to %s was refused%s: %s", asked->bytes,
+                      "redis: the subscription to %s was refused%s: %s", parcel->bytes,
                       stands_in ? ", that to all channels stands in for it" : "", why);
     if (stands_in)
         uvh_redis_subscribing_send(redis);
@@ -132,12 +132,12 @@ static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
                           uvhttp_strerror(err));
 }
 
-static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel *asked,
-                      const redisReply *reply)
+static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel *parcel,
+                     const redisReply *reply)
 {
-    if (asked != NULL && reply->type == REDIS_REPLY_ERROR)
-        on_refused(link->redis, asked, reply->str);
-    if (asked != NULL || reply->type != REDIS_REPLY_ARRAY)
+    if (parcel != NULL && reply->type == REDIS_REPLY_ERROR)
+        on_refused(link->redis, parcel, reply->str);
+    if (parcel != NULL || reply->type != REDIS_REPLY_ARRAY)
         return;
     if (reply->elements == 3)
         on_message(link->redis, NULL, reply->element[1], reply->element[2]);
@@ -148,7 +148,7 @@ static void on_answer(struct uvh_redis_link *link, const struct uvh_redis_parcel
 void uvh_redis_subscribing_init(struct uvhttp_redis *redis)
 {
     redis->subscribing.ready = on_ready;
-    redis->subscribing.answer = on_answer;
+    redis->subscribing.on_reply = on_reply;
     redis->subscribing.lost = on_lost;
 }
 

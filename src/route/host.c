@@ -19,14 +19,14 @@ static char small_letter(char c)
 
 /* Writes the host of an authority, normalized and NUL-terminated. Returns its length; 0 when there
  * is none or it is too long. */
-static size_t normalize(uvhttp_slice_t authority, char *name, size_t room)
+static size_t normalize(uvhttp_slice_t authority, char *name, size_t space)
 {
     uvhttp_slice_t host, port;
     if (!uvh_authority_split(authority, &host, &port))
         return 0;
     if (host.length > 1 && host.base[host.length - 1] == '.')
         host.length--;
-    if (host.length >= room)
+    if (host.length >= space)
         return 0;
     for (size_t i = 0; i < host.length; i++)
         name[i] = small_letter(host.base[i]);
@@ -60,7 +60,7 @@ struct uvh_site *uvh_host_named(const struct uvh_hosts *hosts, uvhttp_slice_t na
     return NULL;
 }
 
-static void place(struct uvh_site **slots, size_t capacity, struct uvh_site *site)
+static void insert(struct uvh_site **slots, size_t capacity, struct uvh_site *site)
 {
     size_t i = (size_t)uvh_hash(site->host, strlen(site->host), 0) & (capacity - 1);
     while (slots[i] != NULL)
@@ -79,13 +79,13 @@ int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator,
             return UVHTTP_ENOMEM;
         for (size_t i = 0; i < hosts->capacity; i++) {
             if (hosts->slots[i] != NULL)
-                place(slots, capacity, hosts->slots[i]);
+                insert(slots, capacity, hosts->slots[i]);
         }
         uvh_free(allocator, hosts->slots);
         hosts->slots = slots;
         hosts->capacity = capacity;
     }
-    place(hosts->slots, hosts->capacity, site);
+    insert(hosts->slots, hosts->capacity, site);
     hosts->count++;
     return 0;
 }

@@ -18,7 +18,7 @@ struct uvh_literal {
 };
 
 struct uvh_literals {
-    struct uvh_literal *places;
+    struct uvh_literal *slots;
     size_t capacity; /* a power of two, or 0 */
     size_t count;
     unsigned shift;   /* the hash's highest 64 - shift bits are the slot */
@@ -68,12 +68,12 @@ uvh_literal_find(const struct uvh_literals *literals, uvhttp_slice_t path)
         return NULL;
     uint64_t hash = uvh_literal_hash(path);
     for (size_t i = (size_t)(hash >> literals->shift);; i = (i + 1) & (literals->capacity - 1)) {
-        const struct uvh_literal *place = &literals->places[i];
-        if (place->path == NULL)
+        const struct uvh_literal *slot = &literals->slots[i];
+        if (slot->path == NULL)
             return NULL;
-        if (place->hash == hash && place->length == path.length &&
-            uvh_literal_equal(place->path, path.base, path.length))
-            return place->endpoint;
+        if (slot->hash == hash && slot->length == path.length &&
+            uvh_literal_equal(slot->path, path.base, path.length))
+            return slot->endpoint;
     }
 }
 

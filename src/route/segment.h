@@ -83,7 +83,7 @@ static UVH_ALWAYS_INLINE struct uvh_segment uvh_segment_at(const char *at, const
 }
 
 /* The start of the following segment; NULL when there is none. */
-static inline const char *uvh_segment_behind(const struct uvh_segment *segment, const char *end)
+static inline const char *uvh_segment_after(const struct uvh_segment *segment, const char *end)
 {
     const char *stop = segment->base + segment->length;
     return stop == end ? NULL : stop + 1;

@@ -78,7 +78,7 @@ static UVH_ALWAYS_INLINE const struct uvh_node *find_child(const struct uvh_node
     return find_further(node, i, segment->first, segment->last, segment->length, segment->base);
 }
 
-static void place_child(struct child *children, unsigned shift, const struct child *child)
+static void insert_child(struct child *children, unsigned shift, const struct child *child)
 {
     size_t mask = ((size_t)1 << (64 - shift)) - 1;
     size_t i = (size_t)(uvh_segment_hash(child->first, child->last) >> shift);
@@ -98,7 +98,7 @@ static int add_child(struct uvh_tree *tree, struct uvh_node *node, const struct 
 {
     size_t old = (size_t)node->mask + 1;
     if (node->child_count > 0 && (node->child_count + 1) * PLACES_PER_CHILD <= old) {
-        place_child((struct child *)(uintptr_t)node->children, node->shift, child);
+        insert_child((struct child *)(uintptr_t)node->children, node->shift, child);
         node->child_count++;
         return 0;
     }
@@ -109,9 +109,9 @@ static int add_child(struct uvh_tree *tree, struct uvh_node *node, const struct 
         return UVHTTP_ENOMEM;
     for (size_t i = 0; i < old; i++) {
         if (node->children[i].node != NULL)
-            place_child(children, shift, &node->children[i]);
+            insert_child(children, shift, &node->children[i]);
     }
-    place_child(children, shift, child);
+    insert_child(children, shift, child);
     free_children(tree, node);
     node->children = children;
     node->shift = shift;
@@ -185,7 +185,7 @@ static struct uvh_endpoint *make_endpoint(struct uvh_tree *tree, const char *pat
     const char *end = pattern + strlen(pattern);
     for (const char *at = pattern + 1; at != NULL;) {
         struct uvh_segment segment = uvh_segment_at(at, end);
-        at = uvh_segment_behind(&segment, end);
+        at = uvh_segment_after(&segment, end);
         if (segment.length > 0 && segment.base[0] == '*') {
             if (node->rest == NULL)
                 node->rest = uvh_alloc_zero(tree->allocator, sizeof(*node->rest));
@@ -222,7 +222,7 @@ int uvh_tree_init(struct uvh_tree *tree, const uvhttp_allocator_t *allocator)
 void uvh_tree_release(struct uvh_tree *tree)
 {
     free_node(tree, tree->root);
-    uvh_free(tree->allocator, tree->literals.places);
+    uvh_free(tree->allocator, tree->literals.slots);
     uvh_methods_release(&tree->methods);
 }
 
@@ -284,7 +284,7 @@ static bool match_below(const struct uvh_node *node, const char *at, size_t dept
 {
     while (at != NULL) {
         struct uvh_segment segment = uvh_segment_at(at, walk->end);
-        const char *next = uvh_segment_behind(&segment, walk->end);
+        const char *next = uvh_segment_after(&segment, walk->end);
         const struct uvh_node *child = find_child(node, &segment);
         const struct uvh_node *param = node->param;
         if (child != NULL) {

@@ -17,8 +17,8 @@ enum {
     TOLERANCE = 16,
 };
 
-struct letter {
-    struct uvh_letter base;
+struct message {
+    struct uvh_message base;
     uvhttp_post_cb run; /* NULL: a connection */
     void *arg;
     int socket;
@@ -103,7 +103,7 @@ bool uvh_accept_tick(struct uvh_worker *worker)
 static void count_accepted(struct uvh_worker *worker)
 {
     uvh_counter_add(&worker->counters.total_connections, 1);
-    uvh_watch_event(&worker->watch);
+    uvh_loop_stats_event(&worker->loop_stats);
 }
 
 /* Returns how many were open before. */
@@ -149,15 +149,15 @@ void uvh_accept_closed(struct uvh_worker *worker)
     resume(worker);
 }
 
-static void read_letter(struct uvh_letter *base, void *reader)
+static void read_message(struct uvh_message *base, void *reader)
 {
     struct uvh_worker *worker = reader;
-    struct letter letter = *UVH_CONTAINER_OF(base, struct letter, base);
+    struct message message = *UVH_CONTAINER_OF(base, struct message, base);
     uvh_free(worker->server->allocator, base);
-    if (letter.run != NULL)
-        letter.run(&worker->server->view, worker->index, letter.arg);
+    if (message.run != NULL)
+        message.run(&worker->server->view, worker->index, message.arg);
     else
-        take(worker, letter.socket, letter.tls);
+        take(worker, message.socket, message.tls);
 }
 
 /* ---- distribution ---- */
@@ -184,15 +184,15 @@ static struct uvh_worker *choose(struct uvh_worker *worker)
 /* False on failure: the caller keeps the socket. */
 static bool hand_over(struct uvh_worker *to, int socket, struct uvh_tls_contexts *tls)
 {
-    struct letter *letter = uvh_alloc(to->server->allocator, sizeof(*letter));
-    if (letter == NULL)
+    struct message *message = uvh_alloc(to->server->allocator, sizeof(*message));
+    if (message == NULL)
         return false;
-    *letter = (struct letter){.base.read = read_letter, .socket = socket, .tls = tls};
+    *message = (struct message){.base.read = read_message, .socket = socket, .tls = tls};
     atomic_fetch_add_explicit(&to->load, 1, memory_order_relaxed);
-    if (uvh_inbox_put(&to->inbox, &letter->base))
+    if (uvh_inbox_put(&to->inbox, &message->base))
         return true;
     atomic_fetch_sub_explicit(&to->load, 1, memory_order_relaxed);
-    uvh_free(to->server->allocator, letter);
+    uvh_free(to->server->allocator, message);
     return false;
 }
 
@@ -221,7 +221,7 @@ static void on_failed(struct uvh_listener *listener, int code)
     if (scarce)
         note_scarce(worker->server);
     if (!scarce || !make_way(worker))
-        uvh_worker_watch_time(worker); /* the tick resumes the listener */
+        uvh_worker_stats_time(worker); /* the tick resumes the listener */
 }
 
 /* ---- listeners ---- */
@@ -283,12 +283,12 @@ int uvhttp_server_post(uvhttp_server_t *view, size_t worker, uvhttp_post_cb run,
     struct uvh_server *server = uvh_server_of(view);
     if (server->workers == NULL || worker >= server->worker_count || run == NULL)
         return UVHTTP_EINVAL;
-    struct letter *letter = uvh_alloc(server->allocator, sizeof(*letter));
-    if (letter == NULL)
+    struct message *message = uvh_alloc(server->allocator, sizeof(*message));
+    if (message == NULL)
         return UVHTTP_ENOMEM;
-    *letter = (struct letter){.base.read = read_letter, .run = run, .arg = arg};
-    if (uvh_worker_write(&server->workers[worker], &letter->base))
+    *message = (struct message){.base.read = read_message, .run = run, .arg = arg};
+    if (uvh_worker_write(&server->workers[worker], &message->base))
         return 0;
-    uvh_free(server->allocator, letter);
+    uvh_free(server->allocator, message);
     return UVHTTP_ESTOPPED;
 }

@@ -27,57 +27,57 @@ enum want {
 
 struct job {
     struct uvh_task task;
-    struct uvh_letter letter;
+    struct uvh_message message;
     struct uvh_exchange *real; /* the loop's exchange; referenced */
     /* the thread's; the loop reads it only while the thread waits or is done */
-    struct uvh_exchange shadow;
+    struct uvh_exchange proxy;
     struct uvh_arena_pool blocks;
     const uvhttp_prepared_t *prepared;     /* the copy of the last one used */
     struct uvh_connection_data connection; /* copy of the connection's data, read only */
     struct uvh_connection_data *connection_data;
-    atomic_bool gone;       /* the real response has ended */
-    atomic_bool peer_ended; /* the client has ended its side */
+    atomic_bool disconnected; /* the real response has ended */
+    atomic_bool peer_ended;   /* the client has ended its side */
     enum want want;
-    uvhttp_slice_t piece;
-    bool waits_for_room; /* the loop cannot accept the chunk at present */
-    int result;          /* of the operation, or of the handler */
-    uv_sem_t told;
+    uvhttp_slice_t chunk;
+    bool waits_for_writable; /* the loop cannot accept the chunk at present */
+    int result;              /* of the operation, or of the handler */
+    uv_sem_t notified;
 };
 
-static struct job *job_of(struct uvh_exchange *shadow)
+static struct job *job_of(struct uvh_exchange *proxy)
 {
-    return UVH_CONTAINER_OF(shadow, struct job, shadow);
+    return UVH_CONTAINER_OF(proxy, struct job, proxy);
 }
 
 /* ---- on the thread: the protocol of the proxy exchange ---- */
 
-static int ask_loop(struct uvh_exchange *shadow, enum want want)
+static int run_on_loop(struct uvh_exchange *proxy, enum want want)
 {
-    struct job *job = job_of(shadow);
+    struct job *job = job_of(proxy);
     job->want = want;
-    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* open while there is a connection */
-    uv_sem_wait(&job->told);
+    uvh_inbox_put(&proxy->worker->inbox, &job->message); /* open while there is a connection */
+    uv_sem_wait(&job->notified);
     return job->result;
 }
 
 /* Copies what the caller may free after its call. Returns 0 or UVHTTP_ENOMEM. */
-static int keep_fields(struct uvh_exchange *shadow)
+static int keep_fields(struct uvh_exchange *proxy)
 {
-    struct uvhttp_response *response = &shadow->response;
-    struct job *job = job_of(shadow);
+    struct uvhttp_response *response = &proxy->response;
+    struct job *job = job_of(proxy);
     uvhttp_slice_t *type = &response->content_type;
     if (type->base != NULL &&
-        (type->base = uvh_arena_copy(&shadow->arena, type->base, type->length)) == NULL)
+        (type->base = uvh_arena_copy(&proxy->arena, type->base, type->length)) == NULL)
         return UVHTTP_ENOMEM;
     if (response->prepared == NULL || response->prepared == job->prepared)
         return 0;
     /* A new copy each time: the loop may be reading the previous one. */
-    uvhttp_prepared_t *copy = uvh_arena_alloc(&shadow->arena, sizeof(*copy));
+    uvhttp_prepared_t *copy = uvh_arena_alloc(&proxy->arena, sizeof(*copy));
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     *copy = *response->prepared;
     if (copy->lines.length > 0)
-        copy->lines.data = uvh_arena_copy(&shadow->arena, copy->lines.data, copy->lines.length);
+        copy->lines.data = uvh_arena_copy(&proxy->arena, copy->lines.data, copy->lines.length);
     if (copy->lines.length > 0 && copy->lines.data == NULL)
         return UVHTTP_ENOMEM;
     response->prepared = job->prepared = copy;
@@ -85,97 +85,97 @@ static int keep_fields(struct uvh_exchange *shadow)
 }
 
 /* The response is sent when the handler has returned. */
-static int respond(struct uvh_exchange *shadow)
+static int respond(struct uvh_exchange *proxy)
 {
-    struct uvh_body *body = &shadow->response.body;
+    struct uvh_body *body = &proxy->response.body;
     if (body->transient && body->size > 0) {
-        body->base = uvh_arena_copy(&shadow->arena, body->base, (size_t)body->size);
+        body->base = uvh_arena_copy(&proxy->arena, body->base, (size_t)body->size);
         if (body->base == NULL)
             return UVHTTP_ENOMEM;
     }
     body->transient = false;
-    return keep_fields(shadow);
+    return keep_fields(proxy);
 }
 
-static int begin(struct uvh_exchange *shadow)
+static int begin(struct uvh_exchange *proxy)
 {
-    int err = keep_fields(shadow);
-    return err != 0 ? err : ask_loop(shadow, WANT_BEGIN);
+    int err = keep_fields(proxy);
+    return err != 0 ? err : run_on_loop(proxy, WANT_BEGIN);
 }
 
-static int write_piece(struct uvh_exchange *shadow, uvhttp_slice_t piece)
+static int write_chunk(struct uvh_exchange *proxy, uvhttp_slice_t chunk)
 {
-    job_of(shadow)->piece = piece;
-    int err = ask_loop(shadow, WANT_WRITE);
-    if (err == UVHTTP_EGONE)
-        shadow->response.state = UVH_RESPONSE_GONE;
+    job_of(proxy)->chunk = chunk;
+    int err = run_on_loop(proxy, WANT_WRITE);
+    if (err == UVHTTP_EDISCONNECTED)
+        proxy->response.state = UVH_RESPONSE_DISCONNECTED;
     return err;
 }
 
-static int end(struct uvh_exchange *shadow)
+static int end(struct uvh_exchange *proxy)
 {
-    int err = ask_loop(shadow, WANT_END);
-    shadow->response.state = UVH_RESPONSE_SENT;
+    int err = run_on_loop(proxy, WANT_END);
+    proxy->response.state = UVH_RESPONSE_SENT;
     return err;
 }
 
-static void abandon(struct uvh_exchange *shadow)
+static void abandon(struct uvh_exchange *proxy)
 {
-    ask_loop(shadow, WANT_ABANDON);
-    shadow->response.state = UVH_RESPONSE_GONE;
+    run_on_loop(proxy, WANT_ABANDON);
+    proxy->response.state = UVH_RESPONSE_DISCONNECTED;
 }
 
-static int interim(struct uvh_exchange *shadow, int status)
+static int interim(struct uvh_exchange *proxy, int status)
 {
     (void)status; /* always 103 */
-    int err = keep_fields(shadow);
-    return err != 0 ? err : ask_loop(shadow, WANT_INTERIM);
+    int err = keep_fields(proxy);
+    return err != 0 ? err : run_on_loop(proxy, WANT_INTERIM);
 }
 
 /* A chunk that exceeds the backlog blocks the thread. */
-static bool has_room(const struct uvh_exchange *shadow)
+static bool is_writable(const struct uvh_exchange *proxy)
 {
-    (void)shadow;
+    (void)proxy;
     return true;
 }
 
-static size_t pending(const struct uvh_exchange *shadow)
+static size_t pending(const struct uvh_exchange *proxy)
 {
-    (void)shadow;
+    (void)proxy;
     return 0;
 }
 
-static void do_nothing(struct uvh_exchange *shadow)
+static void do_nothing(struct uvh_exchange *proxy)
 {
-    (void)shadow;
+    (void)proxy;
 }
 
-static void peer(struct uvh_exchange *shadow, char *text)
+static void peer(struct uvh_exchange *proxy, char *text)
 {
-    (void)shadow; /* known since the start, unless out of memory then */
+    (void)proxy; /* known since the start, unless out of memory then */
     text[0] = '\0';
 }
 
-static bool peer_ended(const struct uvh_exchange *shadow)
+static bool peer_ended(const struct uvh_exchange *proxy)
 {
-    const struct job *job = job_of((struct uvh_exchange *)(uintptr_t)shadow);
-    return atomic_load(&job->gone) || atomic_load(&job->peer_ended);
+    const struct job *job = job_of((struct uvh_exchange *)(uintptr_t)proxy);
+    return atomic_load(&job->disconnected) || atomic_load(&job->peer_ended);
 }
 
-static struct uvh_connection_data **connection_data(struct uvh_exchange *shadow)
+static struct uvh_connection_data **connection_data(struct uvh_exchange *proxy)
 {
-    return &job_of(shadow)->connection_data;
+    return &job_of(proxy)->connection_data;
 }
 
 /* Request bodies are never streamed here. The proxy exchange does not finish by itself; it is freed
  * with the real one. */
-static const struct uvh_protocol shadow_protocol = {
+static const struct uvh_protocol proxy_object_protocol = {
     .respond = respond,
     .begin = begin,
-    .write = write_piece,
-    .has_room = has_room,
+    .write = write_chunk,
+    .is_writable = is_writable,
     .pending = pending,
-    .await_room = do_nothing,
+    .await_writable = do_nothing,
     .end = end,
     .interim = interim,
     .pause_body = do_nothing,
@@ -187,7 +187,7 @@ static const struct uvh_protocol shadow_protocol = {
 
 bool uvh_blocking_is(const struct uvh_exchange *exchange)
 {
-    return exchange->protocol == &shadow_protocol;
+    return exchange->protocol == &proxy_object_protocol;
 }
 
 bool uvhttp_request_is_blocking(const uvhttp_request_t *request)
@@ -198,15 +198,15 @@ bool uvhttp_request_is_blocking(const uvhttp_request_t *request)
 static void run(struct uvh_task *task)
 {
     struct job *job = UVH_CONTAINER_OF(task, struct job, task);
-    struct uvh_exchange *shadow = &job->shadow;
-    const struct uvh_route *route = shadow->match.route;
+    struct uvh_exchange *proxy = &job->proxy;
+    const struct uvh_route *route = proxy->match.route;
     int result = 0;
-    if (!atomic_load(&job->gone)) /* otherwise the response could not be sent */
-        result = route->handler(&shadow->request, &shadow->response, route->arg);
+    if (!atomic_load(&job->disconnected)) /* otherwise the response could not be sent */
+        result = route->handler(&proxy->request, &proxy->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
     uvh_owner_hand_over(&job->blocks.owner);             /* back to the loop */
-    uvh_inbox_put(&shadow->worker->inbox, &job->letter); /* last: the loop may free the job */
+    uvh_inbox_put(&proxy->worker->inbox, &job->message); /* last: the loop may free the job */
 }
 
 /* ---- on the loop: operations ---- */
@@ -231,9 +231,9 @@ static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
 static int hand_over_fields(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
-    const struct uvhttp_response *given = &job->shadow.response;
+    const struct uvhttp_response *given = &job->proxy.response;
     if (!uvhttp_response_open(response))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     response->prepared = given->prepared;
     response->close_after = given->close_after;
     response->pace = given->pace;
@@ -244,7 +244,7 @@ static int hand_over_fields(struct job *job)
 
 static int send_whole(struct job *job)
 {
-    struct uvhttp_response *given = &job->shadow.response;
+    struct uvhttp_response *given = &job->proxy.response;
     int err = hand_over_fields(job);
     if (err != 0)
         return err;
@@ -254,46 +254,46 @@ static int send_whole(struct job *job)
 }
 
 /* False when the write would exceed the backlog: on_room or on_gone resumes the thread. */
-static bool take_piece(struct job *job)
+static bool take_chunk(struct job *job)
 {
     /* a failure may run on_gone within this call, and the thread must be notified only once */
-    job->waits_for_room = false;
+    job->waits_for_writable = false;
     struct uvhttp_response *response = &job->real->response;
-    job->result = job->piece.length == 0
+    job->result = job->chunk.length == 0
                       ? uvhttp_response_flush(response)
-                      : uvhttp_response_write(response, job->piece.base, job->piece.length);
-    job->waits_for_room = job->result == UVHTTP_EFULL && !atomic_load(&job->gone);
-    return !job->waits_for_room;
+                      : uvhttp_response_write(response, job->chunk.base, job->chunk.length);
+    job->waits_for_writable = job->result == UVHTTP_EFULL && !atomic_load(&job->disconnected);
+    return !job->waits_for_writable;
 }
 
 /* The chunk that was refused can be written now. */
-static int on_room(uvhttp_response_t *response, void *arg)
+static int on_writable(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
     (void)response;
-    if (job->waits_for_room && take_piece(job))
-        uv_sem_post(&job->told);
+    if (job->waits_for_writable && take_chunk(job))
+        uv_sem_post(&job->notified);
     return 0;
 }
 
-static int begin_pieces(struct job *job)
+static int begin_stream(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
-    const struct uvhttp_response *given = &job->shadow.response;
+    const struct uvhttp_response *given = &job->proxy.response;
     int err = hand_over_fields(job);
     if (err != 0)
         return err;
     response->heartbeat = given->heartbeat;
-    uvhttp_response_on_drain(response, on_room, job);
+    uvhttp_response_on_drain(response, on_writable, job);
     return uvhttp_response_begin(response, given->status, given->content_type.base,
                                  given->body.size);
 }
 
-static int end_pieces(struct job *job)
+static int end_stream(struct job *job)
 {
     struct uvhttp_response *response = &job->real->response;
-    response->close_after = job->shadow.response.close_after;
-    int err = copy_list(response->arena, &response->trailers, &job->shadow.response.trailers);
+    response->close_after = job->proxy.response.close_after;
+    int err = copy_list(response->arena, &response->trailers, &job->proxy.response.trailers);
     if (err != 0) /* the client must not take an incomplete body for a complete one */
         job->real->protocol->abandon(job->real);
     return err != 0 ? err : uvhttp_response_end(response);
@@ -302,7 +302,7 @@ static int end_pieces(struct job *job)
 static void finish(struct job *job)
 {
     struct uvh_exchange *real = job->real;
-    unsigned char state = job->shadow.response.state;
+    unsigned char state = job->proxy.response.state;
     int result = job->result;
     if (!uvhttp_response_open(&real->response)) {
         bool ended = state == UVH_RESPONSE_SENT || real->response.state != UVH_RESPONSE_BEGUN;
@@ -318,24 +318,24 @@ static void finish(struct job *job)
     if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN ||
         result < 0)
         uvh_exchange_conclude(real, result);
-    uvh_exchange_let_go(real);
+    uvh_exchange_unref(real);
 }
 
-static void read_letter(struct uvh_letter *letter, void *reader)
+static void read_message(struct uvh_message *message, void *reader)
 {
-    struct job *job = UVH_CONTAINER_OF(letter, struct job, letter);
+    struct job *job = UVH_CONTAINER_OF(message, struct job, message);
     (void)reader;
     struct uvhttp_response *response = &job->real->response;
     switch (job->want) {
     case WANT_BEGIN:
-        job->result = begin_pieces(job);
+        job->result = begin_stream(job);
         break;
     case WANT_WRITE:
-        if (!take_piece(job))
+        if (!take_chunk(job))
             return;
         break;
     case WANT_END:
-        job->result = end_pieces(job);
+        job->result = end_stream(job);
         break;
     case WANT_ABANDON:
         if (response->state == UVH_RESPONSE_BEGUN)
@@ -350,20 +350,20 @@ static void read_letter(struct uvh_letter *letter, void *reader)
         finish(job);
         return;
     }
-    uv_sem_post(&job->told);
+    uv_sem_post(&job->notified);
 }
 
 /* The response has ended before the handler. */
-static void on_gone(uvhttp_response_t *response, void *arg)
+static void on_abort(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
     (void)response;
-    atomic_store(&job->gone, true);
-    if (!job->waits_for_room)
+    atomic_store(&job->disconnected, true);
+    if (!job->waits_for_writable)
         return;
-    job->waits_for_room = false;
-    job->result = UVHTTP_EGONE;
-    uv_sem_post(&job->told);
+    job->waits_for_writable = false;
+    job->result = UVHTTP_EDISCONNECTED;
+    uv_sem_post(&job->notified);
 }
 
 static int on_peer_end(uvhttp_response_t *response, void *arg)
@@ -380,12 +380,12 @@ static int on_peer_end(uvhttp_response_t *response, void *arg)
 static void release_job(void *data)
 {
     struct job *job = data;
-    const uvhttp_allocator_t *allocator = job->shadow.worker->server->allocator;
-    uvh_request_release(&job->shadow.request);
-    uvh_response_release_body(&job->shadow.response);
-    uvh_arena_release(&job->shadow.arena);
+    const uvhttp_allocator_t *allocator = job->proxy.worker->server->allocator;
+    uvh_request_release(&job->proxy.request);
+    uvh_response_release_body(&job->proxy.response);
+    uvh_arena_release(&job->proxy.arena);
     uvh_arena_pool_release(&job->blocks);
-    uv_sem_destroy(&job->told);
+    uv_sem_destroy(&job->notified);
     uvh_free(allocator, job);
 }
 
@@ -406,18 +406,18 @@ static int copy_attachments(struct uvhttp_request *to, const struct uvhttp_reque
 }
 
 /* Copies the bytes of the head as well: accessors write a NUL after each field. */
-static int copy_request(struct uvh_exchange *shadow, const struct uvh_exchange *real)
+static int copy_request(struct uvh_exchange *proxy, const struct uvh_exchange *real)
 {
-    struct uvhttp_request *request = &shadow->request;
+    struct uvhttp_request *request = &proxy->request;
     *request = real->request;
-    request->arena = &shadow->arena;
-    shadow->match = real->match;
+    request->arena = &proxy->arena;
+    proxy->match = real->match;
     if (request->params != NULL)
-        request->params = shadow->match.params;
-    request->bytes = uvh_arena_copy(&shadow->arena, request->bytes, request->head->size);
+        request->params = proxy->match.params;
+    request->bytes = uvh_arena_copy(&proxy->arena, request->bytes, request->head->size);
     if (request->trailers != NULL)
         request->trailer_bytes =
-            uvh_arena_copy(&shadow->arena, request->trailer_bytes, request->trailers->size);
+            uvh_arena_copy(&proxy->arena, request->trailer_bytes, request->trailers->size);
     request->attachments = NULL;
     if (request->bytes == NULL || (request->trailers != NULL && request->trailer_bytes == NULL))
         return UVHTTP_ENOMEM;
@@ -432,45 +432,44 @@ static struct job *new_job(struct uvh_exchange *real)
     if (job == NULL)
         return NULL;
     uvh_arena_pool_init(&job->blocks, allocator);
-    if (uvh_arena_begin(&arena, &job->blocks, 0) == NULL || uv_sem_init(&job->told, 0) != 0) {
+    if (uvh_arena_begin(&arena, &job->blocks, 0) == NULL || uv_sem_init(&job->notified, 0) != 0) {
         uvh_arena_pool_release(&job->blocks);
         uvh_free(allocator, job);
         return NULL;
     }
     job->task.run = run;
-    job->letter.read = read_letter;
+    job->message.read = read_message;
     job->real = real;
-    uvh_exchange_init(&job->shadow, real->worker, &shadow_protocol, arena);
-    job->shadow.handled = true;
-    job->shadow.began = real->began;
+    uvh_exchange_init(&job->proxy, real->worker, &proxy_object_protocol, arena);
+    job->proxy.handled = true;
+    job->proxy.began = real->began;
     return job;
 }
 
 /* Returns 0 or UVHTTP_ENOMEM. */
 static int prepare(struct job *job)
 {
-    struct uvh_exchange *real = job->real, *shadow = &job->shadow;
+    struct uvh_exchange *real = job->real, *proxy = &job->proxy;
     const char *address = uvhttp_request_peer_address(&real->request);
     uvhttp_request_client_address(&real->request); /* evaluates the fields of proxies */
-    shadow->peer_text = uvh_arena_copy(&shadow->arena, address, strlen(address));
-    shadow->client = real->client;
-    shadow->tls = real->tls; /* outlives the job */
-    shadow->early = real->early;
+    proxy->peer_text = uvh_arena_copy(&proxy->arena, address, strlen(address));
+    proxy->client = real->client;
+    proxy->tls = real->tls; /* outlives the job */
+    proxy->early = real->early;
     if (uvhttp_request_connection_id(&real->request) == 0)
         return UVHTTP_ENOMEM;
     job->connection = **real->protocol->connection_data(real);
     job->connection_data = &job->connection;
-    shadow->response.status = real->response.status;
-    shadow->response.close_after = real->response.close_after;
-    shadow->response.prepared = real->response.prepared;
-    shadow->response.pace = real->response.pace;
-    shadow->response.gone = &job->gone;
-    int err = copy_request(shadow, real);
+    proxy->response.status = real->response.status;
+    proxy->response.close_after = real->response.close_after;
+    proxy->response.prepared = real->response.prepared;
+    proxy->response.pace = real->response.pace;
+    proxy->response.disconnected = &job->disconnected;
+    int err = copy_request(proxy, real);
     if (err == 0)
-        err = copy_list(&shadow->arena, &shadow->response.headers, &real->response.headers);
-    return err != 0
-               ? err
-               : copy_list(&shadow->arena, &shadow->response.trailers, &real->response.trailers);
+        err = copy_list(&proxy->arena, &proxy->response.headers, &real->response.headers);
+    return err != 0 ? err
+                    : copy_list(&proxy->arena, &proxy->response.trailers, &real->response.trailers);
 }
 
 int uvh_blocking_start(struct uvh_exchange *exchange)
@@ -492,9 +491,9 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     uvh_owner_hand_over(&job->blocks.owner); /* to the thread */
     err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->task);
     if (err == 0) {
-        uvhttp_response_on_abort(&exchange->response, on_gone, job);
+        uvhttp_response_on_abort(&exchange->response, on_abort, job);
         uvhttp_response_on_peer_end(&exchange->response, on_peer_end, job);
-        uvh_exchange_hold(exchange);
+        uvh_exchange_ref(exchange);
     }
     bool full = err == UVHTTP_EFULL;
     if (full && !worker->blocking_full) /* once, not for every request */

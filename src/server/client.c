@@ -123,8 +123,8 @@ static const char *host_of(struct uvh_exchange *exchange, uvhttp_slice_t text)
 
 /* Out of memory leaves the client unknown: access control and rate limits by address must not take
  * the proxy for its client. */
-static void ask_proxies(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
-                        struct uvh_client *client)
+static void read_forwarding(struct uvh_exchange *exchange, const struct uvh_proxies *proxies,
+                            struct uvh_client *client)
 {
     const uvhttp_request_t *request = &exchange->request;
     struct uvh_forwarded forwarded = {.prefixes = proxies->prefixes,
@@ -165,7 +165,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
         return &unknown;
     *client = (struct uvh_client){uvhttp_request_peer_address(request), own_scheme(exchange), NULL};
     if (proxies != NULL && is_believed(proxies, client->address))
-        ask_proxies(exchange, proxies, client);
+        read_forwarding(exchange, proxies, client);
     exchange->client = client;
     return client;
 }
@@ -184,21 +184,21 @@ const char *uvhttp_request_peer_address(uvhttp_request_t *request)
     return exchange->peer_text;
 }
 
-static bool asks_proxies(uvhttp_request_t *request)
+static bool trusts_proxies(uvhttp_request_t *request)
 {
     return uvh_exchange_of_request(request)->worker->server->proxies != NULL;
 }
 
 const char *uvhttp_request_client_address(uvhttp_request_t *request)
 {
-    return asks_proxies(request) ? client_of(request)->address
-                                 : uvhttp_request_peer_address(request);
+    return trusts_proxies(request) ? client_of(request)->address
+                                   : uvhttp_request_peer_address(request);
 }
 
 const char *uvhttp_request_scheme(uvhttp_request_t *request)
 {
-    return asks_proxies(request) ? client_of(request)->scheme
-                                 : own_scheme(uvh_exchange_of_request(request));
+    return trusts_proxies(request) ? client_of(request)->scheme
+                                   : own_scheme(uvh_exchange_of_request(request));
 }
 
 const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t *request)
@@ -210,7 +210,7 @@ const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t *request)
 
 const char *uvhttp_request_host(uvhttp_request_t *request)
 {
-    const char *host = asks_proxies(request) ? client_of(request)->host : NULL;
+    const char *host = trusts_proxies(request) ? client_of(request)->host : NULL;
     uvhttp_slice_t own = request->framing.authority;
     if (host == NULL && own.length > 0)
         host = uvh_arena_copy(request->arena, own.base, own.length);

@@ -18,7 +18,7 @@
 
 enum { MAX_ALLOW_SIZE = 65536 };
 
-void uvh_exchange_unheld(struct uvh_exchange *exchange)
+void uvh_exchange_destroy(struct uvh_exchange *exchange)
 {
     uvh_request_release(&exchange->request);
     if (exchange->holders > 0) /* a cleanup job is running, and this function runs again after it */
@@ -115,7 +115,7 @@ static bool is_implemented(const struct uvh_exchange *exchange)
            request->head->method != UVHTTP_METHOD_TRACE;
 }
 
-static int answer_with_allow(struct uvh_exchange *exchange, int status)
+static int respond_with_allow(struct uvh_exchange *exchange, int status)
 {
     struct uvh_bytes allow;
     uvh_bytes_init(&allow, exchange->worker->server->allocator, MAX_ALLOW_SIZE);
@@ -129,9 +129,9 @@ static int answer_with_allow(struct uvh_exchange *exchange, int status)
 }
 
 /* No handler has accepted the request. */
-static int answer_unrouted(struct uvh_exchange *exchange)
+static int respond_unrouted(struct uvh_exchange *exchange)
 {
-    bool asks_options = exchange->request.head->method == UVHTTP_METHOD_OPTIONS;
+    bool is_options = exchange->request.head->method == UVHTTP_METHOD_OPTIONS;
     bool known_path = exchange->match.known_path ||
                       exchange->request.framing.target_form == UVHTTP_TARGET_ASTERISK;
     if (exchange->match.other_slash) {
@@ -143,7 +143,7 @@ static int answer_unrouted(struct uvh_exchange *exchange)
         return uvhttp_response_send_status(&exchange->response, 501);
     if (exchange->match.route != NULL || !known_path)
         return uvhttp_response_send_status(&exchange->response, 404);
-    return answer_with_allow(exchange, asks_options ? 204 : 405);
+    return respond_with_allow(exchange, is_options ? 204 : 405);
 }
 
 /* The result is not 0. */
@@ -151,12 +151,12 @@ static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, i
 {
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
-        result = answer_unrouted(exchange);
+        result = respond_unrouted(exchange);
     if (result > 0 && result != UVHTTP_DECLINED)
         /* not a valid result of a handler: without an error the client would wait forever */
         result = UVHTTP_EINVAL;
-    bool client_left = response->state == UVH_RESPONSE_GONE ||
-                       (result == UVHTTP_EGONE && response->state == UVH_RESPONSE_SENT);
+    bool client_left = response->state == UVH_RESPONSE_DISCONNECTED ||
+                       (result == UVHTTP_EDISCONNECTED && response->state == UVH_RESPONSE_SENT);
     if (result >= 0 || client_left)
         return;
     /* not an error */
@@ -214,24 +214,24 @@ static bool may_be_early(const struct uvh_exchange *exchange)
            exchange->request.framing.body == UVHTTP_BODY_NONE;
 }
 
-static void answer_too_early(struct uvh_exchange *exchange)
+static void respond_too_early(struct uvh_exchange *exchange)
 {
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     uvh_exchange_conclude(exchange, uvhttp_response_send_too_early(&exchange->response));
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 bool uvh_exchange_admit(struct uvh_exchange *exchange)
 {
     if (UVH_UNLIKELY(exchange->early) && !may_be_early(exchange)) {
-        answer_too_early(exchange);
+        respond_too_early(exchange);
         return false;
     }
     if (exchange->match.chain_length == 0)
         return true;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     bool admitted = run_middleware(exchange);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return admitted;
 }
 
@@ -244,14 +244,14 @@ int uvhttp_response_proceed(uvhttp_response_t *response)
     if (!exchange->deciding)
         return UVHTTP_EINVAL;
     exchange->deciding = false;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     if (run_middleware(exchange))
         exchange->protocol->admitted(exchange);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return 0;
 }
 
-static int answer_upgrade_required(struct uvh_exchange *exchange, const char *protocol)
+static int respond_upgrade_required(struct uvh_exchange *exchange, const char *protocol)
 {
     int err = uvhttp_response_set_header(&exchange->response, "Upgrade", protocol);
     return err != 0 ? err : uvhttp_response_send_status(&exchange->response, 426);
@@ -264,7 +264,7 @@ static int run_handler(struct uvh_exchange *exchange)
         return UVHTTP_DECLINED;
     if (route->upgrade != NULL &&
         !uvhttp_request_offers_upgrade(&exchange->request, route->upgrade))
-        return answer_upgrade_required(exchange, route->upgrade);
+        return respond_upgrade_required(exchange, route->upgrade);
     if ((route->flags & UVHTTP_ROUTE_BLOCKING) != 0)
         return uvh_blocking_start(exchange);
     return route->handler(&exchange->request, &exchange->response, route->arg);
@@ -273,23 +273,23 @@ static int run_handler(struct uvh_exchange *exchange)
 void uvh_exchange_run(struct uvh_exchange *exchange)
 {
     exchange->handled = true;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     uvh_exchange_conclude(exchange, run_handler(exchange));
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_t size)
 {
     struct uvhttp_request *request = &exchange->request;
     bool over = exchange->response.state == UVH_RESPONSE_SENT ||
-                exchange->response.state == UVH_RESPONSE_GONE;
+                exchange->response.state == UVH_RESPONSE_DISCONNECTED;
     if (over)
         return;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
     /* there is no next handler */
     uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 void uvh_exchange_drained(struct uvh_exchange *exchange)
@@ -298,10 +298,10 @@ void uvh_exchange_drained(struct uvh_exchange *exchange)
     response->wants_drain = false;
     if (response->on_drain == NULL || uvh_send_has_to_wait(exchange))
         return;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     int result = response->on_drain(response, response->drain_arg);
     uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 void uvh_exchange_peer_ended(struct uvh_exchange *exchange)
@@ -309,21 +309,21 @@ void uvh_exchange_peer_ended(struct uvh_exchange *exchange)
     uvhttp_response_t *response = &exchange->response;
     uvhttp_peer_end_cb on_peer_end = response->on_peer_end;
     response->on_peer_end = NULL;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     int result = on_peer_end(response, response->peer_end_arg);
     bool unfinished = response->state == UVH_RESPONSE_OPEN || response->state == UVH_RESPONSE_BEGUN;
-    if (result == UVHTTP_EGONE && unfinished)
+    if (result == UVHTTP_EDISCONNECTED && unfinished)
         exchange->protocol->abandon(exchange);
     else
         uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
 {
     const struct uvh_exchange *exchange =
         uvh_exchange_of_response((uvhttp_response_t *)(uintptr_t)response);
-    bool over = response->state == UVH_RESPONSE_GONE || exchange->finished;
+    bool over = response->state == UVH_RESPONSE_DISCONNECTED || exchange->finished;
     return over || exchange->protocol->peer_ended(exchange);
 }
 
@@ -332,7 +332,7 @@ int uvhttp_response_on_peer_end(uvhttp_response_t *response, uvhttp_peer_end_cb 
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
-    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_GONE)
+    if (response->state == UVH_RESPONSE_SENT || response->state == UVH_RESPONSE_DISCONNECTED)
         return uvh_response_over_code(response);
     response->on_peer_end = ended;
     response->peer_end_arg = arg;
@@ -357,14 +357,14 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     struct uvh_bytes body;
     if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one response is enough */
         return;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     /* streams its response while its body is received */
     if (response->state == UVH_RESPONSE_BEGUN) {
         exchange->protocol->abandon(exchange);
-        uvh_exchange_let_go(exchange);
+        uvh_exchange_unref(exchange);
         return;
     }
-    response->state = UVH_RESPONSE_GONE;
+    response->state = UVH_RESPONSE_DISCONNECTED;
     tell_abort(response);
     response->state = UVH_RESPONSE_OPEN;
     response->taken_away = true;
@@ -376,19 +376,19 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     if (uvhttp_response_send(response, status, type, body.data, body.length) != 0)
         exchange->protocol->abandon(exchange);
     uvh_bytes_release(&body);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
     uvh_response_forget_lent(&exchange->response); /* the send function may not have returned yet */
-    uint64_t duration = uvh_watch_since(exchange->began);
+    uint64_t duration = uvh_loop_stats_since(exchange->began);
     if (!aborted && exchange->began != 0)
-        uvh_watch_record(&exchange->worker->watch, duration);
+        uvh_loop_stats_record(&exchange->worker->loop_stats, duration);
     bool got_any = !aborted || exchange->sent > 0;
-    uvhttp_outcome_t outcome = {.status =
-                                    got_any ? exchange->response.status : UVHTTP_STATUS_CLIENT_GONE,
+    uvhttp_outcome_t outcome = {.status = got_any ? exchange->response.status
+                                                  : UVHTTP_STATUS_CLIENT_CLOSED_REQUEST,
                                 .bytes_sent = exchange->sent,
                                 .duration_us = duration,
                                 .aborted = aborted,
@@ -406,20 +406,20 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     if (exchange->is_listed)
         uvh_list_remove(&exchange->link);
     exchange->is_listed = false;
-    uvh_exchange_hold(exchange); /* the callbacks below must not free the exchange */
+    uvh_exchange_ref(exchange); /* the callbacks below must not free the exchange */
     if (aborted)
         uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);
     bool incomplete = response->state != UVH_RESPONSE_SENT;
     if (incomplete) /* before any callback that could try to send */
-        response->state = UVH_RESPONSE_GONE;
+        response->state = UVH_RESPONSE_DISCONNECTED;
     if (exchange->worker->server->on_finished != NULL)
         tell_finished(exchange, aborted);
     else if (!aborted && exchange->began != 0)
-        uvh_watch_answered(&exchange->worker->watch, exchange->began);
+        uvh_loop_stats_responded(&exchange->worker->loop_stats, exchange->began);
     if (incomplete)
         tell_abort(response);
     uvh_response_release_body(response);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 /* ---- timeouts and rates ---- */
@@ -486,11 +486,11 @@ void uvh_exchange_end_events(struct uvh_exchange *exchange)
     exchange->is_listed = false;
     response->on_abort = NULL;
     response->taken_away = true;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     (void)uvhttp_response_end(response); /* a failure has ended it as well */
     if (on_abort != NULL)
         on_abort(response, response->abort_arg);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 uint64_t uvh_exchange_allowed(const struct uvh_exchange *exchange)
@@ -509,7 +509,7 @@ int uvhttp_response_limit_rate(uvhttp_response_t *response, uint64_t bytes_per_s
     }
     /* For a handler on another thread the loop owns the pace once the response has begun, so it is
      * never changed, but replaced. */
-    if (response->pace != NULL && response->gone == NULL) {
+    if (response->pace != NULL && response->disconnected == NULL) {
         uvh_pace_change(response->pace, bytes_per_second);
         return 0;
     }

@@ -27,23 +27,23 @@ struct uvh_protocol {
     int (*begin)(struct uvh_exchange *exchange);
     /* Sends or copies a chunk of that body, not empty (from a blocking handler an empty one is a
      * flush). Returns 0; UVHTTP_EFULL, UVHTTP_ELENGTH and UVHTTP_ENOMEM with nothing taken;
-     * UVHTTP_EGONE. */
-    int (*write)(struct uvh_exchange *exchange, uvhttp_slice_t piece);
+     * UVHTTP_EDISCONNECTED. */
+    int (*write)(struct uvh_exchange *exchange, uvhttp_slice_t chunk);
     /* True when write would not return UVHTTP_EFULL. */
-    bool (*has_room)(const struct uvh_exchange *exchange);
+    bool (*is_writable)(const struct uvh_exchange *exchange);
     size_t (*pending)(const struct uvh_exchange *exchange);
     /* Requests a call of uvh_exchange_drained when a write would succeed, in a later loop iteration
      * if it would now. */
-    void (*await_room)(struct uvh_exchange *exchange);
+    void (*await_writable)(struct uvh_exchange *exchange);
     /* Ends a streamed response, after the last chunk, with its trailers. Calls uvh_exchange_finish.
      * Returns 0, or an error; then the stream was ended at once. */
     int (*end)(struct uvh_exchange *exchange);
     /* Sends the head of a 101; then response->stream owns the connection. Calls
      * uvh_exchange_finish. Returns 0, UVHTTP_EINVAL (the request is not complete), UVHTTP_ENOMEM or
-     * UVHTTP_EGONE with nothing sent. */
+     * UVHTTP_EDISCONNECTED with nothing sent. */
     int (*upgrade)(struct uvh_exchange *exchange);
     /* Sends an interim response with the fields set so far. Returns 0, UVHTTP_ENOMEM or
-     * UVHTTP_EGONE. */
+     * UVHTTP_EDISCONNECTED. */
     int (*interim)(struct uvh_exchange *exchange, int status);
     /* An asynchronous middleware has passed the request on: reads the body, then calls
      * uvh_exchange_run. */
@@ -81,7 +81,7 @@ struct uvh_exchange {
     char *peer_text;
     const struct uvh_client *client; /* reported by proxies; NULL until evaluated */
     struct uvh_tls_info *tls;        /* of its connection, referenced; NULL: plain text */
-    /* start of the loop iteration in which the head was complete (uvh_watch); 0: no head */
+    /* start of the loop iteration in which the head was complete (uvh_loop_stats); 0: no head */
     uint64_t began;
     uint64_t sent;        /* bytes of the response passed to the protocol's output */
     struct uvh_list link; /* in worker->event_streams; event streams only */
@@ -138,18 +138,18 @@ void uvh_exchange_drained(struct uvh_exchange *exchange);
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail);
 
 /* References the exchange for code on the stack or a job that may outlive its end. It may be
- * invalid after uvh_exchange_let_go. */
-static inline void uvh_exchange_hold(struct uvh_exchange *exchange)
+ * invalid after uvh_exchange_unref. */
+static inline void uvh_exchange_ref(struct uvh_exchange *exchange)
 {
     exchange->holders++;
 }
 /* For the next function: the exchange is finished and has no references. */
-void uvh_exchange_unheld(struct uvh_exchange *exchange);
-static inline void uvh_exchange_let_go(struct uvh_exchange *exchange)
+void uvh_exchange_destroy(struct uvh_exchange *exchange);
+static inline void uvh_exchange_unref(struct uvh_exchange *exchange)
 {
     exchange->holders--;
     if (exchange->finished && exchange->holders == 0)
-        uvh_exchange_unheld(exchange);
+        uvh_exchange_destroy(exchange);
 }
 
 /* Called by the protocol at the end of an event: sets the timeout class. `progress` restarts a

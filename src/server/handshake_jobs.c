@@ -8,7 +8,7 @@
 
 struct step {
     struct uvh_task task;
-    struct uvh_letter letter;
+    struct uvh_message message;
     struct uvh_worker *worker;
     struct uvh_conn *conn;
     struct uvh_tls_session *session;
@@ -20,12 +20,12 @@ static void run(struct uvh_task *task)
     struct step *step = UVH_CONTAINER_OF(task, struct step, task);
     uvh_tls_session_work(step->session);
     /* Last: the loop frees the step. The inbox is open while the connection exists. */
-    uvh_inbox_put(&step->worker->inbox, &step->letter);
+    uvh_inbox_put(&step->worker->inbox, &step->message);
 }
 
-static void complete(struct uvh_letter *letter, void *reader)
+static void complete(struct uvh_message *message, void *reader)
 {
-    struct step *step = UVH_CONTAINER_OF(letter, struct step, letter);
+    struct step *step = UVH_CONTAINER_OF(message, struct step, message);
     struct uvh_conn *conn = step->conn;
     struct uvh_tls_session *session = step->session;
     (void)reader;
@@ -40,7 +40,7 @@ bool uvh_handshake_jobs_start(struct uvh_conn *conn)
     if (step == NULL)
         return false;
     *step = (struct step){.task = {.run = run},
-                          .letter = {.read = complete},
+                          .message = {.read = complete},
                           .worker = worker,
                           .conn = conn,
                           .session = conn->tls};

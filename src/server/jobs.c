@@ -14,7 +14,7 @@ enum { MOST_AUTOMATIC_THREADS = 4 }; /* of the heavy lane */
 
 struct uvh_job {
     struct uvh_task task;
-    struct uvh_letter letter;
+    struct uvh_message message;
     struct uvh_exchange *exchange;
     struct uvh_job *next; /* in the list of spare jobs */
     uvhttp_work_cb run;
@@ -35,7 +35,7 @@ static void run_job(struct uvh_task *task)
     job->run(job->arg);
     /* Last: the loop may release the job. The inbox is open while the exchange has its
      * connection. */
-    uvh_inbox_put(&job->exchange->worker->inbox, &job->letter);
+    uvh_inbox_put(&job->exchange->worker->inbox, &job->message);
 }
 
 /* ---- the loop ---- */
@@ -46,9 +46,9 @@ static void keep_spare(struct uvh_exchange *exchange, struct uvh_job *job)
     exchange->spare_jobs = job;
 }
 
-static void complete_job(struct uvh_letter *letter, void *reader)
+static void complete_job(struct uvh_message *message, void *reader)
 {
-    struct uvh_job *job = UVH_CONTAINER_OF(letter, struct uvh_job, letter);
+    struct uvh_job *job = UVH_CONTAINER_OF(message, struct uvh_job, message);
     struct uvh_exchange *exchange = job->exchange;
     uvhttp_done_cb done = job->done;
     void *arg = job->arg;
@@ -59,7 +59,7 @@ static void complete_job(struct uvh_letter *letter, void *reader)
         /* There is no next handler to decline to. */
         uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     }
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
 }
 
 /* Logs once, until the queue is at most half full. */
@@ -70,7 +70,7 @@ static void note_full(struct uvh_server *server, enum uvh_lane lane)
                        server->jobs.lanes[lane].most_pending, queue_names[lane]);
 }
 
-static void note_room(struct uvh_server *server, enum uvh_lane lane)
+static void note_free(struct uvh_server *server, enum uvh_lane lane)
 {
     struct uvh_thread_pool *pool = &server->jobs.lanes[lane];
     if (UVH_UNLIKELY(atomic_load_explicit(&server->jobs.full_logged[lane], memory_order_relaxed)) &&
@@ -98,12 +98,12 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
     else if ((job = uvh_arena_alloc(&exchange->arena, sizeof(*job))) == NULL)
         return UVHTTP_ENOMEM;
     *job = (struct uvh_job){.task = {.run = run_job},
-                            .letter = {.read = complete_job},
+                            .message = {.read = complete_job},
                             .exchange = exchange,
                             .run = work,
                             .done = done,
                             .arg = arg};
-    note_room(server, lane);
+    note_free(server, lane);
     bool limited = done != NULL && !is_admitted(exchange, lane);
     int err = limited ? uvh_thread_pool_submit(pool, &job->task)
                       : uvh_thread_pool_submit_beyond(pool, &job->task);
@@ -113,7 +113,7 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
         return err;
     }
     exchange->lanes |= (unsigned char)(1u << lane);
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     return 0;
 }
 

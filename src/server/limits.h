@@ -56,7 +56,7 @@
       "TLS handshakes a worker begins in a loop iteration; more wait; 0 for no limit")             \
     X(write_backlog, 262144, 1024, 1073741824, "bytes", 0,                                         \
       "of a body in pieces that may wait to be sent; more has to wait")                            \
-    X(standing_memory, 8388608, 0, 1073741824, "bytes", 0,                                         \
+    X(response_cache_memory, 8388608, 0, 1073741824, "bytes", 0,                                   \
       "for whole answers that are asked for often, for each worker; 0 for none")                   \
     X(buffer_size, 65536, 4096, 16777216, "bytes", 0,                                              \
       "receive and transmit buffers, shared by the connections")

@@ -21,7 +21,7 @@ static int check_sendable(const struct uvhttp_response *response, int status,
                           uvhttp_slice_t content_type, const struct uvh_body *body)
 {
     if (response->sending)
-        return UVHTTP_EANSWERED;
+        return UVHTTP_ERESPONDED;
     int err = uvh_response_check_open(response);
     if (err != 0)
         return err;
@@ -48,7 +48,7 @@ static int run_hooks(struct uvhttp_response *response)
 static int hand_over(struct uvh_exchange *exchange)
 {
     switch ((enum uvh_body_source)exchange->response.body.source) {
-    case UVH_BODY_PIECES:
+    case UVH_BODY_STREAMED:
         return exchange->protocol->begin(exchange);
     case UVH_BODY_STREAM:
         return exchange->protocol->upgrade(exchange);
@@ -76,7 +76,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         response->status = (uint16_t)status;
     response->content_type = type;
     response->body = *body;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     if (response->hooks != NULL)
         err = run_hooks(response);
     if (response->prepared != NULL && response->prepared->has_content_type)
@@ -87,14 +87,14 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     bool too_large = size > response->body_limit && size != UVHTTP_LENGTH_UNKNOWN;
     if (err == 0 && too_large && !uvh_response_is_bodiless(response->status))
         err = UVHTTP_ETOOLARGE;
-    bool in_pieces = body->source == UVH_BODY_PIECES;
-    if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) &&
+    bool streamed = body->source == UVH_BODY_STREAMED;
+    if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
         exchange->worker->draining)
         err = UVHTTP_ESTOPPED; /* an event stream would delay the stop of the server */
     if (err == 0) {
-        response->state = in_pieces ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
+        response->state = streamed ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
         err = hand_over(exchange);
-        if (err == 0 && in_pieces && response->heartbeat && !uvh_blocking_is(exchange) &&
+        if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
             !exchange->finished)
             uvh_exchange_begin_events(exchange);
     }
@@ -108,7 +108,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
         response->content_type = type_before; /* the caller owns its arguments again */
         uvh_response_release_body(response);
     }
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
@@ -272,10 +272,10 @@ int uvhttp_response_fail(uvhttp_response_t *response, int error)
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (error >= 0 || response->sending || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
-    if (response->state == UVH_RESPONSE_GONE || response->state == UVH_RESPONSE_SENT)
+    if (response->state == UVH_RESPONSE_DISCONNECTED || response->state == UVH_RESPONSE_SENT)
         return uvh_response_over_code(response);
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     uvh_exchange_conclude(exchange, error);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return 0;
 }

@@ -12,13 +12,13 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
 
 /* Passes a chunk (which may be empty) and then an event to the response's filters, and their output
  * to the protocol. The exchange must be referenced. Returns 0; UVHTTP_ELENGTH and UVHTTP_EFULL
- * (never at the end) with nothing taken; UVHTTP_EGONE; other errors end the stream. */
+ * (never at the end) with nothing taken; UVHTTP_EDISCONNECTED; other errors end the stream. */
 int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event,
-                      uvhttp_slice_t piece);
+                      uvhttp_slice_t chunk);
 
 /* Sends a chunk that does not come from the handler at once, through the filters if any. Errors as
  * for a protocol's write. */
-int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t piece);
+int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t chunk);
 
 /* True when the budget of this loop iteration is used up (write_budget.h), so that a write would
  * fail; uvh_exchange_drained is called in a later iteration. */

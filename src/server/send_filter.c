@@ -1,7 +1,7 @@
 /* Filters change the bytes of a streamed body before they are sent. The output of each filter is
  * the input of the next; the output of the last is one chunk for the protocol, so nothing is sent
  * while a filter runs. The backlog is checked before, since a filter cannot undo its input. Called
- * by send_pieces.c, and by the connection for heartbeats. */
+ * by send_stream.c, and by the connection for heartbeats. */
 #include <uvhttp/error.h>
 
 #include "base/bytes.h"
@@ -17,7 +17,7 @@ int uvhttp_response_filter(uvhttp_response_t *response, uvhttp_filter_cb filter,
 {
     struct uvh_filter *made = NULL;
     int err = UVHTTP_EINVAL;
-    if (filter != NULL && response->sending && response->body.source == UVH_BODY_PIECES) {
+    if (filter != NULL && response->sending && response->body.source == UVH_BODY_STREAMED) {
         made = uvh_arena_alloc(response->arena, sizeof(*made));
         err = UVHTTP_ENOMEM;
     }
@@ -47,14 +47,15 @@ int uvhttp_filter_output_append(uvhttp_filter_output_t *output, const void *data
 }
 
 /* Passes a chunk to the filter, then the event. */
-static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
-               uvhttp_filter_event_t event, uvhttp_slice_t piece, uvhttp_filter_output_t *output)
+static int run_filter(uvhttp_response_t *response, const struct uvh_filter *filter,
+                      uvhttp_filter_event_t event, uvhttp_slice_t chunk,
+                      uvhttp_filter_output_t *output)
 {
     int err = 0;
-    if (piece.length > 0)
-        err = filter->filter(response, UVHTTP_FILTER_PIECE, piece.base, piece.length, output,
+    if (chunk.length > 0)
+        err = filter->filter(response, UVHTTP_FILTER_CHUNK, chunk.base, chunk.length, output,
                              filter->arg);
-    if (err == 0 && event != UVHTTP_FILTER_PIECE)
+    if (err == 0 && event != UVHTTP_FILTER_CHUNK)
         err = filter->filter(response, event, NULL, 0, output, filter->arg);
     if (err == 0 && output->bytes.failed) /* whatever the filter returned */
         err = UVHTTP_ENOMEM;
@@ -62,7 +63,7 @@ static int ask(uvhttp_response_t *response, const struct uvh_filter *filter,
 }
 
 static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t event,
-                       uvhttp_slice_t piece, struct uvh_bytes *result)
+                       uvhttp_slice_t chunk, struct uvh_bytes *result)
 {
     const uvhttp_allocator_t *allocator = exchange->worker->server->allocator;
     int err = 0;
@@ -71,10 +72,10 @@ static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t even
          filter = filter->next) {
         uvhttp_filter_output_t output;
         uvh_bytes_init(&output.bytes, allocator, SIZE_MAX / 2);
-        err = ask(&exchange->response, filter, event, piece, &output);
+        err = run_filter(&exchange->response, filter, event, chunk, &output);
         uvh_bytes_release(result);
         *result = output.bytes;
-        piece = (uvhttp_slice_t){result->data, result->length};
+        chunk = (uvhttp_slice_t){result->data, result->length};
     }
     return err;
 }
@@ -89,7 +90,7 @@ static int give_up(struct uvh_exchange *exchange, int err)
 }
 
 int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event,
-                      uvhttp_slice_t piece)
+                      uvhttp_slice_t chunk)
 {
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes made;
@@ -97,33 +98,33 @@ int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event
         uvh_response_is_bodiless(response->status) || response->status == 205)
         return 0;
     bool known = response->length_left != UVHTTP_LENGTH_UNKNOWN;
-    if (piece.length > response->length_left)
+    if (chunk.length > response->length_left)
         return UVHTTP_ELENGTH;
     if (event == UVHTTP_FILTER_END && known && response->length_left > 0) {
         exchange->protocol->abandon(exchange);
         return UVHTTP_ELENGTH;
     }
-    if (event != UVHTTP_FILTER_END && !exchange->protocol->has_room(exchange))
+    if (event != UVHTTP_FILTER_END && !exchange->protocol->is_writable(exchange))
         return UVHTTP_EFULL;
-    int err = run_filters(exchange, event, piece, &made);
+    int err = run_filters(exchange, event, chunk, &made);
     if (err == 0 && made.length > 0)
         err = exchange->protocol->write(exchange, (uvhttp_slice_t){made.data, made.length});
     uvh_bytes_release(&made);
-    if (err == UVHTTP_EGONE)
+    if (err == UVHTTP_EDISCONNECTED)
         return err;
     if (err != 0)
         return give_up(exchange, err);
     if (known)
-        response->length_left -= piece.length;
+        response->length_left -= chunk.length;
     return 0;
 }
 
-int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t piece)
+int uvh_send_beside(struct uvh_exchange *exchange, uvhttp_slice_t chunk)
 {
     if (exchange->response.filters == NULL)
-        return exchange->protocol->write(exchange, piece);
-    uvh_exchange_hold(exchange);
-    int err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, piece);
-    uvh_exchange_let_go(exchange);
+        return exchange->protocol->write(exchange, chunk);
+    uvh_exchange_ref(exchange);
+    int err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, chunk);
+    uvh_exchange_unref(exchange);
     return err;
 }

@@ -123,7 +123,7 @@ static int start_workers(struct uvh_server *server)
     server->drain_timer.data = first->inbox.wake.data = first->tick.data = first->resume.data =
         server;
     uvh_poller_set_data(&first->conns.poller, server);
-    first->watch.wait.data = first->watch.after.data = server;
+    first->loop_stats.wait.data = first->loop_stats.after.data = server;
     server->open_handles += 1 + UVH_WORKER_HANDLES;
     uvh_signals_ignore_failed_writes();
     server->life = UVH_SERVER_RUNNING;

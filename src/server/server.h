@@ -83,12 +83,12 @@ struct uvh_server {
     _Atomic uint64_t connection_ids;   /* number of ids assigned so far */
 
     /* padding against false sharing: the following changes with every connection */
-    char apart[UVH_CACHE_LINE];
+    char padding[UVH_CACHE_LINE];
     atomic_size_t open_connections;
-    atomic_size_t threads_left; /* started and not yet ending */
-    atomic_uint stops_asked;    /* set by uvhttp_server_stop, read by the first worker */
-    struct uvh_jobs jobs;       /* of all responses; created by the first listen */
-    char apart_again[UVH_CACHE_LINE];
+    atomic_size_t threads_left;  /* started and not yet ending */
+    atomic_uint stops_requested; /* set by uvhttp_server_stop, read by the first worker */
+    struct uvh_jobs jobs;        /* of all responses; created by the first listen */
+    char padding_2[UVH_CACHE_LINE];
 };
 
 static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)

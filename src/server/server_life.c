@@ -55,7 +55,7 @@ static void on_drain_timeout(uv_timer_t *timer)
     size_t open = open_connections(server);
     if (open > 0)
         uvh_server_log(server, UVHTTP_LOG_WARNING, "%zu connections ended by drain_timeout", open);
-    uvh_workers_order(server, UVH_WORKER_END);
+    uvh_workers_set_state(server, UVH_WORKER_END);
 }
 
 static void on_grace_over(uv_timer_t *timer)
@@ -63,7 +63,7 @@ static void on_grace_over(uv_timer_t *timer)
     struct uvh_server *server = timer->data;
     uint64_t left = (server->config.drain_timeout - server->config.drain_grace) * 1000;
     uv_timer_start(timer, on_drain_timeout, left, 0);
-    uvh_workers_order(server, UVH_WORKER_CLOSE_IDLE);
+    uvh_workers_set_state(server, UVH_WORKER_CLOSE_IDLE);
 }
 
 /* Closing keep-alive connections at once would lose requests in transit. */
@@ -75,13 +75,13 @@ static void begin_drain(struct uvh_server *server)
         uv_timer_start(&server->drain_timer, on_grace_over, config->drain_grace * 1000, 0);
     else
         uv_timer_start(&server->drain_timer, on_drain_timeout, config->drain_timeout * 1000, 0);
-    uvh_workers_order(server, grace ? UVH_WORKER_DRAIN : UVH_WORKER_CLOSE_IDLE);
+    uvh_workers_set_state(server, grace ? UVH_WORKER_DRAIN : UVH_WORKER_CLOSE_IDLE);
 }
 
 void uvh_server_stop(struct uvh_server *server)
 {
     if (server->life == UVH_SERVER_DRAINING) {
-        uvh_workers_order(server, UVH_WORKER_END);
+        uvh_workers_set_state(server, UVH_WORKER_END);
         return;
     }
     if (server->life != UVH_SERVER_RUNNING)
@@ -100,10 +100,10 @@ void uvh_server_stop(struct uvh_server *server)
 
 void uvh_server_woken(struct uvh_server *server)
 {
-    unsigned asked = atomic_exchange(&server->stops_asked, 0);
-    if (asked > 0)
+    unsigned requested = atomic_exchange(&server->stops_requested, 0);
+    if (requested > 0)
         uvh_server_stop(server);
-    if (asked > 1) /* before this thread has checked */
+    if (requested > 1) /* before this thread has checked */
         uvh_server_stop(server);
 }
 
@@ -114,7 +114,7 @@ void uvhttp_server_stop(uvhttp_server_t *view)
     struct uvh_server *server = uvh_server_of(view);
     if (server->life == UVH_SERVER_NEW)
         return;
-    atomic_fetch_add(&server->stops_asked, 1);
+    atomic_fetch_add(&server->stops_requested, 1);
     /* without the inbox's lock, so it is safe in a signal handler */
     uv_async_send(&server->workers[0].inbox.wake);
 }

@@ -11,14 +11,16 @@ static size_t idle_connections(struct uvh_worker *worker)
 {
     struct uvh_list *idle = &worker->conns.timeouts[UVH_CONN_TIMEOUT_IDLE].members;
     size_t count = 0;
-    if (atomic_load_explicit(&worker->watch.thread, memory_order_relaxed) != uvh_watch_thread())
+    if (atomic_load_explicit(&worker->loop_stats.thread, memory_order_relaxed) !=
+        uvh_loop_stats_thread())
         return (size_t)uvh_counter_read(&worker->conns.idle);
     for (struct uvh_list *link = idle->next; link != idle; link = link->next)
         count += UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->owner == NULL;
     return count;
 }
 
-static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct uvh_watch_sum *sum)
+static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
+                       struct uvh_loop_stats_sum *sum)
 {
 #define ADD_COUNTER(name) stats->name += uvh_counter_read(&worker->counters.name);
     UVH_COUNTERS(ADD_COUNTER)
@@ -35,18 +37,18 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats, struct 
     stats->memory += uvh_counter_read(&worker->conns.slab.memory) +
                      uvh_counter_read(&worker->arenas.memory) +
                      uvh_counter_read(&worker->conns.buffers.memory);
-    uvh_watch_sum_add(sum, &worker->watch);
+    uvh_loop_stats_sum_add(sum, &worker->loop_stats);
 }
 
 /* Sums the workers from `first` to before `end`. */
 static void read_workers(struct uvh_server *server, size_t first, size_t end, uvhttp_stats_t *stats)
 {
-    struct uvh_watch_sum sum;
+    struct uvh_loop_stats_sum sum;
     *stats = (uvhttp_stats_t){0};
-    uvh_watch_sum_clear(&sum);
+    uvh_loop_stats_sum_clear(&sum);
     for (size_t i = first; i < end && server->workers != NULL; i++)
         add_worker(&server->workers[i], stats, &sum);
-    uvh_watch_sum_report(&sum, stats);
+    uvh_loop_stats_sum_report(&sum, stats);
 }
 
 static int64_t tls_expires(struct uvh_server *server)

@@ -39,7 +39,7 @@ static int send_upgrade(uvhttp_response_t *response, const char *protocol,
                         struct uvhttp_stream *stream)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    uvh_exchange_hold(exchange); /* for what must be undone on failure */
+    uvh_exchange_ref(exchange); /* for what must be undone on failure */
     int err = uvhttp_response_set_header(response, "Upgrade", protocol);
     if (err == 0) {
         response->stream = stream;
@@ -49,10 +49,10 @@ static int send_upgrade(uvhttp_response_t *response, const char *protocol,
     response->stream = NULL;
     if (err != 0)
         uvhttp_response_remove_header(response, "Upgrade");
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     /* the send has found the connection broken */
     if (err == 0 && stream->carrier == UVH_CARRIER_NONE)
-        err = UVHTTP_EGONE;
+        err = UVHTTP_EDISCONNECTED;
     return err;
 }
 
@@ -106,7 +106,7 @@ static int begin_connecting(struct uvh_server *server, uvhttp_tls_client_t *tls,
     err = uvh_stream_connect_start(&worker->conns, tls, host, port, timeout_ms, connected, events,
                                    arg, out);
     if (err == 0)
-        uvh_worker_watch_time(worker);
+        uvh_worker_stats_time(worker);
     return err;
 }
 

@@ -41,7 +41,7 @@ static void on_tick(uv_timer_t *tick)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(tick, struct uvh_worker, tick);
     uint64_t now = uv_now(worker->loop);
-    uvh_watch_event(&worker->watch);
+    uvh_loop_stats_event(&worker->loop_stats);
     uvh_shared_expire(&worker->conns, now);
     for (size_t i = 0; i < UVH_EXCHANGE_TIMEOUT_NONE; i++)
         expire_exchanges(&worker->exchange_timeouts[i], now);
@@ -57,13 +57,13 @@ static void on_tick(uv_timer_t *tick)
 
 /* ---- messages ---- */
 
-static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
+static void read_messages(struct uvh_worker *worker, struct uvh_message *message)
 {
     worker->reading = true;
-    while (letter != NULL) {
-        struct uvh_letter *next = letter->next;
-        letter->read(letter, worker);
-        letter = next;
+    while (message != NULL) {
+        struct uvh_message *next = message->next;
+        message->read(message, worker);
+        message = next;
     }
     worker->reading = false;
 }
@@ -71,24 +71,24 @@ static void read_letters(struct uvh_worker *worker, struct uvh_letter *letter)
 static void on_resume(uv_idle_t *resume)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(resume, struct uvh_worker, resume);
-    uvh_watch_event(&worker->watch);
-    if (worker->letters_here) {
-        worker->letters_here = false;
-        read_letters(worker, uvh_inbox_take(&worker->inbox));
+    uvh_loop_stats_event(&worker->loop_stats);
+    if (worker->messages_here) {
+        worker->messages_here = false;
+        read_messages(worker, uvh_inbox_take(&worker->inbox));
     }
     bool more = uvh_shared_resume(&worker->conns);
-    if (!more && !worker->letters_here)
+    if (!more && !worker->messages_here)
         uv_idle_stop(resume);
 }
 
 static void on_woken(uv_async_t *wake)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(wake, struct uvh_worker, inbox.wake);
-    uvh_watch_event(&worker->watch);
-    read_letters(worker, uvh_inbox_take(&worker->inbox));
+    uvh_loop_stats_event(&worker->loop_stats);
+    read_messages(worker, uvh_inbox_take(&worker->inbox));
     if (worker->index == 0)
         uvh_server_woken(worker->server);
-    uvh_worker_obey(worker);
+    uvh_worker_apply_state(worker);
 }
 
 /* ---- shutdown ---- */
@@ -132,31 +132,31 @@ static void begin_drain(struct uvh_worker *worker)
             UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
 }
 
-void uvh_worker_obey(struct uvh_worker *worker)
+void uvh_worker_apply_state(struct uvh_worker *worker)
 {
-    unsigned char ordered = atomic_load(&worker->ordered);
-    if (ordered >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING)
+    unsigned char requested_state = atomic_load(&worker->requested_state);
+    if (requested_state >= UVH_WORKER_DRAIN && worker->life == UVH_WORKER_RUNNING)
         begin_drain(worker);
-    worker->closes_idle = ordered >= UVH_WORKER_CLOSE_IDLE;
+    worker->closes_idle = requested_state >= UVH_WORKER_CLOSE_IDLE;
     if (worker->life == UVH_WORKER_DRAINING && worker->closes_idle) {
         drain_handshakes(worker);
         drain_idle(worker);
     }
-    if (ordered >= UVH_WORKER_END)
+    if (requested_state >= UVH_WORKER_END)
         uvh_shared_close_all(&worker->conns);
     uvh_worker_settle(worker);
 }
 
 /* Reads messages until the worker has something else to do. False when a message has given it a
  * connection that another worker accepted late. */
-static bool read_last_letters(struct uvh_worker *worker, struct uvh_letter *letters)
+static bool read_last_messages(struct uvh_worker *worker, struct uvh_message *messages)
 {
-    read_letters(worker, letters);
+    read_messages(worker, messages);
     if (worker->conns.count > 0) /* before it has a request, whose handler may need messages */
         uvh_inbox_reopen(&worker->inbox);
     if (worker->closes_idle)
         drain_idle(worker);
-    if (atomic_load(&worker->ordered) >= UVH_WORKER_END)
+    if (atomic_load(&worker->requested_state) >= UVH_WORKER_END)
         uvh_shared_close_all(&worker->conns);
     return worker->conns.count == 0;
 }
@@ -170,8 +170,8 @@ void uvh_worker_settle(struct uvh_worker *worker)
     if (worker->index == 0 && !uvh_workers_ended(worker->server))
         return;
     /* Twice: the first messages may cause more; after the second call none is accepted. */
-    if (!read_last_letters(worker, uvh_inbox_take(&worker->inbox)) ||
-        !read_last_letters(worker, uvh_inbox_shut(&worker->inbox)))
+    if (!read_last_messages(worker, uvh_inbox_take(&worker->inbox)) ||
+        !read_last_messages(worker, uvh_inbox_shut(&worker->inbox)))
         return;
     worker->life = UVH_WORKER_CLOSING;
     if (worker->index == 0)
@@ -245,7 +245,7 @@ static int init_timeouts(struct uvh_worker *worker)
 
 static void on_conn_active(struct uvh_conn_shared *conns)
 {
-    uvh_watch_event(&worker_of(conns)->watch);
+    uvh_loop_stats_event(&worker_of(conns)->loop_stats);
 }
 
 static void on_conn_scheduled(struct uvh_conn_shared *conns)
@@ -352,7 +352,7 @@ static int open_handles(struct uvh_worker *worker, uv_loop_t *loop)
     }
     uv_timer_init(loop, &worker->tick);
     uv_idle_init(loop, &worker->resume);
-    uvh_watch_start(&worker->watch, loop);
+    uvh_loop_stats_start(&worker->loop_stats, loop);
     return 0;
 }
 
@@ -378,7 +378,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     worker->conns.handshakes.on_threads = config->handshake_threads > 0;
     /* With a user clock, the end of a second is unknown. */
     uvh_response_cache_init(&worker->response_cache, server->allocator,
-                            config->clock == NULL ? config->standing_memory : 0);
+                            config->clock == NULL ? config->response_cache_memory : 0);
     worker->head_limits = (uvhttp_head_limits_t){.max_size = (uint32_t)config->max_header_size,
                                                  .max_target = (uint32_t)config->max_target_size,
                                                  .max_fields = (uint32_t)config->max_header_count};
@@ -401,7 +401,7 @@ void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)
     uv_close((uv_handle_t *)&worker->tick, closed);
     uv_close((uv_handle_t *)&worker->resume, closed);
     uv_close((uv_handle_t *)&worker->inbox.wake, closed);
-    uvh_watch_close(&worker->watch, closed);
+    uvh_loop_stats_close(&worker->loop_stats, closed);
     uvh_poller_close(&worker->conns.poller, closed);
 }
 
@@ -418,19 +418,19 @@ void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
     worker->date_expires = own_clock ? 0 : now + (uint64_t)(1000 - unix_ms % 1000);
 }
 
-void uvh_worker_watch_time(struct uvh_worker *worker)
+void uvh_worker_stats_time(struct uvh_worker *worker)
 {
     if (!uv_is_active((uv_handle_t *)&worker->tick))
         uv_timer_start(&worker->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter)
+bool uvh_worker_write(struct uvh_worker *worker, struct uvh_message *message)
 {
-    if (!uvh_watch_in_turn(&worker->watch))
-        return uvh_inbox_put(&worker->inbox, letter);
-    if (!uvh_inbox_put_here(&worker->inbox, letter))
+    if (!uvh_loop_stats_in_iteration(&worker->loop_stats))
+        return uvh_inbox_put(&worker->inbox, message);
+    if (!uvh_inbox_put_here(&worker->inbox, message))
         return false;
-    worker->letters_here = true;
+    worker->messages_here = true;
     uv_idle_start(&worker->resume, on_resume);
     return true;
 }

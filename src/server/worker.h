@@ -1,7 +1,7 @@
 /* A worker: one loop with everything that its connections share: memory pools, timeouts, counters,
  * the current date, listeners.
  *
- * Invariants: used on the loop's thread only, except for the members following `apart`.
+ * Invariants: used on the loop's thread only, except for the members following `padding`.
  * Connections of one worker never access another worker, and stay with theirs from accept
  * (accept.c) to close. */
 #ifndef UVH_SERVER_WORKER_H
@@ -18,8 +18,8 @@
 #include "net/inbox.h"
 #include "net/timeouts.h"
 #include "server/counters.h"
+#include "server/loop_stats.h"
 #include "server/response_cache.h"
-#include "server/watch.h"
 
 struct uvh_server;
 
@@ -40,7 +40,7 @@ enum uvh_worker_life {
 };
 
 /* The state that the server requests of a worker, in the order of a shutdown. */
-enum uvh_worker_order {
+enum uvh_worker_state {
     UVH_WORKER_SERVE = 0,
     UVH_WORKER_DRAIN,      /* accept no more; each connection closes after its next response */
     UVH_WORKER_CLOSE_IDLE, /* also close connections without a request */
@@ -73,7 +73,7 @@ struct uvh_worker {
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
-    struct uvh_watch watch;
+    struct uvh_loop_stats loop_stats;
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
@@ -84,17 +84,17 @@ struct uvh_worker {
     bool draining;         /* copy of `life`, for connections */
     bool closes_idle;      /* draining, and connections without a request are closed */
     bool reading;          /* messages are being read */
-    bool letters_here;     /* messages queued on this thread, to be read in the next iteration */
+    bool messages_here;    /* messages queued on this thread, to be read in the next iteration */
     unsigned char life;    /* enum uvh_worker_life */
     uint64_t date_expires; /* loop time at which the date expires */
     char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
 
     /* padding against false sharing: other threads write to the following */
-    char apart[UVH_CACHE_LINE];
+    char padding[UVH_CACHE_LINE];
     struct uvh_inbox inbox;
-    atomic_size_t load;   /* connections open here or handed to this worker */
-    atomic_uchar ordered; /* enum uvh_worker_order */
-    char apart_again[UVH_CACHE_LINE];
+    atomic_size_t load;           /* connections open here or handed to this worker */
+    atomic_uchar requested_state; /* enum uvh_worker_state */
+    char padding_2[UVH_CACHE_LINE];
 };
 
 /* Returns 0 or libuv's code; then nothing is left open. `worker` is zeroed; the caller owns the
@@ -104,12 +104,12 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
 /* Frees the pools; every connection and handle must be closed. */
 void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
-enum { UVH_WORKER_HANDLES = 3 + UVH_WATCH_HANDLES + UVH_POLLER_HANDLES };
+enum { UVH_WORKER_HANDLES = 3 + UVH_LOOP_STATS_HANDLES + UVH_POLLER_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
 
 /* Applies the requested state. Any thread may raise it before; uvh_inbox_wake triggers this
  * call. */
-void uvh_worker_obey(struct uvh_worker *worker);
+void uvh_worker_apply_state(struct uvh_worker *worker);
 
 /* Called when something has ended: a draining worker with nothing else open reads its last messages
  * and closes its handles. */
@@ -130,10 +130,10 @@ static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
 
 /* Queues a message from any thread; a message from this worker to itself costs no system call.
  * False when the inbox is shut. */
-bool uvh_worker_write(struct uvh_worker *worker, struct uvh_letter *letter);
+bool uvh_worker_write(struct uvh_worker *worker, struct uvh_message *message);
 
 /* Starts the tick, which stops by itself when there is neither a connection nor a paused
  * listener. */
-void uvh_worker_watch_time(struct uvh_worker *worker);
+void uvh_worker_stats_time(struct uvh_worker *worker);
 
 #endif

@@ -212,21 +212,21 @@ void uvh_workers_join(struct uvh_server *server)
 
 /* ---- shutdown ---- */
 
-void uvh_workers_order(struct uvh_server *server, enum uvh_worker_order order)
+void uvh_workers_set_state(struct uvh_server *server, enum uvh_worker_state state)
 {
     for (size_t i = 1; i < server->worker_count; i++) {
         struct uvh_worker *worker = &server->workers[i];
         if (server->threads[i].running) {
-            atomic_store(&worker->ordered, (unsigned char)order);
+            atomic_store(&worker->requested_state, (unsigned char)state);
             uvh_inbox_wake(&worker->inbox);
         } else if (worker->life == UVH_WORKER_RUNNING) {
-            atomic_store(&worker->ordered, UVH_WORKER_END);
-            uvh_worker_obey(worker);
+            atomic_store(&worker->requested_state, UVH_WORKER_END);
+            uvh_worker_apply_state(worker);
             uv_run(worker->loop, UV_RUN_DEFAULT);
         }
     }
-    atomic_store(&server->workers[0].ordered, (unsigned char)order);
-    uvh_worker_obey(&server->workers[0]);
+    atomic_store(&server->workers[0].requested_state, (unsigned char)state);
+    uvh_worker_apply_state(&server->workers[0]);
 }
 
 void uvh_workers_free(struct uvh_server *server)

@@ -32,7 +32,7 @@ int uvh_workers_start(struct uvh_server *server);
 struct uvh_worker *uvh_workers_current(struct uvh_server *server);
 
 /* Raises the requested state of every worker. Those without a thread end at once, in this call. */
-void uvh_workers_order(struct uvh_server *server, enum uvh_worker_order order);
+void uvh_workers_set_state(struct uvh_server *server, enum uvh_worker_state state);
 
 /* True when every thread has ended or is about to return. Any thread. */
 bool uvh_workers_ended(struct uvh_server *server);

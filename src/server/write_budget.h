@@ -7,11 +7,11 @@
 #ifndef UVH_SERVER_WRITE_BUDGET_H
 #define UVH_SERVER_WRITE_BUDGET_H
 
-#include "server/watch.h"
+#include "server/loop_stats.h"
 
 enum {
-    /* bytes per iteration, as many as are pulled from a source (PULLS_PER_TURN): about 0.2 ms of
-     * system calls on loopback, so a hundred such connections delay a timer by some 20 ms */
+    /* bytes per iteration, as many as are pulled from a source (PULLS_PER_ITERATION): about 0.2 ms
+     * of system calls on loopback, so a hundred such connections delay a timer by some 20 ms */
     UVH_WRITE_BUDGET = 1 << 20,
     /* bytes per iteration before filters: compressing takes up to a hundred times as long as
      * sending */
@@ -29,18 +29,18 @@ struct uvh_write_budget {
 /* True when `most` bytes were written in this iteration. `backlog` bytes may be pending even when
  * the socket is full, so a larger backlog raises the budget. */
 static inline bool uvh_write_budget_is_spent(const struct uvh_write_budget *budget,
-                                             const struct uvh_watch *watch, size_t most,
+                                             const struct uvh_loop_stats *loop_stats, size_t most,
                                              size_t backlog)
 {
-    return budget->iteration == watch->iteration &&
+    return budget->iteration == loop_stats->iteration &&
            budget->taken >= (most > backlog ? most : backlog);
 }
 
 static inline void uvh_write_budget_take(struct uvh_write_budget *budget,
-                                         const struct uvh_watch *watch, size_t size)
+                                         const struct uvh_loop_stats *loop_stats, size_t size)
 {
-    if (budget->iteration != watch->iteration)
-        *budget = (struct uvh_write_budget){.iteration = watch->iteration};
+    if (budget->iteration != loop_stats->iteration)
+        *budget = (struct uvh_write_budget){.iteration = loop_stats->iteration};
     budget->taken += size > UVH_WRITE_BUDGET_LEAST ? size : UVH_WRITE_BUDGET_LEAST;
 }
 

@@ -181,7 +181,7 @@ static int try_certificates(const struct uvh_tls_generation *generation,
 
 /* ---- client authorities ---- */
 
-static bool asks_clients(const struct uvh_tls_generation *generation)
+static bool verifies_clients(const struct uvh_tls_generation *generation)
 {
     bool wants = false;
     for (size_t i = 0; i < generation->count; i++)
@@ -271,13 +271,13 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
 static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
 {
     const uvhttp_tls_config_t *config = generation->config;
-    bool asks = asks_clients(generation);
+    bool verifies_clients_now = verifies_clients(generation);
     /* probably client certificates were meant to be required */
-    if (!asks && config->client_ca_file != NULL)
+    if (!verifies_clients_now && config->client_ca_file != NULL)
         return uvh_tls_refuse(message, "client_ca_file is set, and client_auth is off");
-    if (asks && config->client_ca_file == NULL)
+    if (verifies_clients_now && config->client_ca_file == NULL)
         return uvh_tls_refuse(message, "client_auth is on, and client_ca_file is not set");
-    if (!asks)
+    if (!verifies_clients_now)
         return 0;
     generation->authorities = X509_STORE_new();
     generation->authority_names = sk_X509_NAME_new_null();

@@ -83,7 +83,7 @@ bool uvh_tls_is_end_of_text(void)
 /* DER begins with a SEQUENCE; its first element shows the type. */
 enum der { DER_NONE, DER_CERTIFICATE, DER_KEY, DER_PKCS12 };
 
-static enum der look_at_der(const char *text, size_t size)
+static enum der check_der(const char *text, size_t size)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t head = size > 8 && bytes[0] == 0x30 && bytes[1] >= 0x80 && bytes[1] <= 0x83
@@ -105,7 +105,7 @@ static const char *const pkcs12 =
 
 const char *uvh_tls_no_certificate(const char *text, size_t size)
 {
-    enum der form = look_at_der(text, size);
+    enum der form = check_der(text, size);
     if (size == 0)
         return empty;
     if (form == DER_PKCS12)
@@ -122,7 +122,7 @@ const char *uvh_tls_no_certificate(const char *text, size_t size)
 
 const char *uvh_tls_no_key(const char *text, size_t size, bool own_file)
 {
-    enum der form = look_at_der(text, size);
+    enum der form = check_der(text, size);
     if (size == 0)
         return empty;
     if (form == DER_PKCS12)

@@ -65,7 +65,7 @@ static struct uvh_tls_message message_in(char *text, size_t size)
 int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *message,
                    size_t size)
 {
-    struct uvh_tls_message told = message_in(message, size);
+    struct uvh_tls_message reason = message_in(message, size);
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
@@ -83,7 +83,7 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     uvh_tls_tickets_init(&tls->tickets);
     uvh_tls_used_tickets_init(&tls->used_tickets, allocator, uvh_clock_unix_ms() / 1000);
     struct uvh_tls_generation *first;
-    int err = load(tls, &first, config, told);
+    int err = load(tls, &first, config, reason);
     if (err == 0) {
         publish(tls, first);
         err = uvh_tls_watch_start(&tls->watch, tls, config);
@@ -118,14 +118,14 @@ int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config
 int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
                        size_t size)
 {
-    struct uvh_tls_message told = message_in(message, size);
-    return tls == NULL || config == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, config, told);
+    struct uvh_tls_message reason = message_in(message, size);
+    return tls == NULL || config == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, config, reason);
 }
 
 int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
 {
-    struct uvh_tls_message told = message_in(message, size);
-    return tls == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, NULL, told);
+    struct uvh_tls_message reason = message_in(message, size);
+    return tls == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, NULL, reason);
 }
 
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)

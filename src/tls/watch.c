@@ -50,7 +50,7 @@ static void add_state(const char *path, void *arg)
 {
     struct uvh_file_facts facts = {0};
     uint64_t *state = arg;
-    int64_t numbers[9] = {(int64_t)*state, uvh_file_look_anywhere(path, &facts)};
+    int64_t numbers[9] = {(int64_t)*state, uvh_file_facts_read_anywhere(path, &facts)};
     numbers[2] = (int64_t)facts.size;
     numbers[3] = (int64_t)facts.inode;
     numbers[4] = (int64_t)facts.device;
@@ -98,7 +98,7 @@ static bool is_due(struct uvh_tls_watch *watch, uint64_t state)
     return true;
 }
 
-static void look_at_files(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+static void check_files(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
 {
     uint64_t state = uvh_tls_watch_state(current->config);
     if (state == current->files_state)
@@ -165,7 +165,7 @@ static void tell_of_lists(const struct uvh_tls_watch *watch,
     }
 }
 
-static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
+static void check_dates(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
 {
     int64_t now = uvh_clock_unix_ms() / 1000;
     if (watch->warned_number == current->number && now >= watch->warned_at &&
@@ -181,14 +181,14 @@ static void look_at_dates(struct uvh_tls_watch *watch, const struct uvh_tls_gene
 
 /* ---- the thread ---- */
 
-static void look(struct uvh_tls_watch *watch)
+static void check(struct uvh_tls_watch *watch)
 {
     struct uvh_tls_generation *current = uvh_tls_current(watch->tls);
     if (watch->files)
-        look_at_files(watch, current);
+        check_files(watch, current);
     uvh_tls_generation_unref(current);
     current = uvh_tls_current(watch->tls);
-    look_at_dates(watch, current);
+    check_dates(watch, current);
     uvh_tls_generation_unref(current);
 }
 
@@ -196,7 +196,7 @@ static void *run(void *arg)
 {
     struct uvh_tls_watch *watch = arg;
     do
-        look(watch);
+        check(watch);
     while (!uvh_pause_wait(&watch->pause, watch->files ? LOOK_MS : DATES_MS));
     return NULL;
 }

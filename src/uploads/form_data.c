@@ -90,7 +90,7 @@ static int add_data(struct form *form, uvhttp_slice_t data)
     uint64_t size = part->file.size + data.length;
     bool fits = size <= options->memory_part_size && size <= options->memory_size - form->in_memory;
     if (!part->file.on_disk && !fits) {
-        if (options->folder == NULL)
+        if (options->directory == NULL)
             return uvh_spool_refuse(form->spool.response, 413,
                                     "the form is larger than this resource takes");
         int err = uvh_spool_to_disk(&form->spool, &part->file);
@@ -118,11 +118,11 @@ static int refuse_form(struct form *form)
                             uvhttp_multipart_error_text(error));
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                       size_t size, void *arg)
 {
     struct form *form = arg;
-    uvhttp_slice_t piece = {data, size};
+    uvhttp_slice_t chunk = {data, size};
     uvhttp_slice_t bytes;
     int err = 0;
     (void)request;
@@ -133,7 +133,7 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
         return uvhttp_multipart_finish(&form->parser) ? uvh_spool_end(&form->spool)
                                                       : refuse_form(form);
     while (err == 0 && uvhttp_response_open(response)) {
-        switch (uvhttp_multipart_next(&form->parser, &piece, &bytes)) {
+        switch (uvhttp_multipart_next(&form->parser, &chunk, &bytes)) {
         case UVHTTP_MULTIPART_PART:
             err = begin_part(form);
             break;
@@ -158,7 +158,7 @@ static int written(struct uvh_spool *spool, int err)
 {
     struct form *form = UVH_CONTAINER_OF(spool, struct form, spool);
     if (err != 0)
-        return uvh_spool_answer_error(spool, err);
+        return uvh_spool_respond_error(spool, err);
     const uvhttp_form_part_t *next = form->facts.parts;
     for (uint32_t i = 0; i < form->facts.count; i++) { /* the files have no names before this */
         struct part *part =
@@ -166,11 +166,11 @@ static int written(struct uvh_spool *spool, int err)
         next = part->facts.next;
         if (!part->file.on_disk)
             continue;
-        size_t size = strlen(spool->folder) + 1 + sizeof(part->file.name);
+        size_t size = strlen(spool->directory) + 1 + sizeof(part->file.name);
         char *path = uvhttp_request_allocate(spool->request, size);
         if (path == NULL)
             return UVHTTP_ENOMEM;
-        snprintf(path, size, "%s/%s", spool->folder, part->file.name);
+        snprintf(path, size, "%s/%s", spool->directory, part->file.name);
         part->facts.path = path;
     }
     return form->done(spool->request, spool->response, &form->facts, form->arg);
@@ -200,18 +200,18 @@ static struct form *new_form(uvhttp_request_t *request, const uvhttp_form_option
     if (options != NULL)
         form->options = *options;
     use_defaults(&form->options);
-    const char *folder = form->options.folder;
-    if (folder != NULL) {
-        folder = copy_text(request, (uvhttp_slice_t){folder, strlen(folder)});
-        if (folder == NULL)
+    const char *directory = form->options.directory;
+    if (directory != NULL) {
+        directory = copy_text(request, (uvhttp_slice_t){directory, strlen(directory)});
+        if (directory == NULL)
             return NULL;
-        form->options.folder = folder;
+        form->options.directory = directory;
     }
     form->spool.request = request;
     form->spool.response = uvhttp_request_response(request);
-    form->spool.folder = folder;
+    form->spool.directory = directory;
     form->spool.mode = form->options.mode;
-    form->spool.told = written;
+    form->spool.written_cb = written;
     return form;
 }
 
@@ -237,7 +237,7 @@ int uvhttp_form_data_read(uvhttp_request_t *request, const uvhttp_form_options_t
                                         .max_header_size = form->options.max_header_size};
     uvhttp_multipart_init(&form->parser, boundary, &limits);
     int err = uvh_spool_begin(&form->spool);
-    return err != 0 ? err : uvhttp_request_on_body(request, take_piece, form);
+    return err != 0 ? err : uvhttp_request_on_body(request, take_chunk, form);
 }
 
 const uvhttp_form_part_t *uvhttp_form_data_part(const uvhttp_form_data_t *form, const char *name)

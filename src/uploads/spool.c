@@ -64,23 +64,23 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
 {
     struct uvh_spool_file *file = first->file;
     struct uvh_spool_block *last = first;
-    uvhttp_slice_t pieces[UVH_STORE_PIECES];
+    uvhttp_slice_t slices[UVH_STORE_SLICES];
     size_t count = 0;
     int err = 0;
     for (struct uvh_spool_block *block = first;
-         block != NULL && block->file == file && count < UVH_STORE_PIECES; block = block->next) {
-        pieces[count++] = (uvhttp_slice_t){block->data, block->size};
+         block != NULL && block->file == file && count < UVH_STORE_SLICES; block = block->next) {
+        slices[count++] = (uvhttp_slice_t){block->data, block->size};
         last = block;
     }
     *next = last->next;
-    if (spool->store.folder < 0)
-        err = uvh_store_open(&spool->store, spool->folder);
+    if (spool->store.directory < 0)
+        err = uvh_store_open(&spool->store, spool->directory);
     if (err == 0 && spool->store.descriptor < 0)
         err = uvh_store_begin(&spool->store, spool->mode, file->name);
     if (err == 0)
-        err = uvh_store_write(&spool->store, pieces, count);
+        err = uvh_store_write(&spool->store, slices, count);
     if (err == 0 && spool->wrote != NULL)
-        spool->wrote(spool, pieces, count);
+        spool->wrote(spool, slices, count);
     if (err != 0 || !last->ends_file)
         return err;
     err = uvh_store_end(&spool->store, spool->mode, spool->sync);
@@ -122,7 +122,7 @@ static void remove_files(void *arg)
 static void release(void *data)
 {
     struct uvh_spool *spool = data;
-    if (spool->store.folder >= 0)
+    if (spool->store.directory >= 0)
         uvhttp_response_clean_up(spool->response, remove_files, spool);
 }
 
@@ -163,7 +163,7 @@ static int job_done(uvhttp_response_t *response, void *arg)
         return 0;
     int err = spool->error != 0 ? spool->error : start_job(spool);
     if (err != 0 || (spool->ended && !spool->busy))
-        return spool->told(spool, err);
+        return spool->written_cb(spool, err);
     if (spool->paused && spool->waiting_size + spool->writing_size <= RESUME_SIZE) {
         spool->paused = false;
         /* last: this call may deliver more of the body before it returns */
@@ -196,8 +196,8 @@ int uvh_spool_put(struct uvh_spool *spool, struct uvh_spool_file *file, const ch
                     block->size == sizeof(block->data);
         if (full && (block = add_block(spool, list, file)) == NULL)
             return UVHTTP_ENOMEM;
-        size_t room = sizeof(block->data) - block->size;
-        size_t part = size < room ? size : room;
+        size_t space = sizeof(block->data) - block->size;
+        size_t part = size < space ? size : space;
         memcpy(block->data + block->size, data, part);
         block->size += part;
         data += part;
@@ -257,7 +257,7 @@ int uvh_spool_end(struct uvh_spool *spool)
 {
     spool->ended = true;
     int err = start_job(spool);
-    return err != 0 || spool->busy ? err : spool->told(spool, 0);
+    return err != 0 || spool->busy ? err : spool->written_cb(spool, 0);
 }
 
 /* ---- refusing ---- */
@@ -269,7 +269,7 @@ int uvh_spool_refuse(uvhttp_response_t *response, int status, const char *reason
     return uvhttp_response_send_text(response, status, text);
 }
 
-int uvh_spool_answer_error(struct uvh_spool *spool, int err)
+int uvh_spool_respond_error(struct uvh_spool *spool, int err)
 {
     int status = 500;
     const char *reason = "the body cannot be stored";
@@ -304,7 +304,7 @@ int uvh_spool_answer_error(struct uvh_spool *spool, int err)
     uvhttp_response_log(
         spool->response, status == 409 || status == 400 ? UVHTTP_LOG_INFO : UVHTTP_LOG_ERROR,
         "%s: storing the body in %s failed: %s (%d)", uvhttp_request_path(spool->request),
-        spool->folder, uvhttp_strerror(err), status);
+        spool->directory, uvhttp_strerror(err), status);
     return uvh_spool_refuse(spool->response, status, reason);
 }
 

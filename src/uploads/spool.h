@@ -41,18 +41,18 @@ struct uvh_spool_file {
 struct uvh_spool {
     uvhttp_request_t *request;
     uvhttp_response_t *response;
-    const char *folder;
+    const char *directory;
     unsigned mode;
     bool sync;
     /* Called once on the loop: 0 when everything is written, else the error. Returns the result of
      * a handler. */
-    int (*told)(struct uvh_spool *spool, int err);
+    int (*written_cb)(struct uvh_spool *spool, int err);
     /* Called in the job with the data just written, in order. May be NULL. */
-    void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *pieces, size_t count);
+    void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count);
 
     /* The following fields are private to the spool. */
     /* Owned by the job while one runs. May be opened before the first job, instead of by the path
-     * `folder`. */
+     * `directory`. */
     struct uvh_store store;
     struct uvh_spool_file *files;
     struct uvh_spool_blocks waiting;
@@ -67,9 +67,9 @@ struct uvh_spool {
     bool paused; /* the spool has paused the body */
 };
 
-/* Requires all fields up to `told` to be set and the rest to be zero. From now on the end of the
- * exchange removes leftover files. Returns 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL when the exchange has
- * a spool already. */
+/* Requires all fields up to `written_cb` to be set and the rest to be zero. From now on the end of
+ * the exchange removes leftover files. Returns 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL when the exchange
+ * has a spool already. */
 int uvh_spool_begin(struct uvh_spool *spool);
 
 /* Copies bytes of a file. Returns 0, UVHTTP_ENOMEM, or an error of starting a job. */
@@ -86,13 +86,13 @@ int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file);
  * memory. */
 char *uvh_spool_collect(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* All files are complete: writes the queued data, then calls `told`; without queued data it calls
- * `told` at once. Returns the result of `told`, or an error. */
+/* All files are complete: writes the queued data, then calls `written_cb`; without queued data it
+ * calls `written_cb` at once. Returns the result of `written_cb`, or an error. */
 int uvh_spool_end(struct uvh_spool *spool);
 
 /* Sends the response to an error of a file: 507, 403, 409, 400, 503 or 500, and logs a line.
  * Returns 0, or an error of sending. */
-int uvh_spool_answer_error(struct uvh_spool *spool, int err);
+int uvh_spool_respond_error(struct uvh_spool *spool, int err);
 
 /* Sends a response with the status and the reason. */
 int uvh_spool_refuse(uvhttp_response_t *response, int status, const char *reason);

@@ -22,7 +22,7 @@ static int written(struct uvh_spool *spool, int err)
 {
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
     if (err != 0)
-        return uvh_spool_answer_error(spool, err);
+        return uvh_spool_respond_error(spool, err);
     upload->facts.size = upload->file.size;
     upload->facts.created = upload->file.created;
     if (upload->done != NULL)
@@ -35,7 +35,7 @@ static int refuse_size(uvhttp_response_t *response)
     return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                       size_t size, void *arg)
 {
     struct upload *upload = arg;
@@ -50,44 +50,44 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
 
 /* Returns the upload with copies of all parameters, in the exchange's memory; NULL when out of
  * memory. */
-static struct upload *new_upload(uvhttp_request_t *request, const char *folder, const char *name,
+static struct upload *new_upload(uvhttp_request_t *request, const char *directory, const char *name,
                                  const uvhttp_upload_options_t *options)
 {
-    size_t folder_length = strlen(folder);
-    size_t size = folder_length + 1 + strlen(name) + 1;
+    size_t dir_length = strlen(directory);
+    size_t size = dir_length + 1 + strlen(name) + 1;
     struct upload *upload =
-        uvhttp_request_allocate(request, sizeof(*upload) + folder_length + 1 + size);
+        uvhttp_request_allocate(request, sizeof(*upload) + dir_length + 1 + size);
     if (upload == NULL)
         return NULL;
-    char *folder_copy = (char *)(upload + 1);
-    char *path = folder_copy + folder_length + 1;
-    memcpy(folder_copy, folder, folder_length + 1);
-    snprintf(path, size, "%s/%s", folder, name);
+    char *dir_copy = (char *)(upload + 1);
+    char *path = dir_copy + dir_length + 1;
+    memcpy(dir_copy, directory, dir_length + 1);
+    snprintf(path, size, "%s/%s", directory, name);
     *upload = (struct upload){
         .spool = {.request = request,
                   .response = uvhttp_request_response(request),
-                  .folder = folder_copy,
+                  .directory = dir_copy,
                   .mode = options->mode,
                   .sync = options->sync,
-                  .told = written},
-        .file = {.target = path + folder_length + 1, .keep = options->keep_existing},
+                  .written_cb = written},
+        .file = {.target = path + dir_length + 1, .keep = options->keep_existing},
         .max_size = options->max_size == 0 ? UINT64_MAX : options->max_size,
         .facts = {.path = path},
     };
     return upload;
 }
 
-int uvhttp_upload_to_file(uvhttp_request_t *request, const char *folder, const char *name,
+int uvhttp_upload_to_file(uvhttp_request_t *request, const char *directory, const char *name,
                           const uvhttp_upload_options_t *options, uvhttp_upload_cb done, void *arg)
 {
     static const uvhttp_upload_options_t defaults;
     uvhttp_response_t *response = uvhttp_request_response(request);
-    if (folder == NULL || folder[0] == '\0')
+    if (directory == NULL || directory[0] == '\0')
         return UVHTTP_EINVAL;
     if (name == NULL || !uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
         return uvh_spool_refuse(response, 400, "this is no name for a file");
     struct upload *upload =
-        new_upload(request, folder, name, options == NULL ? &defaults : options);
+        new_upload(request, directory, name, options == NULL ? &defaults : options);
     if (upload == NULL)
         return UVHTTP_ENOMEM;
     upload->done = done;
@@ -97,5 +97,5 @@ int uvhttp_upload_to_file(uvhttp_request_t *request, const char *folder, const c
     int err = uvh_spool_begin(&upload->spool);
     if (err == 0)
         err = uvh_spool_to_disk(&upload->spool, &upload->file);
-    return err != 0 ? err : uvhttp_request_on_body(request, take_piece, upload);
+    return err != 0 ? err : uvhttp_request_on_body(request, take_chunk, upload);
 }

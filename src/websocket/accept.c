@@ -71,8 +71,9 @@ static void read_extensions(struct offer *offer, uvhttp_slice_t value,
                             struct uvh_ws_accepted *accepted)
 {
     bool malformed;
-    const struct uvh_ws_deflate_wishes *wishes = accepted->compressed ? NULL : rules->deflate;
-    if (uvh_ws_extension_agree(value, wishes, &accepted->terms, &malformed))
+    const struct uvh_ws_deflate_preferences *preferences =
+        accepted->compressed ? NULL : rules->deflate;
+    if (uvh_ws_extension_agree(value, preferences, &accepted->terms, &malformed))
         accepted->compressed = true;
     offer->extensions_malformed = offer->extensions_malformed || malformed;
 }
@@ -108,8 +109,8 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     const char *method = uvhttp_request_method_name(request);
     bool offered = uvhttp_request_offers_upgrade(request, "websocket");
     /* A HEAD without an offer gets the response of such a GET. */
-    bool asks = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
-    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !asks)
+    bool is_head = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
+    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !is_head)
         return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
                       shown((uvhttp_slice_t){method, strlen(method)}, text));
     if (offered)
@@ -268,7 +269,7 @@ int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accept
         return UVHTTP_EINVAL;
     uvh_ws_accept_make(key.base, accept);
     if (accepted->compressed)
-        uvh_ws_extension_answer(&accepted->terms, extensions);
+        uvh_ws_extension_response(&accepted->terms, extensions);
     int err = uvhttp_response_set_header(response, "Sec-WebSocket-Accept", accept);
     err = set_or_remove(err, response, "Sec-WebSocket-Protocol", accepted->protocol);
     return set_or_remove(err, response, "Sec-WebSocket-Extensions", extensions);

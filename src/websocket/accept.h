@@ -18,8 +18,8 @@
 struct uvh_ws_accept_rules {
     const char *const *protocols; /* in order of preference; NULL: none is supported */
     bool protocol_required;
-    const char *const *origins;                  /* allowed origins of browsers; NULL: all */
-    const struct uvh_ws_deflate_wishes *deflate; /* NULL: no compression */
+    const char *const *origins;                       /* allowed origins of browsers; NULL: all */
+    const struct uvh_ws_deflate_preferences *deflate; /* NULL: no compression */
 };
 
 /* The result of the negotiation with one client. */

@@ -63,7 +63,7 @@ static int next_field(const char **fields, uvhttp_slice_t *name, uvhttp_slice_t 
     return uvh_field_name_valid(*name) && uvh_field_value_valid(*value) && !is_ours(*name) ? 1 : -1;
 }
 
-bool uvh_ws_greeting_fields_valid(const char *fields)
+bool uvh_ws_client_handshake_fields_valid(const char *fields)
 {
     uvhttp_slice_t name, value;
     int found = 0;
@@ -72,14 +72,14 @@ bool uvh_ws_greeting_fields_valid(const char *fields)
     return found == 0;
 }
 
-size_t uvh_ws_greeting_size(const struct uvh_ws_greeting *greeting)
+size_t uvh_ws_client_handshake_size(const struct uvh_ws_client_handshake *handshake)
 {
     /* The writer adds a space after a colon, at most one byte per line. */
-    size_t fields = greeting->fields != NULL ? 2 * strlen(greeting->fields) : 0;
-    size_t size = FIXED_SIZE + UVH_WS_EXTENSION_MAX + fields + greeting->url->authority.length +
-                  greeting->url->target.length;
-    for (size_t i = 0; greeting->protocols != NULL && greeting->protocols[i] != NULL; i++)
-        size += strlen(greeting->protocols[i]) + 2;
+    size_t fields = handshake->fields != NULL ? 2 * strlen(handshake->fields) : 0;
+    size_t size = FIXED_SIZE + UVH_WS_EXTENSION_MAX + fields + handshake->url->authority.length +
+                  handshake->url->target.length;
+    for (size_t i = 0; handshake->protocols != NULL && handshake->protocols[i] != NULL; i++)
+        size += strlen(handshake->protocols[i]) + 2;
     return size;
 }
 
@@ -103,9 +103,9 @@ static bool put_protocols(uvhttp_writer_t *writer, const char *const *protocols)
     return uvhttp_writer_end(writer);
 }
 
-static void put_own_fields(uvhttp_writer_t *writer, const struct uvh_ws_greeting *greeting)
+static void put_own_fields(uvhttp_writer_t *writer, const struct uvh_ws_client_handshake *handshake)
 {
-    const struct uvh_ws_url *url = greeting->url;
+    const struct uvh_ws_url *url = handshake->url;
     put(writer, TEXT("GET "));
     if (url->target.length == 0 || url->target.base[0] != '/')
         put(writer, TEXT("/"));
@@ -115,25 +115,25 @@ static void put_own_fields(uvhttp_writer_t *writer, const struct uvh_ws_greeting
     uvhttp_writer_field(writer, "Upgrade", "websocket");
     uvhttp_writer_field(writer, "Connection", "Upgrade");
     uvhttp_writer_field_slice(writer, TEXT("Sec-WebSocket-Key"),
-                              (uvhttp_slice_t){greeting->key, sizeof(greeting->key)});
+                              (uvhttp_slice_t){handshake->key, sizeof(handshake->key)});
     uvhttp_writer_field(writer, "Sec-WebSocket-Version", "13");
 }
 
-ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t nonce[16],
-                                char *out, size_t size)
+ptrdiff_t uvh_ws_client_handshake_write(struct uvh_ws_client_handshake *handshake,
+                                        const uint8_t nonce[16], char *out, size_t size)
 {
     uvhttp_writer_t writer;
     uvhttp_slice_t name, value;
-    const char *fields = greeting->fields;
+    const char *fields = handshake->fields;
     int found = 0;
-    uvh_ws_key_make(nonce, greeting->key);
+    uvh_ws_key_make(nonce, handshake->key);
     uvhttp_writer_init(&writer, out, size);
-    put_own_fields(&writer, greeting);
-    if (!put_protocols(&writer, greeting->protocols))
+    put_own_fields(&writer, handshake);
+    if (!put_protocols(&writer, handshake->protocols))
         return writer.error == UVHTTP_WRITER_FULL ? UVHTTP_EFULL : UVHTTP_EINVAL;
-    if (greeting->deflate != NULL) {
+    if (handshake->deflate != NULL) {
         char offer[UVH_WS_EXTENSION_MAX];
-        uvh_ws_extension_offer(greeting->deflate, offer);
+        uvh_ws_extension_offer(handshake->deflate, offer);
         uvhttp_writer_field(&writer, "Sec-WebSocket-Extensions", offer);
     }
     while (fields != NULL && (found = next_field(&fields, &name, &value)) > 0)
@@ -212,13 +212,14 @@ static bool check_switch(struct uvh_ws_reply *reply)
 }
 
 /* Item 4. */
-static bool check_accept(struct uvh_ws_reply *reply, const struct uvh_ws_greeting *greeting)
+static bool check_accept(struct uvh_ws_reply *reply,
+                         const struct uvh_ws_client_handshake *handshake)
 {
     char expected[UVH_WS_ACCEPT_SIZE];
     uvhttp_slice_t value;
     if (!single(reply, "Sec-WebSocket-Accept", &value))
         return false;
-    uvh_ws_accept_make(greeting->key, expected);
+    uvh_ws_accept_make(handshake->key, expected);
     if (value.length == sizeof(expected) && memcmp(value.base, expected, sizeof(expected)) == 0)
         return true;
     return refuse(reply, "Sec-WebSocket-Accept %s",
@@ -226,19 +227,20 @@ static bool check_accept(struct uvh_ws_reply *reply, const struct uvh_ws_greetin
 }
 
 /* Item 6. */
-static bool check_protocol(struct uvh_ws_reply *reply, const struct uvh_ws_greeting *greeting,
+static bool check_protocol(struct uvh_ws_reply *reply,
+                           const struct uvh_ws_client_handshake *handshake,
                            struct uvh_ws_accepted *accepted)
 {
     uvhttp_slice_t value;
     if (!single(reply, "Sec-WebSocket-Protocol", &value))
         return false;
     if (value.base == NULL)
-        return !greeting->protocol_required ||
+        return !handshake->protocol_required ||
                refuse(reply, "the server speaks none of our subprotocols");
-    for (size_t i = 0; greeting->protocols != NULL && greeting->protocols[i] != NULL; i++) {
-        uvhttp_slice_t ours = text_slice(greeting->protocols[i]);
+    for (size_t i = 0; handshake->protocols != NULL && handshake->protocols[i] != NULL; i++) {
+        uvhttp_slice_t ours = text_slice(handshake->protocols[i]);
         if (value.length == ours.length && memcmp(value.base, ours.base, ours.length) == 0) {
-            accepted->protocol = greeting->protocols[i];
+            accepted->protocol = handshake->protocols[i];
             return true;
         }
     }
@@ -246,7 +248,8 @@ static bool check_protocol(struct uvh_ws_reply *reply, const struct uvh_ws_greet
 }
 
 /* Item 5. */
-static bool check_extensions(struct uvh_ws_reply *reply, const struct uvh_ws_greeting *greeting,
+static bool check_extensions(struct uvh_ws_reply *reply,
+                             const struct uvh_ws_client_handshake *handshake,
                              struct uvh_ws_accepted *accepted)
 {
     uvhttp_slice_t value;
@@ -254,8 +257,8 @@ static bool check_extensions(struct uvh_ws_reply *reply, const struct uvh_ws_gre
         return false;
     if (value.base == NULL)
         return true;
-    accepted->compressed = greeting->deflate != NULL &&
-                           uvh_ws_extension_accept(value, greeting->deflate, &accepted->terms);
+    accepted->compressed = handshake->deflate != NULL &&
+                           uvh_ws_extension_accept(value, handshake->deflate, &accepted->terms);
     return accepted->compressed ||
            refuse(reply, "Sec-WebSocket-Extensions does not fit what was offered");
 }
@@ -297,20 +300,21 @@ static uvhttp_parse_result_t read_head(struct uvh_ws_reply *reply, const char *d
 }
 
 static uvhttp_parse_result_t judge(struct uvh_ws_reply *reply,
-                                   const struct uvh_ws_greeting *greeting,
+                                   const struct uvh_ws_client_handshake *handshake,
                                    struct uvh_ws_accepted *accepted)
 {
     *accepted = (struct uvh_ws_accepted){.protocol = ""};
     reply->status = reply->head.status;
-    bool fits = check_switch(reply) && check_accept(reply, greeting) &&
-                check_protocol(reply, greeting, accepted) &&
-                check_extensions(reply, greeting, accepted);
+    bool fits = check_switch(reply) && check_accept(reply, handshake) &&
+                check_protocol(reply, handshake, accepted) &&
+                check_extensions(reply, handshake, accepted);
     return fits ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD;
 }
 
 uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,
-                                        const struct uvh_ws_greeting *greeting, const char *data,
-                                        size_t size, size_t *used, struct uvh_ws_accepted *accepted)
+                                        const struct uvh_ws_client_handshake *handshake,
+                                        const char *data, size_t size, size_t *used,
+                                        struct uvh_ws_accepted *accepted)
 {
     *used = 0;
     for (;;) {
@@ -320,7 +324,7 @@ uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,
         if (result != UVHTTP_PARSE_DONE)
             return result;
         if (reply->head.status == 101 || reply->head.status >= 200)
-            return judge(reply, greeting, accepted);
+            return judge(reply, handshake, accepted);
         if (++reply->interim > UVH_WS_REPLY_INTERIM) {
             refuse(reply, "the server has answered %d too often", reply->head.status);
             return UVHTTP_PARSE_BAD;

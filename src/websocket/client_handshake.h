@@ -14,27 +14,27 @@
 
 /* The client's request. All members except `url` and `fields` must live until the response is
  * read. */
-struct uvh_ws_greeting {
+struct uvh_ws_client_handshake {
     const struct uvh_ws_url *url;
     const char *fields; /* additional ones, each "Name: value\r\n"; NULL: none */
     /* Tokens in order of preference, followed by NULL; NULL: none is offered. */
     const char *const *protocols;
-    bool protocol_required;                      /* fail when the server selects none */
-    const struct uvh_ws_deflate_wishes *deflate; /* NULL: not offered */
-    char key[UVH_WS_KEY_SIZE];                   /* set by uvh_ws_greeting_write */
+    bool protocol_required;                           /* fail when the server selects none */
+    const struct uvh_ws_deflate_preferences *deflate; /* NULL: not offered */
+    char key[UVH_WS_KEY_SIZE];                        /* set by uvh_ws_client_handshake_write */
 };
 
 /* True for valid additional fields: whole lines, names that are tokens, values without control
  * characters, and no field of the handshake or that announces a body. NULL is allowed. */
-bool uvh_ws_greeting_fields_valid(const char *fields);
+bool uvh_ws_client_handshake_fields_valid(const char *fields);
 
-/* The maximum length of the output of uvh_ws_greeting_write. */
-size_t uvh_ws_greeting_size(const struct uvh_ws_greeting *greeting);
+/* The maximum length of the output of uvh_ws_client_handshake_write. */
+size_t uvh_ws_client_handshake_size(const struct uvh_ws_client_handshake *handshake);
 
 /* Writes the request to `out`, which has space for `size` bytes, and stores the key. Returns its
  * length, or UVHTTP_EINVAL (invalid fields, a protocol that is no token), UVHTTP_EFULL. */
-ptrdiff_t uvh_ws_greeting_write(struct uvh_ws_greeting *greeting, const uint8_t nonce[16],
-                                char *out, size_t size);
+ptrdiff_t uvh_ws_client_handshake_write(struct uvh_ws_client_handshake *handshake,
+                                        const uint8_t nonce[16], char *out, size_t size);
 
 enum {
     UVH_WS_REPLY_MAX = 8192,   /* bytes of the response's head */
@@ -64,8 +64,8 @@ void uvh_ws_reply_init(struct uvh_ws_reply *reply);
  *   - MORE: call again with the following bytes
  *   - BAD: the handshake failed, reply->reason says why: close the connection (section 4.1) */
 uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,
-                                        const struct uvh_ws_greeting *greeting, const char *data,
-                                        size_t size, size_t *used,
+                                        const struct uvh_ws_client_handshake *handshake,
+                                        const char *data, size_t size, size_t *used,
                                         struct uvh_ws_accepted *accepted);
 
 #endif

@@ -20,9 +20,9 @@ enum {
 };
 
 /* The state of a connection until its handshake is done. */
-struct uvh_ws_greeter {
-    struct uvh_ws_greeting greeting;
-    struct uvh_ws_deflate_wishes wishes;
+struct uvh_ws_opening {
+    struct uvh_ws_client_handshake handshake;
+    struct uvh_ws_deflate_preferences preferences;
     size_t reserved;              /* bytes of the budget, for the offered windows */
     char server[SHOWN_HOST + 16]; /* HOST:PORT */
     struct uvh_ws_reply reply;
@@ -30,14 +30,14 @@ struct uvh_ws_greeter {
     char request[]; /* the request */
 };
 
-void uvh_websocket_greeter_free(struct uvhttp_websocket *ws)
+void uvh_websocket_opening_free(struct uvhttp_websocket *ws)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    if (ws->greeter == NULL)
+    if (ws->opening == NULL)
         return;
-    uvh_ws_deflate_unreserve(&endpoint->deflate, ws->greeter->reserved);
-    uvh_free(endpoint->allocator, ws->greeter);
-    ws->greeter = NULL;
+    uvh_ws_deflate_unreserve(&endpoint->deflate, ws->opening->reserved);
+    uvh_free(endpoint->allocator, ws->opening);
+    ws->opening = NULL;
 }
 
 static void fail(struct uvhttp_websocket *ws, const char *reason)
@@ -54,29 +54,29 @@ static void finish(struct uvhttp_websocket *ws, const struct uvh_ws_accepted *ac
     struct uvh_ws_deflate *deflate = NULL;
     if (accepted->compressed) {
         deflate =
-            uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->greeter->reserved);
-        ws->greeter->reserved = 0;
+            uvh_ws_deflate_new(&endpoint->deflate, &accepted->terms, true, ws->opening->reserved);
+        ws->opening->reserved = 0;
         if (deflate == NULL) {
             fail(ws, "no memory for compression");
             return;
         }
     }
-    uvh_websocket_greeter_free(ws);
+    uvh_websocket_opening_free(ws);
     (void)uvhttp_stream_set_timer(ws->stream, 0);
     uvh_websocket_open(ws, accepted->protocol, deflate);
 }
 
-void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
+void uvh_websocket_read_handshake(struct uvhttp_websocket *ws, char *data, size_t size)
 {
     struct uvh_ws_accepted accepted;
     size_t used = 0;
-    uvh_websocket_hold(ws);
-    switch (uvh_ws_reply_read(&ws->greeter->reply, &ws->greeter->greeting, data, size, &used,
+    uvh_websocket_ref(ws);
+    switch (uvh_ws_reply_read(&ws->opening->reply, &ws->opening->handshake, data, size, &used,
                               &accepted)) {
     case UVHTTP_PARSE_MORE:
         break;
     case UVHTTP_PARSE_BAD:
-        fail(ws, ws->greeter->reply.reason);
+        fail(ws, ws->opening->reply.reason);
         break;
     default:
         finish(ws, &accepted);
@@ -84,7 +84,7 @@ void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size)
             uvh_websocket_receive(ws, data + used, size - used);
         break;
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 /* ---- request ---- */
@@ -97,7 +97,7 @@ static void tell_unreachable(struct uvhttp_websocket *ws, int status)
         return;
     }
     const char *why = status == UVHTTP_ETLS ? uvhttp_stream_tls_error(ws->stream) : NULL;
-    snprintf(reason, sizeof(reason), "cannot connect to %s: %s", ws->greeter->server,
+    snprintf(reason, sizeof(reason), "cannot connect to %s: %s", ws->opening->server,
              why != NULL ? why : uvhttp_strerror(status));
     uvh_websocket_keep_reason(ws, reason, strlen(reason));
 }
@@ -110,13 +110,13 @@ static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
         tell_unreachable(ws, status);
         return;
     }
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     int err = uvhttp_stream_set_timer(stream, (uint32_t)options->close_timeout * 1000);
     if (err == 0)
-        err = uvhttp_stream_write(stream, ws->greeter->request, ws->greeter->request_size);
+        err = uvhttp_stream_write(stream, ws->opening->request, ws->opening->request_size);
     if (err != 0 && ws->stream != NULL)
         fail(ws, uvhttp_strerror(err));
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 static int make_nonce(uint8_t nonce[NONCE_SIZE])
@@ -140,43 +140,45 @@ static void show_server(const struct uvh_ws_url *url, char *text, size_t size)
 }
 
 /* Writes the request. On failure nothing is allocated. */
-static int make_greeter(struct uvhttp_websocket *ws, const struct uvh_ws_url *url,
+static int make_opening(struct uvhttp_websocket *ws, const struct uvh_ws_url *url,
                         const char *fields)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    struct uvh_ws_deflate_wishes wishes = {0};
-    struct uvh_ws_greeting greeting = {.url = url,
-                                       .fields = fields,
-                                       .protocols = endpoint->options.protocols,
-                                       .protocol_required = endpoint->options.protocol_required};
+    struct uvh_ws_deflate_preferences preferences = {0};
+    struct uvh_ws_client_handshake handshake = {.url = url,
+                                                .fields = fields,
+                                                .protocols = endpoint->options.protocols,
+                                                .protocol_required =
+                                                    endpoint->options.protocol_required};
     uint8_t nonce[NONCE_SIZE];
     size_t reserved = 0;
     int err = make_nonce(nonce);
     if (err != 0)
         return err;
-    bool compresses = uvh_ws_deflate_wishes(&endpoint->deflate, &wishes, &reserved);
-    greeting.deflate = compresses ? &wishes : NULL;
-    size_t size = uvh_ws_greeting_size(&greeting);
-    struct uvh_ws_greeter *greeter = uvh_alloc(endpoint->allocator, sizeof(*greeter) + size);
-    if (greeter == NULL) {
+    bool compresses = uvh_ws_deflate_preferences(&endpoint->deflate, &preferences, &reserved);
+    handshake.deflate = compresses ? &preferences : NULL;
+    size_t size = uvh_ws_client_handshake_size(&handshake);
+    struct uvh_ws_opening *opening = uvh_alloc(endpoint->allocator, sizeof(*opening) + size);
+    if (opening == NULL) {
         uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);
         return UVHTTP_ENOMEM;
     }
-    ws->greeter = greeter;
-    greeter->wishes = wishes;
-    greeter->reserved = reserved;
-    greeter->greeting = greeting;
-    greeter->greeting.deflate = compresses ? &greeter->wishes : NULL;
-    show_server(url, greeter->server, sizeof(greeter->server));
-    uvh_ws_reply_init(&greeter->reply);
-    ptrdiff_t written = uvh_ws_greeting_write(&greeter->greeting, nonce, greeter->request, size);
+    ws->opening = opening;
+    opening->preferences = preferences;
+    opening->reserved = reserved;
+    opening->handshake = handshake;
+    opening->handshake.deflate = compresses ? &opening->preferences : NULL;
+    show_server(url, opening->server, sizeof(opening->server));
+    uvh_ws_reply_init(&opening->reply);
+    ptrdiff_t written =
+        uvh_ws_client_handshake_write(&opening->handshake, nonce, opening->request, size);
     if (written < 0) {
-        uvh_websocket_greeter_free(ws);
+        uvh_websocket_opening_free(ws);
         return (int)written;
     }
-    greeter->request_size = (size_t)written;
-    greeter->greeting.url = NULL; /* they belong to the caller */
-    greeter->greeting.fields = NULL;
+    opening->request_size = (size_t)written;
+    opening->handshake.url = NULL; /* they belong to the caller */
+    opening->handshake.fields = NULL;
     return 0;
 }
 
@@ -228,7 +230,7 @@ static int check(const struct uvhttp_websocket_endpoint *endpoint,
             endpoint, target, UVHTTP_EINVAL,
             "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
             "user, fragment and spaces");
-    if (uvh_ws_greeting_fields_valid(target->fields))
+    if (uvh_ws_client_handshake_fields_valid(target->fields))
         return 0;
     return refuse(
         endpoint, target, UVHTTP_EINVAL,
@@ -275,11 +277,11 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
     if (ws == NULL)
         return UVHTTP_ENOMEM;
     ws->client = true;
-    err = make_greeter(ws, &url, target->fields);
+    err = make_opening(ws, &url, target->fields);
     if (err == 0)
         err = connect_stream(ws, target, &url);
     if (err != 0) {
-        uvh_websocket_greeter_free(ws);
+        uvh_websocket_opening_free(ws);
         uvh_websocket_discard(ws);
         return err;
     }

@@ -98,8 +98,8 @@ size_t uvh_ws_deflate_least(void)
     return windows_memory(UVH_WS_DEFLATE_BITS_LEAST);
 }
 
-bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
-                           struct uvh_ws_deflate_wishes *wishes, size_t *reserved)
+bool uvh_ws_deflate_preferences(const struct uvh_ws_deflate_settings *settings,
+                                struct uvh_ws_deflate_preferences *preferences, size_t *reserved)
 {
     int bits = settings->window_bits;
     *reserved = 0;
@@ -110,14 +110,15 @@ bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
             size_t memory = windows_memory(bits);
             if (memory <= settings->memory_per_connection &&
                 uvh_budget_take(settings->windows, memory)) {
-                *wishes = (struct uvh_ws_deflate_wishes){false, (uint8_t)bits, (uint8_t)bits};
+                *preferences =
+                    (struct uvh_ws_deflate_preferences){false, (uint8_t)bits, (uint8_t)bits};
                 *reserved = memory;
                 return true;
             }
         }
         bits = settings->window_bits;
     }
-    *wishes = (struct uvh_ws_deflate_wishes){true, (uint8_t)bits, (uint8_t)bits};
+    *preferences = (struct uvh_ws_deflate_preferences){true, (uint8_t)bits, (uint8_t)bits};
     return true;
 }
 
@@ -222,10 +223,10 @@ static struct uvh_deflater *shared_deflater(struct uvh_ws_deflate *deflate,
     if (most < UVH_WS_DEFLATE_BITS_LEAST)
         return NULL;
     int bits = bits_for(size, most);
-    struct uvh_deflater **place = &worker->deflaters[bits - UVH_WS_DEFLATE_BITS_LEAST];
-    if (*place == NULL)
-        *place = new_deflater(deflate->settings, deflate->settings->level, bits);
-    return *place;
+    struct uvh_deflater **slot = &worker->deflaters[bits - UVH_WS_DEFLATE_BITS_LEAST];
+    if (*slot == NULL)
+        *slot = new_deflater(deflate->settings, deflate->settings->level, bits);
+    return *slot;
 }
 
 bool uvh_ws_deflate_message(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
@@ -256,19 +257,19 @@ int uvh_ws_deflate_for_many(const struct uvh_ws_deflate_settings *settings, cons
         return 0;
     int bits = bits_for(size, settings->window_bits);
     struct uvh_ws_deflate_many *many = settings->many;
-    _Atomic(struct uvh_deflater *) *place =
+    _Atomic(struct uvh_deflater *) *slot =
         many == NULL ? NULL : &many->deflaters[bits - UVH_WS_DEFLATE_BITS_LEAST];
-    struct uvh_deflater *deflater = place == NULL ? NULL : atomic_exchange(place, NULL);
+    struct uvh_deflater *deflater = slot == NULL ? NULL : atomic_exchange(slot, NULL);
     if (deflater == NULL)
         deflater = new_deflater(settings, settings->shared_level, bits);
     if (deflater == NULL)
         return 0;
     bool made = append_smaller(deflater, data, size, out);
     struct uvh_deflater *none = NULL;
-    if (place != NULL)
+    if (slot != NULL)
         uvh_deflater_reset(deflater);
     /* Another thread may have stored its own there meanwhile. */
-    if (place == NULL || !atomic_compare_exchange_strong(place, &none, deflater))
+    if (slot == NULL || !atomic_compare_exchange_strong(slot, &none, deflater))
         uvh_deflater_free(deflater);
     if (!made)
         return 0;

@@ -76,8 +76,8 @@ size_t uvh_ws_deflate_least(void);
 /* The offer for a new connection, by the settings and what is left of the windows' part of the
  * budget. Reserves `*reserved` bytes at once, to be passed to uvh_ws_deflate_new or
  * uvh_ws_deflate_unreserve. False: no compression (by the settings, or without zlib). */
-bool uvh_ws_deflate_wishes(const struct uvh_ws_deflate_settings *settings,
-                           struct uvh_ws_deflate_wishes *wishes, size_t *reserved);
+bool uvh_ws_deflate_preferences(const struct uvh_ws_deflate_settings *settings,
+                                struct uvh_ws_deflate_preferences *preferences, size_t *reserved);
 
 void uvh_ws_deflate_unreserve(const struct uvh_ws_deflate_settings *settings, size_t reserved);
 

@@ -102,7 +102,7 @@ static int check_ranges(const uvhttp_websocket_options_t *options, char *message
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err == 0)
         err = check_numbers(options, message, size);
-    if (err == 0 && (options->events.message == NULL) == (options->events.piece == NULL)) {
+    if (err == 0 && (options->events.message == NULL) == (options->events.chunk == NULL)) {
         snprintf(message, size,
                  "one of events.message and events.piece has to be set, and not both");
         return UVHTTP_EINVAL;
@@ -340,15 +340,15 @@ static int upgrade(struct uvhttp_websocket_endpoint *endpoint, uvhttp_response_t
         if (ws != NULL)
             uvh_websocket_discard(ws);
         uvh_ws_deflate_free(deflate);
-        if (err != UVHTTP_EGONE) /* with UVHTTP_EGONE the response may be invalid */
+        if (err != UVHTTP_EDISCONNECTED) /* with UVHTTP_EDISCONNECTED the response may be invalid */
             uvh_ws_accept_take_back(response);
         return err;
     }
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     uvh_websocket_open(ws, accepted->protocol, deflate);
     if (out != NULL)
-        *out = ws->told ? NULL : ws;
-    uvh_websocket_let_go(ws);
+        *out = ws->close_notified ? NULL : ws;
+    uvh_websocket_unref(ws);
     return 0;
 }
 
@@ -357,10 +357,10 @@ static int agree(struct uvhttp_websocket_endpoint *endpoint, uvhttp_request_t *r
                  struct uvh_ws_accepted *accepted, struct uvh_ws_refusal *refusal)
 {
     struct uvh_ws_accept_rules rules = endpoint->accept;
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences preferences;
     size_t reserved = 0;
-    if (uvh_ws_deflate_wishes(&endpoint->deflate, &wishes, &reserved))
-        rules.deflate = &wishes;
+    if (uvh_ws_deflate_preferences(&endpoint->deflate, &preferences, &reserved))
+        rules.deflate = &preferences;
     int err = uvh_ws_accept_check(request, &rules, accepted, refusal);
     if (err != 0 || !accepted->compressed) {
         uvh_ws_deflate_unreserve(&endpoint->deflate, reserved);

@@ -36,7 +36,7 @@ bool uvh_websocket_charge(struct uvhttp_websocket *ws)
 }
 
 /* Requests the `drain` callback. */
-static int await_room(struct uvhttp_websocket *ws)
+static int await_writable(struct uvhttp_websocket *ws)
 {
     if (!ws->full) {
         ws->full = true;
@@ -54,13 +54,14 @@ static size_t waiting(const struct uvhttp_websocket *ws)
 int uvh_websocket_taken(struct uvhttp_websocket *ws)
 {
     if (UVH_UNLIKELY(ws->stream == NULL)) /* await_drain broke the connection */
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     uvh_websocket_moved(ws);
-    return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark) ? 0
-                                                                                   : await_room(ws);
+    return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark)
+               ? 0
+               : await_writable(ws);
 }
 
-int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_message)
+int uvh_websocket_reserve(struct uvhttp_websocket *ws, size_t size, bool is_message)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     struct uvh_ws_worker *worker = ws->worker;
@@ -70,7 +71,7 @@ int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_me
     if (options->slow == UVHTTP_WEBSOCKET_SLOW_CLOSE) {
         uvh_counter_add(&worker->dropped, 1);
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "reads too slowly");
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     }
     /* A message that cannot fit even then drops no other messages. */
     if (options->slow == UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST && ws->queue != NULL &&
@@ -81,7 +82,7 @@ int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_me
     }
     if (is_message)
         uvh_counter_add(&worker->dropped, 1);
-    return await_room(ws);
+    return await_writable(ws);
 }
 
 int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message,
@@ -128,7 +129,7 @@ void uvh_websocket_pump(struct uvhttp_websocket *ws)
 
 void uvh_websocket_drained(struct uvhttp_websocket *ws)
 {
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     if (uvh_websocket_charge(ws))
         uvh_websocket_pump(ws);
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
@@ -137,9 +138,9 @@ void uvh_websocket_drained(struct uvhttp_websocket *ws)
             uvhttp_stream_await_drain(ws->stream);
         } else {
             ws->full = false;
-            if (options->events.drain != NULL && !ws->told)
+            if (options->events.drain != NULL && !ws->close_notified)
                 options->events.drain(ws, options->arg);
         }
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }

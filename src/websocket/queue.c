@@ -121,8 +121,8 @@ size_t uvh_ws_queue_areas(const struct uvh_ws_queue *queue, uvhttp_slice_t *area
 static void remove_at(struct uvh_ws_queue *queue, uint32_t index)
 {
     struct uvhttp_websocket_message *message = at(queue, index)->message;
-    uint32_t behind = queue->count - 1 - index;
-    if (index < behind) {
+    uint32_t after = queue->count - 1 - index;
+    if (index < after) {
         for (uint32_t i = index; i > 0; i--)
             *at(queue, i) = *at(queue, i - 1);
         queue->first = (queue->first + 1) & (queue->capacity - 1);

@@ -14,11 +14,11 @@ enum {
     RATE_MS = 1000,        /* the interval of max_message_rate */
 };
 
-void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place)
+void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_assembly **slot)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    struct uvh_ws_assembly *assembly = *place;
-    *place = NULL;
+    struct uvh_ws_assembly *assembly = *slot;
+    *slot = NULL;
     if (assembly == NULL)
         return;
     uvh_budget_give(&endpoint->memory->budget, assembly->capacity);
@@ -28,13 +28,13 @@ void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_asse
 
 /* Appends to the assembled message. Memory grows with the bytes received, never with the length
  * announced. Returns 0, UVHTTP_EFULL (the budget), UVHTTP_ENOMEM. */
-static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place,
+static int assembly_add(struct uvhttp_websocket *ws, struct uvh_ws_assembly **slot,
                         const char *data, size_t size)
 {
     struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    if (*place == NULL && (*place = uvh_alloc_zero(endpoint->allocator, sizeof(**place))) == NULL)
+    if (*slot == NULL && (*slot = uvh_alloc_zero(endpoint->allocator, sizeof(**slot))) == NULL)
         return UVHTTP_ENOMEM;
-    struct uvh_ws_assembly *assembly = *place;
+    struct uvh_ws_assembly *assembly = *slot;
     if (size > assembly->capacity - assembly->length) {
         size_t capacity = assembly->capacity == 0 ? FIRST_ASSEMBLY : assembly->capacity;
         while (capacity - assembly->length < size)
@@ -79,7 +79,7 @@ static void give_message(struct uvhttp_websocket *ws, const char *data, size_t s
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     uvh_counter_add(&ws->worker->messages_received, 1);
-    if (!ws->told)
+    if (!ws->close_notified)
         options->events.message(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY,
                                 data, size, options->arg);
 }
@@ -124,11 +124,11 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
             return false;
         }
     }
-    if (options->events.piece != NULL) {
+    if (options->events.chunk != NULL) {
         if (last)
             uvh_counter_add(&ws->worker->messages_received, 1);
-        if ((size > 0 || last) && !ws->told)
-            options->events.piece(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY,
+        if ((size > 0 || last) && !ws->close_notified)
+            options->events.chunk(ws, ws->text ? UVHTTP_WEBSOCKET_TEXT : UVHTTP_WEBSOCKET_BINARY,
                                   data, size, last, options->arg);
         return true;
     }
@@ -204,7 +204,7 @@ static size_t expand_kept(struct uvhttp_websocket *ws, const char *data)
     return left - left_to_expand(ws);
 }
 
-static void on_piece(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
+static void on_chunk(struct uvhttp_websocket *ws, struct uvh_ws_event *event)
 {
     if (event->first) {
         if (!within_rate(ws)) {
@@ -231,7 +231,7 @@ static void on_control(struct uvhttp_websocket *ws, const struct uvh_ws_event *e
         return;
     }
     if (event->kind == UVH_WS_EVENT_PONG) {
-        if (options->events.pong != NULL && !ws->told)
+        if (options->events.pong != NULL && !ws->close_notified)
             options->events.pong(ws, event->data, event->size, options->arg);
         return;
     }
@@ -243,7 +243,7 @@ static void on_control(struct uvhttp_websocket *ws, const struct uvh_ws_event *e
         int err = uvh_websocket_send_control(ws, UVH_WS_PONG, event->data, event->size);
         ws->pong_waits = err == 0 && ws->queue != NULL;
     }
-    if (options->events.ping != NULL && !ws->told && ws->stream != NULL)
+    if (options->events.ping != NULL && !ws->close_notified && ws->stream != NULL)
         options->events.ping(ws, event->data, event->size, options->arg);
 }
 
@@ -258,7 +258,7 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
     const struct uvh_ws_rules *rules =
         ws->client ? &endpoint->from_servers : &endpoint->from_clients;
     struct uvh_ws_event event;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     uvh_websocket_heard(ws);
     if (UVH_UNLIKELY(ws->expanding) && is_reading(ws)) {
         size_t used = expand_kept(ws, data);
@@ -275,8 +275,8 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
         size_t used = uvh_ws_reader_next(&ws->reader, rules, data, size, &event);
         data += used;
         size -= used;
-        if (UVH_LIKELY(event.kind == UVH_WS_EVENT_PIECE)) {
-            on_piece(ws, &event);
+        if (UVH_LIKELY(event.kind == UVH_WS_EVENT_CHUNK)) {
+            on_chunk(ws, &event);
             size_t left = left_to_expand(ws);
             data -= left;
             size += left;
@@ -286,13 +286,13 @@ void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size)
             uvh_websocket_take_close(ws, &event);
         } else if (event.kind == UVH_WS_EVENT_BAD) {
             uvh_websocket_fail(ws, event.code, event.reason);
-        } else if (event.kind == UVH_WS_EVENT_ROOM) {
+        } else if (event.kind == UVH_WS_EVENT_SIZE) {
             ws->reader.control = uvh_alloc(endpoint->allocator, UVH_WS_CONTROL_MAX);
             if (ws->reader.control == NULL)
                 fail_for(ws, UVHTTP_ENOMEM);
         }
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 void uvhttp_websocket_pause(uvhttp_websocket_t *ws)
@@ -321,7 +321,7 @@ static void take_kept(uvhttp_server_t *server, size_t worker, void *arg)
         if (!ws->paused && ws->stream != NULL)
             uvhttp_stream_resume(ws->stream);
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 void uvhttp_websocket_resume(uvhttp_websocket_t *ws)
@@ -334,9 +334,9 @@ void uvhttp_websocket_resume(uvhttp_websocket_t *ws)
         uvhttp_stream_resume(ws->stream);
         return;
     }
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     if (uvhttp_server_post(ws->worker->endpoint->server, ws->worker->index, take_kept, ws) == 0)
         return;
     uvhttp_stream_close(ws->stream);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }

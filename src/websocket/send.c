@@ -36,7 +36,7 @@ static int break_off(struct uvhttp_websocket *ws)
     uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
                              "no memory for the rest of a frame");
     uvhttp_stream_close(ws->stream);
-    return UVHTTP_EGONE;
+    return UVHTTP_EDISCONNECTED;
 }
 
 /* Writes the bytes of two areas to the stream, or queues a copy of the rest. The rest of a frame
@@ -48,24 +48,24 @@ static int write_frame(struct uvhttp_websocket *ws, uvhttp_slice_t head, uvhttp_
     size_t size = head.length + payload.length, sent = 0;
     if (UVH_LIKELY(ws->queue == NULL)) {
         while (sent < size) {
-            size_t behind = sent < head.length ? 0 : sent - head.length;
-            size_t count = payload.length - behind < SLICE ? payload.length - behind : SLICE;
-            uvhttp_slice_t areas[2] = {head, {payload.base + behind, count}};
+            size_t after = sent < head.length ? 0 : sent - head.length;
+            size_t count = payload.length - after < SLICE ? payload.length - after : SLICE;
+            uvhttp_slice_t areas[2] = {head, {payload.base + after, count}};
             int err = sent == 0 ? uvhttp_stream_write_areas(ws->stream, areas, 2)
                                 : uvhttp_stream_write(ws->stream, areas[1].base, count);
-            if (err == UVHTTP_EGONE || (err == UVHTTP_ENOMEM && sent == 0))
+            if (err == UVHTTP_EDISCONNECTED || (err == UVHTTP_ENOMEM && sent == 0))
                 return err;
             if (err != 0)
                 break;
             sent += count + (sent == 0 ? head.length : 0);
             if (!uvh_websocket_charge(ws))
-                return UVHTTP_EGONE;
+                return UVHTTP_EDISCONNECTED;
         }
         if (UVH_LIKELY(sent == size))
             return 0;
     }
     int err =
-        sent > 0 || class == CONTROL ? 0 : uvh_websocket_make_room(ws, size, class <= IN_WINDOW);
+        sent > 0 || class == CONTROL ? 0 : uvh_websocket_reserve(ws, size, class <= IN_WINDOW);
     if (err != 0)
         return err;
     size_t of_head = sent < head.length ? head.length - sent : 0;
@@ -125,8 +125,8 @@ static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t
                       const void *data, size_t size)
 {
     if (!uvh_websocket_is_open(ws))
-        return UVHTTP_EGONE;
-    return ws->sending_pieces || !uvh_websocket_message_fits(kind, data, size) ? UVHTTP_EINVAL : 0;
+        return UVHTTP_EDISCONNECTED;
+    return ws->sending_stream || !uvh_websocket_message_fits(kind, data, size) ? UVHTTP_EINVAL : 0;
 }
 
 /* The payload to send: compressed in the worker's buffer, or unchanged. */
@@ -167,7 +167,7 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
     /* A message that cannot be accepted at any size is not compressed. No other message is dropped
      * for one that may not fit. */
     if (ws->queue != NULL && worker->endpoint->options.slow != UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST) {
-        err = uvh_websocket_make_room(ws, LEAST_FRAME, true);
+        err = uvh_websocket_reserve(ws, LEAST_FRAME, true);
         if (err != 0)
             return err;
     }
@@ -177,7 +177,7 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
                            worker->endpoint->options.slow == UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
     if (!stays_droppable)
         compress(ws, &frame, &data);
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     bool in_window = frame.compressed && uvh_ws_deflate_dedicated(ws->deflate);
     err = send_frame(ws, &frame, data, in_window ? IN_WINDOW : DROPPABLE);
     if (err == 0) {
@@ -188,7 +188,7 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
         uvh_ws_deflate_forget(ws->deflate);
     }
     trim(&worker->out);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
     return err;
 }
 
@@ -198,15 +198,15 @@ int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text)
                         : uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, text, strlen(text));
 }
 
-int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
-                                const void *data, size_t size, bool last)
+int uvhttp_websocket_send_fragment(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
+                                   const void *data, size_t size, bool last)
 {
     struct uvh_ws_worker *worker = ws->worker;
-    bool first = !ws->sending_pieces;
+    bool first = !ws->sending_stream;
     struct uvh_ws_frame frame = {
         .opcode = first ? (uint8_t)kind : UVH_WS_CONTINUATION, .last = last, .length = size};
     if (!uvh_websocket_is_open(ws))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if ((kind != UVHTTP_WEBSOCKET_TEXT && kind != UVHTTP_WEBSOCKET_BINARY) ||
         (data == NULL && size > 0))
         return UVHTTP_EINVAL;
@@ -218,10 +218,10 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
     if (ws->sending_text &&
         (!uvh_utf8_check(&sent, data, size) || (last && !uvh_utf8_complete(&sent))))
         return UVHTTP_EINVAL;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     int err = send_frame(ws, &frame, data, PART);
     if (err == 0) {
-        ws->sending_pieces = !last;
+        ws->sending_stream = !last;
         ws->sent_utf8 = sent;
         if (last)
             uvh_counter_add(&worker->messages_sent, 1);
@@ -229,7 +229,7 @@ int uvhttp_websocket_send_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t 
     } else if (err == UVHTTP_EFULL) { /* which would mean that it was accepted */
         err = UVHTTP_ENOMEM;
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
     return err;
 }
 
@@ -269,13 +269,13 @@ static int begin_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_mes
     while (sent < frame.length) {
         size_t count = frame.length - sent < SLICE ? frame.length - sent : SLICE;
         int err = uvhttp_stream_write(ws->stream, frame.base + sent, count);
-        if (err == UVHTTP_EGONE || (err == UVHTTP_ENOMEM && sent == 0))
+        if (err == UVHTTP_EDISCONNECTED || (err == UVHTTP_ENOMEM && sent == 0))
             return err;
         if (err != 0)
             break;
         sent += count;
         if (!uvh_websocket_charge(ws))
-            return UVHTTP_EGONE;
+            return UVHTTP_EDISCONNECTED;
     }
     int err = sent == frame.length ? 0 : uvh_websocket_push(ws, message, compressed);
     if (err == 0 && ws->queue != NULL)
@@ -290,7 +290,7 @@ static int enqueue(struct uvhttp_websocket *ws, struct uvhttp_websocket_message 
     /* A peer without a backlog is not slow. */
     if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
         return begin_shared(ws, message);
-    int err = uvh_websocket_make_room(ws, size_for(ws, message), true);
+    int err = uvh_websocket_reserve(ws, size_for(ws, message), true);
     if (err == 0)
         err = uvh_websocket_push(ws, message, compressed);
     if (err == 0 && compressed)
@@ -310,25 +310,25 @@ static int send_shared(struct uvhttp_websocket *ws, struct uvhttp_websocket_mess
         err = enqueue(ws, message);
         if (err == 0)
             uvh_websocket_pump(ws);
-        return err != 0 ? err : ws->stream == NULL ? UVHTTP_EGONE : 0;
+        return err != 0 ? err : ws->stream == NULL ? UVHTTP_EDISCONNECTED : 0;
     }
-    return err != 0 || uvh_websocket_charge(ws) ? err : UVHTTP_EGONE;
+    return err != 0 || uvh_websocket_charge(ws) ? err : UVHTTP_EDISCONNECTED;
 }
 
 int uvhttp_websocket_send_message(uvhttp_websocket_t *ws, uvhttp_websocket_message_t *message)
 {
     struct uvh_ws_worker *worker = ws->worker;
     if (!uvh_websocket_is_open(ws))
-        return UVHTTP_EGONE;
-    if (message == NULL || ws->client || ws->sending_pieces)
+        return UVHTTP_EDISCONNECTED;
+    if (message == NULL || ws->client || ws->sending_stream)
         return UVHTTP_EINVAL;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     int err = send_shared(ws, message);
     if (err == 0) {
         uvh_counter_add(&worker->messages_sent, 1);
         err = uvh_websocket_taken(ws);
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
     return err;
 }
 
@@ -374,10 +374,10 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws,
 {
     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS];
     struct uvh_ws_worker *worker = ws->worker;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     size_t i = 0;
     bool moved = false; /* a peer that gets no message does not count as active */
-    while (i < count && uvh_websocket_is_open(ws) && !ws->sending_pieces) {
+    while (i < count && uvh_websocket_is_open(ws) && !ws->sending_stream) {
         size_t used = 0, several = 0;
         if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)
             several = gather(ws, messages + i, count - i, areas, &used);
@@ -401,7 +401,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws,
         uvh_counter_add(&worker->dropped, count - i);
     if (moved)
         (void)uvh_websocket_taken(ws);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 /* ---- control frames ---- */

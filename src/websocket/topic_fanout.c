@@ -55,7 +55,7 @@ void uvh_topic_fanout_leave(struct uvh_topic_fanout *fanout, struct uvh_topic_me
         fanout->sending = NULL;
 }
 
-bool uvh_topic_fanout_room(struct uvh_topic_fanout *fanout)
+bool uvh_topic_fanout_reserve(struct uvh_topic_fanout *fanout)
 {
     uint32_t needed = fanout->used + fanout->members;
     if (needed <= fanout->capacity)
@@ -84,13 +84,13 @@ void uvh_topic_fanout_collect(struct uvh_topic_fanout *fanout, struct uvh_topic_
 
 /* Sends all of a member's. Messages collected meanwhile form a new chain. */
 static void send_to(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member,
-                    uvhttp_websocket_message_t **messages, uint32_t room)
+                    uvhttp_websocket_message_t **messages, uint32_t capacity)
 {
     uint32_t next = member->first, left = member->count;
     member->count = 0;
     fanout->sending = member;
     while (left > 0 && fanout->sending != NULL) {
-        uint32_t count = left < room ? left : room;
+        uint32_t count = left < capacity ? left : capacity;
         for (uint32_t i = 0; i < count; i++) {
             messages[i] = fanout->parcels[next].message;
             next = fanout->parcels[next].next;
@@ -106,12 +106,12 @@ void uvh_topic_fanout_send(struct uvh_topic_fanout *fanout)
     uvhttp_websocket_message_t *usual[USUAL_COUNT], **many = NULL;
     if (fanout->most > USUAL_COUNT) /* when out of memory it takes more calls */
         many = uvh_alloc(fanout->allocator, fanout->most * sizeof(uvhttp_websocket_message_t *));
-    uint32_t room = many == NULL ? USUAL_COUNT : fanout->most;
+    uint32_t capacity = many == NULL ? USUAL_COUNT : fanout->most;
     while (!uvh_list_empty(&fanout->waiting)) {
         struct uvh_topic_member *member =
             UVH_CONTAINER_OF(fanout->waiting.next, struct uvh_topic_member, waiting);
         uvh_list_remove(&member->waiting);
-        send_to(fanout, member, many == NULL ? usual : many, room);
+        send_to(fanout, member, many == NULL ? usual : many, capacity);
     }
     uvh_free(fanout->allocator, many);
     fanout->used = fanout->most = 0;

@@ -55,7 +55,7 @@ void uvh_topic_fanout_leave(struct uvh_topic_fanout *fanout, struct uvh_topic_me
 
 /* Ensures space for one more message to every member. False when the collected ones must be sent
  * first, since memory ran out or there are many. */
-bool uvh_topic_fanout_room(struct uvh_topic_fanout *fanout);
+bool uvh_topic_fanout_reserve(struct uvh_topic_fanout *fanout);
 
 /* Adds a message for a member; requires space. */
 void uvh_topic_fanout_collect(struct uvh_topic_fanout *fanout, struct uvh_topic_member *member,

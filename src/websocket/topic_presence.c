@@ -80,15 +80,15 @@ size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence,
     return left;
 }
 
-void uvh_topic_presence_hold(struct uvh_topic_presence *presence, struct uvh_topic_present *present)
+void uvh_topic_presence_ref(struct uvh_topic_presence *presence, struct uvh_topic_present *present)
 {
     uvh_lock_acquire(&presence->lock);
     present->refs++;
     uvh_lock_release(&presence->lock);
 }
 
-void uvh_topic_presence_let_go(struct uvh_topic_presence *presence,
-                               struct uvh_topic_present *present)
+void uvh_topic_presence_unref(struct uvh_topic_presence *presence,
+                              struct uvh_topic_present *present)
 {
     uvh_lock_acquire(&presence->lock);
     bool last = --present->refs == 0;

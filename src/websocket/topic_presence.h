@@ -47,10 +47,9 @@ size_t uvh_topic_presence_leave(struct uvh_topic_presence *presence,
                                 struct uvh_topic_present *present);
 
 /* The caller of a user's callback with the text needs its own reference. */
-void uvh_topic_presence_hold(struct uvh_topic_presence *presence,
-                             struct uvh_topic_present *present);
-void uvh_topic_presence_let_go(struct uvh_topic_presence *presence,
-                               struct uvh_topic_present *present);
+void uvh_topic_presence_ref(struct uvh_topic_presence *presence, struct uvh_topic_present *present);
+void uvh_topic_presence_unref(struct uvh_topic_presence *presence,
+                              struct uvh_topic_present *present);
 
 size_t uvh_topic_presence_count(struct uvh_topic_presence *presence, const char *pattern,
                                 size_t length);

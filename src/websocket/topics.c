@@ -1,4 +1,4 @@
-/* Topics and their subscriptions. A connection links its subscriptions, and calls `gone` when it
+/* Topics and their subscriptions. A connection links its subscriptions, and calls `removed` when it
  * ends. */
 #include "websocket/topics.h"
 
@@ -114,8 +114,8 @@ void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_c
 {
     if (topics == NULL)
         return;
-    topics->told = presence;
-    topics->told_arg = arg;
+    topics->on_presence = presence;
+    topics->on_presence_arg = arg;
 }
 
 /* ---- members ---- */
@@ -138,9 +138,9 @@ static void unsubscribe(struct uvh_topics_worker *worker,
     uvh_topics_collect(worker);
     uvh_topic_tree_remove(&worker->tree, subscription);
     size_t left = uvh_topic_presence_leave(&topics->presence, present);
-    if (topics->told != NULL)
-        topics->told(topics, present->pattern, left, topics->told_arg);
-    uvh_topic_presence_let_go(&topics->presence, present);
+    if (topics->on_presence != NULL)
+        topics->on_presence(topics, present->pattern, left, topics->on_presence_arg);
+    uvh_topic_presence_unref(&topics->presence, present);
 }
 
 /* Publishing checks, on any thread, whether there are subscribers, and any with compression. */
@@ -153,7 +153,7 @@ static void count_member(const struct uvh_topic_member *member, int change)
 }
 
 /* The connection ends; it has unlinked its members already. */
-static void on_gone(struct uvh_topic_member *member)
+static void on_removed(struct uvh_topic_member *member)
 {
     while (member != NULL) {
         struct uvh_topic_member *next = member->next;
@@ -183,7 +183,7 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
     member->worker = worker;
     member->compressing = ws->deflate != NULL;
     member->next = uvh_websocket_member(ws);
-    uvh_websocket_set_member(ws, member, on_gone);
+    uvh_websocket_set_member(ws, member, on_removed);
     if (member->compressing && atomic_load(&topics->compressor) == NULL)
         atomic_store(&topics->compressor, uvhttp_websocket_endpoint_of(ws));
     count_member(member, 1);
@@ -210,7 +210,7 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
     size_t length, count;
     int err = check(topics, ws, pattern, &length);
     if (err != 0 || !uvh_websocket_is_open(ws))
-        return err != 0 ? err : UVHTTP_EGONE;
+        return err != 0 ? err : UVHTTP_EDISCONNECTED;
     struct uvh_topics_worker *worker = &topics->workers[uvhttp_websocket_worker(ws)];
     struct uvh_topic_member *member = member_of(topics, ws);
     if (member != NULL &&
@@ -232,10 +232,10 @@ int uvhttp_websocket_subscribe(uvhttp_websocket_t *ws, uvhttp_topics_t *topics, 
         return UVHTTP_ENOMEM;
     }
     one->presence = present;
-    if (topics->told != NULL) {
-        uvh_topic_presence_hold(&topics->presence, present);
-        topics->told(topics, present->pattern, count, topics->told_arg);
-        uvh_topic_presence_let_go(&topics->presence, present);
+    if (topics->on_presence != NULL) {
+        uvh_topic_presence_ref(&topics->presence, present);
+        topics->on_presence(topics, present->pattern, count, topics->on_presence_arg);
+        uvh_topic_presence_unref(&topics->presence, present);
     }
     return 0;
 }

@@ -54,7 +54,7 @@ struct uvh_topics_worker {
     struct uvh_topic_batch *batch; /* current batch or NULL; if set, a loop message is pending */
     /* The last publication of it that is in `fanout`; NULL: none. */
     struct uvh_topic_publication *collected;
-    char apart[64]; /* padding: avoids false sharing */
+    char padding[64]; /* padding: avoids false sharing */
     struct uvh_lock lock;
     struct uvh_topic_mail *box; /* the lock protects the following */
     struct uvh_topic_mail *box_last;
@@ -64,8 +64,8 @@ struct uvhttp_topics {
     const uvhttp_allocator_t *allocator;
     uvhttp_server_t *server;
     uvhttp_topics_options_t options; /* with the defaults set */
-    uvhttp_topics_presence_cb told;
-    void *told_arg;
+    uvhttp_topics_presence_cb on_presence;
+    void *on_presence_arg;
     struct uvh_topic_presence presence;
     struct uvh_ws_memory *memory; /* for messages until they are sent or queued */
     /* Connections with subscriptions, on all workers. */

@@ -83,7 +83,7 @@ void uvh_topics_collect(struct uvh_topics_worker *worker)
     struct uvh_topic_publication *one =
         worker->collected == NULL ? worker->batch->first : worker->collected->next;
     /* Without space, the subscribers at the end of the loop iteration get it. */
-    for (; one != NULL && uvh_topic_fanout_room(&worker->fanout); one = one->next) {
+    for (; one != NULL && uvh_topic_fanout_reserve(&worker->fanout); one = one->next) {
         collect(worker, one, true);
         worker->collected = one;
     }
@@ -94,7 +94,7 @@ static void collect_and_send(struct uvh_topics_worker *worker,
                              const struct uvh_topic_publication *from, bool leave_out)
 {
     for (; from != NULL; from = from->next) {
-        if (!uvh_topic_fanout_room(&worker->fanout))
+        if (!uvh_topic_fanout_reserve(&worker->fanout))
             uvh_topic_fanout_send(&worker->fanout);
         collect(worker, from, leave_out);
     }

@@ -40,13 +40,13 @@ static void tell_closed(struct uvhttp_websocket *ws)
 {
     struct uvh_ws_worker *worker = ws->worker;
     const uvhttp_websocket_options_t *options = &worker->endpoint->options;
-    if (ws->told)
+    if (ws->close_notified)
         return;
-    ws->told = true;
+    ws->close_notified = true;
     if (ws->member != NULL) {
         struct uvh_topic_member *member = ws->member;
         ws->member = NULL;
-        ws->member_gone(member);
+        ws->member_removed(member);
     }
     if (ws->opened) {
         uvh_counter_subtract(&worker->connections, 1);
@@ -66,17 +66,17 @@ static void tell_closed(struct uvhttp_websocket *ws)
 /* Frees what is not needed after the user's last callback. */
 static void free_parts(struct uvhttp_websocket *ws)
 {
-    uvh_websocket_greeter_free(ws);
+    uvh_websocket_opening_free(ws);
     uvh_websocket_assembly_free(ws, &ws->assembly);
     uvh_websocket_assembly_free(ws, &ws->kept);
     uvh_ws_deflate_free(ws->deflate);
     ws->deflate = NULL;
 }
 
-void uvh_websocket_let_go(struct uvhttp_websocket *ws)
+void uvh_websocket_unref(struct uvhttp_websocket *ws)
 {
     const uvhttp_allocator_t *allocator = ws->worker->endpoint->allocator;
-    if (--ws->holds > 0 || !ws->told)
+    if (--ws->refs > 0 || !ws->close_notified)
         return;
     free_parts(ws); /* other connections may need the memory while a slow peer drains */
     if (ws->stream != NULL)
@@ -110,13 +110,13 @@ static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     (void)stream;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     explain_end(ws);
     ws->stream = NULL;
     uvh_budget_give(&ws->worker->endpoint->memory->budget, ws->charged);
     ws->charged = 0;
     tell_closed(ws);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 /* ---- closing ---- */
@@ -132,7 +132,7 @@ void uvh_websocket_keep_reason(struct uvhttp_websocket *ws, const char *text, si
 
 void uvh_websocket_set_reason(struct uvhttp_websocket *ws, unsigned code, const char *text)
 {
-    if (ws->told)
+    if (ws->close_notified)
         return;
     uvh_websocket_keep_reason(ws, NULL, 0);
     if (code != 0)
@@ -179,7 +179,7 @@ void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *
 {
     if (ws->failed || ws->stream == NULL)
         return;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     uvhttp_server_log(ws->worker->endpoint->server, UVHTTP_LOG_DEBUG,
                       "websocket closed with %u: %s", code, reason);
     ws->failed = true;
@@ -189,7 +189,7 @@ void uvh_websocket_fail(struct uvhttp_websocket *ws, unsigned code, const char *
     tell_closed(ws);
     await_end(ws);
     end_when_sent(ws);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 /* The peer's close frame: the first one is answered with the same code (RFC 6455 section 5.5.1).
@@ -211,16 +211,16 @@ int uvhttp_websocket_close(uvhttp_websocket_t *ws, unsigned code, const char *re
 {
     size_t length = reason == NULL ? 0 : strlen(reason);
     if (!uvh_websocket_is_open(ws))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if ((code != 0 && !uvh_ws_close_code_valid(code)) || (code == 0 && length > 0) ||
         length > UVH_WS_CONTROL_MAX - 2 || !uvh_utf8_valid(reason, length))
         return UVHTTP_EINVAL;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     ws->close_code = code == 0 ? UVHTTP_WEBSOCKET_NO_STATUS : (uint16_t)code;
     uvh_websocket_keep_reason(ws, reason, length);
     uvh_websocket_send_close(ws, code, reason, length, false);
     await_end(ws);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
     return 0;
 }
 
@@ -251,8 +251,8 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
     if (UVH_LIKELY(size > 0)) {
-        if (UVH_UNLIKELY(ws->greeter != NULL))
-            uvh_websocket_greet(ws, data, size);
+        if (UVH_UNLIKELY(ws->opening != NULL))
+            uvh_websocket_read_handshake(ws, data, size);
         else
             uvh_websocket_receive(ws, data, size);
         return;
@@ -280,12 +280,12 @@ static void on_drain(uvhttp_stream_t *stream, void *arg)
 int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
 {
     if (!uvh_websocket_is_open(ws))
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (size > UVH_WS_CONTROL_MAX || (data == NULL && size > 0))
         return UVHTTP_EINVAL;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     int err = uvh_websocket_send_control(ws, UVH_WS_PING, data, size);
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
     return err;
 }
 
@@ -298,7 +298,7 @@ static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, int s
 
 /* Schedules the next check, if any. Timestamps are set when bytes move and the timer is not
  * changed, since setting it for each message would cost more. */
-static int look_later(struct uvhttp_websocket *ws)
+static int schedule_check(struct uvhttp_websocket *ws)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     uint32_t idle = UINT32_MAX, silent = UINT32_MAX;
@@ -342,12 +342,12 @@ static void on_look(struct uvhttp_websocket *ws)
         }
         ws->heard_at = uvh_websocket_now(ws); /* restarts the wait, for the pong */
         int err = uvhttp_websocket_ping(ws, NULL, 0);
-        if (err == UVHTTP_EGONE)
+        if (err == UVHTTP_EDISCONNECTED)
             return;
         ws->pinged = err == 0;
     }
     if (ws->stream != NULL)
-        (void)look_later(ws);
+        (void)schedule_check(ws);
 }
 
 /* While closing, a peer that still takes queued data gets more time. */
@@ -366,7 +366,7 @@ static void on_deadline(struct uvhttp_websocket *ws)
 static void on_timer(uvhttp_stream_t *stream, void *arg)
 {
     struct uvhttp_websocket *ws = arg;
-    uvh_websocket_hold(ws);
+    uvh_websocket_ref(ws);
     if (!ws->opened) {
         uvh_websocket_set_reason(ws, 0, "no answer within close_timeout");
         uvhttp_stream_close(stream);
@@ -375,7 +375,7 @@ static void on_timer(uvhttp_stream_t *stream, void *arg)
     } else {
         on_look(ws);
     }
-    uvh_websocket_let_go(ws);
+    uvh_websocket_unref(ws);
 }
 
 const uvhttp_stream_events_t uvh_websocket_stream_events = {
@@ -398,7 +398,7 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
     uvhttp_stream_set_backlog(ws->stream, STREAM_BACKLOG);
     uvh_websocket_heard(ws);
     uvh_websocket_moved(ws);
-    if (look_later(ws) == UVHTTP_ENOMEM) {
+    if (schedule_check(ws) == UVHTTP_ENOMEM) {
         uvh_websocket_set_reason(ws, 0, "no memory");
         ws->unknown = !ws->client; /* the user of a client expects a callback */
         uvhttp_stream_close(ws->stream);

@@ -6,9 +6,9 @@
  * It uses only uvhttp_stream_t, which exposes no socket, so that a stream of another protocol
  * version can carry it (RFC 8441).
  *
- * Invariants: the user no longer uses a connection after its `close` callback (`told`). Its memory
- * lives until the stream is closed and no internal function uses it (`holds`). All memory that a
- * peer can make grow is charged to the endpoint's budget first. */
+ * Invariants: the user no longer uses a connection after its `close` callback (`close_notified`).
+ * Its memory lives until the stream is closed and no internal function uses it (`refs`). All memory
+ * that a peer can make grow is charged to the endpoint's budget first. */
 #ifndef UVH_WEBSOCKET_WEBSOCKET_H
 #define UVH_WEBSOCKET_WEBSOCKET_H
 
@@ -26,7 +26,7 @@
 #include "websocket/queue.h"
 
 struct uvh_topic_member;
-struct uvh_ws_greeter;
+struct uvh_ws_opening;
 
 /* State shared by the connections of an endpoint on one worker. Written on the worker's thread;
  * other threads read the counters. */
@@ -43,7 +43,7 @@ struct uvh_ws_worker {
     _Atomic uint64_t messages_received;
     _Atomic uint64_t messages_sent;
     _Atomic uint64_t dropped;
-    char apart[64]; /* padding: avoids false sharing */
+    char padding[64]; /* padding: avoids false sharing */
 };
 
 enum { UVH_WS_SCRATCH = 65536 };
@@ -80,9 +80,9 @@ struct uvhttp_websocket {
     struct uvh_ws_queue *queue;       /* NULL while nothing is queued */
     /* bytes received after uvhttp_websocket_pause; NULL when there are none */
     struct uvh_ws_assembly *kept;
-    struct uvh_ws_greeter *greeter;  /* of a client until the handshake is done (connect.c) */
+    struct uvh_ws_opening *opening;  /* of a client until the handshake is done (connect.c) */
     struct uvh_topic_member *member; /* its subscriptions (topics.c) */
-    void (*member_gone)(struct uvh_topic_member *member);
+    void (*member_removed)(struct uvh_topic_member *member);
     uint64_t message_size; /* expanded bytes of the current message */
     /* max_message_rate: when the bucket is full again, in milliseconds of the loop times the
      * rate. */
@@ -98,19 +98,19 @@ struct uvhttp_websocket {
      * closing. */
     uint32_t moved_at;
     uint16_t close_code; /* of the peer's close frame, or of the own one */
-    uint16_t holds;
+    uint16_t refs;
     bool client : 1; /* this side is the client */
     bool opened : 1;
-    bool unknown : 1;    /* `open` will not run any more, so `close` does not either */
-    bool told : 1;       /* `close` has run */
-    bool close_sent : 1; /* the close frame is sent or queued */
+    bool unknown : 1;        /* `open` will not run any more, so `close` does not either */
+    bool close_notified : 1; /* `close` has run */
+    bool close_sent : 1;     /* the close frame is sent or queued */
     bool close_received : 1;
     bool failed : 1;        /* the peer violated the protocol: further data is ignored */
     bool end_when_sent : 1; /* end the stream once the queue is empty */
     bool closing_timer : 1; /* the timer is for the closing handshake */
     bool full : 1;          /* more than high_watermark is queued, and `drain` is due */
     bool paused : 1;
-    bool sending_pieces : 1;
+    bool sending_stream : 1;
     bool sending_text : 1; /* and it is text */
     bool pong_waits : 1;   /* queued, unless it was sent meanwhile */
     bool pinged : 1;       /* a ping was sent since the last sign of life */
@@ -146,11 +146,11 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
 void uvh_websocket_take_close(struct uvhttp_websocket *ws, const struct uvh_ws_event *event);
 
 /* Keeps the connection allocated while an internal function uses it. */
-static inline void uvh_websocket_hold(struct uvhttp_websocket *ws)
+static inline void uvh_websocket_ref(struct uvhttp_websocket *ws)
 {
-    ws->holds++;
+    ws->refs++;
 }
-void uvh_websocket_let_go(struct uvhttp_websocket *ws);
+void uvh_websocket_unref(struct uvhttp_websocket *ws);
 
 /* Fails the connection because of the peer or a shortage of memory: sends a close frame with this
  * code and the static text as its reason, and reads no more. */
@@ -189,7 +189,7 @@ static inline void uvh_websocket_moved(struct uvhttp_websocket *ws)
 /* True when messages can be sent. */
 static inline bool uvh_websocket_is_open(const struct uvhttp_websocket *ws)
 {
-    return ws->stream != NULL && ws->opened && !ws->close_sent && !ws->told;
+    return ws->stream != NULL && ws->opened && !ws->close_sent && !ws->close_notified;
 }
 
 /* ---- receive.c ---- */
@@ -198,15 +198,15 @@ static inline bool uvh_websocket_is_open(const struct uvhttp_websocket *ws)
 void uvh_websocket_receive(struct uvhttp_websocket *ws, char *data, size_t size);
 
 /* Frees assembled bytes; NULL is allowed. */
-void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_assembly **place);
+void uvh_websocket_assembly_free(struct uvhttp_websocket *ws, struct uvh_ws_assembly **slot);
 
 /* ---- connect.c ---- */
 
 /* Handles bytes of the server's response. The connection may be invalid afterwards. */
-void uvh_websocket_greet(struct uvhttp_websocket *ws, char *data, size_t size);
+void uvh_websocket_read_handshake(struct uvhttp_websocket *ws, char *data, size_t size);
 
 /* NULL is allowed. */
-void uvh_websocket_greeter_free(struct uvhttp_websocket *ws);
+void uvh_websocket_opening_free(struct uvhttp_websocket *ws);
 
 /* ---- send.c ---- */
 
@@ -235,8 +235,8 @@ void uvh_websocket_drained(struct uvhttp_websocket *ws);
 bool uvh_websocket_charge(struct uvhttp_websocket *ws);
 
 /* Ensures that a frame of `size` bytes may be queued, by the endpoint's policy for slow peers.
- * Returns 0, UVHTTP_EFULL (do not send it; a message is counted then), UVHTTP_EGONE. */
-int uvh_websocket_make_room(struct uvhttp_websocket *ws, size_t size, bool is_message);
+ * Returns 0, UVHTTP_EFULL (do not send it; a message is counted then), UVHTTP_EDISCONNECTED. */
+int uvh_websocket_reserve(struct uvhttp_websocket *ws, size_t size, bool is_message);
 
 /* Appends to the queue. Returns 0 or UVHTTP_ENOMEM. */
 int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message,
@@ -255,13 +255,13 @@ static inline struct uvh_topic_member *uvh_websocket_member(const struct uvhttp_
 {
     return ws->member;
 }
-/* Calls `gone` when the connection ends. */
+/* Calls `removed` when the connection ends. */
 static inline void uvh_websocket_set_member(struct uvhttp_websocket *ws,
                                             struct uvh_topic_member *member,
-                                            void (*gone)(struct uvh_topic_member *member))
+                                            void (*removed)(struct uvh_topic_member *member))
 {
     ws->member = member;
-    ws->member_gone = gone;
+    ws->member_removed = removed;
 }
 
 #endif

@@ -100,7 +100,7 @@ static void look_at_status(uvhttp_request_t *request, uvhttp_response_t *respons
     (void)request;
     (void)response;
     assert_true(outcome->aborted);
-    assert_int_equal(outcome->status, *(bool *)begins ? 201 : UVHTTP_STATUS_CLIENT_GONE);
+    assert_int_equal(outcome->status, *(bool *)begins ? 201 : UVHTTP_STATUS_CLIENT_CLOSED_REQUEST);
     assert_int_equal(outcome->bytes_sent > 0, *(bool *)begins);
     finished++;
 }

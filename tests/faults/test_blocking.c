@@ -21,7 +21,7 @@
 #include "server/server.h"
 #include "support/stage.h"
 
-enum { LARGE = 5 << 18, PIECE = 1 << 20, SMALL_BUFFER = 4096 };
+enum { LARGE = 5 << 18, CHUNK = 1 << 20, SMALL_BUFFER = 4096 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -81,18 +81,18 @@ static int limited(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return 0;
 }
 
-static char piece[PIECE];
+static char chunk[CHUNK];
 
 /* Until that fails, and once more. */
-static int pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     int err = uvhttp_response_begin(response, 200, "text/plain", (uint64_t)1 << 40);
     while (err == 0)
-        err = uvhttp_response_write(response, piece, sizeof(piece));
+        err = uvhttp_response_write(response, chunk, sizeof(chunk));
     atomic_store(&first_result, err);
-    atomic_store(&second_result, uvhttp_response_write(response, piece, sizeof(piece)));
+    atomic_store(&second_result, uvhttp_response_write(response, chunk, sizeof(chunk)));
     atomic_store(&ended, 1);
     return err;
 }
@@ -167,7 +167,7 @@ static void begin_with(size_t drain_timeout)
     static const uvhttp_route_t routes[] = {
         {.pattern = "/pulled", .handler = pulled, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/limited", .handler = limited, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/pieces", .handler = pieces, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pieces", .handler = chunks, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/events", .handler = events, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/compute", .handler = compute, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/gate",
@@ -252,7 +252,7 @@ static void a_source_that_fails_ends_the_connection(void **state)
     begin();
     ask("/pulled?fail=1");
     stage_drive_to_end(&stage, &client, LARGE);
-    assert_true(client.received > PIECE / 2);
+    assert_true(client.received > CHUNK / 2);
     assert_memory_not_equal(client.data + client.received - 5, "0\r\n\r\n", 5);
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
@@ -269,7 +269,7 @@ static void a_body_above_the_handlers_own_limit_ends_the_connection(void **state
     stage_drive_to_end(&stage, &client, LARGE);
     end();
     assert_int_equal(atomic_load(&first_result), UVHTTP_ETOOLARGE);
-    assert_int_equal(atomic_load(&second_result), UVHTTP_EGONE);
+    assert_int_equal(atomic_load(&second_result), UVHTTP_EDISCONNECTED);
 }
 
 /* ---- waiting for room ---- */
@@ -293,8 +293,8 @@ static void a_connection_that_breaks_when_there_is_room_is_told_once(void **stat
     stage_drive_to_end(&stage, &client, LARGE);
     stage_drive(&stage, &client, 0, has_ended, NULL);
     fault_heap_arm(&stage.heap, 0, false);
-    assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
-    assert_int_equal(atomic_load(&second_result), UVHTTP_EGONE);
+    assert_int_equal(atomic_load(&first_result), UVHTTP_EDISCONNECTED);
+    assert_int_equal(atomic_load(&second_result), UVHTTP_EDISCONNECTED);
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("/");
@@ -355,7 +355,7 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
     uv_sem_destroy(&gate);
     assert_true(had_ended);
     assert_false(open);
-    assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
+    assert_int_equal(atomic_load(&first_result), UVHTTP_EDISCONNECTED);
 }
 
 /* ---- what is for the loop's thread ---- */
@@ -411,10 +411,10 @@ static void it_can_ask_whether_its_client_has_ended(void **state)
 
 static bool has_heartbeat(void *arg)
 {
-    static const char chunk[] = "3\r\n:\n\n\r\n";
+    static const char heartbeat[] = "3\r\n:\n\n\r\n";
     (void)arg;
-    for (size_t i = 0; i + sizeof(chunk) <= client.received + 1; i++) {
-        if (memcmp(client.data + i, chunk, sizeof(chunk) - 1) == 0)
+    for (size_t i = 0; i + sizeof(heartbeat) <= client.received + 1; i++) {
+        if (memcmp(client.data + i, heartbeat, sizeof(heartbeat) - 1) == 0)
             return true;
     }
     return false;
@@ -456,7 +456,7 @@ static void its_stream_of_events_is_gone_when_the_server_stops(void **state)
     size_t errors = stage.errors_logged;
     end();
     uv_sem_destroy(&gate);
-    assert_int_equal(atomic_load(&first_result), UVHTTP_EGONE);
+    assert_int_equal(atomic_load(&first_result), UVHTTP_EDISCONNECTED);
     assert_int_equal(errors, 0);
 }
 

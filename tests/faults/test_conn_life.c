@@ -200,7 +200,7 @@ static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
                                            LATER GET};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        begin_waiting(requests[i], UVHTTP_EGONE);
+        begin_waiting(requests[i], UVHTTP_EDISCONNECTED);
         stage_turns(&stage, 10);
         assert_non_null(awaited);
         assert_int_equal(ends, 0);
@@ -216,7 +216,7 @@ static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
 static void end_that_comes_with_the_request_is_noticed(void **state)
 {
     (void)state;
-    begin_waiting(LATER, UVHTTP_EGONE);
+    begin_waiting(LATER, UVHTTP_EDISCONNECTED);
     raw_client_close(&client, false);
     await_end();
     assert_int_equal(aborted, 1);

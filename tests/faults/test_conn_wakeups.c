@@ -28,7 +28,7 @@ static uvhttp_response_t *kept;
 static uvhttp_request_t *kept_request;
 static int aborted, requests, stopped, ends, drains, data_calls;
 static uint64_t bytes_sent;
-static char piece[200000];
+static char chunk[200000];
 
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
@@ -145,7 +145,7 @@ static int begin_and_break(uvhttp_request_t *request, uvhttp_response_t *respons
     if (err != 0)
         return err;
     raw_client_close(&client, true);
-    err = uvhttp_response_write(response, piece, sizeof(piece));
+    err = uvhttp_response_write(response, chunk, sizeof(chunk));
     return 0;
 }
 
@@ -161,7 +161,7 @@ static void bytes_sent_is_right_when_a_piece_breaks(void **state)
     raw_client_step(&client, 0);
     waits(20);
     end();
-    assert_true(bytes_sent < sizeof(piece) + 1000);
+    assert_true(bytes_sent < sizeof(chunk) + 1000);
 }
 
 /* The second request was read together with the first. */
@@ -260,7 +260,7 @@ static void on_drain(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
     drains++;
-    uvhttp_stream_write(of, piece, 1000);
+    uvhttp_stream_write(of, chunk, 1000);
     uvhttp_stream_await_drain(of);
 }
 
@@ -344,7 +344,7 @@ static void write_much(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
     drains++;
-    for (int i = 0; i < 100 && uvhttp_stream_write(of, piece, 100000) == 0; i++)
+    for (int i = 0; i < 100 && uvhttp_stream_write(of, chunk, 100000) == 0; i++)
         ;
 }
 
@@ -443,7 +443,7 @@ static int end_before_the_body(uvhttp_request_t *request, uvhttp_response_t *res
     (void)arg;
     int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     if (err == 0)
-        err = uvhttp_response_write(response, piece, sizeof(piece));
+        err = uvhttp_response_write(response, chunk, sizeof(chunk));
     return err != 0 ? err : uvhttp_response_end(response);
 }
 

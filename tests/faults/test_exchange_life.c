@@ -34,8 +34,8 @@ static void on_abort(uvhttp_response_t *response, void *arg)
 {
     assert_ptr_equal(arg, &aborts);
     assert_false(uvhttp_response_open(response));
-    assert_int_equal(uvhttp_response_send_text(response, 200, "late"), UVHTTP_EGONE);
-    assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_response_send_text(response, 200, "late"), UVHTTP_EDISCONNECTED);
+    assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_EDISCONNECTED);
     aborts++;
 }
 
@@ -261,7 +261,7 @@ static void freeing_with_a_job_at_work_waits_for_it(void **state)
     uv_sem_post(&gate);
     stage_drive(&stage, &client, 100, has_stopped, NULL);
     assert_int_equal(jobs_done, 1);
-    assert_int_equal(result_of_late_answer, UVHTTP_EGONE);
+    assert_int_equal(result_of_late_answer, UVHTTP_EDISCONNECTED);
     end();
     assert_int_equal(aborts, 1);
     uv_sem_destroy(&gate);
@@ -395,7 +395,7 @@ static void a_job_whose_client_has_gone_is_done_all_the_same(void **state)
     for (int turn = 0; turn < STAGE_MOST_TURNS && jobs_done == 0; turn++)
         stage_wait(&stage);
     assert_int_equal(jobs_done, 1);
-    assert_int_equal(result_of_late_answer, UVHTTP_EGONE);
+    assert_int_equal(result_of_late_answer, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0); /* a client that leaves is no failure */
     end();
     assert_int_equal(aborts, 1);

@@ -37,14 +37,14 @@ static struct {
 
 static atomic_bool held;    /* who opens a file next waits, with the file open */
 static atomic_bool holding; /* somebody does */
-static sem_t let_go;
+static sem_t unref;
 static int opened;                /* for reading */
 static size_t asked[MOST_CALLS];  /* bytes, by sendfile */
 static int receivers[MOST_CALLS]; /* its sockets */
 static size_t asked_count;
 
 static unsigned char bytes[SIZE];
-static char folder[64];
+static char directory[64];
 static struct stage stage;
 static struct raw_client client;
 static const char *fields; /* of each request, besides Host */
@@ -119,7 +119,7 @@ long syscall(long number, ...)
                                  argument[4], argument[5]);
     if (opens && atomic_exchange(&held, false)) {
         atomic_store(&holding, true);
-        sem_wait(&let_go);
+        sem_wait(&unref);
     }
     return result;
 }
@@ -157,7 +157,7 @@ static int send_kept(uvhttp_request_t *request, uvhttp_response_t *response, voi
 
 static void path_of(const char *name, char path[128])
 {
-    snprintf(path, 128, "%s/%s", folder, name);
+    snprintf(path, 128, "%s/%s", directory, name);
 }
 
 static void write_file(const char *name, size_t size)
@@ -180,7 +180,7 @@ static void begin(void)
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(
         uvhttp_static_mount(stage.server, "/",
-                            &(uvhttp_static_config_t){.root = folder,
+                            &(uvhttp_static_config_t){.root = directory,
                                                       .revalidate_ms = 3600000,
                                                       .memory_file_size = 5000,
                                                       .precompressed = true,
@@ -350,7 +350,7 @@ static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
     struct raw_answer answer;
     size_t offset = 0;
     (void)state;
-    assert_int_equal(sem_init(&let_go, 0, 0), 0);
+    assert_int_equal(sem_init(&unref, 0, 0), 0);
     write_file("changed", 1000);
     begin();
     atomic_store(&holding, false);
@@ -373,7 +373,7 @@ static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
         stage_wait(&stage);
         answered = raw_client_answer(&writer, &offset, false, &answer);
     }
-    assert_int_equal(sem_post(&let_go), 0);
+    assert_int_equal(sem_post(&unref), 0);
     assert_true(answered);
     assert_int_equal(answer.body_length, 3);
     assert_int_equal(stage_drive_answers(&stage, &client, SIZE, 1), 1);
@@ -503,8 +503,8 @@ static int set_up(void **state)
     (void)state;
     for (size_t i = 0; i < SIZE; i++)
         bytes[i] = (unsigned char)(i * 131 + i / 251);
-    snprintf(folder, sizeof(folder), "/tmp/uvhttp-sending-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    snprintf(directory, sizeof(directory), "/tmp/uvhttp-sending-XXXXXX");
+    if (mkdtemp(directory) == NULL)
         return -1;
     write_file("small", 1000);
     write_file("file", SIZE);
@@ -524,7 +524,7 @@ static int tear_down(void **state)
         path_of(names[i], path);
         unlink(path);
     }
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static int fail_later(uvhttp_response_t *response, void *arg)
     assert_int_equal(uvhttp_response_fail(response, UVHTTP_DECLINED), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_response_fail(response, error), 0);
     assert_false(uvhttp_response_open(response));
-    assert_int_equal(uvhttp_response_fail(response, error), UVHTTP_EANSWERED);
+    assert_int_equal(uvhttp_response_fail(response, error), UVHTTP_ERESPONDED);
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         return UVHTTP_EHEADER;
     }
     if (strcmp(what, "gone") == 0) /* what a handler may hand on that has answered somebody else */
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     if (strcmp(what, "fail-number") == 0) /* a status is no result */
         return 200;
     if (strncmp(what, "later-", 6) == 0) {
@@ -150,9 +150,9 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         return uvhttp_response_send_text(response, 205, "x");
     if (strcmp(what, "twice") == 0) {
         int err = uvhttp_response_send_text(response, 200, "first");
-        assert_int_equal(uvhttp_response_send_text(response, 200, "second"), UVHTTP_EANSWERED);
-        assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_EANSWERED);
-        assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_EANSWERED);
+        assert_int_equal(uvhttp_response_send_text(response, 200, "second"), UVHTTP_ERESPONDED);
+        assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_ERESPONDED);
+        assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_ERESPONDED);
         assert_false(uvhttp_response_open(response));
         return err;
     }

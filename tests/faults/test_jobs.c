@@ -23,7 +23,7 @@ enum { LARGE = 2000000, MOST_CLIENTS = 8, MOST_ALLOCATIONS = 1000 };
 
 static struct stage stage;
 static struct raw_client clients[MOST_CLIENTS];
-static char folder[] = "/tmp/uvhttp-jobs-XXXXXX";
+static char directory[] = "/tmp/uvhttp-jobs-XXXXXX";
 static uvhttp_response_t *kept;
 
 /* ---- the site ---- */
@@ -120,7 +120,7 @@ static int block_then_post(uvhttp_request_t *request, uvhttp_response_t *respons
 
 static void in_folder(const char *name, char path[96])
 {
-    snprintf(path, 96, "%s/%s", folder, name);
+    snprintf(path, 96, "%s/%s", directory, name);
 }
 
 static void write_file(const char *name, size_t size)
@@ -134,11 +134,11 @@ static void write_file(const char *name, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static int make_folder(void **state)
+static int make_dir(void **state)
 {
     char path[96];
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(directory));
     write_file("small.html", 100);
     write_file("text.txt", 20000);
     in_folder("sub", path);
@@ -158,7 +158,7 @@ static int remove_folder(void **state)
     }
     in_folder("sub", path);
     assert_int_equal(rmdir(path), 0);
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 /* ---- beginning and ending ---- */
@@ -189,7 +189,7 @@ static void build(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/heavy", block_heavy, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/post", block_then_post, NULL), 0);
-    const uvhttp_static_config_t files = {.root = folder,
+    const uvhttp_static_config_t files = {.root = directory,
                                           .listing = true,
                                           .archive = true,
                                           .compress = UVHTTP_TESTS_COMPRESSION,
@@ -360,7 +360,7 @@ static void job_behind_its_timeout_hears_that_its_response_is_gone(void **state)
     release_lane(UVH_LANE_HEAVY, 1);
     await_counts(UVH_LANE_HEAVY, 0, 0);
     stage_turns(&stage, 5);
-    assert_int_equal(sent, UVHTTP_EGONE);
+    assert_int_equal(sent, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0);
     end();
 }
@@ -825,5 +825,5 @@ int main(void)
         cmocka_unit_test(streams_need_no_threads_before_listening),
         cmocka_unit_test(workers_share_the_threads),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_dir, remove_folder);
 }

@@ -27,7 +27,7 @@ enum { LISTEN_FDS_START = 3 };
 
 static struct stage stage;
 static struct raw_client client = {.socket = -1};
-static char folder[64], path[96];
+static char directory[64], path[96];
 
 static int tell_client(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
@@ -407,7 +407,7 @@ static void adopting_is_no_event_of_the_loop(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     begin();
     assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
-    assert_false(uvh_watch_in_turn(&uvh_server_of(stage.server)->workers[0].watch));
+    assert_false(uvh_loop_stats_in_iteration(&uvh_server_of(stage.server)->workers[0].loop_stats));
     assert_int_equal(uvhttp_server_stats(stage.server)->total_connections, 1);
     close(pair[1]);
     stage_turns(&stage, 3);
@@ -556,10 +556,10 @@ static void localhost_is_both_loopback_addresses(void **state)
 
 int main(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/uvhttp-listening-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    snprintf(directory, sizeof directory, "/tmp/uvhttp-listening-XXXXXX");
+    if (mkdtemp(directory) == NULL)
         return 1;
-    snprintf(path, sizeof path, "%s/socket", folder);
+    snprintf(path, sizeof path, "%s/socket", directory);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unix_socket_serves_and_its_file_goes),
         cmocka_unit_test(permissions_are_what_was_asked_for),
@@ -583,6 +583,6 @@ int main(void)
         cmocka_unit_test(localhost_is_both_loopback_addresses),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    rmdir(folder);
+    rmdir(directory);
     return failed;
 }

@@ -191,13 +191,13 @@ static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *respons
     (void)arg;
     if (id == NULL)
         return UVHTTP_ENOMEM;
-    size_t piece = 1 + strtoul(id, NULL, 10) * 997 % 9000;
+    size_t chunk = 1 + strtoul(id, NULL, 10) * 997 % 9000;
     int err = uvhttp_response_set_header(response, "X-Id", id);
     if (err == 0)
         err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    for (size_t sent = 0; err == 0 && sent < LARGE; sent += piece)
+    for (size_t sent = 0; err == 0 && sent < LARGE; sent += chunk)
         err = uvhttp_response_write(response, large + sent,
-                                    piece < LARGE - sent ? piece : LARGE - sent);
+                                    chunk < LARGE - sent ? chunk : LARGE - sent);
     return err != 0 ? err : uvhttp_response_end(response);
 }
 

@@ -63,7 +63,7 @@ static void end(void)
     stage_end(&stage);
 }
 
-static const char pieces[] =
+static const char chunks[] =
     "POST /echo/a?b=c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5\r\nhello\r\n6;ext=\"v\"\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n"
     "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -89,14 +89,14 @@ static void assert_pieces_answered(void)
 static void requests_cut_in_two_anywhere_are_answered_alike(void **state)
 {
     (void)state;
-    for (size_t cut = 1; cut < sizeof(pieces) - 1; cut++) {
+    for (size_t cut = 1; cut < sizeof(chunks) - 1; cut++) {
         begin();
-        raw_client_send(&client, pieces, cut);
+        raw_client_send(&client, chunks, cut);
         for (int turn = 0; turn < 4; turn++) {
             raw_client_step(&client, 10000);
             stage_turn(&stage);
         }
-        raw_client_send_text(&client, pieces + cut);
+        raw_client_send_text(&client, chunks + cut);
         assert_pieces_answered();
         end();
     }
@@ -106,13 +106,13 @@ static void requests_byte_by_byte_are_answered_alike(void **state)
 {
     (void)state;
     begin();
-    for (size_t i = 0; i < sizeof(pieces) - 1; i++) {
-        raw_client_send(&client, pieces + i, 1);
+    for (size_t i = 0; i < sizeof(chunks) - 1; i++) {
+        raw_client_send(&client, chunks + i, 1);
         raw_client_step(&client, 10000);
         stage_turns(&stage, 2);
     }
     assert_pieces_answered();
-    assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(pieces) - 1);
+    assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(chunks) - 1);
     end();
 }
 
@@ -125,12 +125,12 @@ static void two_clients_in_turns_do_not_mix(void **state)
     for (size_t step = 1; step < 40; step += 3) {
         begin();
         raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
-        for (size_t i = 0; i < sizeof(pieces) - 1; i += step) {
-            size_t length = sizeof(pieces) - 1 - i < step ? sizeof(pieces) - 1 - i : step;
-            raw_client_send(&client, pieces + i, length);
+        for (size_t i = 0; i < sizeof(chunks) - 1; i += step) {
+            size_t length = sizeof(chunks) - 1 - i < step ? sizeof(chunks) - 1 - i : step;
+            raw_client_send(&client, chunks + i, length);
             raw_client_step(&client, 10000);
             stage_turns(&stage, 2);
-            raw_client_send(&other, pieces + i, length);
+            raw_client_send(&other, chunks + i, length);
             raw_client_step(&other, 10000);
             stage_turns(&stage, 2);
         }

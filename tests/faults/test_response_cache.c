@@ -231,7 +231,7 @@ static void begin_with(size_t memory, bool with_clock)
     sent_by_outcomes = 0;
     prepared = new_prepared("text/plain");
     stage_begin(&stage);
-    stage.config->standing_memory = memory;
+    stage.config->response_cache_memory = memory;
     if (with_clock)
         stage.config->clock = read_own_clock;
     assert_non_null(stage_new_server(&stage));

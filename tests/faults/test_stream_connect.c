@@ -111,7 +111,7 @@ static void on_connected(uvhttp_stream_t *of, int status, void *arg)
 {
     assert_ptr_equal(of, stream);
     assert_ptr_equal(arg, &stage);
-    assert_int_equal(uvhttp_stream_write(of, "", 0), status == 0 ? 0 : UVHTTP_EGONE);
+    assert_int_equal(uvhttp_stream_write(of, "", 0), status == 0 ? 0 : UVHTTP_EDISCONNECTED);
     failed_with = status;
     hear(status == 0 ? "c" : "e", 1);
     if (when_told != NULL)
@@ -136,7 +136,7 @@ static void on_closed(uvhttp_stream_t *of, void *arg)
 {
     assert_ptr_equal(of, stream);
     assert_ptr_equal(arg, &stage);
-    assert_int_equal(uvhttp_stream_write(of, "x", 1), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_stream_write(of, "x", 1), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_stream_pending(of), 0);
     hear("!", 1);
     stream = NULL;
@@ -157,7 +157,7 @@ static void assert_connecting(const char *host, uint32_t timeout_ms)
     assert_int_equal(connect_to(host, port, timeout_ms), 0);
     assert_non_null(stream);
     assert_string_equal(heard, ""); /* nothing is told before the call has returned */
-    assert_int_equal(uvhttp_stream_write(stream, "x", 1), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_stream_write(stream, "x", 1), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_stream_pending(stream), 0);
 }
 

@@ -195,7 +195,7 @@ static void a_client_that_has_gone_gets_no_stream(void **state)
     begin();
     ask(offer);
     raw_client_close(&client, true);
-    assert_int_equal(upgrade(), UVHTTP_EGONE);
+    assert_int_equal(upgrade(), UVHTTP_EDISCONNECTED);
     assert_null(stream);
     assert_string_equal(heard, ""); /* what never began does not end */
     client.socket = -1;
@@ -554,7 +554,7 @@ static void a_timer_can_be_taken_back(void **state)
     assert_int_equal(uvhttp_stream_set_timer(stream, UVH_TIMEOUT_STEP_MOST), 0);
     assert_true(is_set());
     uvhttp_stream_end(stream);
-    assert_int_equal(uvhttp_stream_set_timer(stream, 1), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_stream_set_timer(stream, 1), UVHTTP_EDISCONNECTED);
     assert_false(is_set());
     end();
     assert_string_equal(heard, "!");

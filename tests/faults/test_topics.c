@@ -64,7 +64,7 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
     (void)code, (void)reason, (void)arg;
     member->ws = NULL;
     member->subscribed = false;
-    assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "late"), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "late"), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_websocket_unsubscribe(ws, topics, "room/+"), UVHTTP_EINVAL);
     if (at_close != NULL)
         at_close(member);

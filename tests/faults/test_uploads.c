@@ -20,15 +20,15 @@ enum { MOST_ALLOCATIONS = 1000, LARGE = 700000, HALF = 350000 };
 
 static struct stage stage;
 static struct raw_client client;
-static char folder[] = "/tmp/uvhttp-uploads-XXXXXX";
+static char directory[] = "/tmp/uvhttp-uploads-XXXXXX";
 static uvhttp_event_hub_t *hub;
 static size_t parts_seen;
 
 static int put(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
-    return uvhttp_upload_to_file(request, folder, uvhttp_request_param(request, "name"), NULL, NULL,
-                                 NULL);
+    return uvhttp_upload_to_file(request, directory, uvhttp_request_param(request, "name"), NULL,
+                                 NULL, NULL);
 }
 
 static int received(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -49,8 +49,8 @@ static int received(uvhttp_request_t *request, uvhttp_response_t *response,
 static int post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
-    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.folder = folder}, received,
-                                 NULL);
+    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.directory = directory},
+                                 received, NULL);
 }
 
 static int listen_to(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -74,14 +74,14 @@ static size_t empty_folder(void)
 {
     char path[320];
     size_t count = 0;
-    DIR *stream = opendir(folder);
+    DIR *stream = opendir(directory);
     assert_non_null(stream);
     const struct dirent *entry;
     while ((entry = readdir(stream)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         assert_true(strcmp(entry->d_name, "x") == 0); /* nothing hidden is left */
-        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
         assert_int_equal(unlink(path), 0);
         count++;
     }
@@ -102,7 +102,7 @@ static void begin(size_t n, bool fail_on)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(router, &routes[i]), 0);
-    const uvhttp_static_config_t files = {.root = folder,
+    const uvhttp_static_config_t files = {.root = directory,
                                           .uploads = true,
                                           .upload_overwrite = true,
                                           .allocator = &stage.heap.allocator};
@@ -233,7 +233,7 @@ static bool a_form_to_a_served_folder(size_t n, bool fail_on)
 static bool hidden_file_or_ended(void *arg)
 {
     (void)arg;
-    DIR *stream = opendir(folder);
+    DIR *stream = opendir(directory);
     size_t count = 0;
     while (stream != NULL && readdir(stream) != NULL)
         count++;
@@ -288,13 +288,13 @@ static bool an_event_for_all(size_t n, bool fail_on)
 static int set_up(void **state)
 {
     (void)state;
-    return mkdtemp(folder) == NULL ? -1 : 0;
+    return mkdtemp(directory) == NULL ? -1 : 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 int main(void)

@@ -264,14 +264,14 @@ static void metrics_without_memory_are_refused(void **state)
 
 static void *read_on(void *arg)
 {
-    const struct uvh_watch *watch = &uvh_server_of(stage.server)->workers[0].watch;
-    static struct uvh_watch_sum sum;
+    const struct uvh_loop_stats *loop_stats = &uvh_server_of(stage.server)->workers[0].loop_stats;
+    static struct uvh_loop_stats_sum sum;
     uvhttp_stats_t found;
     while (!atomic_load((atomic_bool *)arg)) {
-        uvh_watch_sum_clear(&sum);
-        uvh_watch_sum_add(&sum, watch);
-        uvh_watch_sum_add(&sum, watch);
-        uvh_watch_sum_report(&sum, &found);
+        uvh_loop_stats_sum_clear(&sum);
+        uvh_loop_stats_sum_add(&sum, loop_stats);
+        uvh_loop_stats_sum_add(&sum, loop_stats);
+        uvh_loop_stats_sum_report(&sum, &found);
         if (found.latency.max_us > (uint64_t)1 << 40)
             return arg; /* no such thing was recorded */
     }
@@ -299,17 +299,17 @@ static void others_may_read_meanwhile(void **state)
 static void a_duration_can_be_had_at_once(void **state)
 {
     (void)state;
-    struct uvh_watch *watch;
+    struct uvh_loop_stats *loop_stats;
     begin();
     ask("/quick", 1);
-    watch = &uvh_server_of(stage.server)->workers[0].watch;
-    uvh_watch_event(watch);
-    uint64_t began = watch->turn;
+    loop_stats = &uvh_server_of(stage.server)->workers[0].loop_stats;
+    uvh_loop_stats_event(loop_stats);
+    uint64_t began = loop_stats->began;
     be_busy();
-    uint64_t duration = uvh_watch_since(began);
+    uint64_t duration = uvh_loop_stats_since(began);
     assert_true(duration >= BUSY_US);
-    assert_true(uvh_watch_since(0) == 0);
-    uvh_watch_record(watch, duration);
+    assert_true(uvh_loop_stats_since(0) == 0);
+    uvh_loop_stats_record(loop_stats, duration);
     assert_true(stats().latency.count == 2);
     stage_turns(&stage, 2);
     assert_true(stats().latency.count == 2); /* not a second time at the turn's end */

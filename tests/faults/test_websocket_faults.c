@@ -15,7 +15,7 @@
 
 #include "support/stage.h"
 
-enum { MOST_PIECES = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000, LARGE = 70000 };
+enum { MOST_CHUNKS = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000, LARGE = 70000 };
 
 #define HANDSHAKE(more)                                               \
     "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: " \
@@ -24,7 +24,7 @@ enum { MOST_PIECES = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000,
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" more "\r\n"
 #define NO_MASK "\0\0\0\0"
 #define CLOSE   "\x88\x82" NO_MASK "\x03\xe8"
-#define PIECE(text)              \
+#define CHUNK(text)              \
     {                            \
         (text), sizeof(text) - 1 \
     }
@@ -32,7 +32,7 @@ enum { MOST_PIECES = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000,
 struct scenario {
     const char *name;
     /* sent one after the other, with turns of the loop between them */
-    uvhttp_slice_t pieces[MOST_PIECES];
+    uvhttp_slice_t chunks[MOST_CHUNKS];
     size_t large; /* a binary message of so many bytes behind them */
     /* stands somewhere in what comes; NULL: only its end counts */
     const char *expected;
@@ -55,44 +55,44 @@ static struct {
 
 static const struct scenario scenarios[] = {
     {.name = "a text",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "hello"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "hello"), CHUNK(CLOSE)},
      .expected = "\x81\x05hello",
      .expected_size = 7},
     {.name = "fragments with a ping between them, all of them in pieces",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x01\x83" NO_MASK "on"),
-                PIECE("e\x89\x84" NO_MASK "p"), PIECE("ing\x80\x83" NO_MASK), PIECE("two"),
-                PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x01\x83" NO_MASK "on"),
+                CHUNK("e\x89\x84" NO_MASK "p"), CHUNK("ing\x80\x83" NO_MASK), CHUNK("two"),
+                CHUNK(CLOSE)},
      .expected = "\x81\x06onetwo",
      .expected_size = 8},
     {.name = "a message behind the handshake in one packet",
-     .pieces = {PIECE(HANDSHAKE("") "\x82\x81" NO_MASK "x"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE("") "\x82\x81" NO_MASK "x"), CHUNK(CLOSE)},
      .expected = "\x82\x01x",
      .expected_size = 3},
     {.name = "a compressed text, and one in fragments",
-     .pieces = {PIECE(HANDSHAKE(OFFER)), PIECE("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
-                PIECE("\x41\x83" NO_MASK "\xf2\x48\xcd"),
-                PIECE("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE(OFFER)), CHUNK("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
+                CHUNK("\x41\x83" NO_MASK "\xf2\x48\xcd"),
+                CHUNK("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), CHUNK(CLOSE)},
      .expected = "\x81\x05Hello",
      .expected_size = 7},
     {.name = "a large message to a small buffer",
-     .pieces = {PIECE(HANDSHAKE(""))},
+     .chunks = {CHUNK(HANDSHAKE(""))},
      .large = LARGE,
      .send_buffer = 4096},
     {.name = "a flood",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "flood"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "flood"), CHUNK(CLOSE)},
      .send_buffer = 4096},
     {.name = "a flood of which the oldest are dropped",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "flood"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "flood"), CHUNK(CLOSE)},
      .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST,
      .send_buffer = 4096},
     {.name = "a flood for many",
-     .pieces = {PIECE(HANDSHAKE(OFFER)), PIECE("\x81\x84" NO_MASK "many"), PIECE(CLOSE)},
+     .chunks = {CHUNK(HANDSHAKE(OFFER)), CHUNK("\x81\x84" NO_MASK "many"), CHUNK(CLOSE)},
      .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST,
      .send_buffer = 4096},
-    {.name = "a broken rule", .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x05hello")}},
+    {.name = "a broken rule", .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x05hello")}},
     {.name = "messages behind a pause",
-     .pieces = {PIECE(HANDSHAKE("")), PIECE("\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81"),
-                PIECE("\x81" NO_MASK "y"), PIECE(CLOSE)}},
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81"),
+                CHUNK("\x81" NO_MASK "y"), CHUNK(CLOSE)}},
 };
 
 static int admit(uvhttp_request_t *request, void **data, void *arg)
@@ -157,7 +157,7 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
 {
     (void)arg;
     assert_true(code >= 1000 && reason != NULL);
-    assert_int_equal(uvhttp_websocket_send_text(ws, "late"), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_websocket_send_text(ws, "late"), UVHTTP_EDISCONNECTED);
     seen.closed++;
     paused = NULL;
 }
@@ -208,8 +208,8 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
         stage_shrink_send_buffer(&stage, scenario->send_buffer);
     fault_heap_arm(&stage.heap, n, fail_on);
     raw_client_connect(&client, uvhttp_server_port(stage.server), scenario->send_buffer);
-    for (size_t i = 0; i < MOST_PIECES && scenario->pieces[i].length > 0; i++) {
-        raw_client_send(&client, scenario->pieces[i].base, scenario->pieces[i].length);
+    for (size_t i = 0; i < MOST_CHUNKS && scenario->chunks[i].length > 0; i++) {
+        raw_client_send(&client, scenario->chunks[i].base, scenario->chunks[i].length);
         for (int turns = 0; turns < 10; turns++) {
             raw_client_step(&client, 2000);
             stage_turn(&stage);

@@ -47,7 +47,7 @@ static struct {
     char end[160];     /* code and reason */
     char heard[1200];  /* texts, and messages */
     size_t bytes;      /* of pieces */
-    int pieces, lasts; /* that were told */
+    int chunks, lasts; /* that were told */
     int pause_at;      /* so many pieces from now; 0: never */
 } seen;
 
@@ -77,11 +77,11 @@ static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, con
         uvhttp_websocket_pause(of);
 }
 
-static void on_piece(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
+static void on_chunk(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
                      size_t size, bool last, void *arg)
 {
     (void)arg;
-    seen.pieces++;
+    seen.chunks++;
     seen.lasts += last;
     seen.bytes += size;
     for (size_t i = 0; kind == UVHTTP_WEBSOCKET_BINARY && i < size; i++)
@@ -120,7 +120,7 @@ static bool has_begun(void *arg)
 static void begin(uvhttp_websocket_options_t options)
 {
     options.events.open = on_open;
-    if (options.events.piece == NULL)
+    if (options.events.chunk == NULL)
         options.events.message = on_message;
     options.events.close = on_close;
     options.max_queue_size = 4 * LARGE;
@@ -539,7 +539,7 @@ static void send_bomb(size_t frames)
 
 static void begin_with_pieces(uvhttp_websocket_compression_t compression)
 {
-    begin((uvhttp_websocket_options_t){.events.piece = on_piece,
+    begin((uvhttp_websocket_options_t){.events.chunk = on_chunk,
                                        .close_timeout = 2,
                                        .compression = compression,
                                        .memory_per_connection = 1 << 20});
@@ -557,7 +557,7 @@ static void a_pause_holds_within_a_frame_that_expands(void **state)
             int resumes = 0;
             for (; ws->paused; resumes++) {
                 /* nothing but the one that has paused */
-                assert_int_equal(seen.pieces, resumes + 1);
+                assert_int_equal(seen.chunks, resumes + 1);
                 seen.pause_at = 1;
                 uvhttp_websocket_resume(ws);
                 turns();
@@ -579,9 +579,9 @@ static void a_pause_within_a_frame_loses_nothing_at_the_end(void **state)
     (void)state;
     begin_with_pieces(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
     send_bomb(2);
-    assert_int_equal(seen.pieces, 1);
+    assert_int_equal(seen.chunks, 1);
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, NULL), 0);
-    assert_int_equal(seen.pieces, 1);
+    assert_int_equal(seen.chunks, 1);
     send_close();
     assert_ends("1000 ");
     assert_int_equal(seen.bytes, BOMB + 4);
@@ -598,7 +598,7 @@ static void a_pause_within_a_frame_may_be_the_last(void **state)
     assert_true(ws->expanding);
     uvhttp_websocket_abort(ws);
     assert_true(seen.over);
-    assert_int_equal(seen.pieces, 1);
+    assert_int_equal(seen.chunks, 1);
     end();
 }
 

@@ -242,7 +242,8 @@ static void the_queue_counts_what_is_sent(void **state)
         assert_int_equal(uvhttp_websocket_send_message(peer->ws, message), 0);
         assert_int_equal(uvhttp_websocket_send(peer->ws, UVHTTP_WEBSOCKET_TEXT, letters, LARGE), 0);
         assert_in_range(uvhttp_websocket_pending(peer->ws), before + 1, before + NOISE);
-        assert_int_equal(send_noise(peer, QUEUE), UVHTTP_EGONE); /* which does not become smaller */
+        assert_int_equal(send_noise(peer, QUEUE),
+                         UVHTTP_EDISCONNECTED); /* which does not become smaller */
         assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
         uvhttp_websocket_message_unref(message);
         end();
@@ -272,7 +273,7 @@ static void one_message_may_be_larger_than_the_queue(void **state)
         }
         assert_true(peer->client.received > LARGE);
         /* Behind it there is no room. */
-        assert_int_equal(send_noise(peer, 1), UVHTTP_EGONE);
+        assert_int_equal(send_noise(peer, 1), UVHTTP_EDISCONNECTED);
         assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
         uvhttp_websocket_message_unref(message);
         end();
@@ -288,7 +289,7 @@ static void the_budget_bounds_that_one(void **state)
     uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
     listen_with_small_buffers();
     struct peer *peer = join("/ws", false);
-    assert_int_equal(send_noise(peer, LARGE), UVHTTP_EGONE);
+    assert_int_equal(send_noise(peer, LARGE), UVHTTP_EDISCONNECTED);
     assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
     stage_turns(&stage, TURNS);
     assert_int_equal(memory_of(endpoint), 0);
@@ -344,7 +345,7 @@ static void only_what_helps_is_dropped(void **state)
     fill(peer);
     /* A piece stays whatever comes. */
     assert_int_equal(
-        uvhttp_websocket_send_piece(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 5 * NOISE, true),
+        uvhttp_websocket_send_fragment(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 5 * NOISE, true),
         UVHTTP_EFULL);
     assert_int_equal(send_noise(peer, NOISE), UVHTTP_EFULL);
     assert_int_equal(send_noise(peer, NOISE), UVHTTP_EFULL);

@@ -14,10 +14,10 @@
 #include "support/stage.h"
 
 enum {
-    PIECE = 16384,
+    CHUNK = 16384,
     BUDGET = 1 << 20,
     TOTAL = 3 * BUDGET,
-    LARGE = BUDGET + PIECE,
+    LARGE = BUDGET + CHUNK,
     SMALL_PIECES = 16384, /* of a byte, in an iteration */
 };
 
@@ -26,7 +26,7 @@ static struct raw_client client;
 static uv_check_t counter; /* of loop iterations */
 static unsigned iteration;
 
-static const char piece[LARGE];
+static const char chunk[LARGE];
 
 /* What a handler has written, and when. */
 static struct {
@@ -79,10 +79,10 @@ static int write_on(uvhttp_response_t *response, void *arg)
     int err = 0;
     (void)arg;
     while (err == 0 && body.written < body.total) {
-        err = uvhttp_response_write(response, piece, body.size);
+        err = uvhttp_response_write(response, chunk, body.size);
         if (err == 0)
             body.written += body.size;
-        if (body.written / PIECE * PIECE == body.written || err != 0)
+        if (body.written / CHUNK * CHUNK == body.written || err != 0)
             keep_up();
     }
     if (body.written - before > body.most)
@@ -129,7 +129,7 @@ static void end(void)
 static void write_yields_after_its_budget(void **state)
 {
     (void)state;
-    begin(PIECE, TOTAL);
+    begin(CHUNK, TOTAL);
     listening(write_body);
     take_answer(TOTAL);
     assert_int_equal(body.most, BUDGET);
@@ -166,7 +166,7 @@ static void small_pieces_count_for_more(void **state)
 static void backlog_that_is_larger_is_the_budget(void **state)
 {
     (void)state;
-    begin(PIECE, TOTAL);
+    begin(CHUNK, TOTAL);
     stage.config->write_backlog = 2 * BUDGET;
     listening(write_body);
     take_answer(TOTAL);
@@ -201,7 +201,7 @@ static int write_later(uvhttp_request_t *request, uvhttp_response_t *response, v
 static void write_from_a_timer_yields_as_well(void **state)
 {
     (void)state;
-    begin(PIECE, TOTAL);
+    begin(CHUNK, TOTAL);
     listening(write_later);
     take_answer(TOTAL);
     assert_int_equal(body.most, BUDGET);
@@ -217,7 +217,7 @@ static int pass(uvhttp_response_t *response, uvhttp_filter_event_t event, const 
                 size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     (void)response, (void)arg;
-    return event == UVHTTP_FILTER_PIECE ? uvhttp_filter_output_append(output, data, size) : 0;
+    return event == UVHTTP_FILTER_CHUNK ? uvhttp_filter_output_append(output, data, size) : 0;
 }
 
 static int set_filter(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -235,8 +235,8 @@ static int write_filtered(uvhttp_request_t *request, uvhttp_response_t *response
 static void filtered_body_has_a_smaller_budget(void **state)
 {
     (void)state;
-    begin(PIECE, BUDGET);
-    stage.config->write_backlog = PIECE;
+    begin(CHUNK, BUDGET);
+    stage.config->write_backlog = CHUNK;
     listening(write_filtered);
     take_answer(BUDGET);
     assert_int_equal(body.most, BUDGET / 8);
@@ -289,7 +289,7 @@ static void pulled_body_has_the_same_budget(void **state)
     begin(0, 0);
     listening(pull_twice);
     take_answer(TOTAL);
-    assert_int_equal(source.most, BUDGET / PIECE);
+    assert_int_equal(source.most, BUDGET / CHUNK);
     end();
 }
 
@@ -298,7 +298,7 @@ static void pulled_body_has_the_same_budget(void **state)
 static void streams_of_events_have_none(void **state)
 {
     (void)state;
-    begin(PIECE, TOTAL);
+    begin(CHUNK, TOTAL);
     body.events = true;
     listening(write_body);
     take_answer(TOTAL);
@@ -314,7 +314,7 @@ static int write_blocking(uvhttp_request_t *request, uvhttp_response_t *response
     (void)request, (void)arg;
     int err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
     for (size_t written = 0; err == 0 && written < TOTAL; written += LARGE) {
-        err = uvhttp_response_write(response, piece, LARGE);
+        err = uvhttp_response_write(response, chunk, LARGE);
         atomic_fetch_add(&blocking_written, err == 0 ? LARGE : 0);
     }
     return err != 0 ? err : uvhttp_response_end(response);

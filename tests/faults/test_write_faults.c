@@ -98,11 +98,11 @@ static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *respons
     static const struct {
         bool from_file;
         uint64_t size;
-    } pieces[] = {
+    } chunks[] = {
         {false, 100}, {false, 1},   {true, 1},  {false, 4096}, {true, 0},    {false, 4097},
         {true, 5000}, {true, 5000}, {false, 0}, {false, 7},    {true, 9000}, {false, 7000},
     };
-    uvhttp_part_t parts[UVH_COUNT_OF(pieces) + 40];
+    uvhttp_part_t parts[UVH_COUNT_OF(chunks) + 40];
     size_t count = 0;
     uint64_t offset = 0;
     const char *status = uvhttp_request_query(request, "status");
@@ -113,10 +113,10 @@ static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *respons
     assert_true(borrowed.descriptor >= 0);
     for (; count < UVH_COUNT_OF(parts) - 1; count++) {
         /* behind it 39 short ones, and all that is left */
-        bool in_table = count < UVH_COUNT_OF(pieces);
-        bool from_file = in_table ? pieces[count].from_file : count % 13 == 0;
+        bool in_table = count < UVH_COUNT_OF(chunks);
+        bool from_file = in_table ? chunks[count].from_file : count % 13 == 0;
         parts[count] =
-            (uvhttp_part_t){.size = in_table ? pieces[count].size : 2500, .descriptor = -1};
+            (uvhttp_part_t){.size = in_table ? chunks[count].size : 2500, .descriptor = -1};
         if (from_file) {
             parts[count].descriptor = borrowed.descriptor;
             parts[count].offset = offset;
@@ -302,10 +302,10 @@ static void every_kind_of_body_arrives_whole(void **state)
     (void)state;
     static const char *const targets[] = {"/static",   "/copied", "/file",  "/part",
                                           "/borrowed", "/small",  "/parts", "/blocked"};
-    static const size_t pieces[] = {700, 5000, SIZE};
+    static const size_t chunks[] = {700, 5000, SIZE};
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
-        for (size_t k = 0; k < UVH_COUNT_OF(pieces); k++)
-            exchange(&targets[i], 1, k == 0 ? RECEIVE_BUFFER : 0, pieces[k]);
+        for (size_t k = 0; k < UVH_COUNT_OF(chunks); k++)
+            exchange(&targets[i], 1, k == 0 ? RECEIVE_BUFFER : 0, chunks[k]);
     }
 }
 

@@ -26,14 +26,14 @@ static void stream(uvhttp_chunked_t *decoder, struct outcome *outcome, const cha
     size_t done = 0;
     while (outcome->result == UVHTTP_PARSE_MORE && done < length) {
         size_t consumed;
-        uvhttp_slice_t piece;
+        uvhttp_slice_t chunk;
         outcome->result =
-            uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
+            uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &chunk);
         require(consumed <= length - done && (consumed > 0 || outcome->result == UVHTTP_PARSE_BAD));
-        if (piece.length > 0)
-            require(piece.base >= data + done &&
-                    piece.base + piece.length == data + done + consumed);
-        take(outcome, piece.base, piece.length);
+        if (chunk.length > 0)
+            require(chunk.base >= data + done &&
+                    chunk.base + chunk.length == data + done + consumed);
+        take(outcome, chunk.base, chunk.length);
         done += consumed;
     }
     outcome->used += done;

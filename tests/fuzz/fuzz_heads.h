@@ -13,7 +13,7 @@
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
-typedef uvhttp_parse_result_t (*pieces_fn)(uvhttp_head_t *head, const uvhttp_slice_t *pieces,
+typedef uvhttp_parse_result_t (*pieces_fn)(uvhttp_head_t *head, const uvhttp_slice_t *chunks,
                                            size_t count, char *gather,
                                            const uvhttp_head_limits_t *limits);
 
@@ -40,8 +40,8 @@ struct head_expected {
 
 static parse_fn const head_parsers[] = {uvhttp_request_head_parse, uvhttp_response_head_parse,
                                         uvhttp_trailers_parse};
-static pieces_fn const head_pieces_parsers[] = {uvhttp_request_head_parse_pieces,
-                                                uvhttp_response_head_parse_pieces};
+static pieces_fn const head_pieces_parsers[] = {uvhttp_request_head_parse_slices,
+                                                uvhttp_response_head_parse_slices};
 
 static inline void head_expect(const struct head_input *input, struct head_expected *expected)
 {
@@ -110,7 +110,7 @@ static inline void head_grown(const struct head_input *input, const struct head_
 /* The first `at_hand` bytes in pieces, to be freed. The first `gathered` are not there any more:
  * nobody needs them. */
 static inline void head_cut(const struct head_input *input, size_t gathered, size_t at_hand,
-                            const size_t *seams, uvhttp_slice_t pieces[HEAD_PIECES],
+                            const size_t *seams, uvhttp_slice_t chunks[HEAD_PIECES],
                             char *copies[HEAD_PIECES])
 {
     size_t start = 0;
@@ -119,7 +119,7 @@ static inline void head_cut(const struct head_input *input, size_t gathered, siz
         size_t gone = gathered < start ? 0 : gathered - start;
         copies[i] = exact_copy(input->data + start, end - start);
         memset(copies[i], HEAD_GONE, gone < end - start ? gone : end - start);
-        pieces[i] = (uvhttp_slice_t){copies[i], end - start};
+        chunks[i] = (uvhttp_slice_t){copies[i], end - start};
         start = end;
     }
 }
@@ -138,11 +138,11 @@ static inline void head_pieces(const struct head_input *input, const struct head
     uvhttp_head_init(&head, NULL, 0);
     for (bool going = true; going;) {
         char *copies[HEAD_PIECES];
-        uvhttp_slice_t pieces[HEAD_PIECES];
+        uvhttp_slice_t chunks[HEAD_PIECES];
         const size_t *seams = at_hand < input->length ? other_seams : input->seams;
-        head_cut(input, head.gathered, at_hand, seams, pieces, copies);
+        head_cut(input, head.gathered, at_hand, seams, chunks, copies);
         uvhttp_parse_result_t result =
-            head_pieces_parsers[input->kind](&head, pieces, HEAD_PIECES, gather, &input->limits);
+            head_pieces_parsers[input->kind](&head, chunks, HEAD_PIECES, gather, &input->limits);
         going = result == UVHTTP_PARSE_MORE && at_hand < input->length;
         at_hand = input->length;
         if (!going)

@@ -97,15 +97,15 @@ static void take_part(struct outcome *outcome, const uvhttp_multipart_t *form, c
 }
 
 /* All events of one piece; false when the form is refused. */
-static bool feed(struct outcome *outcome, uvhttp_multipart_t *form, uvhttp_slice_t piece,
+static bool feed(struct outcome *outcome, uvhttp_multipart_t *form, uvhttp_slice_t chunk,
                  const char *boundary)
 {
-    uvhttp_slice_t whole = piece;
+    uvhttp_slice_t whole = chunk;
     for (;;) {
         uvhttp_slice_t data;
-        uvhttp_multipart_event_t event = uvhttp_multipart_next(form, &piece, &data);
-        require(slice_within(piece, whole) &&
-                piece.base + piece.length == whole.base + whole.length);
+        uvhttp_multipart_event_t event = uvhttp_multipart_next(form, &chunk, &data);
+        require(slice_within(chunk, whole) &&
+                chunk.base + chunk.length == whole.base + whole.length);
         require((event == UVHTTP_MULTIPART_DATA) == (data.length > 0));
         if (event == UVHTTP_MULTIPART_MORE)
             return true;

@@ -30,13 +30,13 @@ static void check_pieces(uvhttp_slice_t text, bool plus, const char *decoded, pt
                          size_t bad)
 {
     uvhttp_slice_t rest = text;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     size_t done = 0;
     int more;
-    while ((more = uvhttp_percent_next(&rest, plus, &piece)) > 0) {
-        require(piece.length > 0 && done + piece.length <= text.length);
-        require(memcmp(piece.base, decoded + done, piece.length) == 0);
-        done += piece.length;
+    while ((more = uvhttp_percent_next(&rest, plus, &chunk)) > 0) {
+        require(chunk.length > 0 && done + chunk.length <= text.length);
+        require(memcmp(chunk.base, decoded + done, chunk.length) == 0);
+        done += chunk.length;
     }
     if (length < 0)
         require(more == -1 && rest.base == text.base + bad);

@@ -33,7 +33,7 @@ static bool take(struct outcome *outcome, const char *bytes, size_t size, int er
 }
 
 static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const char *data,
-                   size_t size, size_t piece, size_t room)
+                   size_t size, size_t chunk, size_t room)
 {
     char *out = malloc(room);
     outcome->size = 0;
@@ -41,7 +41,7 @@ static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const
     bool more = true;
     size_t at = 0;
     do {
-        size_t length = size - at < piece ? size - at : piece;
+        size_t length = size - at < chunk ? size - at : chunk;
         char *copy = exact_copy(data + at, length);
         size_t used = 0;
         for (bool done = false; more && !done;) {
@@ -62,7 +62,7 @@ static void expand(struct uvh_inflater *inflater, struct outcome *outcome, const
 }
 
 /* Any bytes, and whatever the outcome, the next message is expanded. */
-static void any_bytes(const char *data, size_t size, size_t piece, size_t room)
+static void any_bytes(const char *data, size_t size, size_t chunk, size_t room)
 {
     static const char hello[] = "\xf2\x48\xcd\xc9\xc9\x07";
     static struct outcome all;
@@ -71,7 +71,7 @@ static void any_bytes(const char *data, size_t size, size_t piece, size_t room)
     require(inflater != NULL);
     expand(inflater, &all, data, size, size > 0 ? size : 1, MOST);
     uvh_inflater_reset(inflater);
-    expand(inflater, &parts, data, size, piece, room);
+    expand(inflater, &parts, data, size, chunk, room);
     bool cut = all.cut || parts.cut; /* in the same place, or next to an error */
     require_same(cut || all.err == parts.err ? NULL : "the error", "in pieces");
     /* Behind an error nobody counts what was written before. */
@@ -79,7 +79,7 @@ static void any_bytes(const char *data, size_t size, size_t piece, size_t room)
     require(memcmp(all.data, parts.data, all.size < parts.size ? all.size : parts.size) == 0);
     if (all.err != 0 || cut)
         uvh_inflater_reset(inflater);
-    expand(inflater, &parts, hello, sizeof(hello), piece, room);
+    expand(inflater, &parts, hello, sizeof(hello), chunk, room);
     require(parts.err == 0 && parts.size == 5 && memcmp(parts.data, "Hello", 5) == 0);
     uvh_inflater_free(inflater);
 }
@@ -90,13 +90,13 @@ struct side {
 };
 
 static void receive(struct side *side, const struct uvh_bytes *in, const char *data, size_t size,
-                    size_t piece, size_t room)
+                    size_t chunk, size_t room)
 {
     char *out = malloc(size + room);
     size_t made = 0;
     require(out != NULL);
-    for (size_t at = 0; at < in->length; at += piece) {
-        size_t length = in->length - at < piece ? in->length - at : piece;
+    for (size_t at = 0; at < in->length; at += chunk) {
+        size_t length = in->length - at < chunk ? in->length - at : chunk;
         char *copy = exact_copy(in->data + at, length);
         require(uvh_ws_deflate_begin(side->deflate, &side->worker, copy, length,
                                      at + length == in->length) == 0);
@@ -115,7 +115,7 @@ static void receive(struct side *side, const struct uvh_bytes *in, const char *d
 
 /* One message from one side to the other, of its own or made for many. */
 static void send(struct side *from, struct side *to, const struct uvh_ws_deflate_settings *settings,
-                 bool many, const char *data, size_t size, size_t piece, size_t room)
+                 bool many, const char *data, size_t size, size_t chunk, size_t room)
 {
     struct uvh_bytes out;
     uvh_bytes_init(&out, uvh_alloc_default(), size);
@@ -126,12 +126,12 @@ static void send(struct side *from, struct side *to, const struct uvh_ws_deflate
         uvh_ws_deflate_forget(from->deflate);
     if (made) {
         require(out.length < size);
-        receive(to, &out, data, size, piece, room);
+        receive(to, &out, data, size, chunk, room);
     }
     uvh_bytes_release(&out);
 }
 
-static void both_sides(unsigned how, const char *data, size_t size, size_t piece, size_t room,
+static void both_sides(unsigned how, const char *data, size_t size, size_t chunk, size_t room,
                        size_t most)
 {
     struct uvh_budget budget = {.limit = 64 << 20};
@@ -147,12 +147,12 @@ static void both_sides(unsigned how, const char *data, size_t size, size_t piece
         .budget = &budget,
         .windows = &budget,
     };
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences wishes;
     struct side sides[2] = {0};
     struct uvh_ws_deflate_terms terms = {0};
     for (int i = 0; i < 2; i++) {
         size_t reserved;
-        require(uvh_ws_deflate_wishes(&settings, &wishes, &reserved));
+        require(uvh_ws_deflate_preferences(&settings, &wishes, &reserved));
         terms.server_no_context_takeover = terms.client_no_context_takeover =
             wishes.no_context_takeover;
         terms.server_max_window_bits = terms.client_max_window_bits = wishes.own_window_bits;
@@ -161,8 +161,8 @@ static void both_sides(unsigned how, const char *data, size_t size, size_t piece
     }
     for (size_t at = 0, i = 0; at < size && i < MESSAGES; at += most, i++) {
         size_t length = size - at < most ? size - at : most;
-        send(&sides[i & 1], &sides[~i & 1], &settings, i % 5 == 4, data + at, length, piece, room);
-        send(&sides[0], &sides[1], &settings, false, data, at + length, piece, room);
+        send(&sides[i & 1], &sides[~i & 1], &settings, i % 5 == 4, data + at, length, chunk, room);
+        send(&sides[0], &sides[1], &settings, false, data, at + length, chunk, room);
     }
     for (int i = 0; i < 2; i++) {
         uvh_ws_deflate_free(sides[i].deflate);
@@ -175,13 +175,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4 || !uvh_deflate_available())
         return 0;
-    size_t piece = data[1] % 64 + 1u;
+    size_t chunk = data[1] % 64 + 1u;
     size_t room = data[2] % 128 < 64 ? data[2] % 128 + 1u : (size_t)(data[2] % 128) * 64;
     size_t most = data[3] * 4u + 1;
     if (data[0] < 128)
-        any_bytes((const char *)data + 4, size - 4, piece, room);
+        any_bytes((const char *)data + 4, size - 4, chunk, room);
     else
-        both_sides(data[0], (const char *)data + 4, size - 4 < 4096 ? size - 4 : 4096, piece, room,
+        both_sides(data[0], (const char *)data + 4, size - 4 < 4096 ? size - 4 : 4096, chunk, room,
                    most);
     return 0;
 }

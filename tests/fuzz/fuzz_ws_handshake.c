@@ -15,9 +15,9 @@ enum { CHOICES = 3, BITS_LEAST = 9, BITS_KINDS = 7 };
 static const char *const ours[] = {"v2.chat", "v1.chat", "x", NULL};
 static const uint8_t nonce[] = "the sample nonce";
 
-static struct uvh_ws_deflate_wishes wishes_of(uint8_t choice)
+static struct uvh_ws_deflate_preferences wishes_of(uint8_t choice)
 {
-    return (struct uvh_ws_deflate_wishes){
+    return (struct uvh_ws_deflate_preferences){
         .no_context_takeover = (choice & 1) != 0,
         .own_window_bits = (uint8_t)(BITS_LEAST + (choice >> 1) % BITS_KINDS),
         .peer_window_bits = (uint8_t)(BITS_LEAST + (choice >> 4) % BITS_KINDS),
@@ -44,19 +44,19 @@ static void check_values(uvhttp_slice_t a, uvhttp_slice_t b)
 
 /* `text` is NUL-terminated, `fields` too. */
 static void check_url(const char *text, const char *fields,
-                      const struct uvh_ws_deflate_wishes *wishes)
+                      const struct uvh_ws_deflate_preferences *wishes)
 {
     struct uvh_ws_url url;
     if (!uvh_ws_url_parse(text, &url))
         return;
     require(url.host.length > 0 && url.authority.length > 0 && url.port > 0);
-    bool valid = uvh_ws_greeting_fields_valid(fields);
-    struct uvh_ws_greeting greeting = {
+    bool valid = uvh_ws_client_handshake_fields_valid(fields);
+    struct uvh_ws_client_handshake greeting = {
         .url = &url, .fields = fields, .protocols = ours, .deflate = wishes};
-    size_t size = uvh_ws_greeting_size(&greeting);
+    size_t size = uvh_ws_client_handshake_size(&greeting);
     char *out = malloc(size);
     require(out != NULL);
-    ptrdiff_t length = uvh_ws_greeting_write(&greeting, nonce, out, size);
+    ptrdiff_t length = uvh_ws_client_handshake_write(&greeting, nonce, out, size);
     require((length > 0) == valid);
     if (valid) {
         static uvhttp_field_t table[UINT16_MAX];
@@ -84,9 +84,9 @@ static void require_bits(uint8_t bits, uint8_t least, uint8_t most)
 static void check_answer(const struct uvh_ws_deflate_terms *terms)
 {
     char text[UVH_WS_EXTENSION_MAX];
-    const struct uvh_ws_deflate_wishes anything = {false, 15, 15};
+    const struct uvh_ws_deflate_preferences anything = {false, 15, 15};
     struct uvh_ws_deflate_terms again;
-    uvh_ws_extension_answer(terms, text);
+    uvh_ws_extension_response(terms, text);
     require(uvh_ws_extension_accept((uvhttp_slice_t){text, strlen(text)}, &anything, &again));
     require(again.server_no_context_takeover == terms->server_no_context_takeover);
     require(again.client_no_context_takeover == terms->client_no_context_takeover);
@@ -94,7 +94,7 @@ static void check_answer(const struct uvh_ws_deflate_terms *terms)
     require(again.client_max_window_bits == terms->client_max_window_bits);
 }
 
-static void check_offers(uvhttp_slice_t offers, const struct uvh_ws_deflate_wishes *wishes)
+static void check_offers(uvhttp_slice_t offers, const struct uvh_ws_deflate_preferences *wishes)
 {
     struct uvh_ws_deflate_terms terms;
     bool malformed, again;
@@ -112,7 +112,7 @@ static void check_offers(uvhttp_slice_t offers, const struct uvh_ws_deflate_wish
     check_answer(&terms);
 }
 
-static void check_taken(uvhttp_slice_t answer, const struct uvh_ws_deflate_wishes *offered)
+static void check_taken(uvhttp_slice_t answer, const struct uvh_ws_deflate_preferences *offered)
 {
     struct uvh_ws_deflate_terms terms;
     bool malformed;
@@ -126,8 +126,8 @@ static void check_taken(uvhttp_slice_t answer, const struct uvh_ws_deflate_wishe
     require(!malformed);
 }
 
-static void check_pair(const struct uvh_ws_deflate_wishes *client,
-                       const struct uvh_ws_deflate_wishes *server)
+static void check_pair(const struct uvh_ws_deflate_preferences *client,
+                       const struct uvh_ws_deflate_preferences *server)
 {
     char text[UVH_WS_EXTENSION_MAX];
     struct uvh_ws_deflate_terms terms;
@@ -135,7 +135,7 @@ static void check_pair(const struct uvh_ws_deflate_wishes *client,
     uvh_ws_extension_offer(client, text);
     require(
         uvh_ws_extension_agree((uvhttp_slice_t){text, strlen(text)}, server, &terms, &malformed));
-    uvh_ws_extension_answer(&terms, text);
+    uvh_ws_extension_response(&terms, text);
     require(uvh_ws_extension_accept((uvhttp_slice_t){text, strlen(text)}, client, &terms));
 }
 
@@ -149,8 +149,8 @@ struct judgement {
     struct uvh_ws_accepted accepted;
 };
 
-static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, size_t first,
-                  size_t step, struct judgement *judgement)
+static void judge(const struct uvh_ws_client_handshake *greeting, uvhttp_slice_t bytes,
+                  size_t first, size_t step, struct judgement *judgement)
 {
     static struct uvh_ws_reply reply;
     *judgement = (struct judgement){.result = UVHTTP_PARSE_MORE};
@@ -158,10 +158,10 @@ static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, 
     for (size_t at = 0, size = first; judgement->result == UVHTTP_PARSE_MORE; size = step) {
         size_t used;
         size = size < bytes.length - at ? size : bytes.length - at;
-        char *piece = exact_copy(bytes.base + at, size);
+        char *chunk = exact_copy(bytes.base + at, size);
         judgement->result =
-            uvh_ws_reply_read(&reply, greeting, piece, size, &used, &judgement->accepted);
-        free(piece);
+            uvh_ws_reply_read(&reply, greeting, chunk, size, &used, &judgement->accepted);
+        free(chunk);
         require(used <= size && (judgement->result != UVHTTP_PARSE_MORE || used == size));
         at += used;
         judgement->used += used;
@@ -174,10 +174,10 @@ static void judge(const struct uvh_ws_greeting *greeting, uvhttp_slice_t bytes, 
 }
 
 static void check_reply(uvhttp_slice_t bytes, size_t cut,
-                        const struct uvh_ws_deflate_wishes *wishes)
+                        const struct uvh_ws_deflate_preferences *wishes)
 {
     struct judgement whole, parts;
-    struct uvh_ws_greeting greeting = {.protocols = ours, .deflate = wishes};
+    struct uvh_ws_client_handshake greeting = {.protocols = ours, .deflate = wishes};
     uvh_ws_key_make(nonce, greeting.key);
     judge(&greeting, bytes, bytes.length, bytes.length, &whole);
     for (int way = 0; way < 2; way++) {
@@ -197,8 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < CHOICES)
         return 0;
-    struct uvh_ws_deflate_wishes one = wishes_of(data[0]);
-    struct uvh_ws_deflate_wishes other = wishes_of(data[1]);
+    struct uvh_ws_deflate_preferences one = wishes_of(data[0]);
+    struct uvh_ws_deflate_preferences other = wishes_of(data[1]);
     size_t cut = data[2];
     data += CHOICES;
     size -= CHOICES;

@@ -86,7 +86,7 @@ int main(void)
     uvhttp_framing_t framing;
     const uvhttp_head_limits_t limits = {sizeof(gather), 64, 8};
     uvhttp_head_init(&head, NULL, 0);
-    int result = uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits);
+    int result = uvhttp_request_head_parse_slices(&head, pieces, count, gather, &limits);
     uvhttp_reason_t reason = uvhttp_request_framing(&head, &framing);
     uvhttp_ring_consume(&ring, head.size);
     uvhttp_ring_readable(&ring, pieces);

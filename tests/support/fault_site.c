@@ -16,7 +16,7 @@ struct fault_site fault_site;
 
 static void name_of(const char *file, char path[96])
 {
-    snprintf(path, 96, "%s/%s", fault_site.folder, file);
+    snprintf(path, 96, "%s/%s", fault_site.directory, file);
 }
 
 static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -127,7 +127,7 @@ static int deferred(uvhttp_request_t *request, uvhttp_response_t *response, void
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    assert_int_equal(uvhttp_response_send_text(response, 200, "too late"), UVHTTP_EGONE);
+    assert_int_equal(uvhttp_response_send_text(response, 200, "too late"), UVHTTP_EDISCONNECTED);
     fault_site.aborts++;
 }
 
@@ -314,8 +314,8 @@ int fault_site_prepare(void)
 {
     for (size_t i = 0; i < FAULT_SITE_LARGE; i++)
         fault_site.large[i] = (char)(i * 31 + i / 4096);
-    snprintf(fault_site.folder, sizeof(fault_site.folder), "/tmp/uvhttp-faults-XXXXXX");
-    if (mkdtemp(fault_site.folder) == NULL || write_file("small.txt", "small", 5) != 0)
+    snprintf(fault_site.directory, sizeof(fault_site.directory), "/tmp/uvhttp-faults-XXXXXX");
+    if (mkdtemp(fault_site.directory) == NULL || write_file("small.txt", "small", 5) != 0)
         return -1;
     return write_file("large.bin", fault_site.large, FAULT_SITE_LARGE);
 }
@@ -327,7 +327,7 @@ int fault_site_clean(void)
     unlink(path);
     name_of("large.bin", path);
     unlink(path);
-    return rmdir(fault_site.folder);
+    return rmdir(fault_site.directory);
 }
 
 static void free_rate_limit(void *limit)
@@ -427,7 +427,7 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
     }
     if (err == 0)
         err = add_limited(server, allocator);
-    uvhttp_static_config_t files = {.root = fault_site.folder,
+    uvhttp_static_config_t files = {.root = fault_site.directory,
                                     .listing = true,
                                     .archive = true,
                                     .allocator = allocator,

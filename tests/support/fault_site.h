@@ -10,7 +10,7 @@ enum { FAULT_SITE_LARGE = 1 << 20 };
 
 struct fault_site {
     char large[FAULT_SITE_LARGE]; /* what "/large", "/file" and "/static/large.bin" send */
-    char folder[64];
+    char directory[64];
     int works;     /* jobs run on the thread pool */
     int jobs_done; /* and reported on the loop */
     int waiting;   /* requests for "/never" */

@@ -184,11 +184,11 @@ void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t m
 
 size_t stage_descriptors(void)
 {
-    DIR *folder = opendir("/proc/self/fd");
+    DIR *directory = opendir("/proc/self/fd");
     size_t count = 0;
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
+    assert_non_null(directory);
+    while (readdir(directory) != NULL)
         count++;
-    closedir(folder);
+    closedir(directory);
     return count;
 }

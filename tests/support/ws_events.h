@@ -68,7 +68,7 @@ static inline void ws_events_piece(struct ws_events *events, const struct uvh_ws
 static inline void ws_events_note(struct ws_events *events, const struct uvh_ws_event *event)
 {
     char line[160];
-    if (event->kind == UVH_WS_EVENT_PIECE) {
+    if (event->kind == UVH_WS_EVENT_CHUNK) {
         ws_events_piece(events, event);
     } else if (event->kind == UVH_WS_EVENT_BAD) {
         snprintf(line, sizeof line, "bad(%u %s)", (unsigned)event->code, event->reason);
@@ -104,13 +104,13 @@ static inline void ws_events_read(struct ws_events *events, struct uvh_ws_reader
                 events->broken = true;
             return;
         }
-        if (event.kind == UVH_WS_EVENT_ROOM) {
+        if (event.kind == UVH_WS_EVENT_SIZE) {
             if (used != 0 || reader->control != NULL)
                 events->broken = true;
             reader->control = events->control;
         } else {
             ws_events_note(events, &event);
-            if (event.kind != UVH_WS_EVENT_PIECE)
+            if (event.kind != UVH_WS_EVENT_CHUNK)
                 reader->control = NULL;
         }
         if (events->broken)

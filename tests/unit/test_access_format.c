@@ -142,7 +142,7 @@ static void faulty_patterns_are_refused(void **state)
     large[UVH_ACCESS_TEXT_SIZE] = '\0';
     assert_int_equal(uvh_access_format_compile(&format, large, false), 0);
     size_t length = 0;
-    for (unsigned i = 0; i < UVH_ACCESS_PIECES; i++)
+    for (unsigned i = 0; i < UVH_ACCESS_PARTS; i++)
         length += (size_t)snprintf(large + length, sizeof(large) - length, "{status}");
     assert_int_equal(uvh_access_format_compile(&format, large, false), 0);
     snprintf(large + length, sizeof(large) - length, "{status}");
@@ -275,7 +275,7 @@ static void a_line_never_exceeds_its_size(void **state)
     uvhttp_slice_t huge = {value, sizeof(value)};
     uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge,
                                    huge, huge, huge, 1,    {.status = 200}};
-    for (unsigned i = 0; i < UVH_ACCESS_PIECES; i++)
+    for (unsigned i = 0; i < UVH_ACCESS_PARTS; i++)
         length += (size_t)snprintf(pattern + length, sizeof(pattern) - length,
                                    i % 2 ? "{request}" : "{host}");
     for (int json = 0; json <= 1; json++) {

@@ -62,19 +62,19 @@ static void allocations_are_aligned_and_do_not_overlap(void **state)
     (void)state;
     enum { PIECES = 400 };
     struct uvh_arena arena = begin();
-    unsigned char *pieces[PIECES];
+    unsigned char *chunks[PIECES];
     for (size_t i = 0; i < PIECES; i++) {
-        pieces[i] =
+        chunks[i] =
             i % 3 == 0 ? (unsigned char *)uvh_arena_text(&arena, i) : uvh_arena_alloc(&arena, i);
-        assert_non_null(pieces[i]);
+        assert_non_null(chunks[i]);
         if (i % 3 != 0)
-            assert_int_equal((uintptr_t)pieces[i] % alignof(max_align_t), 0);
-        memset(pieces[i], (int)(i & 255), i);
+            assert_int_equal((uintptr_t)chunks[i] % alignof(max_align_t), 0);
+        memset(chunks[i], (int)(i & 255), i);
         assert_sane(&arena);
     }
     for (size_t i = 0; i < PIECES; i++) {
         for (size_t k = 0; k < i; k++)
-            assert_int_equal(pieces[i][k], i & 255);
+            assert_int_equal(chunks[i][k], i & 255);
     }
     uvh_arena_release(&arena);
 }

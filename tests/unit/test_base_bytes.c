@@ -42,8 +42,8 @@ static void appended_pieces_lie_in_order(void **state)
     uvh_bytes_init(&bytes, &heap.allocator, 100000);
     assert_sane(&bytes, 0);
     for (size_t i = 0; i < 1000; i++) {
-        const char piece[3] = {(char)i, (char)(i >> 8), 'x'};
-        assert_int_equal(uvh_bytes_append(&bytes, piece, 3), 0);
+        const char chunk[3] = {(char)i, (char)(i >> 8), 'x'};
+        assert_int_equal(uvh_bytes_append(&bytes, chunk, 3), 0);
         assert_sane(&bytes, 3 * (i + 1));
     }
     for (size_t i = 0; i < 1000; i++) {

@@ -75,8 +75,8 @@ static int compare(const void *a, const void *b)
 
 static void assert_near(uint64_t found, uint64_t wanted)
 {
-    uint64_t apart = found > wanted ? found - wanted : wanted - found;
-    assert_true(apart * 1000 <= wanted * 16);
+    uint64_t padding = found > wanted ? found - wanted : wanted - found;
+    assert_true(padding * 1000 <= wanted * 16);
 }
 
 static void percentiles_are_those_of_the_sorted_samples(void **state)

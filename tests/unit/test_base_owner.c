@@ -156,11 +156,11 @@ static void load_entry(void)
     static const char path[] = "test_base_owner.c";
     struct uvh_file_root root;
     require(uvh_file_root_open(&root, UVHTTP_TESTS_DIR "/unit") == 0);
-    const struct uvh_file_order order = {.allocator = uvh_alloc_default(),
-                                         .root = &root,
-                                         .path = path,
-                                         .key = {path, sizeof(path) - 1},
-                                         .memory_file_size = 1 << 20};
+    const struct uvh_file_load_options order = {.allocator = uvh_alloc_default(),
+                                                .root = &root,
+                                                .path = path,
+                                                .key = {path, sizeof(path) - 1},
+                                                .memory_file_size = 1 << 20};
     require(uvh_file_entry_load(&order, &entry) == 0);
     uvh_file_root_close(&root);
 }

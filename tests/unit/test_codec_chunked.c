@@ -75,15 +75,15 @@ static void what_was_encoded_comes_back(void **state)
         uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
         while (result == UVHTTP_PARSE_MORE) {
             size_t consumed;
-            uvhttp_slice_t piece;
+            uvhttp_slice_t chunk;
             size_t size = 1 + random_below(message.wire_size - used);
-            result = uvhttp_chunked_decode(&decoder, message.wire + used, size, &consumed, &piece);
+            result = uvhttp_chunked_decode(&decoder, message.wire + used, size, &consumed, &chunk);
             assert_true(consumed > 0 && consumed <= size);
-            if (piece.length > 0) {
-                assert_true(piece.base >= message.wire + used &&
-                            piece.base + piece.length == message.wire + used + consumed);
-                memcpy(body + body_size, piece.base, piece.length);
-                body_size += piece.length;
+            if (chunk.length > 0) {
+                assert_true(chunk.base >= message.wire + used &&
+                            chunk.base + chunk.length == message.wire + used + consumed);
+                memcpy(body + body_size, chunk.base, chunk.length);
+                body_size += chunk.length;
             }
             used += consumed;
         }
@@ -202,10 +202,10 @@ static void lines_whole_and_byte_by_byte(void **state)
             uvhttp_parse_result_t expected = UVHTTP_PARSE_MORE;
             for (size_t i = 0; i < length && expected == UVHTTP_PARSE_MORE; i++) {
                 size_t used;
-                uvhttp_slice_t piece;
-                expected = uvhttp_chunked_decode(&bytes, text + i, 1, &used, &piece);
+                uvhttp_slice_t chunk;
+                expected = uvhttp_chunked_decode(&bytes, text + i, 1, &used, &chunk);
                 bytes_used += used;
-                bytes_body += piece.length;
+                bytes_body += chunk.length;
             }
             assert_int_equal(
                 uvhttp_chunked_decode_in_place(&whole, copy, length, &whole_used, &whole_body),
@@ -234,11 +234,11 @@ static void the_largest_sizes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uvhttp_chunked_t decoder;
         size_t consumed;
-        uvhttp_slice_t piece;
+        uvhttp_slice_t chunk;
         bool valid = rows[i].remaining > 0;
         uvhttp_chunked_init(&decoder, 32);
         assert_int_equal(
-            uvhttp_chunked_decode(&decoder, rows[i].line, strlen(rows[i].line), &consumed, &piece),
+            uvhttp_chunked_decode(&decoder, rows[i].line, strlen(rows[i].line), &consumed, &chunk),
             valid ? UVHTTP_PARSE_MORE : UVHTTP_PARSE_BAD);
         if (valid)
             assert_true(decoder.remaining == rows[i].remaining);
@@ -253,16 +253,16 @@ static void the_end_is_final(void **state)
     (void)state;
     uvhttp_chunked_t decoder;
     size_t consumed;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     uvhttp_chunked_init(&decoder, 32);
-    assert_int_equal(uvhttp_chunked_decode(&decoder, "0\r\nX", 4, &consumed, &piece),
+    assert_int_equal(uvhttp_chunked_decode(&decoder, "0\r\nX", 4, &consumed, &chunk),
                      UVHTTP_PARSE_DONE);
     assert_int_equal(consumed, 3);
-    assert_int_equal(uvhttp_chunked_decode(&decoder, "X", 1, &consumed, &piece), UVHTTP_PARSE_DONE);
+    assert_int_equal(uvhttp_chunked_decode(&decoder, "X", 1, &consumed, &chunk), UVHTTP_PARSE_DONE);
     assert_int_equal(consumed, 0);
     uvhttp_chunked_init(&decoder, 32);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(uvhttp_chunked_decode(&decoder, "x\r\n", 3, &consumed, &piece),
+        assert_int_equal(uvhttp_chunked_decode(&decoder, "x\r\n", 3, &consumed, &chunk),
                          UVHTTP_PARSE_BAD);
         assert_int_equal(consumed, 0);
         assert_int_equal(decoder.reason, UVHTTP_REASON_CHUNK_SIZE);
@@ -274,12 +274,12 @@ static void no_bytes_are_no_progress(void **state)
     (void)state;
     uvhttp_chunked_t decoder;
     size_t consumed = 9;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     uvhttp_chunked_init(&decoder, 32);
-    assert_int_equal(uvhttp_chunked_decode(&decoder, NULL, 0, &consumed, &piece),
+    assert_int_equal(uvhttp_chunked_decode(&decoder, NULL, 0, &consumed, &chunk),
                      UVHTTP_PARSE_MORE);
     assert_int_equal(consumed, 0);
-    assert_int_equal(piece.length, 0);
+    assert_int_equal(chunk.length, 0);
 }
 
 int main(void)

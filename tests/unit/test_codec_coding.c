@@ -143,12 +143,12 @@ static void as_negotiation_has_it(void **state)
 static void several_lines(void **state)
 {
     (void)state;
-    struct uvh_coding_wishes wishes;
-    uvh_coding_wishes_init(&wishes);
-    uvh_coding_wishes_read(&wishes, field("gzip;q=0.5"));
-    uvh_coding_wishes_read(&wishes, field(""));
-    uvh_coding_wishes_read(&wishes, field("zstd;q=0.7, br;q=0"));
-    uvh_coding_wishes_read(&wishes, field("br"));
+    struct uvh_accepted_codings wishes;
+    uvh_accepted_codings_init(&wishes);
+    uvh_accepted_codings_read(&wishes, field("gzip;q=0.5"));
+    uvh_accepted_codings_read(&wishes, field(""));
+    uvh_accepted_codings_read(&wishes, field("zstd;q=0.7, br;q=0"));
+    uvh_accepted_codings_read(&wishes, field("br"));
     assert_int_equal(uvh_coding_choose(&wishes, UVH_CODING_ALL, NULL), UVH_CODING_ZSTD);
     assert_int_equal(uvh_coding_choose(&wishes, GZIP | BR, NULL), UVH_CODING_GZIP);
     assert_int_equal(uvh_coding_choose(&wishes, BR, NULL), UVH_CODING_IDENTITY);

@@ -35,7 +35,7 @@ enum { TEST_MESSAGES = 50000 };
 #else
 enum { TEST_MESSAGES = 300000 };
 #endif
-enum { MOST_PIECES = 4, MOST_REPORTS = 5, LONGEST_TEXT = 1024 };
+enum { MOST_CHUNKS = 4, MOST_REPORTS = 5, LONGEST_TEXT = 1024 };
 
 enum kind { REQUEST, RESPONSE, TRAILERS, CHUNKED, TEXT, KINDS };
 
@@ -63,7 +63,7 @@ struct run {
     uint64_t failures;
 };
 
-static struct guarded areas[MOST_PIECES];
+static struct guarded areas[MOST_CHUNKS];
 static struct guarded gather_area;
 static struct run run;
 static uvhttp_field_t table[REFERENCE_FIELDS];
@@ -176,13 +176,13 @@ static void check_grown(const struct subject *subject)
 }
 
 /* The first `length` bytes, cut into pieces that each end at a protected page. */
-static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t pieces[MOST_PIECES])
+static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t chunks[MOST_CHUNKS])
 {
-    size_t number = 1 + message_below(message, MOST_PIECES);
+    size_t number = 1 + message_below(message, MOST_CHUNKS);
     size_t done = 0;
     for (size_t i = 0; i < number; i++) {
         size_t size = i + 1 == number ? length - done : message_below(message, length - done + 1);
-        pieces[i] = (uvhttp_slice_t){guarded_place(&areas[i], message->bytes + done, size), size};
+        chunks[i] = (uvhttp_slice_t){guarded_place(&areas[i], message->bytes + done, size), size};
         done += size;
     }
     return number;
@@ -199,12 +199,12 @@ static void check_pieces(const struct subject *subject)
     uvhttp_parse_result_t result;
     begin(subject);
     for (;;) {
-        uvhttp_slice_t pieces[MOST_PIECES];
-        size_t number = cut_pieces(message, at_hand, pieces);
+        uvhttp_slice_t chunks[MOST_CHUNKS];
+        size_t number = cut_pieces(message, at_hand, chunks);
         result =
             subject->kind == REQUEST
-                ? uvhttp_request_head_parse_pieces(&head, pieces, number, gather, &subject->limits)
-                : uvhttp_response_head_parse_pieces(&head, pieces, number, gather,
+                ? uvhttp_request_head_parse_slices(&head, chunks, number, gather, &subject->limits)
+                : uvhttp_response_head_parse_slices(&head, chunks, number, gather,
                                                     &subject->limits);
         if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
             break;
@@ -315,17 +315,17 @@ static void check_chunked(struct message *message, const struct reference_chunke
         size = size < message->length - used ? size : message->length - used;
         char *data = guarded_place(&areas[0], message->bytes + used, size);
         size_t consumed;
-        uvhttp_slice_t piece = {data, 0};
+        uvhttp_slice_t chunk = {data, 0};
         if (in_place)
-            result = uvhttp_chunked_decode_in_place(&decoder, data, size, &consumed, &piece.length);
+            result = uvhttp_chunked_decode_in_place(&decoder, data, size, &consumed, &chunk.length);
         else
-            result = uvhttp_chunked_decode(&decoder, data, size, &consumed, &piece);
+            result = uvhttp_chunked_decode(&decoder, data, size, &consumed, &chunk);
         if (result == UVHTTP_PARSE_MORE && (in_place ? consumed < size : consumed == 0)) {
             report(CHUNKED, in_place ? "in place" : "streaming", "the progress", message);
             return;
         }
-        memcpy(body + length, piece.length > 0 ? piece.base : "", piece.length);
-        length += piece.length;
+        memcpy(body + length, chunk.length > 0 ? chunk.base : "", chunk.length);
+        length += chunk.length;
         used += consumed;
     }
     report(CHUNKED, in_place ? "in place" : "streaming",
@@ -389,13 +389,13 @@ static const char *percent_difference(uvhttp_slice_t text, bool plus)
     if (our_length != length || (length > 0 && memcmp(ours, expected, (size_t)length) != 0))
         return "the decoded text";
     uvhttp_slice_t rest = text;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     size_t done = 0;
     int more;
-    while ((more = uvhttp_percent_next(&rest, plus, &piece)) > 0) {
-        if (piece.length == 0 || memcmp(piece.base, expected + done, piece.length) != 0)
+    while ((more = uvhttp_percent_next(&rest, plus, &chunk)) > 0) {
+        if (chunk.length == 0 || memcmp(chunk.base, expected + done, chunk.length) != 0)
             return "a decoded piece";
-        done += piece.length;
+        done += chunk.length;
     }
     if (more < 0 ? length >= 0 || rest.base != text.base + bad
                  : length < 0 || done != (size_t)length)
@@ -516,7 +516,7 @@ static void compare_one(uint64_t seed, uint64_t index)
 static void compare_many(uint64_t seed, uint64_t first, uint64_t number)
 {
     run = (struct run){.seed = seed};
-    for (size_t i = 0; i < MOST_PIECES && areas[i].end == NULL; i++)
+    for (size_t i = 0; i < MOST_CHUNKS && areas[i].end == NULL; i++)
         areas[i] = guarded_make(MESSAGE_ROOM);
     if (gather_area.end == NULL)
         gather_area = guarded_make(MESSAGE_ROOM);

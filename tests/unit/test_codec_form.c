@@ -26,7 +26,7 @@ static void say(char *text, size_t *used, int result, uvhttp_slice_t name, uvhtt
 
 /* The pairs joined by ';', a malformed one as "bad", decoded to memory of exactly the size that is
  * asked for. */
-static const char *apart(const char *form)
+static const char *padding(const char *form)
 {
     static char text[TEXT_SIZE];
     size_t length = strlen(form);
@@ -102,7 +102,7 @@ static void forms(void **state)
                 {"a=1&b%41&c%4&d%20=+", "a=1;bA=;bad;d = ;"},
                 {"a=%2541", "a=%41;"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_string_equal(apart(rows[i].form), rows[i].expected);
+        assert_string_equal(padding(rows[i].form), rows[i].expected);
         assert_string_equal(in_place(rows[i].form), rows[i].expected);
     }
 }
@@ -141,7 +141,7 @@ static void random_forms_in_place_as_apart(void **state)
         form[length] = '\0';
         seed = seed * 1664525u + 1013904223u;
         char expected[TEXT_SIZE];
-        snprintf(expected, sizeof expected, "%s", apart(form));
+        snprintf(expected, sizeof expected, "%s", padding(form));
         assert_string_equal(in_place(form), expected);
     }
 }

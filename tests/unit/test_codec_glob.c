@@ -154,10 +154,11 @@ static void ends(void **state)
 
 static bool slow(const char *p, const char *t, bool boundary);
 
-static bool slow_stars(const char *rest, const char *t, bool folders, bool slashes, bool boundary)
+static bool slow_stars(const char *rest, const char *t, bool directories, bool slashes,
+                       bool boundary)
 {
     for (;; t++) {
-        if ((!folders || boundary) && slow(rest, t, boundary))
+        if ((!directories || boundary) && slow(rest, t, boundary))
             return true;
         if (*t == '\0' || (*t == '/' && !slashes))
             return false;
@@ -175,8 +176,8 @@ static bool slow(const char *p, const char *t, bool begin)
         bool slashes = *rest == '*';
         while (*rest == '*')
             rest++;
-        bool folders = slashes && begin && *rest == '/';
-        return slow_stars(rest + (folders ? 1 : 0), t, folders, slashes, begin);
+        bool directories = slashes && begin && *rest == '/';
+        return slow_stars(rest + (directories ? 1 : 0), t, directories, slashes, begin);
     }
     if (*t == '\0')
         return false;
@@ -189,7 +190,7 @@ static bool slow(const char *p, const char *t, bool begin)
 
 static void like_the_slow_one(void **state)
 {
-    static const char *const pieces[] = {"a", "b", "*", "**", "?", "/", "[ab]", "/**/", "**/"};
+    static const char *const chunks[] = {"a", "b", "*", "**", "?", "/", "[ab]", "/**/", "**/"};
     unsigned random = 1;
     size_t hits = 0;
     (void)state;
@@ -199,10 +200,10 @@ static void like_the_slow_one(void **state)
         size_t count = 1 + (random = random * 1103515245u + 12345u) / 65536 % 6;
         size_t length = 0;
         for (size_t j = 0; j < count; j++) {
-            const char *piece = pieces[(random = random * 1103515245u + 12345u) / 65536 %
-                                       (sizeof(pieces) / sizeof(pieces[0]))];
-            memcpy(pattern + length, piece, strlen(piece) + 1);
-            length += strlen(piece);
+            const char *chunk = chunks[(random = random * 1103515245u + 12345u) / 65536 %
+                                       (sizeof(chunks) / sizeof(chunks[0]))];
+            memcpy(pattern + length, chunk, strlen(chunk) + 1);
+            length += strlen(chunk);
         }
         if (strchr(pattern, '/') == NULL || pattern[0] == '/')
             continue;

@@ -54,14 +54,14 @@ static void add_part(struct log *log, const uvhttp_multipart_part_t *part)
     add_text(log, ":");
 }
 
-/* All events that `piece` brings. False once the body is refused. */
-static bool feed(uvhttp_multipart_t *form, struct log *log, uvhttp_slice_t piece)
+/* All events that `chunk` brings. False once the body is refused. */
+static bool feed(uvhttp_multipart_t *form, struct log *log, uvhttp_slice_t chunk)
 {
     for (;;) {
         uvhttp_slice_t data;
-        uvhttp_slice_t before = piece;
-        uvhttp_multipart_event_t event = uvhttp_multipart_next(form, &piece, &data);
-        assert_true(piece.base + piece.length == before.base + before.length);
+        uvhttp_slice_t before = chunk;
+        uvhttp_multipart_event_t event = uvhttp_multipart_next(form, &chunk, &data);
+        assert_true(chunk.base + chunk.length == before.base + before.length);
         assert_true((event == UVHTTP_MULTIPART_DATA) == (data.length > 0));
         switch (event) {
         case UVHTTP_MULTIPART_PART:
@@ -77,10 +77,10 @@ static bool feed(uvhttp_multipart_t *form, struct log *log, uvhttp_slice_t piece
             add_text(log, "end");
             continue;
         case UVHTTP_MULTIPART_BAD:
-            assert_int_equal(uvhttp_multipart_next(form, &piece, &data), UVHTTP_MULTIPART_BAD);
+            assert_int_equal(uvhttp_multipart_next(form, &chunk, &data), UVHTTP_MULTIPART_BAD);
             return false;
         case UVHTTP_MULTIPART_MORE:
-            assert_int_equal(piece.length, 0);
+            assert_int_equal(chunk.length, 0);
             return true;
         }
     }

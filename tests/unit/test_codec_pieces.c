@@ -15,7 +15,7 @@
 #include "support/backends.h"
 #include "support/guarded.h"
 
-enum { PLACES = 7, PLACE_SIZE = 16384, GATHER = PLACES - 1, MOST_PIECES = PLACES - 1 };
+enum { PLACES = 7, PLACE_SIZE = 16384, GATHER = PLACES - 1, MOST_CHUNKS = PLACES - 1 };
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
                                           const uvhttp_head_limits_t *);
@@ -97,7 +97,7 @@ static parse_fn parse_of(const struct sample *sample)
 
 static parse_pieces_fn parse_pieces_of(const struct sample *sample)
 {
-    return sample->response ? uvhttp_response_head_parse_pieces : uvhttp_request_head_parse_pieces;
+    return sample->response ? uvhttp_response_head_parse_slices : uvhttp_request_head_parse_slices;
 }
 
 static void same_bytes(const uvhttp_head_t *a, const uvhttp_head_t *b, uint32_t offset,
@@ -136,12 +136,12 @@ static void same_head(uvhttp_parse_result_t result, const uvhttp_head_t *head,
 
 /* Cuts `text` at the given places (in order) to pieces that lie apart. Returns how many. */
 static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cut_count,
-                  uvhttp_slice_t pieces[MOST_PIECES])
+                  uvhttp_slice_t chunks[MOST_CHUNKS])
 {
     size_t start = 0;
     for (size_t i = 0; i <= cut_count; i++) {
         size_t end = i < cut_count ? cuts[i] : length;
-        pieces[i] =
+        chunks[i] =
             (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
         start = end;
     }
@@ -150,7 +150,7 @@ static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cu
 
 /* Where the head had to be in the end, and what may have been written to reach that. */
 static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result,
-                         const uvhttp_slice_t *pieces, size_t count, const char *gather,
+                         const uvhttp_slice_t *chunks, size_t count, const char *gather,
                          size_t gather_size)
 {
     for (size_t i = head->gathered; i < gather_size; i++)
@@ -162,11 +162,11 @@ static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result
         return;
     }
     assert_int_equal(head->gathered, 0);
-    while (count > 0 && pieces->length == 0) {
-        pieces++;
+    while (count > 0 && chunks->length == 0) {
+        chunks++;
         count--;
     }
-    assert_true(count > 0 && head->base == pieces->base);
+    assert_true(count > 0 && head->base == chunks->base);
 }
 
 /* One call with all bytes in these pieces, compared with one buffer. */
@@ -179,18 +179,18 @@ static void run_once(const struct sample *sample, const size_t *cuts, size_t cut
     uvhttp_parse_result_t expected_result =
         parse_of(sample)(&expected, sample->text, length, limits);
 
-    uvhttp_slice_t pieces[MOST_PIECES];
-    size_t count = cut(sample->text, length, cuts, cut_count, pieces);
+    uvhttp_slice_t chunks[MOST_CHUNKS];
+    size_t count = cut(sample->text, length, cuts, cut_count, chunks);
     char *gather = place(GATHER, limits->max_size);
     memset(gather, '~', limits->max_size);
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
-    uvhttp_parse_result_t result = parse_pieces_of(sample)(&head, pieces, count, gather, limits);
+    uvhttp_parse_result_t result = parse_pieces_of(sample)(&head, chunks, count, gather, limits);
     same_head(result, &head, expected_result, &expected);
-    check_copies(&head, result, pieces, count, gather, limits->max_size);
+    check_copies(&head, result, chunks, count, gather, limits->max_size);
     bool in_first = result == UVHTTP_PARSE_DONE && head.size <= (cut_count > 0 ? cuts[0] : length);
     if (in_first)
-        assert_ptr_equal(head.base, pieces[0].base);
+        assert_ptr_equal(head.base, chunks[0].base);
 }
 
 static void every_two_way_cut(void **state)
@@ -231,9 +231,9 @@ static void every_limit(void **state)
 }
 
 /* Up to five random cuts, in order. */
-static size_t random_cuts(size_t length, size_t cuts[MOST_PIECES])
+static size_t random_cuts(size_t length, size_t cuts[MOST_CHUNKS])
 {
-    size_t count = random_below(MOST_PIECES);
+    size_t count = random_below(MOST_CHUNKS);
     size_t from = 0;
     for (size_t i = 0; i < count; i++)
         cuts[i] = from = from + random_below(length - from + 1);
@@ -260,16 +260,16 @@ static void run_growing(const struct sample *sample, const uvhttp_head_limits_t 
     for (size_t size = 0; result == UVHTTP_PARSE_MORE;) {
         size_t left = length - size;
         size += left == 0 ? 0 : random_below((left < most_step ? left : most_step) + 1);
-        uvhttp_slice_t pieces[MOST_PIECES];
-        size_t cuts[MOST_PIECES];
+        uvhttp_slice_t chunks[MOST_CHUNKS];
+        size_t cuts[MOST_CHUNKS];
         size_t cut_count = random_cuts(size, cuts);
-        size_t count = cut(text, size, cuts, cut_count, pieces);
+        size_t count = cut(text, size, cuts, cut_count, chunks);
         uint32_t gathered = head.gathered;
         uvhttp_parse_result_t expected_result =
             parse_of(sample)(&expected, sample->text, size, limits);
-        result = parse_pieces_of(sample)(&head, pieces, size == 0 ? 0 : count, gather, limits);
+        result = parse_pieces_of(sample)(&head, chunks, size == 0 ? 0 : count, gather, limits);
         same_head(result, &head, expected_result, &expected);
-        check_copies(&head, result, pieces, count, gather, limits->max_size);
+        check_copies(&head, result, chunks, count, gather, limits->max_size);
         assert_true(head.gathered >= gathered && head.gathered <= size);
         if (gathered > 0 && result == UVHTTP_PARSE_DONE)
             assert_ptr_equal(head.base, gather);
@@ -302,10 +302,10 @@ static void one_piece_is_never_copied(void **state)
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
     for (size_t size = 0; size <= length; size++) {
-        uvhttp_slice_t pieces[3] = {{NULL, 0}, {place(0, size), size}, {NULL, 0}};
+        uvhttp_slice_t chunks[3] = {{NULL, 0}, {place(0, size), size}, {NULL, 0}};
         memcpy(place(0, size), text, size);
         uvhttp_parse_result_t result =
-            uvhttp_request_head_parse_pieces(&head, pieces, 3, NULL, &usual_limits);
+            uvhttp_request_head_parse_slices(&head, chunks, 3, NULL, &usual_limits);
         assert_int_equal(result, size < length ? UVHTTP_PARSE_MORE : UVHTTP_PARSE_DONE);
         assert_int_equal(head.gathered, 0);
     }
@@ -326,14 +326,14 @@ static void as_large_as_allowed(void **state)
     for (uint32_t most = SIZE - 1; most <= SIZE + 1; most++) {
         uvhttp_head_limits_t limits = {most, 100, 6};
         for (int round = 0; round < 200; round++) {
-            uvhttp_slice_t pieces[MOST_PIECES];
-            size_t cuts[MOST_PIECES];
-            size_t count = cut(text, sizeof text, cuts, random_cuts(sizeof text, cuts), pieces);
+            uvhttp_slice_t chunks[MOST_CHUNKS];
+            size_t cuts[MOST_CHUNKS];
+            size_t count = cut(text, sizeof text, cuts, random_cuts(sizeof text, cuts), chunks);
             uvhttp_head_t head;
             uvhttp_head_init(&head, NULL, 0);
             char *gather = place(GATHER, most);
             uvhttp_parse_result_t result =
-                uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits);
+                uvhttp_request_head_parse_slices(&head, chunks, count, gather, &limits);
             if (most < SIZE) {
                 assert_int_equal(result, UVHTTP_PARSE_BAD);
                 assert_int_equal(head.reason, UVHTTP_REASON_HEAD_TOO_LARGE);
@@ -359,13 +359,13 @@ static void from_a_ring(void **state)
     uvhttp_ring_t ring;
     uvhttp_ring_init(&ring, memory, sizeof memory);
     for (size_t offset = 0; offset < sizeof memory; offset++) {
-        uvhttp_slice_t pieces[2];
+        uvhttp_slice_t chunks[2];
         uvhttp_head_t head;
         uvhttp_head_init(&head, NULL, 0);
         ring.start = offset;
         assert_int_equal(uvhttp_ring_write(&ring, text, sizeof text - 1), sizeof text - 1);
-        size_t count = uvhttp_ring_readable(&ring, pieces);
-        assert_int_equal(uvhttp_request_head_parse_pieces(&head, pieces, count, gather, &limits),
+        size_t count = uvhttp_ring_readable(&ring, chunks);
+        assert_int_equal(uvhttp_request_head_parse_slices(&head, chunks, count, gather, &limits),
                          UVHTTP_PARSE_DONE);
         assert_int_equal(head.size, head_size);
         assert_int_equal(head.gathered, offset + head_size > sizeof memory ? head_size : 0);

@@ -16,9 +16,9 @@
 
 static char head[UVH_TAR_HEAD_MAX];
 
-static size_t write_head(const char *path, uint64_t size, int64_t modified, bool folder)
+static size_t write_head(const char *path, uint64_t size, int64_t modified, bool directory)
 {
-    struct uvh_tar_member member = {path, strlen(path), size, modified, folder};
+    struct uvh_tar_member member = {path, strlen(path), size, modified, directory};
     memset(head, 0x55, sizeof(head));
     return uvh_tar_head_write(&member, head);
 }

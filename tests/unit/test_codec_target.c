@@ -82,14 +82,14 @@ static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t 
     assert_non_null(copy);
     memcpy(copy, text, size);
     uvhttp_slice_t rest = {copy, size};
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     *length = 0;
-    while ((*result = uvhttp_percent_next(&rest, plus, &piece)) == 1) {
-        assert_true(piece.length > 0);
-        memcpy(decoded + *length, piece.base, piece.length);
-        *length += piece.length;
+    while ((*result = uvhttp_percent_next(&rest, plus, &chunk)) == 1) {
+        assert_true(chunk.length > 0);
+        memcpy(decoded + *length, chunk.base, chunk.length);
+        *length += chunk.length;
     }
-    assert_int_equal(piece.length, 0);
+    assert_int_equal(chunk.length, 0);
     assert_ptr_equal(rest.base + rest.length, copy + size);
     *left = rest.length;
     free(copy);
@@ -134,21 +134,21 @@ static void pieces_of_a_text(void **state)
     static const uvhttp_slice_t expected[] = {SLICE("ab"), SLICE(" "),  SLICE("c"),
                                               SLICE("+"),  SLICE("\0"), SLICE("d")};
     uvhttp_slice_t rest = SLICE(text);
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 1);
-        assert_int_equal(piece.length, expected[i].length);
-        assert_memory_equal(piece.base, expected[i].base, piece.length);
+        assert_int_equal(uvhttp_percent_next(&rest, true, &chunk), 1);
+        assert_int_equal(chunk.length, expected[i].length);
+        assert_memory_equal(chunk.base, expected[i].base, chunk.length);
     }
-    assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 0);
+    assert_int_equal(uvhttp_percent_next(&rest, true, &chunk), 0);
     rest = (uvhttp_slice_t){NULL, 0};
-    assert_int_equal(uvhttp_percent_next(&rest, true, &piece), 0);
+    assert_int_equal(uvhttp_percent_next(&rest, true, &chunk), 0);
     for (unsigned byte = 0; byte < 256; byte++) {
         char escape[8];
         snprintf(escape, sizeof escape, "%%%02x", byte);
         rest = slice_of(escape);
-        assert_int_equal(uvhttp_percent_next(&rest, false, &piece), 1);
-        assert_int_equal((unsigned char)piece.base[0], byte);
+        assert_int_equal(uvhttp_percent_next(&rest, false, &chunk), 1);
+        assert_int_equal((unsigned char)chunk.base[0], byte);
     }
 }
 

@@ -18,9 +18,9 @@
 
 static struct guarded memory;
 
-static const struct uvh_ws_deflate_wishes largest = {false, 15, 15};
-static const struct uvh_ws_deflate_wishes small = {false, 12, 10};
-static const struct uvh_ws_deflate_wishes shared = {true, 15, 15};
+static const struct uvh_ws_deflate_preferences largest = {false, 15, 15};
+static const struct uvh_ws_deflate_preferences small = {false, 12, 10};
+static const struct uvh_ws_deflate_preferences shared = {true, 15, 15};
 
 static uvhttp_slice_t slice_of(const char *text)
 {
@@ -31,7 +31,7 @@ static uvhttp_slice_t slice_of(const char *text)
 
 struct offer_row {
     const char *offer;
-    const struct uvh_ws_deflate_wishes *wishes;
+    const struct uvh_ws_deflate_preferences *wishes;
     const char *answer; /* NULL: none is agreed to */
 };
 
@@ -47,7 +47,7 @@ static void check_offers(const struct offer_row *rows, size_t count)
         if (!agreed)
             continue;
         char text[UVH_WS_EXTENSION_MAX];
-        uvh_ws_extension_answer(&terms, text);
+        uvh_ws_extension_response(&terms, text);
         assert_string_equal(text, rows[i].answer);
     }
 }
@@ -185,14 +185,14 @@ static void offers(void **state)
     assert_string_equal(
         text,
         PMD "; server_no_context_takeover; client_no_context_takeover; client_max_window_bits");
-    uvh_ws_extension_offer(&(struct uvh_ws_deflate_wishes){true, 9, 9}, text);
+    uvh_ws_extension_offer(&(struct uvh_ws_deflate_preferences){true, 9, 9}, text);
     assert_string_equal(text, PMD "; server_no_context_takeover; client_no_context_takeover"
                                   "; server_max_window_bits=9; client_max_window_bits=9");
 }
 
 struct answer_row {
     const char *answer;
-    const struct uvh_ws_deflate_wishes *offered;
+    const struct uvh_ws_deflate_preferences *offered;
     struct uvh_ws_deflate_terms terms;
 };
 
@@ -224,7 +224,7 @@ static void what_a_client_takes(void **state)
                          rows[i].terms.client_no_context_takeover);
         assert_int_equal(terms.server_max_window_bits, rows[i].terms.server_max_window_bits);
         assert_int_equal(terms.client_max_window_bits, rows[i].terms.client_max_window_bits);
-        assert_int_equal(terms.server_bits_asked, rows[i].terms.server_bits_asked);
+        assert_int_equal(terms.server_bits_requested, rows[i].terms.server_bits_requested);
     }
 }
 
@@ -257,8 +257,8 @@ static void what_does_not_fit_the_offer(void **state)
 
 /* Whatever two of us wish: they agree, read the same terms out of it, and neither has to keep a
  * window larger than it wished. */
-static void check_pair(const struct uvh_ws_deflate_wishes *client,
-                       const struct uvh_ws_deflate_wishes *server)
+static void check_pair(const struct uvh_ws_deflate_preferences *client,
+                       const struct uvh_ws_deflate_preferences *server)
 {
     struct uvh_ws_deflate_terms at_server;
     struct uvh_ws_deflate_terms at_client;
@@ -266,7 +266,7 @@ static void check_pair(const struct uvh_ws_deflate_wishes *client,
     bool malformed;
     uvh_ws_extension_offer(client, text);
     assert_true(uvh_ws_extension_agree(slice_of(text), server, &at_server, &malformed));
-    uvh_ws_extension_answer(&at_server, text);
+    uvh_ws_extension_response(&at_server, text);
     assert_true(uvh_ws_extension_accept(slice_of(text), client, &at_client));
     assert_int_equal(at_client.server_no_context_takeover, at_server.server_no_context_takeover);
     assert_int_equal(at_client.client_no_context_takeover, at_server.client_no_context_takeover);
@@ -284,10 +284,10 @@ static void two_of_us_agree(void **state)
 {
     (void)state;
     enum { KINDS = 2 * 7 * 7 };
-    struct uvh_ws_deflate_wishes all[KINDS];
+    struct uvh_ws_deflate_preferences all[KINDS];
     for (unsigned i = 0; i < KINDS; i++)
-        all[i] = (struct uvh_ws_deflate_wishes){i % 2 != 0, (uint8_t)(9 + i / 2 % 7),
-                                                (uint8_t)(9 + i / 14)};
+        all[i] = (struct uvh_ws_deflate_preferences){i % 2 != 0, (uint8_t)(9 + i / 2 % 7),
+                                                     (uint8_t)(9 + i / 14)};
     for (size_t client = 0; client < KINDS; client++) {
         for (size_t server = 0; server < KINDS; server++)
             check_pair(&all[client], &all[server]);

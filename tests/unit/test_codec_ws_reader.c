@@ -298,7 +298,7 @@ static void frames_that_are_too_long_are_refused(void **state)
             size_t size = put_frame(bytes, UVH_WS_BINARY, length);
             uvh_ws_reader_init(&reader, false);
             uvh_ws_reader_next(&reader, &rules, bytes, size, &event);
-            assert_int_equal(event.kind, length == most[i] ? UVH_WS_EVENT_PIECE : UVH_WS_EVENT_BAD);
+            assert_int_equal(event.kind, length == most[i] ? UVH_WS_EVENT_CHUNK : UVH_WS_EVENT_BAD);
             if (event.kind == UVH_WS_EVENT_BAD)
                 assert_int_equal(event.code, 1009);
         }
@@ -345,7 +345,7 @@ static void room_is_asked_for_when_a_control_frame_comes_in_pieces(void **state)
                   "a";
     for (int i = 0; i < 2; i++) {
         assert_int_equal(uvh_ws_reader_next(&reader, &rules, part, 3, &event), 0);
-        assert_int_equal(event.kind, UVH_WS_EVENT_ROOM);
+        assert_int_equal(event.kind, UVH_WS_EVENT_SIZE);
     }
     reader.control = room;
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, part, 3, &event), 3);
@@ -368,7 +368,7 @@ static void pieces_lie_where_they_came(void **state)
     char second[] = "zw\x80\x00";
     uvh_ws_reader_init(&reader, false);
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, first, 4, &event), 4);
-    assert_int_equal(event.kind, UVH_WS_EVENT_PIECE);
+    assert_int_equal(event.kind, UVH_WS_EVENT_CHUNK);
     assert_ptr_equal(event.data, first + 2);
     assert_int_equal(event.size, 2);
     assert_true(event.first && !event.last && !event.text && !event.compressed);
@@ -376,7 +376,7 @@ static void pieces_lie_where_they_came(void **state)
     assert_ptr_equal(event.data, second);
     assert_true(!event.first && !event.last);
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, second + 2, 2, &event), 2);
-    assert_int_equal(event.kind, UVH_WS_EVENT_PIECE);
+    assert_int_equal(event.kind, UVH_WS_EVENT_CHUNK);
     assert_int_equal(event.size, 0);
     assert_true(!event.first && event.last);
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, second, 0, &event), 0);
@@ -414,7 +414,7 @@ static void a_small_limit(void **state)
     char bytes[] = "\x82\x02xy\x82\x03xyz";
     uvh_ws_reader_init(&reader, false);
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, bytes, 9, &event), 4);
-    assert_int_equal(event.kind, UVH_WS_EVENT_PIECE);
+    assert_int_equal(event.kind, UVH_WS_EVENT_CHUNK);
     uvh_ws_reader_next(&reader, &rules, bytes + 4, 5, &event);
     assert_int_equal(event.kind, UVH_WS_EVENT_BAD);
     assert_int_equal(event.code, 1009);

@@ -21,7 +21,7 @@
 
 #include "support/undo_coding.h"
 
-enum { MOST = 4 << 20, PIECES = 40, PIECE = 1000, LARGE_PIECE = 100000 };
+enum { MOST = 4 << 20, PIECES = 40, CHUNK = 1000, LARGE_PIECE = 100000 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -58,21 +58,21 @@ static int double_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event
 static int set_doubling(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
-    assert_true(uvhttp_response_in_pieces(response));
+    assert_true(uvhttp_response_is_streamed(response));
     return uvhttp_response_filter(response, double_bytes, count_release, arg);
 }
 
 struct source {
     size_t left;
     size_t sent;
-    size_t piece;
+    size_t chunk;
 };
 
 static int write_all(uvhttp_response_t *response, void *arg)
 {
     struct source *source = arg;
     while (source->left > 0) {
-        size_t size = source->left < source->piece ? source->left : source->piece;
+        size_t size = source->left < source->chunk ? source->left : source->chunk;
         int err = uvhttp_response_write(response, text + source->sent, size);
         if (err == UVHTTP_EFULL) {
             refused++;
@@ -104,12 +104,12 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
 }
 
 static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, size_t size,
-                     size_t piece, uint64_t length)
+                     size_t chunk, uint64_t length)
 {
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     if (source == NULL)
         return UVHTTP_ENOMEM;
-    *source = (struct source){size, 0, piece};
+    *source = (struct source){size, 0, chunk};
     uvhttp_response_on_drain(response, on_drain, source);
     int err = uvhttp_response_add_trailer(response, "X-Behind", "there");
     if (err == 0)
@@ -122,8 +122,8 @@ static int pulled(uvhttp_request_t *request, uvhttp_response_t *response)
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     if (source == NULL)
         return UVHTTP_ENOMEM;
-    *source = (struct source){PIECES * PIECE, 0, 0};
-    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * PIECE, pull,
+    *source = (struct source){PIECES * CHUNK, 0, 0};
+    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * CHUNK, pull,
                                        count_release, source);
 }
 
@@ -161,17 +161,17 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
         uvhttp_response_add_header(response, "Cache-Control", "max-age=5, No-Transform");
     }
     if (strcmp(how, "pieces") == 0)
-        return in_pieces(request, response, PIECES * PIECE, PIECE, UVHTTP_LENGTH_UNKNOWN);
+        return in_pieces(request, response, PIECES * CHUNK, CHUNK, UVHTTP_LENGTH_UNKNOWN);
     if (strcmp(how, "known") == 0)
-        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE);
+        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK);
     if (strcmp(how, "large") == 0)
         return in_pieces(request, response, sizeof(text), LARGE_PIECE, sizeof(text));
     if (strcmp(how, "short") == 0)
-        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE + 1);
+        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK + 1);
     if (strcmp(how, "long") == 0)
-        return in_pieces(request, response, PIECES * PIECE, PIECE, PIECES * PIECE - 1);
+        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK - 1);
     if (strcmp(how, "empty") == 0)
-        return in_pieces(request, response, 0, PIECE, UVHTTP_LENGTH_UNKNOWN);
+        return in_pieces(request, response, 0, CHUNK, UVHTTP_LENGTH_UNKNOWN);
     if (strcmp(how, "pulled") == 0)
         return pulled(request, response);
     if (strcmp(how, "file") == 0)
@@ -241,7 +241,7 @@ static int keep_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, 
     static size_t kept_size;
     (void)response;
     (void)arg;
-    if (event == UVHTTP_FILTER_PIECE) {
+    if (event == UVHTTP_FILTER_CHUNK) {
         assert_true(size <= sizeof(kept) - kept_size);
         memcpy(kept + kept_size, data, size);
         kept_size += size;
@@ -375,9 +375,9 @@ static void each_coding_in_each_way(void **state)
     } ways[] = {
         {"/once", 5000},
         {"/once?size=1000000", 1000000},
-        {"/pieces", PIECES * PIECE},
-        {"/known", PIECES * PIECE},
-        {"/pulled", PIECES * PIECE},
+        {"/pieces", PIECES * CHUNK},
+        {"/known", PIECES * CHUNK},
+        {"/pulled", PIECES * CHUNK},
         {"/empty", 0},
         {"/large", MOST},
     };
@@ -460,7 +460,7 @@ static void the_fields_tell_of_it(void **state)
     assert_field("Vary", "*");
     ask("GET", "/pieces?ETag=%22a%22", "br");
     assert_field("ETag", "W/\"a\"");
-    assert_coded("br", PIECES * PIECE);
+    assert_coded("br", PIECES * CHUNK);
     ask("GET", "/once?type=Text/HTML;%20charset=utf-8", "br");
     assert_coded("br", 5000);
     ask("GET", "/once?type=application/problem%2BJSON&status=404", "zstd");
@@ -604,7 +604,7 @@ static void the_client_may_go(void **state)
         stage_turn(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("GET", "/known", "br");
-    assert_coded("br", PIECES * PIECE);
+    assert_coded("br", PIECES * CHUNK);
 }
 
 static void a_length_that_was_announced_has_to_come(void **state)
@@ -803,7 +803,7 @@ static void every_allocation_fails_once(void **state)
                     if (!failed) {
                         assert_true(raw_client_answer(&client, &offset, false, &answer));
                         assert_coded(uvh_coding_name((enum uvh_coding)coding),
-                                     t == 0 ? 5000 : PIECES * PIECE);
+                                     t == 0 ? 5000 : PIECES * CHUNK);
                     }
                 }
                 fault_heap_arm(&stage.heap, 0, false);

@@ -58,15 +58,15 @@ static struct uvh_bytes deflated(struct uvh_deflater *deflater, const char *data
     return out;
 }
 
-/* Expands a message that comes in pieces of `piece` bytes with room for `room`. Returns its length,
+/* Expands a message that comes in pieces of `chunk` bytes with room for `room`. Returns its length,
  * or the error. */
-static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t piece,
+static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t chunk,
                    size_t room, char *out, size_t out_size)
 {
     size_t made = 0;
     size_t at = 0;
     do {
-        size_t size = in_size - at < piece ? in_size - at : piece;
+        size_t size = in_size - at < chunk ? in_size - at : chunk;
         bool last = at + size == in_size;
         char *copy = malloc(size > 0 ? size : 1); /* of its size, for the sanitizer */
         if (size > 0)
@@ -99,9 +99,9 @@ static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size
 static char room_for_all[MOST];
 
 static void check_expands(struct uvh_inflater *inflater, const char *in, size_t in_size,
-                          size_t piece, size_t room, const char *data, size_t size)
+                          size_t chunk, size_t room, const char *data, size_t size)
 {
-    assert_int_equal(expand(inflater, in, in_size, piece, room, room_for_all, sizeof(room_for_all)),
+    assert_int_equal(expand(inflater, in, in_size, chunk, room, room_for_all, sizeof(room_for_all)),
                      size);
     if (size > 0)
         assert_memory_equal(room_for_all, data, size);
@@ -147,12 +147,12 @@ static void the_examples_expand(void **state)
     };
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
-    for (size_t piece = 1; piece <= 13; piece++) {
+    for (size_t chunk = 1; chunk <= 13; chunk++) {
         for (size_t room = 1; room <= 8; room++) {
             for (size_t i = 0; i < UVH_COUNT_OF(examples); i++) {
                 if (examples[i].fresh)
                     uvh_inflater_reset(inflater);
-                check_expands(inflater, examples[i].bytes, examples[i].size, piece, room,
+                check_expands(inflater, examples[i].bytes, examples[i].size, chunk, room,
                               examples[i].text, strlen(examples[i].text));
             }
         }
@@ -267,10 +267,10 @@ static void any_pieces_and_any_room(void **state)
     for (size_t size = 0; size <= 600; size += 1 + size / 4) {
         uvh_deflater_reset(deflater);
         struct uvh_bytes out = deflated(deflater, data, size);
-        for (size_t piece = 1; piece <= out.length; piece++) {
+        for (size_t chunk = 1; chunk <= out.length; chunk++) {
             for (size_t room = 1; room <= size + 2; room += 1 + room / 16) {
                 uvh_inflater_reset(inflater);
-                check_expands(inflater, out.data, out.length, piece, room, data, size);
+                check_expands(inflater, out.data, out.length, chunk, room, data, size);
             }
         }
         uvh_bytes_release(&out);
@@ -377,10 +377,10 @@ static void a_last_block_is_not_the_end(void **state)
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
     coded[length] = 0; /* the byte that should be there */
     for (size_t extra = 0; extra < 2; extra++) {
-        for (size_t piece = 1; piece <= length + extra; piece += 1 + piece / 8) {
+        for (size_t chunk = 1; chunk <= length + extra; chunk += 1 + chunk / 8) {
             for (size_t room = 1; room <= 3002; room += 1 + room / 4) {
                 uvh_inflater_reset(inflater);
-                check_expands(inflater, coded, length + extra, piece, room, data, 3000);
+                check_expands(inflater, coded, length + extra, chunk, room, data, 3000);
                 /* and the next message is read */
                 check_expands(inflater, "\x00", 1, 1, room, "", 0);
             }
@@ -462,9 +462,9 @@ static void done_means_that_all_was_written(void **state)
     struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 6, 15, 8);
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
     struct uvh_bytes in = deflated(deflater, zeros, sizeof(zeros));
-    for (size_t piece = 1; piece < in.length; piece++) {
+    for (size_t chunk = 1; chunk < in.length; chunk++) {
         for (size_t room = 1; room < sizeof(zeros); room++) {
-            size_t in_size = piece;
+            size_t in_size = chunk;
             size_t made = room;
             bool done;
             uvh_inflater_reset(inflater);
@@ -503,14 +503,14 @@ static void what_is_no_deflate(void **state)
     (void)state;
     char out[70000];
     for (size_t i = 0; i < UVH_COUNT_OF(bad); i++) {
-        for (size_t piece = 1; piece <= bad[i].size; piece++) {
+        for (size_t chunk = 1; chunk <= bad[i].size; chunk++) {
             struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
             assert_int_equal(
-                expand(inflater, bad[i].bytes, bad[i].size, piece, 100, out, sizeof(out)),
+                expand(inflater, bad[i].bytes, bad[i].size, chunk, 100, out, sizeof(out)),
                 UVHTTP_EINVAL);
             /* What was is forgotten. */
             uvh_inflater_reset(inflater);
-            check_expands(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", 7, piece, 3, "Hello", 5);
+            check_expands(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", 7, chunk, 3, "Hello", 5);
             uvh_inflater_free(inflater);
         }
     }

@@ -52,7 +52,7 @@ static void counted_release(void *memory, void *context)
 
 struct place {
     char path[64];
-    int folder;
+    int directory;
     struct uvh_file_root root;
     struct counter counter;
     uvhttp_allocator_t allocator;
@@ -65,8 +65,8 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->path, sizeof(place->path), "/tmp/uvhttp-listing-XXXXXX");
     assert_non_null(mkdtemp(place->path));
-    place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->folder >= 0);
+    place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->directory >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
     place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
                                             &place->counter};
@@ -82,7 +82,7 @@ static int tear_down(void **state)
     uvh_bytes_release(&place->page);
     assert_int_equal(place->counter.live, 0);
     uvh_file_root_close(&place->root);
-    close(place->folder);
+    close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
     assert_int_equal(system(command), 0);
     free(place);
@@ -92,7 +92,7 @@ static int tear_down(void **state)
 static void make_file(struct place *place, const char *name, off_t size)
 {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 784111777}};
-    int descriptor = openat(place->folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(ftruncate(descriptor, size), 0);
     assert_int_equal(futimens(descriptor, times), 0);
@@ -100,7 +100,7 @@ static void make_file(struct place *place, const char *name, off_t size)
 }
 
 /* The whole listing, made slice by slice, as a string. */
-static const char *list_as(struct place *place, const struct uvh_dir_listing_order *order)
+static const char *list_as(struct place *place, const struct uvh_dir_listing_options *order)
 {
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
@@ -122,12 +122,12 @@ static const char *list_as(struct place *place, const struct uvh_dir_listing_ord
     return place->page.data;
 }
 
-/* Lists `folder` as a page. */
-static const char *list(struct place *place, const char *folder, bool hidden)
+/* Lists `directory` as a page. */
+static const char *list(struct place *place, const char *directory, bool hidden)
 {
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = folder, .hidden = hidden, .most = 10000},
-        .title = folder[0] == '\0' ? "/<shown>/" : "/<shown>/sub/"};
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = directory, .hidden = hidden, .most = 10000},
+        .title = directory[0] == '\0' ? "/<shown>/" : "/<shown>/sub/"};
     return list_as(place, &order);
 }
 
@@ -154,8 +154,8 @@ static void test_folders_come_first_and_names_are_sorted(void **state)
     make_file(place, "B", 0);
     make_file(place, "c", 0);
     make_file(place, "a", 0);
-    assert_int_equal(mkdirat(place->folder, "beta", 0755), 0);
-    assert_int_equal(mkdirat(place->folder, "Alpha", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "beta", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "Alpha", 0755), 0);
     const char *at = list(place, "", false);
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         at = strstr(at, order[i]);
@@ -253,14 +253,14 @@ static void test_only_what_could_be_served_is_shown(void **state)
 {
     struct place *place = *state;
     make_file(place, "file", 77);
-    assert_int_equal(mkdirat(place->folder, "sub", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "sub", 0755), 0);
     make_file(place, "sub/inner", 1);
-    assert_int_equal(symlinkat("../file", place->folder, "sub/link"), 0);
-    assert_int_equal(symlinkat("../sub", place->folder, "sub/round"), 0);
-    assert_int_equal(symlinkat("../../etc", place->folder, "sub/outside"), 0);
-    assert_int_equal(symlinkat("/etc/passwd", place->folder, "sub/absolute"), 0);
-    assert_int_equal(symlinkat("nowhere", place->folder, "sub/dangling"), 0);
-    assert_int_equal(mkfifoat(place->folder, "sub/fifo", 0644), 0);
+    assert_int_equal(symlinkat("../file", place->directory, "sub/link"), 0);
+    assert_int_equal(symlinkat("../sub", place->directory, "sub/round"), 0);
+    assert_int_equal(symlinkat("../../etc", place->directory, "sub/outside"), 0);
+    assert_int_equal(symlinkat("/etc/passwd", place->directory, "sub/absolute"), 0);
+    assert_int_equal(symlinkat("nowhere", place->directory, "sub/dangling"), 0);
+    assert_int_equal(mkfifoat(place->directory, "sub/fifo", 0644), 0);
     const char *page = list(place, "sub/", false);
     assert_has(page, "\"./inner\"");
     assert_has(page, "\"./link\"");
@@ -277,8 +277,8 @@ static void test_long_folders_are_cut(void **state)
 {
     struct place *place = *state;
     char name[32];
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 500}, .title = "/"};
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = "", .most = 500}, .title = "/"};
     for (int i = 0; i < 500; i++) {
         snprintf(name, sizeof(name), "%d", i);
         make_file(place, name, 1);
@@ -297,14 +297,14 @@ static void test_long_folders_are_cut(void **state)
 static const char *choice_of(struct place *place, enum uvh_dir_sort sort, bool descending,
                              size_t most, size_t read)
 {
-    struct uvh_dir_listing_order order = {.query = {.root = &place->root,
-                                                    .folder = "",
-                                                    .most = most,
-                                                    .read = read,
-                                                    .sort = sort,
-                                                    .descending = descending},
-                                          .title = "/",
-                                          .format = UVH_DIR_TEXT};
+    struct uvh_dir_listing_options order = {.query = {.root = &place->root,
+                                                      .directory = "",
+                                                      .most = most,
+                                                      .read = read,
+                                                      .sort = sort,
+                                                      .descending = descending},
+                                            .title = "/",
+                                            .format = UVH_DIR_TEXT};
     list_as(place, &order);
     for (char *at = place->page.data; *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
@@ -324,11 +324,11 @@ static void test_orders(void **state)
     make_file(place, "A", 5);
     make_file(place, "c", 1);
     make_file(place, "d", 9);
-    assert_int_equal(utimensat(place->folder, "c", newer, 0), 0);
-    assert_int_equal(mkdirat(place->folder, "y", 0755), 0);
-    assert_int_equal(mkdirat(place->folder, "z", 0755), 0);
+    assert_int_equal(utimensat(place->directory, "c", newer, 0), 0);
+    assert_int_equal(mkdirat(place->directory, "y", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "z", 0755), 0);
     newer[1].tv_sec = 5;
-    assert_int_equal(utimensat(place->folder, "z", newer, 0), 0);
+    assert_int_equal(utimensat(place->directory, "z", newer, 0), 0);
     assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, false), "y/ z/ A b c d ");
     assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, true), "z/ y/ d c b A ");
     assert_string_equal(order_of(place, UVH_DIR_SORT_SIZE, false), "y/ z/ c A b d ");
@@ -348,11 +348,11 @@ static void test_the_first_of_an_order_are_kept(void **state)
         snprintf(name, sizeof(name), "%03d%0*d", i * 7 % 300, 1 + i * 11 % 250, 0);
         make_file(place, name, i * 13 % 300);
         struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i * 17 % 300}};
-        assert_int_equal(utimensat(place->folder, name, times, 0), 0);
+        assert_int_equal(utimensat(place->directory, name, times, 0), 0);
     }
-    assert_int_equal(mkdirat(place->folder, "a folder", 0755), 0);
-    assert_int_equal(symlinkat("a folder", place->folder, "zz link"), 0);
-    assert_int_equal(symlinkat("nowhere", place->folder, "000 broken"), 0);
+    assert_int_equal(mkdirat(place->directory, "a folder", 0755), 0);
+    assert_int_equal(symlinkat("a folder", place->directory, "zz link"), 0);
+    assert_int_equal(symlinkat("nowhere", place->directory, "000 broken"), 0);
     for (int sort = UVH_DIR_SORT_NAME; sort <= UVH_DIR_SORT_DATE; sort++) {
         for (int down = 0; down < 2; down++) {
             char *all = strdup(choice_of(place, (enum uvh_dir_sort)sort, down == 1, 1000, 1000));
@@ -373,8 +373,8 @@ static void test_no_more_are_read_than_wanted(void **state)
 {
     struct place *place = *state;
     char name[32];
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 5, .read = 30}, .title = "/"};
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = "", .most = 5, .read = 30}, .title = "/"};
     for (int i = 0; i < 30; i++) {
         snprintf(name, sizeof(name), "file %02d", i);
         make_file(place, name, 1);
@@ -397,15 +397,15 @@ static void test_no_more_are_read_than_wanted(void **state)
 static void test_links_keep_the_order(void **state)
 {
     struct place *place = *state;
-    struct uvh_dir_listing_order order = {.query = {.root = &place->root,
-                                                    .folder = "a/",
-                                                    .most = 100,
-                                                    .sort = UVH_DIR_SORT_SIZE,
-                                                    .descending = true},
-                                          .title = "/files/a/",
-                                          .archive = true};
-    assert_int_equal(mkdirat(place->folder, "a", 0755), 0);
-    assert_int_equal(mkdirat(place->folder, "a/b", 0755), 0);
+    struct uvh_dir_listing_options order = {.query = {.root = &place->root,
+                                                      .directory = "a/",
+                                                      .most = 100,
+                                                      .sort = UVH_DIR_SORT_SIZE,
+                                                      .descending = true},
+                                            .title = "/files/a/",
+                                            .archive = true};
+    assert_int_equal(mkdirat(place->directory, "a", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "a/b", 0755), 0);
     const char *page = list_as(place, &order);
     assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
     assert_has(page,
@@ -445,12 +445,12 @@ static void test_the_path_leads_to_each_folder_above(void **state)
          "<a href=\"../../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
         {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent folder\">"},
     };
-    assert_int_equal(mkdirat(place->folder, "a", 0755), 0);
-    assert_int_equal(mkdirat(place->folder, "a/b", 0755), 0);
-    assert_int_equal(mkdirat(place->folder, "a/b/c", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "a", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "a/b", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "a/b/c", 0755), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct uvh_dir_listing_order order = {
-            .query = {.root = &place->root, .folder = "a/b/c/", .most = 10},
+        struct uvh_dir_listing_options order = {
+            .query = {.root = &place->root, .directory = "a/b/c/", .most = 10},
             .title = cases[i].title};
         assert_has(list_as(place, &order), cases[i].shown);
     }
@@ -458,7 +458,7 @@ static void test_the_path_leads_to_each_folder_above(void **state)
 
 static void write_file(struct place *place, const char *name, const char *text, size_t length)
 {
-    int descriptor = openat(place->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, text, length), (ssize_t)length);
     close(descriptor);
@@ -482,12 +482,12 @@ static void test_read_me_is_text(void **state)
     assert_has(list(place, "", false), "README.txt</a></h2>");
     write_file(place, "README.md", "", 0);
     assert_has(list(place, "", false), "README.txt</a></h2>");
-    assert_int_equal(unlinkat(place->folder, "README.txt", 0), 0);
+    assert_int_equal(unlinkat(place->directory, "README.txt", 0), 0);
     assert_null(strstr(list(place, "", false), "<section"));
-    assert_int_equal(unlinkat(place->folder, "README.md", 0), 0);
-    assert_int_equal(symlinkat("/etc/passwd", place->folder, "README"), 0);
+    assert_int_equal(unlinkat(place->directory, "README.md", 0), 0);
+    assert_int_equal(symlinkat("/etc/passwd", place->directory, "README"), 0);
     assert_null(strstr(list(place, "", false), "<section"));
-    assert_int_equal(mkfifoat(place->folder, "README.md", 0644), 0);
+    assert_int_equal(mkfifoat(place->directory, "README.md", 0644), 0);
     assert_null(strstr(list(place, "", false), "<section"));
 }
 
@@ -510,14 +510,14 @@ static void test_a_long_read_me_is_cut_between_characters(void **state)
 static void test_json(void **state)
 {
     struct place *place = *state;
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 100},
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = "", .most = 100},
         .title = "/",
         .format = UVH_DIR_JSON};
     assert_string_equal(list_as(place, &order), "[\n]\n");
     make_file(place, "a\"\\\n\xC3\xBC\xFF", 7);
-    assert_int_equal(mkdirat(place->folder, "b:c", 0755), 0);
-    assert_int_equal(utimensat(place->folder, "b:c",
+    assert_int_equal(mkdirat(place->directory, "b:c", 0755), 0);
+    assert_int_equal(utimensat(place->directory, "b:c",
                                (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}}, 0),
                      0);
     assert_string_equal(list_as(place, &order),
@@ -533,7 +533,7 @@ static void test_text(void **state)
     struct place *place = *state;
     make_file(place, "two\nlines", 1);
     make_file(place, "bad\xFF", 1);
-    assert_int_equal(mkdirat(place->folder, "sub", 0755), 0);
+    assert_int_equal(mkdirat(place->directory, "sub", 0755), 0);
     assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, false),
                         "sub/ bad\xEF\xBF\xBD two\xE2\x90\x8Alines ");
 }
@@ -542,16 +542,16 @@ static void test_errors_of_the_folder(void **state)
 {
     struct place *place = *state;
     struct uvh_dir_listing listing;
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "missing/", .most = 1}, .title = "/"};
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = "missing/", .most = 1}, .title = "/"};
     assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, &order), -ENOENT);
     make_file(place, "file", 1);
-    order.query.folder = "file";
+    order.query.directory = "file";
     assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, &order), -ENOTDIR);
 }
 
 /* One listing as it is made for a client. */
-static int list_once(struct place *place, const struct uvh_dir_listing_order *order)
+static int list_once(struct place *place, const struct uvh_dir_listing_options *order)
 {
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
@@ -568,8 +568,8 @@ static int list_once(struct place *place, const struct uvh_dir_listing_order *or
 static void test_every_allocation_may_fail(void **state)
 {
     struct place *place = *state;
-    struct uvh_dir_listing_order order = {
-        .query = {.root = &place->root, .folder = "", .most = 1000}, .title = "/"};
+    struct uvh_dir_listing_options order = {
+        .query = {.root = &place->root, .directory = "", .most = 1000}, .title = "/"};
     for (int i = 0; i < 200; i++) {
         char name[32];
         snprintf(name, sizeof(name), "a file with number %d", i);

@@ -32,7 +32,7 @@ struct counter {
 /* Stands between the look at a file and the reading of it, as another process may. */
 static struct {
     int times; /* so many allocations from now on each change the file */
-    int folder;
+    int directory;
     const char *name;
     size_t size;
 } intruder;
@@ -43,7 +43,7 @@ static void intrude(void)
     intruder.times--;
     intruder.size++;
     memset(bytes, 'a' + (int)(intruder.size % 26), sizeof(bytes));
-    int descriptor = openat(intruder.folder, intruder.name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int descriptor = openat(intruder.directory, intruder.name, O_WRONLY | O_TRUNC | O_CLOEXEC);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, bytes, intruder.size), (ssize_t)intruder.size);
     close(descriptor);
@@ -76,7 +76,7 @@ static void counted_release(void *memory, void *context)
 
 struct place {
     char path[64];
-    int folder;
+    int directory;
     struct uvh_file_root root;
     struct counter counter;
     uvhttp_allocator_t allocator;
@@ -97,8 +97,8 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->path, sizeof(place->path), "/tmp/uvhttp-cache-XXXXXX");
     assert_non_null(mkdtemp(place->path));
-    place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->folder >= 0);
+    place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->directory >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
     place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
                                             &place->counter};
@@ -114,7 +114,7 @@ static int tear_down(void **state)
         uvh_file_cache_release(&place->cache);
     assert_int_equal(place->counter.live, 0);
     uvh_file_root_close(&place->root);
-    close(place->folder);
+    close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
     assert_int_equal(system(command), 0);
     free(place);
@@ -132,7 +132,7 @@ static void make_file(struct place *place, const char *name, size_t size, char b
     char bytes[1000];
     assert_true(size <= sizeof(bytes));
     memset(bytes, byte, sizeof(bytes));
-    int descriptor = openat(place->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, bytes, size), (ssize_t)size);
     close(descriptor);
@@ -140,7 +140,7 @@ static void make_file(struct place *place, const char *name, size_t size, char b
 
 static int load(struct place *place, const char *path, struct uvh_file_entry **entry)
 {
-    struct uvh_file_order order = {
+    struct uvh_file_load_options order = {
         .allocator = &place->allocator,
         .root = &place->root,
         .path = path,
@@ -300,7 +300,7 @@ static void test_tags_differ_when_the_file_does(void **state)
         if (i == 2)
             make_file(place, "two", 11, 'x');
         times[1].tv_nsec = i == 3 ? 2 : 1;
-        assert_int_equal(utimensat(place->folder, names[i], times, 0), 0);
+        assert_int_equal(utimensat(place->directory, names[i], times, 0), 0);
         assert_int_equal(load(place, names[i], &entries[i]), 0);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(entries[i]->etag, entries[k]->etag);
@@ -322,12 +322,12 @@ static void test_modification_date_is_never_in_the_future(void **state)
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 32503680000}};
     struct uvh_file_entry *entry;
     make_file(place, "future", 10, 'x');
-    assert_int_equal(utimensat(place->folder, "future", times, 0), 0);
+    assert_int_equal(utimensat(place->directory, "future", times, 0), 0);
     assert_int_equal(load(place, "future", &entry), 0);
     assert_true(entry->modified < 32503680000);
     uvh_file_entry_unref(entry);
     times[1].tv_sec = 1000;
-    assert_int_equal(utimensat(place->folder, "future", times, 0), 0);
+    assert_int_equal(utimensat(place->directory, "future", times, 0), 0);
     assert_int_equal(load(place, "future", &entry), 0);
     assert_int_equal(entry->modified, 1000);
     uvh_file_entry_unref(entry);
@@ -359,11 +359,11 @@ static void test_old_files_are_settled(void **state)
     struct uvh_file_entry *entry;
     struct place *place = *state;
     assert_int_equal(uvh_file_root_open(&root, "/usr/bin"), 0);
-    struct uvh_file_order order = {.allocator = &place->allocator,
-                                   .root = &root,
-                                   .path = "env",
-                                   .key = {"env", 3},
-                                   .memory_file_size = 1 << 20};
+    struct uvh_file_load_options order = {.allocator = &place->allocator,
+                                          .root = &root,
+                                          .path = "env",
+                                          .key = {"env", 3},
+                                          .memory_file_size = 1 << 20};
     assert_int_equal(uvh_file_entry_load(&order, &entry), 0);
     assert_true(entry->settled);
     uvh_file_entry_unref(entry);
@@ -378,7 +378,7 @@ static void test_a_file_that_changes_while_it_is_read_is_read_again(void **state
         struct uvh_file_entry *entry;
         struct uvh_file_facts facts;
         make_file(place, "file", 20, 'o');
-        intruder.folder = place->folder;
+        intruder.directory = place->directory;
         intruder.name = "file";
         intruder.size = 10;
         intruder.times = times;
@@ -388,7 +388,7 @@ static void test_a_file_that_changes_while_it_is_read_is_read_again(void **state
         assert_int_equal(entry->size, 10 + times);
         for (size_t i = 0; i < entry->size; i++)
             assert_int_equal(entry->body[i], 'a' + (10 + times) % 26);
-        assert_int_equal(uvh_file_look(&place->root, "file", &facts), 0);
+        assert_int_equal(uvh_file_facts_read(&place->root, "file", &facts), 0);
         assert_true(uvh_file_facts_equal(&entry->facts, &facts));
         uvh_file_entry_unref(entry);
     }
@@ -400,7 +400,7 @@ static void test_a_file_that_keeps_changing_stays_on_disk(void **state)
     struct place *place = *state;
     struct uvh_file_entry *entry;
     make_file(place, "file", 20, 'o');
-    intruder.folder = place->folder;
+    intruder.directory = place->directory;
     intruder.name = "file";
     intruder.size = 10;
     intruder.times = 4;
@@ -416,8 +416,8 @@ static void test_what_is_no_file_is_not_loaded(void **state)
     struct place *place = *state;
     struct uvh_file_entry *entry;
     int before = count_descriptors();
-    assert_int_equal(mkdirat(place->folder, "folder", 0755), 0);
-    assert_int_equal(mkfifoat(place->folder, "fifo", 0644), 0);
+    assert_int_equal(mkdirat(place->directory, "folder", 0755), 0);
+    assert_int_equal(mkfifoat(place->directory, "fifo", 0644), 0);
     assert_int_equal(load(place, "folder", &entry), UVHTTP_ENOTREG);
     assert_int_equal(load(place, "fifo", &entry), UVHTTP_ENOTREG);
     assert_int_equal(load(place, "missing", &entry), -ENOENT);
@@ -587,8 +587,8 @@ static void test_later_state_replaces_earlier(void **state)
     assert_int_equal(load(place, "a", &old), 0);
     make_file(place, "a", 20, 'n');
     assert_int_equal(load(place, "a", &new), 0);
-    old->looked_at = 5;
-    new->looked_at = 6;
+    old->checked_at = 5;
+    new->checked_at = 6;
     assert_true(uvh_file_cache_insert(&place->cache, old));
     assert_true(uvh_file_cache_insert(&place->cache, new));
     assert_sane(&place->cache);
@@ -724,7 +724,7 @@ static void test_random_walk(void **state)
             sizes[which] = (char)('a' + random / 65536 % 26);
             make_file(place, name, random / 65536 % 150, sizes[which]);
             assert_int_equal(load(place, name, &entry), 0);
-            entry->looked_at = (uint64_t)i;
+            entry->checked_at = (uint64_t)i;
             assert_true(uvh_file_cache_insert(&place->cache, entry));
             uvh_file_entry_unref(held[i % HELD]);
             held[i % HELD] = entry;

@@ -221,8 +221,8 @@ static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
         std::vector<std::size_t> cuts;
         for (std::size_t at = cut; cut > 0 && at < now.size(); at += cut)
             cuts.push_back(at);
-        auto pieces = std::make_optional<Pieces>(now, cuts);
-        auto [error, consumed] = request->fromIOVec(pieces->get());
+        auto chunks = std::make_optional<Pieces>(now, cuts);
+        auto [error, consumed] = request->fromIOVec(chunks->get());
         assert_fine(error);
         assert_true(consumed <= now.size());
         used += consumed;
@@ -235,7 +235,7 @@ static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
             assert_true(request->detach());
         }
         /* From here on the bytes of this call are gone. */
-        pieces.reset();
+        chunks.reset();
         between();
     }
     assert_text(facts(*request), wanted);
@@ -252,8 +252,8 @@ static void test_whole(void **)
         feed(request, sample.wire, {sample.wire.size()}, 0, sample.facts, nothing);
     }
     HttpRequest request;
-    Pieces pieces(counted);
-    auto [error, consumed] = request.fromIOVec(pieces.get());
+    Pieces chunks(counted);
+    auto [error, consumed] = request.fromIOVec(chunks.get());
     assert_fine(error);
     assert_int_equal(consumed, counted.size());
     assert_int_equal(request.methodId(), UVHTTP_METHOD_POST);
@@ -265,7 +265,7 @@ static void test_whole(void **)
     assert_false(request.field("x-none").has_value());
     assert_false(request.field(UVHTTP_FIELD_COOKIE).has_value());
     /* One piece is not copied. */
-    const char *base = static_cast<const char *>(pieces.get()[0].iov_base);
+    const char *base = static_cast<const char *>(chunks.get()[0].iov_base);
     assert_ptr_equal(request.method().data(), base);
     assert_ptr_equal(request.body().data(), base + counted.size() - 11);
     /* Complete is complete. */
@@ -329,8 +329,8 @@ static void test_empty_pieces_do_not_count(void **)
 {
     const std::size_t size = counted.size();
     HttpRequest request;
-    Pieces pieces(counted, {0, 0, 3, 3, size - 5, size - 5, size, size});
-    auto [error, consumed] = request.fromIOVec(pieces.get());
+    Pieces chunks(counted, {0, 0, 3, 3, size - 5, size - 5, size, size});
+    auto [error, consumed] = request.fromIOVec(chunks.get());
     assert_fine(error);
     assert_int_equal(consumed, size);
     assert_text(facts(request), counted_facts);
@@ -376,12 +376,12 @@ static void test_more_fields_than_fit_inline(void **)
     HttpRequest first;
     for (int round = 0; round < 2; round++) { /* with and without the table being there already */
         for (std::size_t cut : {0u, 200u}) {
-            auto pieces = std::make_optional<Pieces>(
+            auto chunks = std::make_optional<Pieces>(
                 wire, cut == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{cut});
-            assert_fine(first.fromIOVec(pieces->get()).error);
+            assert_fine(first.fromIOVec(chunks->get()).error);
             HttpRequest second(std::move(first));
             assert_true(second.isComplete() && second.detach());
-            pieces.reset();
+            chunks.reset();
             assert_int_equal(std::ranges::distance(second.fields()), 100);
             assert_text(second.field("x-99").value(), "9801");
             first = std::move(second);
@@ -484,9 +484,9 @@ static void test_body_to_a_callback(void **)
         while (!request.isComplete()) {
             come += ring.write(std::string_view(wire).substr(come, 777));
             auto [error, consumed] =
-                request.fromIOVec(ring.getReadIovecs(), [&got](std::string_view piece) {
-                    assert_true(!piece.empty());
-                    got += piece;
+                request.fromIOVec(ring.getReadIovecs(), [&got](std::string_view chunk) {
+                    assert_true(!chunk.empty());
+                    got += chunk;
                 });
             assert_fine(error);
             ring.consume(consumed);
@@ -561,8 +561,8 @@ static void test_bad_requests(void **)
         std::size_t used = 0;
         moved.reset();
         for (std::size_t end = 1; end <= wire.size() && !last; end++) {
-            Pieces pieces(std::string_view(wire).substr(used, end - used));
-            auto step = moved.fromIOVec(pieces.get());
+            Pieces chunks(std::string_view(wire).substr(used, end - used));
+            auto step = moved.fromIOVec(chunks.get());
             last = step.error;
             used += step.consumed;
         }
@@ -632,11 +632,11 @@ static void test_detach(void **)
 {
     HttpRequest request;
     assert_true(request.detach());
-    auto pieces = std::make_optional<Pieces>(counted);
-    assert_fine(request.fromIOVec(pieces->get()).error);
+    auto chunks = std::make_optional<Pieces>(counted);
+    assert_fine(request.fromIOVec(chunks->get()).error);
     assert_true(request.detach());
     assert_true(request.detach());
-    pieces.reset();
+    chunks.reset();
     assert_text(facts(request), counted_facts);
     HttpRequest moved(std::move(request));
     assert_text(facts(moved), counted_facts);
@@ -795,9 +795,9 @@ static void test_chunked_decoder(void **)
         std::string body;
         std::size_t at = 0;
         while (!decoder.isComplete()) {
-            auto [error, consumed, piece] = decoder.next(std::string_view(wire).substr(at, step));
+            auto [error, consumed, chunk] = decoder.next(std::string_view(wire).substr(at, step));
             assert_fine(error);
-            body += piece;
+            body += chunk;
             at += consumed;
         }
         assert_text(body, "abcde");
@@ -805,11 +805,11 @@ static void test_chunked_decoder(void **)
     }
     std::string copy = wire;
     uvhttp::ChunkedDecoder decoder(4);
-    auto [error, consumed, piece] = decoder.inPlace(copy);
+    auto [error, consumed, chunk] = decoder.inPlace(copy);
     assert_fine(error);
     assert_true(decoder.isComplete());
-    assert_text(piece, "abcde");
-    assert_ptr_equal(piece.data(), copy.data());
+    assert_text(chunk, "abcde");
+    assert_ptr_equal(chunk.data(), copy.data());
     assert_int_equal(consumed, wire.size() - 4);
     decoder.reset();
     assert_false(decoder.isComplete());
@@ -888,8 +888,8 @@ static void test_ring_buffer(void **)
     assert_int_equal(ring.size() + ring.write("x") + ring.consume(1) + ring.commit(1), 0);
     assert_true(ring.getReadIovecs().empty() && ring.getWriteIovecs().empty());
     std::string held;
-    for (const iovec &piece : moved.getReadIovecs())
-        held.append(static_cast<const char *>(piece.iov_base), piece.iov_len);
+    for (const iovec &chunk : moved.getReadIovecs())
+        held.append(static_cast<const char *>(chunk.iov_base), chunk.iov_len);
     assert_text(held, "efghijkm");
     ring = std::move(moved);
     assert_int_equal(moved.capacity() + moved.size() + moved.write("x"), 0); // NOLINT: the same
@@ -911,9 +911,9 @@ static void test_out_of_memory(void **)
         Error error;
         std::size_t used = 0;
         for (std::size_t end : {std::size_t{100}, wire.size() - 25, wire.size() - 3, wire.size()}) {
-            Pieces pieces(std::string_view(wire).substr(used, end - used),
+            Pieces chunks(std::string_view(wire).substr(used, end - used),
                           std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9});
-            auto step = request.fromIOVec(pieces.get());
+            auto step = request.fromIOVec(chunks.get());
             used += step.consumed;
             error = step.error;
             if (error)

@@ -183,9 +183,9 @@ static void test_what_an_exchange_is_given_ends_with_it(void **)
     stage.server->post("/up",
                        [&alive](Request req) {
                            return req.onBody([guest = Guest(alive), size = std::size_t{0}](
-                                                 Response res, std::string_view piece) mutable {
-                               size += piece.size();
-                               return piece.empty() ? res.sendText(200, std::to_string(size))
+                                                 Response res, std::string_view chunk) mutable {
+                               size += chunk.size();
+                               return chunk.empty() ? res.sendText(200, std::to_string(size))
                                                     : Result();
                            });
                        },
@@ -230,8 +230,8 @@ static void test_a_request_allocates_nothing(void **)
     stage.server->get("/pieces", [](Response res) {
         if (Result error = res.begin(200, "text/plain"))
             return error;
-        for (std::string_view piece : {"a", "b"}) {
-            if (Result error = res.write(piece))
+        for (std::string_view chunk : {"a", "b"}) {
+            if (Result error = res.write(chunk))
                 return error;
         }
         return res.end();
@@ -242,8 +242,8 @@ static void test_a_request_allocates_nothing(void **)
     });
     stage.server->post("/up",
                        [](Request req) {
-                           return req.onBody([](Response res, std::string_view piece) {
-                               return piece.empty() ? res.sendText(200, "up") : Result();
+                           return req.onBody([](Response res, std::string_view chunk) {
+                               return chunk.empty() ? res.sendText(200, "up") : Result();
                            });
                        },
                        {.stream = true});
@@ -659,7 +659,7 @@ static void end_of_a_client_is_told(void **)
     stage.server->get("/", [&](Response res) -> Result {
         if (Result error = res.onPeerEnd([&ends, res] {
                 ends += res.peerEnded() ? 1 : 100;
-                return UVHTTP_EGONE;
+                return UVHTTP_EDISCONNECTED;
             }))
             return error;
         kept = res.later([&aborts] { aborts++; });
@@ -680,7 +680,7 @@ static void test_bodies_trailers_and_events(void **)
     Stage stage;
     int drained = 0;
     stage.server->get("/", [&drained](Response res) {
-        const std::string piece(100000, 'p');
+        const std::string chunk(100000, 'p');
         if (Result error = res.begin(200, "text/plain"))
             return error;
         Result error = res.onDrain([&drained](Response out) {
@@ -688,7 +688,7 @@ static void test_bodies_trailers_and_events(void **)
             return out.end();
         });
         while (!error)
-            error = res.write(piece);
+            error = res.write(chunk);
         return error == UVHTTP_EFULL ? Result() : error;
     });
     stage.server->get("/trailer", [](Response res) {
@@ -1281,13 +1281,13 @@ static void test_compression_and_filters(void **)
     Stage stage;
     stage.server->get("/pieces", [&alive](Response res) {
         Result error = res.onSend([&alive](Response out) {
-            assert_true(out.inPieces() && uvhttp_response_in_pieces(out.native()));
+            assert_true(out.isStreamed() && uvhttp_response_is_streamed(out.native()));
             return out.filter([guest = Guest(alive)](Response, uvhttp_filter_event_t event,
-                                                     std::string_view piece,
+                                                     std::string_view chunk,
                                                      uvhttp::FilterOutput output) {
                 return output.append(event == UVHTTP_FILTER_END     ? "!"
                                      : event == UVHTTP_FILTER_FLUSH ? "-"
-                                                                    : std::string(2, piece[0]));
+                                                                    : std::string(2, chunk[0]));
             });
         });
         for (auto step :
@@ -1392,17 +1392,17 @@ private:
 
 static void test_uploads_and_forms(void **)
 {
-    const Folder folder;
+    const Folder directory;
     int alive = 0;
     Stage stage;
     stage.server->put(
         "/plain/:name",
-        [&folder](Request req) { return req.uploadToFile(folder.text(), req.param("name")); },
+        [&directory](Request req) { return req.uploadToFile(directory.text(), req.param("name")); },
         {.stream = true});
     stage.server->put("/told/:name",
                       [&](Request req) {
                           return req.uploadToFile(
-                              folder.text(), req.param("name"),
+                              directory.text(), req.param("name"),
                               {.maxSize = 5, .mode = 0600, .keepExisting = true},
                               [guest = Guest(alive)](Response res, const uvhttp::Upload &upload) {
                                   if (upload.size == 1)
@@ -1415,15 +1415,15 @@ static void test_uploads_and_forms(void **)
                       },
                       {.stream = true});
     stage.server->put("/nul",
-                      [&folder](Request req) {
-                          return req.uploadToFile(folder.text(), std::string_view("a\0b", 3));
+                      [&directory](Request req) {
+                          return req.uploadToFile(directory.text(), std::string_view("a\0b", 3));
                       },
                       {.stream = true});
     stage.server->post(
         "/form",
         [&](Request req) {
             return req.readForm(
-                {.folder = folder.text(), .memoryPartSize = 10, .maxParts = 3},
+                {.directory = directory.text(), .memoryPartSize = 10, .maxParts = 3},
                 [&, guest = Guest(alive)](Response res, const uvhttp::FormData &form) {
                     std::string all = std::to_string(form.size());
                     for (uvhttp::FormPart part : form) {
@@ -1435,7 +1435,7 @@ static void test_uploads_and_forms(void **)
                         all.append(part.path() ? "" : "|").append(std::to_string(part.size()));
                     }
                     assert_false(form.part("none").has_value());
-                    Result error = form.part("f")->keep(folder / "kept");
+                    Result error = form.part("f")->keep(directory / "kept");
                     return error ? error : res.sendText(200, all);
                 });
         },
@@ -1443,7 +1443,7 @@ static void test_uploads_and_forms(void **)
     stage.listen();
     assert_int_equal(stage.ask("/plain/a", "", "one", "PUT").status, 201);
     assert_int_equal(stage.ask("/plain/a", "", "two", "PUT").status, 204);
-    assert_string_equal(folder.read("a").c_str(), "two");
+    assert_string_equal(directory.read("a").c_str(), "two");
     assert_int_equal(stage.ask("/plain/a%2Fb", "", "x", "PUT").status, 400);
     stage.connect();
     assert_int_equal(stage.ask("/nul", "", "x", "PUT").status, 400);
@@ -1462,7 +1462,7 @@ static void test_uploads_and_forms(void **)
             head + "t\r\n\r\ntext\r\n" + head +
                 "f; filename=\"../x\"\r\nContent-Type: a/b\r\n\r\nlonger than ten\r\n--b--\r\n"),
         200, "2;t|-|-|-|text|4;f|x|../x|a/b|file15");
-    assert_string_equal(folder.read("kept").c_str(), "longer than ten");
+    assert_string_equal(directory.read("kept").c_str(), "longer than ten");
     stage.connect();
     assert_int_equal(stage.ask("/form", "", "x").status, 415);
     stage.until([&] { return alive == 0; });
@@ -1470,8 +1470,8 @@ static void test_uploads_and_forms(void **)
 
 static void test_bodies_made_of_parts(void **)
 {
-    const Folder folder;
-    folder.write("file", "0123456789");
+    const Folder directory;
+    directory.write("file", "0123456789");
     struct Content {
         std::string text;
         std::FILE *file;
@@ -1485,7 +1485,7 @@ static void test_bodies_made_of_parts(void **)
     int alive = 0;
     Stage stage;
     stage.server->get("/", [&](Response res) {
-        auto content = std::make_unique<Content>(folder / "file", alive);
+        auto content = std::make_unique<Content>(directory / "file", alive);
         const int descriptor = fileno(content->file);
         const uvhttp::BodyPart parts[] = {
             uvhttp::memoryPart(content->text), uvhttp::filePart(descriptor, 2, 3),
@@ -1507,14 +1507,14 @@ static void test_bodies_made_of_parts(void **)
 
 static void test_folders(void **)
 {
-    const Folder folder;
-    folder.write("a.weird", std::string(3000, 'a'));
-    folder.write("app.0123456789abcdef.js", "x");
-    folder.write("pre.txt", "plain");
-    folder.write("pre.txt.gz", "coded");
+    const Folder directory;
+    directory.write("a.weird", std::string(3000, 'a'));
+    directory.write("app.0123456789abcdef.js", "x");
+    directory.write("pre.txt", "plain");
+    directory.write("pre.txt.gz", "coded");
     static constexpr const char *types[] = {"weird=text/weird"};
     static constexpr uvhttp::FileRule rules[] = {{"*.weird", "X-Rule", "yes"}};
-    const std::string root = folder.text();
+    const std::string root = directory.text();
     uvhttp::FileOptions options = {.root = root,
                                    .precompressed = true,
                                    .types = types,
@@ -1537,7 +1537,7 @@ static void test_folders(void **)
     assert_string_equal(loaded.c_str(), "a.weird1");
     assert_int_equal(found.loaded, 1);
     assert_true(mounted.prewarm({}) == 0 &&
-                mounted.prewarm({.folder = "/none"}, &found) == UV_ENOENT);
+                mounted.prewarm({.directory = "/none"}, &found) == UV_ENOENT);
     Stage stage;
     uvhttp::Router group = stage.server->group("/group");
     group.get("/*", files).put("/*", files.uploads(), {.stream = true});
@@ -1552,7 +1552,7 @@ static void test_folders(void **)
         assert_answer(stage.ask(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200, "coded");
         assert_int_equal(stage.ask(prefix + "new"s + prefix[1], "", "text", "PUT").status, 201);
     }
-    assert_string_equal(folder.read("newg").c_str(), "text");
+    assert_string_equal(directory.read("newg").c_str(), "text");
     assert_int_equal(stage.ask("/group/large", "", std::string(11, 'x'), "PUT").status, 413);
     const uvhttp::FileStats stats = files.readStats();
     assert_true(stats.hits + stats.misses >= 3);
@@ -1665,7 +1665,7 @@ static int listening_socket()
 
 static void test_sockets_proxies_and_connections(void **)
 {
-    const Folder folder;
+    const Folder directory;
     int alive = 0;
     Stage stage;
     stage.server->trustProxies({"127.0.0.1"});
@@ -1696,9 +1696,9 @@ static void test_sockets_proxies_and_connections(void **)
                       },
                       {.blocking = true});
     assert_int_equal(stage.server->listenInherited(), 0);
-    stage.server->listenUnix(folder / "socket", 0600).listenFd(listening_socket());
+    stage.server->listenUnix(directory / "socket", 0600).listenFd(listening_socket());
     assert_true(stage.server->error() == 0);
-    assert_true(std::filesystem::is_socket(folder / "socket"));
+    assert_true(std::filesystem::is_socket(directory / "socket"));
     stage.connect();
     assert_answer(stage.ask("/", "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n"), 200,
                   "192.0.2.1 127.0.0.1 https://h");
@@ -1711,7 +1711,7 @@ static void test_sockets_proxies_and_connections(void **)
     stage.until([&] { return alive == 1; });
     stage.end();
     assert_int_equal(alive, 0);
-    assert_false(std::filesystem::exists(folder / "socket"));
+    assert_false(std::filesystem::exists(directory / "socket"));
 
     Server fd, path, proxies;
     assert_true(fd.listenFd(-1).error().code() < 0);
@@ -1800,8 +1800,8 @@ static void test_every_allocation_of_an_exchange_fails(void **)
             stage.server->post(
                 "/up",
                 [&alive](Request req) {
-                    return req.onBody([guest = Guest(alive)](Response res, std::string_view piece) {
-                        return piece.empty() ? res.sendText(200, "x") : Result();
+                    return req.onBody([guest = Guest(alive)](Response res, std::string_view chunk) {
+                        return chunk.empty() ? res.sendText(200, "x") : Result();
                     });
                 },
                 {.stream = true});

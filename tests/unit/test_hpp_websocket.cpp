@@ -146,13 +146,13 @@ struct Everything {
 
     bool admit(Request req) { return !req.query("no"); }
     void open(WebSocket ws) { note("open ").append(ws.protocol()).append(" "); }
-    void piece(WebSocket ws, WebSocketKind kind, std::string_view data, bool last)
+    void chunk(WebSocket ws, WebSocketKind kind, std::string_view data, bool last)
     {
         note(kind == text ? "text " : "binary ").append(data).append(last ? ". " : "- ");
         if (last) {
-            assert_int_equal(ws.sendPiece(kind, "first", false).code(), 0);
+            assert_int_equal(ws.sendFragment(kind, "first", false).code(), 0);
             assert_int_equal(ws.sendText("between").code(), UVHTTP_EINVAL);
-            assert_int_equal(ws.sendPiece(kind, "last", true).code(), 0);
+            assert_int_equal(ws.sendFragment(kind, "last", true).code(), 0);
         }
     }
     void ping(WebSocket, std::string_view data) { note("ping ").append(data).append(" "); }

@@ -112,7 +112,7 @@ static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
              uvhttp_event_hub_subscribe(NULL, res) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_form_data_read, done,
              uvhttp_form_data_read(req, NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_upload_to_file, folder,
+    NULL_ROW(uvhttp_upload_to_file, directory,
              uvhttp_upload_to_file(req, NULL, "a", NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_body_etag_handle_request, arg,
              uvhttp_body_etag_handle_request(req, res, NULL) == UVHTTP_DECLINED);
@@ -427,7 +427,7 @@ static void forms(void **state)
     end();
 }
 
-static char folder[] = "/tmp/uvhttp-null-XXXXXX";
+static char directory[] = "/tmp/uvhttp-null-XXXXXX";
 
 static int have_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
                      void *arg)
@@ -443,13 +443,13 @@ static int take_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     asked++;
     if (asked == 1)
         NULL_ROW(uvhttp_upload_to_file, name,
-                 uvhttp_upload_to_file(req, folder, NULL, &options, have_file, NULL) == 0);
+                 uvhttp_upload_to_file(req, directory, NULL, &options, have_file, NULL) == 0);
     else if (asked == 2)
         NULL_ROW(uvhttp_upload_to_file, done,
-                 uvhttp_upload_to_file(req, folder, "a", &options, NULL, NULL) == 0);
+                 uvhttp_upload_to_file(req, directory, "a", &options, NULL, NULL) == 0);
     else
         NULL_ROW(uvhttp_upload_to_file, options,
-                 uvhttp_upload_to_file(req, folder, "a", NULL, have_file, NULL) == 0);
+                 uvhttp_upload_to_file(req, directory, "a", NULL, have_file, NULL) == 0);
     return 0;
 }
 
@@ -458,14 +458,14 @@ static void uploads(void **state)
     (void)state;
     static const int statuses[] = {400, 201, 200};
     char path[64];
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(directory));
     begin("/", take_file, UVHTTP_ROUTE_STREAM);
     for (size_t i = 0; i < UVH_COUNT_OF(statuses); i++)
         ask("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", statuses[i]);
     end();
-    snprintf(path, sizeof(path), "%s/a", folder);
+    snprintf(path, sizeof(path), "%s/a", directory);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(rmdir(directory), 0);
 }
 
 /* ---- streams ---- */

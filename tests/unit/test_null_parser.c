@@ -76,7 +76,7 @@ static bool is_refused(uvhttp_parse_result_t result)
 static void parsing_heads(void **state)
 {
     (void)state;
-    const uvhttp_slice_t pieces[] = {{request, 20}, {request + 20, sizeof(request) - 21}};
+    const uvhttp_slice_t slices[] = {{request, 20}, {request + 20, sizeof(request) - 21}};
     const uvhttp_slice_t answer[] = {{response, 20}, {response + 20, sizeof(response) - 21}};
     null_rows_begin();
     NULL_ROW(uvhttp_parser_use_backend, name, uvhttp_parser_use_backend(NULL));
@@ -112,29 +112,29 @@ static void parsing_heads(void **state)
              uvhttp_trailers_parse(fresh(), trailers, sizeof(trailers) - 1, NULL) ==
                  UVHTTP_PARSE_DONE);
 
-    NULL_ROW(uvhttp_request_head_parse_pieces, head,
-             uvhttp_request_head_parse_pieces(NULL, pieces, 2, memory, &limits) ==
+    NULL_ROW(uvhttp_request_head_parse_slices, head,
+             uvhttp_request_head_parse_slices(NULL, slices, 2, memory, &limits) ==
                  UVHTTP_PARSE_BAD);
-    NULL_ROW(uvhttp_request_head_parse_pieces, pieces,
-             is_refused(uvhttp_request_head_parse_pieces(fresh(), NULL, 2, memory, &limits)) &&
-                 uvhttp_request_head_parse_pieces(fresh(), NULL, 0, memory, &limits) ==
+    NULL_ROW(uvhttp_request_head_parse_slices, slices,
+             is_refused(uvhttp_request_head_parse_slices(fresh(), NULL, 2, memory, &limits)) &&
+                 uvhttp_request_head_parse_slices(fresh(), NULL, 0, memory, &limits) ==
                      UVHTTP_PARSE_MORE);
-    NULL_ROW(uvhttp_request_head_parse_pieces, gather,
-             is_refused(uvhttp_request_head_parse_pieces(fresh(), pieces, 2, NULL, &limits)) &&
-                 uvhttp_request_head_parse_pieces(fresh(), &SLICE(request), 1, NULL, &limits) ==
+    NULL_ROW(uvhttp_request_head_parse_slices, gather,
+             is_refused(uvhttp_request_head_parse_slices(fresh(), slices, 2, NULL, &limits)) &&
+                 uvhttp_request_head_parse_slices(fresh(), &SLICE(request), 1, NULL, &limits) ==
                      UVHTTP_PARSE_DONE);
-    NULL_ROW(uvhttp_request_head_parse_pieces, limits,
-             uvhttp_request_head_parse_pieces(fresh(), pieces, 2, memory, NULL) ==
+    NULL_ROW(uvhttp_request_head_parse_slices, limits,
+             uvhttp_request_head_parse_slices(fresh(), slices, 2, memory, NULL) ==
                  UVHTTP_PARSE_DONE);
-    NULL_ROW(uvhttp_response_head_parse_pieces, head,
-             uvhttp_response_head_parse_pieces(NULL, answer, 2, memory, &limits) ==
+    NULL_ROW(uvhttp_response_head_parse_slices, head,
+             uvhttp_response_head_parse_slices(NULL, answer, 2, memory, &limits) ==
                  UVHTTP_PARSE_BAD);
-    NULL_ROW(uvhttp_response_head_parse_pieces, pieces,
-             is_refused(uvhttp_response_head_parse_pieces(fresh(), NULL, 2, memory, &limits)));
-    NULL_ROW(uvhttp_response_head_parse_pieces, gather,
-             is_refused(uvhttp_response_head_parse_pieces(fresh(), answer, 2, NULL, &limits)));
-    NULL_ROW(uvhttp_response_head_parse_pieces, limits,
-             uvhttp_response_head_parse_pieces(fresh(), answer, 2, memory, NULL) ==
+    NULL_ROW(uvhttp_response_head_parse_slices, slices,
+             is_refused(uvhttp_response_head_parse_slices(fresh(), NULL, 2, memory, &limits)));
+    NULL_ROW(uvhttp_response_head_parse_slices, gather,
+             is_refused(uvhttp_response_head_parse_slices(fresh(), answer, 2, NULL, &limits)));
+    NULL_ROW(uvhttp_response_head_parse_slices, limits,
+             uvhttp_response_head_parse_slices(fresh(), answer, 2, memory, NULL) ==
                  UVHTTP_PARSE_DONE);
     null_rows_end();
 }
@@ -206,7 +206,7 @@ static void chunked_bodies(void **state)
              uvhttp_chunked_decode(fresh_decoder(), chunked, 13, NULL, &value) ==
                      UVHTTP_PARSE_MORE &&
                  value.length == 3);
-    NULL_ROW(uvhttp_chunked_decode, piece,
+    NULL_ROW(uvhttp_chunked_decode, part,
              uvhttp_chunked_decode(fresh_decoder(), chunked, 13, &number, NULL) ==
                      UVHTTP_PARSE_MORE &&
                  number == 6);
@@ -238,7 +238,7 @@ static void walking_texts(void **state)
                  uvhttp_percent_decode((uvhttp_slice_t){NULL, 0}, NULL, false) == 0);
     NULL_ROW(uvhttp_percent_next, rest,
              uvhttp_percent_next(NULL, false, &value) == 0 && value.length == 0);
-    NULL_ROW(uvhttp_percent_next, piece,
+    NULL_ROW(uvhttp_percent_next, part,
              uvhttp_percent_next(all_of(SLICE("a%41")), false, NULL) == 1 && rest.length == 3);
     NULL_ROW(uvhttp_query_next, rest, !uvhttp_query_next(NULL, &name, &value));
     NULL_ROW(uvhttp_query_next, name,
@@ -284,11 +284,11 @@ static void rings(void **state)
     NULL_ROW(uvhttp_ring_readable, ring,
              uvhttp_ring_readable(NULL, readable) == 0 && readable[0].length == 0 &&
                  readable[1].length == 0);
-    NULL_ROW(uvhttp_ring_readable, pieces, uvhttp_ring_readable(&ring, NULL) == 0);
+    NULL_ROW(uvhttp_ring_readable, slices, uvhttp_ring_readable(&ring, NULL) == 0);
     NULL_ROW(uvhttp_ring_writable, ring,
              uvhttp_ring_writable(NULL, writable) == 0 && writable[0].length == 0 &&
                  writable[1].length == 0);
-    NULL_ROW(uvhttp_ring_writable, pieces, uvhttp_ring_writable(&ring, NULL) == 0);
+    NULL_ROW(uvhttp_ring_writable, slices, uvhttp_ring_writable(&ring, NULL) == 0);
     NULL_ROW(uvhttp_ring_commit, ring, uvhttp_ring_commit(NULL, 1) == 0);
     NULL_ROW(uvhttp_ring_write, ring, uvhttp_ring_write(NULL, "a", 1) == 0);
     NULL_ROW(uvhttp_ring_write, data, uvhttp_ring_write(&ring, NULL, 1) == 0 && ring.length == 3);

@@ -483,7 +483,7 @@ static void static_files(void **state)
     uvhttp_static_t *files = NULL, *made = NULL;
     uvhttp_static_stats_t stats;
     uvhttp_static_prewarmed_t found;
-    const uvhttp_static_prewarm_options_t few = {.folder = "/vectors"};
+    const uvhttp_static_prewarm_options_t few = {.directory = "/vectors"};
     assert_int_equal(uvhttp_static_open(&files, &config), 0);
     null_rows_begin();
     NULL_ROW(uvhttp_static_check, config, uvhttp_static_check(NULL, text, 64) == UVHTTP_EINVAL);
@@ -500,12 +500,12 @@ static void static_files(void **state)
              uvhttp_static_prewarm_cache(NULL, "/") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_static_prewarm_cache, path,
              uvhttp_static_prewarm_cache(files, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_prewarm_folder, context,
-             uvhttp_static_prewarm_folder(NULL, &few, &found) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_prewarm_folder, options,
-             uvhttp_static_prewarm_folder(files, NULL, &found) == 0);
-    NULL_ROW(uvhttp_static_prewarm_folder, found,
-             uvhttp_static_prewarm_folder(files, &few, NULL) == 0);
+    NULL_ROW(uvhttp_static_prewarm_directory, context,
+             uvhttp_static_prewarm_directory(NULL, &few, &found) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_prewarm_directory, options,
+             uvhttp_static_prewarm_directory(files, NULL, &found) == 0);
+    NULL_ROW(uvhttp_static_prewarm_directory, found,
+             uvhttp_static_prewarm_directory(files, &few, NULL) == 0);
     NULL_ROW(uvhttp_static_read_stats, context,
              uvhttp_static_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_static_read_stats, stats,

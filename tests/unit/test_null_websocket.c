@@ -169,12 +169,12 @@ static void sending(void **state)
                  uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 0) == 0);
     NULL_ROW(uvhttp_websocket_send_text, text,
              uvhttp_websocket_send_text(ws, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_send_piece, data,
-             uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, NULL, 1, false) ==
+    NULL_ROW(uvhttp_websocket_send_fragment, data,
+             uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, NULL, 1, false) ==
                      UVHTTP_EINVAL &&
-                 uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 1, true) ==
+                 uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 1, true) ==
                      UVHTTP_EINVAL &&
-                 uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 0, true) == 0);
+                 uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, NULL, 0, true) == 0);
     NULL_ROW(uvhttp_websocket_message_new, endpoint,
              uvhttp_websocket_message_new(NULL, UVHTTP_WEBSOCKET_TEXT, "a", 1) == NULL);
     NULL_ROW(uvhttp_websocket_message_new, data,

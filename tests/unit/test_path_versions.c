@@ -76,7 +76,7 @@ static void raise_changes_path_and_folder_alone(void **state)
 static void raise_folders_changes_all_above(void **state)
 {
     (void)state;
-    uvh_path_versions_raise_folders(&versions, slice("a/b/c"));
+    uvh_path_versions_raise_directories(&versions, slice("a/b/c"));
     assert_int_equal(version_of("a/b/c"), 1);
     assert_int_equal(version_of("a/b"), 1);
     assert_int_equal(version_of("a"), 1);

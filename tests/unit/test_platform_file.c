@@ -24,51 +24,51 @@
 /* base/ is the root; base's parent holds what must never be reached. */
 struct place {
     char parent[64];
-    int folder; /* the parent, opened */
+    int directory; /* the parent, opened */
     struct uvh_file_root kernel;
     struct uvh_file_root walk;
 };
 
-static void write_file(int folder, const char *path, const char *text)
+static void write_file(int directory, const char *path, const char *text)
 {
-    int descriptor = openat(folder, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int descriptor = openat(directory, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
     assert_int_equal(close(descriptor), 0);
 }
 
-static void make_folder(int folder, const char *path)
+static void make_dir(int directory, const char *path)
 {
-    assert_int_equal(mkdirat(folder, path, 0755), 0);
+    assert_int_equal(mkdirat(directory, path, 0755), 0);
 }
 
-static void make_link(int folder, const char *target, const char *path)
+static void make_link(int directory, const char *target, const char *path)
 {
-    assert_int_equal(symlinkat(target, folder, path), 0);
+    assert_int_equal(symlinkat(target, directory, path), 0);
 }
 
 static void make_root(struct place *place)
 {
-    int folder = place->folder;
-    write_file(folder, "secret", "secret");
-    make_folder(folder, "root");
-    make_folder(folder, "root/a");
-    make_folder(folder, "root/a/b");
-    write_file(folder, "root/file", "at the root");
-    write_file(folder, "root/a/b/deep", "deep");
-    make_link(folder, "file", "root/link");
-    make_link(folder, "../../file", "root/a/b/up");
-    make_link(folder, "a/b", "root/folder-link");
-    make_link(folder, "./a//b/./deep", "root/odd");
-    make_link(folder, "folder-link/../b/deep", "root/through");
-    make_link(folder, "../root/file", "root/out-and-in");
-    make_link(folder, "../secret", "root/out");
-    make_link(folder, "..", "root/out-folder");
-    make_link(folder, "/etc/passwd", "root/absolute");
-    make_link(folder, "nowhere", "root/dangling");
-    make_link(folder, "loop-b", "root/loop-a");
-    make_link(folder, "loop-a", "root/loop-b");
-    assert_int_equal(mkfifoat(folder, "root/fifo", 0644), 0);
+    int directory = place->directory;
+    write_file(directory, "secret", "secret");
+    make_dir(directory, "root");
+    make_dir(directory, "root/a");
+    make_dir(directory, "root/a/b");
+    write_file(directory, "root/file", "at the root");
+    write_file(directory, "root/a/b/deep", "deep");
+    make_link(directory, "file", "root/link");
+    make_link(directory, "../../file", "root/a/b/up");
+    make_link(directory, "a/b", "root/folder-link");
+    make_link(directory, "./a//b/./deep", "root/odd");
+    make_link(directory, "folder-link/../b/deep", "root/through");
+    make_link(directory, "../root/file", "root/out-and-in");
+    make_link(directory, "../secret", "root/out");
+    make_link(directory, "..", "root/out-folder");
+    make_link(directory, "/etc/passwd", "root/absolute");
+    make_link(directory, "nowhere", "root/dangling");
+    make_link(directory, "loop-b", "root/loop-a");
+    make_link(directory, "loop-a", "root/loop-b");
+    assert_int_equal(mkfifoat(directory, "root/fifo", 0644), 0);
 }
 
 static int set_up(void **state)
@@ -77,8 +77,8 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->parent, sizeof(place->parent), "/tmp/uvhttp-file-XXXXXX");
     assert_non_null(mkdtemp(place->parent));
-    place->folder = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->folder >= 0);
+    place->directory = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->directory >= 0);
     make_root(place);
     char path[128];
     snprintf(path, sizeof(path), "%s/root", place->parent);
@@ -95,7 +95,7 @@ static int tear_down(void **state)
     char command[128];
     uvh_file_root_close(&place->kernel);
     uvh_file_root_close(&place->walk);
-    close(place->folder);
+    close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->parent);
     assert_int_equal(system(command), 0);
     free(place);
@@ -121,7 +121,7 @@ static void expect(const struct place *place, const char *path, int result, cons
         char bytes[64] = {0};
         int descriptor;
         print_message("%.80s by %s\n", path, i == 0 ? "kernel" : "walk");
-        assert_int_equal(uvh_file_look(roots[i], path, &facts), result);
+        assert_int_equal(uvh_file_facts_read(roots[i], path, &facts), result);
         assert_int_equal(uvh_file_open(roots[i], path, &descriptor, &opened_facts), result);
         if (result != 0) {
             assert_int_equal(descriptor, -1);
@@ -135,7 +135,7 @@ static void expect(const struct place *place, const char *path, int result, cons
                              (int64_t)strlen(text));
             assert_string_equal(bytes, text);
         } else {
-            assert_int_equal(facts.kind, UVH_FILE_FOLDER);
+            assert_int_equal(facts.kind, UVH_FILE_DIRECTORY);
         }
         uvh_file_close(descriptor);
     }
@@ -206,10 +206,10 @@ static void test_errors_are_those_of_the_system(void **state)
 static void test_growing_link_loop_ends(void **state)
 {
     const struct place *place = *state;
-    make_link(place->folder, "a/../grow/x", "root/grow");
+    make_link(place->directory, "a/../grow/x", "root/grow");
     struct uvh_file_facts facts;
-    assert_int_equal(uvh_file_look(&place->kernel, "grow", &facts), -ELOOP);
-    assert_int_equal(uvh_file_look(&place->walk, "grow", &facts), -ELOOP);
+    assert_int_equal(uvh_file_facts_read(&place->kernel, "grow", &facts), -ELOOP);
+    assert_int_equal(uvh_file_facts_read(&place->walk, "grow", &facts), -ELOOP);
 }
 
 static void test_magic_links_are_refused(void **state)
@@ -221,8 +221,8 @@ static void test_magic_links_are_refused(void **state)
         assert_int_equal(uvh_file_root_open(&root, "/proc/self"), 0);
         if (i == 1)
             uvh_file_root_force_walk(&root);
-        assert_true(uvh_file_look(&root, "root/etc/passwd", &facts) < 0);
-        assert_true(uvh_file_look(&root, "cwd", &facts) < 0);
+        assert_true(uvh_file_facts_read(&root, "root/etc/passwd", &facts) < 0);
+        assert_true(uvh_file_facts_read(&root, "cwd", &facts) < 0);
         uvh_file_root_close(&root);
     }
 }
@@ -238,12 +238,12 @@ static void test_special_files_do_not_block(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct uvh_file_facts facts;
         int descriptor;
-        assert_int_equal(uvh_file_look(roots[i], "fifo", &facts), 0);
+        assert_int_equal(uvh_file_facts_read(roots[i], "fifo", &facts), 0);
         assert_int_equal(facts.kind, UVH_FILE_OTHER);
         assert_int_equal(uvh_file_open(roots[i], "fifo", &descriptor, &facts), 0);
         assert_int_equal(facts.kind, UVH_FILE_OTHER);
         uvh_file_close(descriptor);
-        assert_int_equal(uvh_file_look(roots[i], "socket", &facts), 0);
+        assert_int_equal(uvh_file_facts_read(roots[i], "socket", &facts), 0);
         assert_int_equal(facts.kind, UVH_FILE_OTHER);
         assert_int_equal(uvh_file_open(roots[i], "socket", &descriptor, &facts), -ENXIO);
     }
@@ -255,8 +255,8 @@ static void test_looking_does_not_open(void **state)
 {
     const struct place *place = *state;
     struct uvh_file_facts facts;
-    assert_int_equal(uvh_file_look(&place->kernel, "fifo", &facts), 0);
-    assert_int_equal(openat(place->folder, "root/fifo", O_WRONLY | O_NONBLOCK), -1);
+    assert_int_equal(uvh_file_facts_read(&place->kernel, "fifo", &facts), 0);
+    assert_int_equal(openat(place->directory, "root/fifo", O_WRONLY | O_NONBLOCK), -1);
     assert_int_equal(errno, ENXIO);
 }
 
@@ -281,17 +281,17 @@ static void test_facts_tell_a_changed_file(void **state)
     struct uvh_file_facts before;
     struct uvh_file_facts after;
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000, .tv_nsec = 5}};
-    assert_int_equal(utimensat(place->folder, "root/file", times, 0), 0);
-    assert_int_equal(uvh_file_look(&place->kernel, "file", &before), 0);
+    assert_int_equal(utimensat(place->directory, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_facts_read(&place->kernel, "file", &before), 0);
     assert_int_equal(before.modified_seconds, 1000);
     assert_int_equal(before.modified_nanoseconds, 5);
-    assert_int_equal(uvh_file_look(&place->walk, "file", &after), 0);
+    assert_int_equal(uvh_file_facts_read(&place->walk, "file", &after), 0);
     assert_true(uvh_file_facts_equal(&before, &after));
     times[1].tv_nsec = 6;
-    assert_int_equal(utimensat(place->folder, "root/file", times, 0), 0);
-    assert_int_equal(uvh_file_look(&place->kernel, "file", &after), 0);
+    assert_int_equal(utimensat(place->directory, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_facts_read(&place->kernel, "file", &after), 0);
     assert_false(uvh_file_facts_equal(&before, &after));
-    assert_int_equal(uvh_file_look(&place->kernel, "a/b/deep", &after), 0);
+    assert_int_equal(uvh_file_facts_read(&place->kernel, "a/b/deep", &after), 0);
     assert_false(uvh_file_facts_equal(&before, &after));
 }
 
@@ -315,13 +315,13 @@ static void test_root_that_was_removed(void **state)
     struct uvh_file_root root;
     struct uvh_file_facts facts;
     char path[128];
-    make_folder(place->folder, "gone");
+    make_dir(place->directory, "gone");
     snprintf(path, sizeof(path), "%s/gone", place->parent);
     assert_int_equal(uvh_file_root_open(&root, path), 0);
     assert_int_equal(rmdir(path), 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(uvh_file_look(&root, "", &facts), -ENOENT);
-        assert_int_equal(uvh_file_look(&root, "file", &facts), -ENOENT);
+        assert_int_equal(uvh_file_facts_read(&root, "", &facts), -ENOENT);
+        assert_int_equal(uvh_file_facts_read(&root, "file", &facts), -ENOENT);
         uvh_file_root_force_walk(&root);
     }
     uvh_file_root_close(&root);
@@ -347,7 +347,7 @@ struct names {
 static int add_name(const char *name, const struct uvh_file_facts *facts, void *arg)
 {
     static const char kinds[] = {[UVH_FILE_REGULAR] = 'r',
-                                 [UVH_FILE_FOLDER] = 'd',
+                                 [UVH_FILE_DIRECTORY] = 'd',
                                  [UVH_FILE_LINK] = 'l',
                                  [UVH_FILE_OTHER] = 'o'};
     struct names *names = arg;
@@ -387,7 +387,7 @@ static void test_running_out_of_descriptors(void **state)
     struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(uvh_file_look(roots[i], "file", &facts), -EMFILE);
+        assert_int_equal(uvh_file_facts_read(roots[i], "file", &facts), -EMFILE);
         assert_int_equal(uvh_file_open(roots[i], "a/b/deep", &descriptor, &facts), -EMFILE);
         assert_int_equal(uvh_file_list(roots[i], "", add_name, NULL), -EMFILE);
     }
@@ -401,7 +401,7 @@ static void expect_folder(const struct place *place, const char *path, int resul
     int before = count_descriptors();
     for (size_t i = 0; i < 2; i++) {
         int descriptor;
-        assert_int_equal(uvh_file_open_folder(roots[i], path, false, &descriptor), result);
+        assert_int_equal(uvh_file_open_directory(roots[i], path, false, &descriptor), result);
         if (result == 0)
             uvh_file_close(descriptor);
     }
@@ -435,17 +435,19 @@ static void test_making_folders(void **state)
         int descriptor;
         struct uvh_file_facts facts;
         for (size_t k = 0; k < 3; k++) {
-            assert_int_equal(uvh_file_open_folder(roots[i], paths[i][k], true, &descriptor), 0);
+            assert_int_equal(uvh_file_open_directory(roots[i], paths[i][k], true, &descriptor), 0);
             uvh_file_close(descriptor);
-            assert_int_equal(uvh_file_look(roots[i], paths[i][k], &facts), 0);
-            assert_int_equal(facts.kind, UVH_FILE_FOLDER);
+            assert_int_equal(uvh_file_facts_read(roots[i], paths[i][k], &facts), 0);
+            assert_int_equal(facts.kind, UVH_FILE_DIRECTORY);
         }
-        assert_int_equal(uvh_file_open_folder(roots[i], "file/x", true, &descriptor), -ENOTDIR);
-        assert_int_equal(uvh_file_open_folder(roots[i], "out-folder/x", true, &descriptor), -EXDEV);
-        assert_int_equal(uvh_file_open_folder(roots[i], "absolute/x", true, &descriptor), -EXDEV);
-        assert_true(uvh_file_open_folder(roots[i], "dangling/x", true, &descriptor) < 0);
+        assert_int_equal(uvh_file_open_directory(roots[i], "file/x", true, &descriptor), -ENOTDIR);
+        assert_int_equal(uvh_file_open_directory(roots[i], "out-folder/x", true, &descriptor),
+                         -EXDEV);
+        assert_int_equal(uvh_file_open_directory(roots[i], "absolute/x", true, &descriptor),
+                         -EXDEV);
+        assert_true(uvh_file_open_directory(roots[i], "dangling/x", true, &descriptor) < 0);
     }
-    assert_int_equal(faccessat(place->folder, "x", F_OK, 0), -1);
+    assert_int_equal(faccessat(place->directory, "x", F_OK, 0), -1);
     assert_int_equal(count_descriptors(), before);
 }
 
@@ -453,16 +455,16 @@ static void test_looking_in_a_folder_follows_no_link(void **state)
 {
     const struct place *place = *state;
     struct uvh_file_facts facts;
-    int folder;
-    assert_int_equal(uvh_file_open_folder(&place->kernel, "", false, &folder), 0);
-    assert_int_equal(uvh_file_look_in(folder, "file", &facts), 0);
+    int directory;
+    assert_int_equal(uvh_file_open_directory(&place->kernel, "", false, &directory), 0);
+    assert_int_equal(uvh_file_facts_read_in(directory, "file", &facts), 0);
     assert_int_equal(facts.kind, UVH_FILE_REGULAR);
-    assert_int_equal(uvh_file_look_in(folder, "link", &facts), 0);
+    assert_int_equal(uvh_file_facts_read_in(directory, "link", &facts), 0);
     assert_int_equal(facts.kind, UVH_FILE_LINK);
-    assert_int_equal(uvh_file_look_in(folder, "a", &facts), 0);
-    assert_int_equal(facts.kind, UVH_FILE_FOLDER);
-    assert_int_equal(uvh_file_look_in(folder, "nowhere", &facts), -ENOENT);
-    uvh_file_close(folder);
+    assert_int_equal(uvh_file_facts_read_in(directory, "a", &facts), 0);
+    assert_int_equal(facts.kind, UVH_FILE_DIRECTORY);
+    assert_int_equal(uvh_file_facts_read_in(directory, "nowhere", &facts), -ENOENT);
+    uvh_file_close(directory);
 }
 
 static void use_policy(struct place *place, enum uvh_file_links links)
@@ -494,8 +496,8 @@ static void test_links_may_lead_anywhere(void **state)
     struct place *place = *state;
     char path[128];
     snprintf(path, sizeof(path), "%s/secret", place->parent);
-    make_link(place->folder, path, "root/far");
-    make_link(place->folder, "/", "root/top");
+    make_link(place->directory, path, "root/far");
+    make_link(place->directory, "/", "root/top");
     use_policy(place, UVH_FILE_LINKS_ANYWHERE);
     expect(place, "far", 0, "secret");
     expect(place, "out", 0, "secret");
@@ -519,10 +521,10 @@ static void test_links_to_what_the_same_owner_has(void **state)
     struct place *place = *state;
     char path[128];
     snprintf(path, sizeof(path), "%s/secret", place->parent);
-    make_link(place->folder, path, "root/far");
-    make_link(place->folder, ".", "root/here");
-    make_link(place->folder, "a/", "root/with-slash");
-    make_link(place->folder, "a/../grow/x", "root/grow");
+    make_link(place->directory, path, "root/far");
+    make_link(place->directory, ".", "root/here");
+    make_link(place->directory, "a/", "root/with-slash");
+    make_link(place->directory, "a/../grow/x", "root/grow");
     use_policy(place, UVH_FILE_LINKS_OWNER);
     expect(place, "file", 0, "at the root");
     expect(place, "link", 0, "at the root");
@@ -550,7 +552,7 @@ static void test_links_to_what_the_same_owner_has(void **state)
 /* Gives a name, not what it may lead to, to another user. */
 static void give_away(const struct place *place, const char *path)
 {
-    assert_int_equal(fchownat(place->folder, path, 1, (gid_t)-1, AT_SYMLINK_NOFOLLOW), 0);
+    assert_int_equal(fchownat(place->directory, path, 1, (gid_t)-1, AT_SYMLINK_NOFOLLOW), 0);
 }
 
 static void test_links_to_what_another_owner_has(void **state)
@@ -561,10 +563,10 @@ static void test_links_to_what_another_owner_has(void **state)
         expect(place, "absolute", -EACCES, NULL);
         return;
     }
-    make_link(place->folder, "link", "root/chain");
-    make_link(place->folder, "../secret", "root/theirs");
-    make_link(place->folder, "theirs", "root/to-theirs");
-    make_link(place->folder, "/", "root/top");
+    make_link(place->directory, "link", "root/chain");
+    make_link(place->directory, "../secret", "root/theirs");
+    make_link(place->directory, "theirs", "root/to-theirs");
+    make_link(place->directory, "/", "root/top");
     give_away(place, "root/file");
     give_away(place, "root/theirs");
     give_away(place, "root/folder-link");
@@ -594,15 +596,15 @@ static void test_a_second_root_has_what_the_first_has_not(void **state)
     struct place *place = *state;
     struct uvh_file_root second;
     char path[128];
-    make_folder(place->folder, "second");
-    make_folder(place->folder, "second/c");
-    make_folder(place->folder, "second/a");
-    write_file(place->folder, "second/file", "never seen");
-    write_file(place->folder, "second/other", "other");
-    write_file(place->folder, "second/out", "never seen");
-    write_file(place->folder, "second/dangling", "found");
-    write_file(place->folder, "second/a/more", "more");
-    write_file(place->folder, "second/c/d", "d");
+    make_dir(place->directory, "second");
+    make_dir(place->directory, "second/c");
+    make_dir(place->directory, "second/a");
+    write_file(place->directory, "second/file", "never seen");
+    write_file(place->directory, "second/other", "other");
+    write_file(place->directory, "second/out", "never seen");
+    write_file(place->directory, "second/dangling", "found");
+    write_file(place->directory, "second/a/more", "more");
+    write_file(place->directory, "second/c/d", "d");
     snprintf(path, sizeof(path), "%s/second", place->parent);
     assert_int_equal(uvh_file_root_open(&second, path), 0);
     place->kernel.next = &second;

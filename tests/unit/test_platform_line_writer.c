@@ -25,7 +25,7 @@
 enum { BUFFER = 4096, THREADS = 4, LINES_PER_THREAD = 2000, MESSAGES = 16 };
 
 static struct fault_heap heap;
-static char folder[64];
+static char directory[64];
 static char path[96];
 
 /* What the writer has said, from its thread. */
@@ -63,10 +63,10 @@ static int set_up(void **state)
     (void)state;
     fault_heap_init(&heap);
     said.count = 0;
-    snprintf(folder, sizeof(folder), "/tmp/line_writer_XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    snprintf(directory, sizeof(directory), "/tmp/line_writer_XXXXXX");
+    if (mkdtemp(directory) == NULL)
         return -1;
-    snprintf(path, sizeof(path), "%s/log", folder);
+    snprintf(path, sizeof(path), "%s/log", directory);
     return 0;
 }
 
@@ -74,7 +74,7 @@ static int tear_down(void **state)
 {
     (void)state;
     char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    snprintf(command, sizeof(command), "rm -rf %s", directory);
     return system(command) != 0 || atomic_load(&heap.live) != 0 ? -1 : 0;
 }
 
@@ -289,7 +289,7 @@ static void lines_survive_a_failure_that_ends(void **state)
     (void)state;
     unsigned notices;
     char file[96];
-    snprintf(file, sizeof(file), "%s/file", folder);
+    snprintf(file, sizeof(file), "%s/file", directory);
     assert_int_equal(symlink("/dev/full", path), 0);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     put_number(writer, 0);
@@ -313,7 +313,7 @@ static void a_renamed_file_is_opened_again(void **state)
     (void)state;
     char old[96];
     struct stat facts;
-    snprintf(old, sizeof(old), "%s/log.1", folder);
+    snprintf(old, sizeof(old), "%s/log.1", directory);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     put_number(writer, 0);
     wait_until_written(writer, 1);
@@ -340,7 +340,7 @@ static void a_new_file_begins_with_a_whole_line(void **state)
     (void)state;
     char old[96];
     struct rlimit before, small;
-    snprintf(old, sizeof(old), "%s/log.1", folder);
+    snprintf(old, sizeof(old), "%s/log.1", directory);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 3600000);
     for (unsigned i = 0; i < 10; i++)
@@ -367,7 +367,7 @@ static void an_old_file_stays_in_use_when_the_new_one_cannot_be_opened(void **st
 {
     (void)state;
     char old[96];
-    snprintf(old, sizeof(old), "%s/log.1", folder);
+    snprintf(old, sizeof(old), "%s/log.1", directory);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     assert_int_equal(rename(path, old), 0);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -430,7 +430,7 @@ static void opening_fails_with_a_reason_and_leaves_nothing(void **state)
     (void)state;
     struct uvh_line_writer *writer;
     struct uvh_line_writer_config config = {
-        .path = folder, .buffer_size = BUFFER, .notice = notice, .allocator = &heap.allocator};
+        .path = directory, .buffer_size = BUFFER, .notice = notice, .allocator = &heap.allocator};
     assert_true(uvh_line_writer_open(&writer, &config) < 0);
     assert_null(writer);
     config.path = "/nonexistent/log";

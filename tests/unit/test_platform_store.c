@@ -16,14 +16,14 @@
 
 #include "base/compiler.h"
 
-static char folder[32];
+static char directory[32];
 static struct uvh_store store;
 static char name[UVH_STORE_NAME_SIZE];
 
 static const char *path_of(const char *file)
 {
     static char path[320];
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    snprintf(path, sizeof(path), "%s/%s", directory, file);
     return path;
 }
 
@@ -66,9 +66,9 @@ static void make(const char *text)
 static int set_up(void **state)
 {
     (void)state;
-    memcpy(folder, "/tmp/uvhttp-store-XXXXXX", sizeof("/tmp/uvhttp-store-XXXXXX"));
+    memcpy(directory, "/tmp/uvhttp-store-XXXXXX", sizeof("/tmp/uvhttp-store-XXXXXX"));
     uvh_store_init(&store);
-    return mkdtemp(folder) == NULL ? -1 : uvh_store_open(&store, folder);
+    return mkdtemp(directory) == NULL ? -1 : uvh_store_open(&store, directory);
 }
 
 /* Fails when a test has left a file behind. */
@@ -79,7 +79,7 @@ static int tear_down(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(files); i++)
         unlink(path_of(files[i]));
     uvh_store_close(&store);
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 static void a_file_is_hidden_until_it_is_published(void **state)
@@ -90,8 +90,8 @@ static void a_file_is_hidden_until_it_is_published(void **state)
     assert_int_equal(strlen(name), strlen(UVH_STORE_PREFIX) + 16 + strlen(".part"));
     write_text("one ");
     assert_content(name, "one ");
-    const uvhttp_slice_t pieces[] = {{"two ", 4}, {NULL, 0}, {"four", 4}};
-    assert_int_equal(uvh_store_write(&store, pieces, 3), 0);
+    const uvhttp_slice_t chunks[] = {{"two ", 4}, {NULL, 0}, {"four", 4}};
+    assert_int_equal(uvh_store_write(&store, chunks, 3), 0);
     assert_int_equal(uvh_store_end(&store, 0, true), 0);
     assert_false(exists("x"));
     assert_int_equal(uvh_store_publish(&store, name, "x", false, true, &created), 0);

@@ -22,15 +22,15 @@
 
 enum { STARTERS = 4, TIMES = 100, BACKLOG = 8 };
 
-static char folder[] = "/tmp/uvhttp-unix-XXXXXX";
+static char directory[] = "/tmp/uvhttp-unix-XXXXXX";
 static char path[64];
 
-static int make_folder(void **state)
+static int make_dir(void **state)
 {
     (void)state;
-    if (mkdtemp(folder) == NULL)
+    if (mkdtemp(directory) == NULL)
         return -1;
-    snprintf(path, sizeof(path), "%s/socket", folder);
+    snprintf(path, sizeof(path), "%s/socket", directory);
     return 0;
 }
 
@@ -38,7 +38,7 @@ static int remove_folder(void **state)
 {
     (void)state;
     unlink(path);
-    return rmdir(folder);
+    return rmdir(directory);
 }
 
 /* A socket whose server was killed: the file stays. */
@@ -108,7 +108,7 @@ static void a_folder_that_somebody_keeps_locked_is_no_reason_not_to_start(void *
 {
     (void)state;
     struct uvh_unix_socket_file file;
-    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(lock >= 0 && flock(lock, LOCK_EX) == 0);
     leave_over();
     int socket = uvh_unix_socket_listen(path, 0, BACKLOG, &file);
@@ -126,5 +126,5 @@ int main(void)
         cmocka_unit_test(of_several_that_start_at_once_one_listens),
         cmocka_unit_test(a_folder_that_somebody_keeps_locked_is_no_reason_not_to_start),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_dir, remove_folder);
 }

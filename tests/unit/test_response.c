@@ -143,8 +143,8 @@ static void nothing_can_be_set_once_it_is_sent_or_the_client_has_gone(void **sta
         unsigned char state;
         int err;
     } ends[] = {
-        {UVH_RESPONSE_SENT, UVHTTP_EANSWERED},
-        {UVH_RESPONSE_GONE, UVHTTP_EGONE},
+        {UVH_RESPONSE_SENT, UVHTTP_ERESPONDED},
+        {UVH_RESPONSE_DISCONNECTED, UVHTTP_EDISCONNECTED},
     };
     assert_true(uvhttp_response_open(&response));
     for (size_t i = 0; i < 2; i++) {
@@ -399,7 +399,7 @@ static void a_body_is_replaced_only_on_its_way_out(void **state)
     assert_int_equal(uvhttp_response_replace_body(&response, NULL, 0), 0);
     assert_true(uvhttp_response_body_length(&response) == 0);
     assert_int_equal(released, 1);
-    response.body = (struct uvh_body){.source = UVH_BODY_PIECES};
+    response.body = (struct uvh_body){.source = UVH_BODY_STREAMED};
     assert_int_equal(uvhttp_response_replace_body(&response, "x", 1), UVHTTP_EINVAL);
 }
 

@@ -127,7 +127,7 @@ static void make_large(const struct place *place, const char *name, size_t size)
     assert_int_equal(truncate(path, (off_t)size), 0);
 }
 
-static void make_folder(const struct place *place, const char *name)
+static void make_dir(const struct place *place, const char *name)
 {
     char path[256];
     in_place(place, name, path);
@@ -149,7 +149,7 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-cache-XXXXXX");
     assert_non_null(mkdtemp(place->root));
-    make_folder(place, "sub");
+    make_dir(place, "sub");
     write_file(place, "file", "old");
     write_file(place, "sub/index.html", "index");
     place->allocator = (uvhttp_allocator_t){allocate, reallocate, release, place};
@@ -334,7 +334,7 @@ static void test_a_cold_file_is_read_once(void **state)
     }
     uvhttp_static_stats_t stats = stats_of(place);
     assert_int_equal(stats.loads, 1);
-    assert_int_equal(stats.looks, 0);
+    assert_int_equal(stats.lookups, 0);
     assert_int_equal(stats.hits, 0);
     assert_int_equal(stats.entries, 1);
     assert_int_equal(stats.memory, 3);
@@ -360,7 +360,7 @@ static void test_errors_and_redirects_are_found_once(void **state)
         atomic_store(&place->closed, false);
         for (size_t j = 0; j < CROWD; j++)
             assert_int_equal(finish(clients[j]), cases[i].status);
-        assert_int_equal(stats_of(place).looks, 1);
+        assert_int_equal(stats_of(place).lookups, 1);
         assert_int_equal(stats_of(place).loads, 0);
         stop(place);
     }
@@ -380,7 +380,7 @@ static void test_listings_are_made_for_each(void **state)
         assert_int_equal(finish(clients[i]), 200);
         assert_non_null(strstr(body(), "file"));
     }
-    assert_int_equal(stats_of(place).looks, CROWD);
+    assert_int_equal(stats_of(place).lookups, CROWD);
 }
 
 static void test_clients_may_leave(void **state)
@@ -455,7 +455,7 @@ static void test_absent_paths_are_remembered(void **state)
         assert_int_equal(ask(place, "/"), 403);
     }
     uvhttp_static_stats_t stats = stats_of(place);
-    assert_int_equal(stats.looks, 2);
+    assert_int_equal(stats.lookups, 2);
     assert_int_equal(stats.negative_hits, 13);
     assert_int_equal(stats.negative_entries, 2);
     assert_int_equal(stats.entries, 0);
@@ -505,7 +505,7 @@ static void test_paths_with_a_fallback_are_remembered(void **state)
         assert_int_equal(ask(place, "/missing.css"), 404);
     }
     uvhttp_static_stats_t stats = stats_of(place);
-    assert_int_equal(stats.looks, 3);
+    assert_int_equal(stats.lookups, 3);
     assert_int_equal(stats.loads, 1);
     assert_int_equal(stats.negative_hits, 12);
     assert_int_equal(stats.negative_entries, 3);
@@ -520,7 +520,7 @@ static void test_pages_of_a_list_are_remembered(void **state)
         assert_int_equal(ask(place, "/missing"), 200);
         assert_string_equal(body(), "old");
     }
-    assert_int_equal(stats_of(place).looks, 1);
+    assert_int_equal(stats_of(place).lookups, 1);
     assert_int_equal(stats_of(place).negative_hits, 4);
 }
 
@@ -572,7 +572,7 @@ static void test_watched_changes_show_at_once(void **state)
     in_place(place, "away", to);
     assert_int_equal(rename(from, to), 0);
     AWAIT(ask(place, "/sub/") == 404);
-    make_folder(place, "sub");
+    make_dir(place, "sub");
     write_file(place, "sub/index.html", "another");
     AWAIT(ask(place, "/sub/") == 200 && strcmp(body(), "another") == 0);
     in_place(place, "late", from);
@@ -584,7 +584,7 @@ static void test_watched_changes_show_at_once(void **state)
         assert_string_equal(body(), "newer");
         assert_int_equal(ask(place, "/late"), 404);
     }
-    assert_true(stats_of(place).watched_folders >= 1);
+    assert_true(stats_of(place).watched_directories >= 1);
 }
 
 /* What happens elsewhere is no reason to look again. */
@@ -612,13 +612,13 @@ static void unchanged_entry_is_renewed_in_the_millisecond_of_its_load(void **sta
     atomic_store(&loop_ms, uv_hrtime() / 1000000);
     open_and_start(place);
     assert_int_equal(ask(place, "/file"), 200);
-    make_folder(place, "another");
-    AWAIT(ask(place, "/file") == 200 && stats_of(place).looks == 1);
+    make_dir(place, "another");
+    AWAIT(ask(place, "/file") == 200 && stats_of(place).lookups == 1);
     uint64_t hits = stats_of(place).hits;
     assert_int_equal(ask(place, "/file"), 200);
     uvhttp_static_stats_t stats = stats_of(place);
     assert_int_equal(stats.hits, hits + 1);
-    assert_int_equal(stats.looks, 1);
+    assert_int_equal(stats.lookups, 1);
     assert_int_equal(stats.loads, 1);
 }
 
@@ -727,9 +727,9 @@ static bool on_progress(const uvhttp_static_prewarmed_t *so_far, const char *pat
 static void make_tree(const struct place *place)
 {
     char path[256];
-    make_folder(place, "assets");
-    make_folder(place, "assets/lib");
-    make_folder(place, ".git");
+    make_dir(place, "assets");
+    make_dir(place, "assets/lib");
+    make_dir(place, ".git");
     write_file(place, "assets/a.css", "0123456789");
     write_file(place, "assets/lib/b.css", "0123456789");
     write_file(place, "assets/lib/c.js", "0123456789");
@@ -751,7 +751,7 @@ static void test_a_folder_is_prewarmed(void **state)
     uvhttp_static_prewarmed_t found;
     make_tree(place);
     open_files(place);
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, NULL, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, NULL, &found), 0);
     /* file, link, sub/, and four of the assets */
     assert_int_equal(found.loaded, 7);
     assert_int_equal(found.bytes, 3 + 10 + 5 + 30);
@@ -778,30 +778,33 @@ static void test_patterns_choose_what_is_prewarmed(void **state)
     make_tree(place);
     open_files(place);
     uvhttp_static_prewarm_options_t options = {.patterns = styles, .pattern_count = 2};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 3);
     options = (uvhttp_static_prewarm_options_t){.patterns = deep, .pattern_count = 1};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 1);
-    options = (uvhttp_static_prewarm_options_t){.folder = "//assets/lib"};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    options = (uvhttp_static_prewarm_options_t){.directory = "//assets/lib"};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 2);
     options = (uvhttp_static_prewarm_options_t){.patterns = malformed, .pattern_count = 2};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found),
+                     UVHTTP_EINVAL);
     options = (uvhttp_static_prewarm_options_t){.patterns = styles};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found),
+                     UVHTTP_EINVAL);
     options = (uvhttp_static_prewarm_options_t){.pattern_count = 1};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found),
+                     UVHTTP_EINVAL);
     options = (uvhttp_static_prewarm_options_t){UVHTTP_PREWARM_PATTERNS("*.css", "/file")};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 3);
-    options = (uvhttp_static_prewarm_options_t){.folder = "/missing"};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), -ENOENT);
-    options = (uvhttp_static_prewarm_options_t){.folder = "/.git"};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), -ENOENT);
-    options = (uvhttp_static_prewarm_options_t){.folder = "/file"};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, NULL), -ENOTDIR);
-    assert_int_equal(uvhttp_static_prewarm_folder(NULL, &options, &found), UVHTTP_ENOMEM);
+    options = (uvhttp_static_prewarm_options_t){.directory = "/missing"};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), -ENOENT);
+    options = (uvhttp_static_prewarm_options_t){.directory = "/.git"};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), -ENOENT);
+    options = (uvhttp_static_prewarm_options_t){.directory = "/file"};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, NULL), -ENOTDIR);
+    assert_int_equal(uvhttp_static_prewarm_directory(NULL, &options, &found), UVHTTP_ENOMEM);
 }
 
 static void test_prewarming_has_a_budget(void **state)
@@ -812,8 +815,8 @@ static void test_prewarming_has_a_budget(void **state)
     make_tree(place);
     open_files(place);
     uvhttp_static_prewarm_options_t options = {
-        .folder = "assets", .most_bytes = 25, .progress = on_progress, .arg = &progress};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+        .directory = "assets", .most_bytes = 25, .progress = on_progress, .arg = &progress};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     /* two of the small ones, and the large one, which takes no memory */
     assert_int_equal(found.loaded, 3);
     assert_int_equal(found.bytes, 20);
@@ -822,15 +825,15 @@ static void test_prewarming_has_a_budget(void **state)
     assert_int_equal(progress.last, 20);
     stop(place);
     open_files(place);
-    options = (uvhttp_static_prewarm_options_t){.folder = "assets", .most_entries = 2};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    options = (uvhttp_static_prewarm_options_t){.directory = "assets", .most_entries = 2};
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 2);
     assert_int_equal(found.over_budget, 2);
     stop(place);
     open_files(place);
     progress = (struct progress){.cancel_at = 2};
     options = (uvhttp_static_prewarm_options_t){.progress = on_progress, .arg = &progress};
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, &options, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, &options, &found), 0);
     assert_int_equal(found.loaded, 2);
     assert_true(found.cancelled);
     stop(place);
@@ -838,7 +841,7 @@ static void test_prewarming_has_a_budget(void **state)
     place->config.cache_entries = 3;
     place->config.cache_memory = 15;
     open_files(place);
-    assert_int_equal(uvhttp_static_prewarm_folder(place->files, NULL, &found), 0);
+    assert_int_equal(uvhttp_static_prewarm_directory(place->files, NULL, &found), 0);
     assert_true(found.loaded <= 3 && found.loaded > 0 && found.bytes <= 15);
     assert_int_equal(found.loaded + found.over_budget, 7);
     assert_int_equal(stats_of(place).evictions, 0);
@@ -877,8 +880,8 @@ static void test_every_allocation_may_fail(void **state)
         int err = uvhttp_static_open(&place->files, &place->config);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0) {
-            err = uvhttp_static_prewarm_folder(
-                place->files, &(uvhttp_static_prewarm_options_t){.folder = "assets"}, &found);
+            err = uvhttp_static_prewarm_directory(
+                place->files, &(uvhttp_static_prewarm_options_t){.directory = "assets"}, &found);
             assert_true(err == 0 || err == UVHTTP_ENOMEM);
             assert_true(err == UVHTTP_ENOMEM || found.loaded == 4);
         }

@@ -81,7 +81,7 @@ static void make_file(const struct place *place, const char *name, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static void make_folder(const struct place *place, const char *name)
+static void make_dir(const struct place *place, const char *name)
 {
     char path[256];
     snprintf(path, sizeof(path), "%s/%s", place->root, name);
@@ -94,7 +94,7 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-files-XXXXXX");
     assert_non_null(mkdtemp(place->root));
-    make_folder(place, "sub");
+    make_dir(place, "sub");
     make_file(place, "small", 5000);
     make_file(place, "large", LARGE);
     make_file(place, "sub/index.html", 10);
@@ -624,7 +624,7 @@ static void test_every_allocation_may_fail_with_pages(void **state)
         {"/route", 200}, {"/missing.png", 404},    {"/.hidden", 404}};
     struct place *place = *state;
     const char *const more[] = {old_folder, NULL};
-    make_folder(place, "sub/index");
+    make_dir(place, "sub/index");
     make_file(place, "sub/index/index.html", 10);
     make_file(place, "app", 20);
     make_file(place, "lost", 300);

@@ -24,19 +24,19 @@
 
 struct place {
     char root[64];
-    int folder;
+    int directory;
 };
 
 static void make_file(const struct place *place, const char *path)
 {
-    int descriptor = openat(place->folder, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = openat(place->directory, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(close(descriptor), 0);
 }
 
-static void make_folder(const struct place *place, const char *path)
+static void make_dir(const struct place *place, const char *path)
 {
-    assert_int_equal(mkdirat(place->folder, path, 0755), 0);
+    assert_int_equal(mkdirat(place->directory, path, 0755), 0);
 }
 
 static int set_up(void **state)
@@ -45,8 +45,8 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-mapping-XXXXXX");
     assert_non_null(mkdtemp(place->root));
-    place->folder = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->folder >= 0);
+    place->directory = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->directory >= 0);
     *state = place;
     return 0;
 }
@@ -55,7 +55,7 @@ static int tear_down(void **state)
 {
     struct place *place = *state;
     char command[128];
-    close(place->folder);
+    close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->root);
     assert_int_equal(system(command), 0);
     free(place);
@@ -80,7 +80,7 @@ static void describe(const struct uvh_static_settings *settings,
     case UVH_STATIC_FOUND_FILE:
         snprintf(text, size, "%s", found->path);
         return;
-    case UVH_STATIC_FOUND_FOLDER:
+    case UVH_STATIC_FOUND_DIRECTORY:
         snprintf(text, size, "[]");
         return;
     case UVH_STATIC_FOUND_REDIRECT:
@@ -137,19 +137,19 @@ static void make_site(const struct place *place)
     make_file(place, "about.html");
     make_file(place, "both");
     make_file(place, "both.html");
-    make_folder(place, "docs");
+    make_dir(place, "docs");
     make_file(place, "docs/index.html");
     make_file(place, "docs/more.html");
-    make_folder(place, "bare");
+    make_dir(place, "bare");
     make_file(place, "bare/x");
     make_file(place, "bare.html");
-    make_folder(place, "only");
+    make_dir(place, "only");
     make_file(place, "app.html");
     make_file(place, ".html");
     make_file(place, "bare/.html");
-    assert_int_equal(mkfifoat(place->folder, "pipe", 0644), 0);
+    assert_int_equal(mkfifoat(place->directory, "pipe", 0644), 0);
     make_file(place, "pipe.html");
-    assert_int_equal(symlinkat("../../etc/passwd", place->folder, "out.html"), 0);
+    assert_int_equal(symlinkat("../../etc/passwd", place->directory, "out.html"), 0);
 }
 
 static void test_the_usual_list(void **state)

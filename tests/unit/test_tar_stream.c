@@ -22,7 +22,7 @@
 
 struct place {
     char path[64];
-    int folder;
+    int directory;
     struct uvh_file_root root;
     struct fault_heap heap;
     struct uvh_bytes archive;
@@ -34,8 +34,8 @@ static int set_up(void **state)
     assert_non_null(place);
     snprintf(place->path, sizeof(place->path), "/tmp/uvhttp-archive-XXXXXX");
     assert_non_null(mkdtemp(place->path));
-    place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->folder >= 0);
+    place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(place->directory >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
     fault_heap_init(&place->heap);
     uvh_bytes_init(&place->archive, &place->heap.allocator, 64 * 1024 * 1024);
@@ -50,7 +50,7 @@ static int tear_down(void **state)
     uvh_bytes_release(&place->archive);
     assert_int_equal(place->heap.live, 0);
     uvh_file_root_close(&place->root);
-    close(place->folder);
+    close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
     assert_int_equal(system(command), 0);
     free(place);
@@ -59,24 +59,24 @@ static int tear_down(void **state)
 
 static void make_file(struct place *place, const char *name, off_t size)
 {
-    int descriptor = openat(place->folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(ftruncate(descriptor, size), 0);
     close(descriptor);
 }
 
-static void make_folder(struct place *place, const char *name)
+static void make_dir(struct place *place, const char *name)
 {
-    assert_int_equal(mkdirat(place->folder, name, 0755), 0);
+    assert_int_equal(mkdirat(place->directory, name, 0755), 0);
 }
 
-static struct uvh_tar_stream_order order_of(struct place *place)
+static struct uvh_tar_stream_options order_of(struct place *place)
 {
-    return (struct uvh_tar_stream_order){.root = &place->root,
-                                         .folder = "",
-                                         .name = "top",
-                                         .most_entries = 1000,
-                                         .most_bytes = 100 * 1024 * 1024};
+    return (struct uvh_tar_stream_options){.root = &place->root,
+                                           .directory = "",
+                                           .name = "top",
+                                           .most_entries = 1000,
+                                           .most_bytes = 100 * 1024 * 1024};
 }
 
 /* Makes all slices. The result of the last one. */
@@ -95,7 +95,7 @@ static int make_all(struct place *place, struct uvh_tar_stream *stream)
     return result;
 }
 
-static int archive(struct place *place, const struct uvh_tar_stream_order *order)
+static int archive(struct place *place, const struct uvh_tar_stream_options *order)
 {
     struct uvh_tar_stream stream;
     uvh_bytes_release(&place->archive);
@@ -127,19 +127,19 @@ static const char *members(struct place *place)
 static void test_what_is_in_it(void **state)
 {
     struct place *place = *state;
-    struct uvh_tar_stream_order order = order_of(place);
+    struct uvh_tar_stream_options order = order_of(place);
     make_file(place, "b", 1000000); /* several slices */
     make_file(place, "a", 512);
     make_file(place, ".hidden", 1);
-    make_folder(place, "sub");
-    make_folder(place, "sub/empty");
+    make_dir(place, "sub");
+    make_dir(place, "sub/empty");
     make_file(place, "sub/c", 0);
-    make_folder(place, ".git");
+    make_dir(place, ".git");
     make_file(place, ".git/key", 1);
-    assert_int_equal(mkfifoat(place->folder, "fifo", 0644), 0);
-    assert_int_equal(symlinkat("sub/c", place->folder, "link"), 0);
-    assert_int_equal(symlinkat("/etc/passwd", place->folder, "outside"), 0);
-    assert_int_equal(symlinkat("nowhere", place->folder, "dangling"), 0);
+    assert_int_equal(mkfifoat(place->directory, "fifo", 0644), 0);
+    assert_int_equal(symlinkat("sub/c", place->directory, "link"), 0);
+    assert_int_equal(symlinkat("/etc/passwd", place->directory, "outside"), 0);
+    assert_int_equal(symlinkat("nowhere", place->directory, "dangling"), 0);
     assert_int_equal(archive(place, &order), 1);
     assert_string_equal(members(place),
                         "top/ top/sub/ top/sub/empty/ top/sub/c top/a top/b top/link ");
@@ -148,22 +148,22 @@ static void test_what_is_in_it(void **state)
     assert_string_equal(members(place),
                         "top/ top/.git/ top/.git/key top/sub/ top/sub/empty/ top/sub/c "
                         "top/.hidden top/a top/b top/link ");
-    order.folder = "sub/";
+    order.directory = "sub/";
     order.name = "sub";
     assert_int_equal(archive(place, &order), 1);
     assert_string_equal(members(place), "sub/ sub/empty/ sub/c ");
-    order.folder = "missing/";
+    order.directory = "missing/";
     assert_int_equal(archive(place, &order), -ENOENT);
 }
 
 static void test_links_in_a_circle_end(void **state)
 {
     struct place *place = *state;
-    struct uvh_tar_stream_order order = order_of(place);
-    make_folder(place, "sub");
+    struct uvh_tar_stream_options order = order_of(place);
+    make_dir(place, "sub");
     make_file(place, "sub/file", 1);
-    assert_int_equal(symlinkat("..", place->folder, "sub/up"), 0);
-    assert_int_equal(symlinkat("sub", place->folder, "again"), 0);
+    assert_int_equal(symlinkat("..", place->directory, "sub/up"), 0);
+    assert_int_equal(symlinkat("sub", place->directory, "again"), 0);
     assert_int_equal(archive(place, &order), 1);
     assert_string_equal(
         members(place),
@@ -173,8 +173,8 @@ static void test_links_in_a_circle_end(void **state)
 static void test_bounds(void **state)
 {
     struct place *place = *state;
-    struct uvh_tar_stream_order order = order_of(place);
-    make_folder(place, "sub");
+    struct uvh_tar_stream_options order = order_of(place);
+    make_dir(place, "sub");
     make_file(place, "sub/a", 600);
     make_file(place, "sub/b", 400);
     make_file(place, "c", 24);
@@ -193,18 +193,18 @@ static void test_bounds(void **state)
 static void test_files_that_change_meanwhile(void **state)
 {
     struct place *place = *state;
-    struct uvh_tar_stream_order order = order_of(place);
+    struct uvh_tar_stream_options order = order_of(place);
     struct uvh_tar_stream stream;
     make_file(place, "a", 2 * UVH_TAR_STREAM_SLICE);
     make_file(place, "gone", 1);
-    make_folder(place, "sub");
+    make_dir(place, "sub");
     make_file(place, "sub/inner", 1);
 
     /* Gone or larger before they are reached: they are as they are then. */
     assert_int_equal(uvh_tar_stream_open(&stream, &place->heap.allocator, &order), 0);
-    assert_int_equal(unlinkat(place->folder, "gone", 0), 0);
-    assert_int_equal(unlinkat(place->folder, "sub/inner", 0), 0);
-    assert_int_equal(unlinkat(place->folder, "sub", AT_REMOVEDIR), 0);
+    assert_int_equal(unlinkat(place->directory, "gone", 0), 0);
+    assert_int_equal(unlinkat(place->directory, "sub/inner", 0), 0);
+    assert_int_equal(unlinkat(place->directory, "sub", AT_REMOVEDIR), 0);
     make_file(place, "a", 3 * UVH_TAR_STREAM_SLICE);
     assert_int_equal(make_all(place, &stream), 1);
     assert_string_equal(members(place), "top/ top/sub/ top/a ");
@@ -232,9 +232,9 @@ static void test_files_that_change_meanwhile(void **state)
 static void test_every_allocation_may_fail(void **state)
 {
     struct place *place = *state;
-    struct uvh_tar_stream_order order = order_of(place);
-    make_folder(place, "sub");
-    make_folder(place, "sub/deeper");
+    struct uvh_tar_stream_options order = order_of(place);
+    make_dir(place, "sub");
+    make_dir(place, "sub/deeper");
     make_file(place, "sub/deeper/file", 100000);
     make_file(place, "file", 1);
     int result = UVHTTP_ENOMEM;

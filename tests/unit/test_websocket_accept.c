@@ -256,7 +256,7 @@ static void many_subprotocols(void **state)
 static void compression(void **state)
 {
     (void)state;
-    static const struct uvh_ws_deflate_wishes wishes = {false, 15, 15};
+    static const struct uvh_ws_deflate_preferences wishes = {false, 15, 15};
     expect_agreed(GOOD EXTENSION "permessage-deflate\r\n", NULL, NULL);
     expect_refused(GOOD EXTENSION "permessage-deflate;\r\n", 400, "malformed");
     rules.deflate = &wishes;
@@ -280,7 +280,7 @@ static void all_of_it(void **state)
     (void)state;
     static const char *const ours[] = {"chat", NULL};
     static const char *const listed[] = {"https://example.org", NULL};
-    static const struct uvh_ws_deflate_wishes wishes = {true, 15, 15};
+    static const struct uvh_ws_deflate_preferences wishes = {true, 15, 15};
     rules = (struct uvh_ws_accept_rules){ours, true, listed, &wishes};
     expect_agreed(GOOD "Origin: https://example.org\r\n" PROTOCOL "chat\r\n" EXTENSION
                        "permessage-deflate\r\n",

@@ -89,7 +89,7 @@ static void site_end(struct site *site)
 
 /* What a server agrees to with a client that can be limited, in each way that a client may ask for
  * less. */
-static struct uvh_ws_deflate_terms terms_of(const struct uvh_ws_deflate_wishes *wishes)
+static struct uvh_ws_deflate_terms terms_of(const struct uvh_ws_deflate_preferences *wishes)
 {
     return (struct uvh_ws_deflate_terms){.server_no_context_takeover = wishes->no_context_takeover,
                                          .client_no_context_takeover = wishes->no_context_takeover,
@@ -108,10 +108,10 @@ static struct uvh_ws_deflate_terms terms_with(bool forget, int server_bits, int 
 
 static struct uvh_ws_deflate *new_connection(struct site *site, struct uvh_ws_deflate_terms *terms)
 {
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences wishes;
     size_t reserved;
     size_t before = site->budget.taken;
-    assert_true(uvh_ws_deflate_wishes(&site->settings, &wishes, &reserved));
+    assert_true(uvh_ws_deflate_preferences(&site->settings, &wishes, &reserved));
     assert_int_equal(site->budget.taken, before + reserved);
     *terms = terms_of(&wishes);
     struct uvh_ws_deflate *deflate = uvh_ws_deflate_new(&site->settings, terms, false, reserved);
@@ -154,12 +154,12 @@ static long expand(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker 
 static char expanded[MOST + 65536];
 
 static void check_expands(struct uvh_ws_deflate *deflate, struct uvh_ws_deflate_worker *worker,
-                          const struct uvh_bytes *in, size_t piece, size_t room, const char *data,
+                          const struct uvh_bytes *in, size_t chunk, size_t room, const char *data,
                           size_t size)
 {
     size_t made = 0;
     for (size_t at = 0; at < in->length;) {
-        size_t now = in->length - at < piece ? in->length - at : piece;
+        size_t now = in->length - at < chunk ? in->length - at : chunk;
         long more = expand(deflate, worker, in->data + at, now, at + now == in->length, room,
                            expanded + made);
         assert_true(more >= 0);
@@ -242,9 +242,9 @@ static void each_side_has_its_own_terms(void **state)
             struct site site;
             site_init(&site, UVHTTP_WEBSOCKET_COMPRESS_DEDICATED);
             site.settings.memory_per_connection = 1 << 20;
-            struct uvh_ws_deflate_wishes wishes;
+            struct uvh_ws_deflate_preferences wishes;
             size_t reserved;
-            assert_true(uvh_ws_deflate_wishes(&site.settings, &wishes, &reserved));
+            assert_true(uvh_ws_deflate_preferences(&site.settings, &wishes, &reserved));
             struct uvh_ws_deflate_terms terms = {.server_no_context_takeover = (i & 1) != 0,
                                                  .client_no_context_takeover = (i & 2) != 0,
                                                  .server_max_window_bits = (uint8_t)bits,
@@ -539,9 +539,9 @@ static void windows_become_smaller_as_the_budget_does(void **state)
     assert_true(site.windows.limit - site.windows.taken <
                 uvh_deflater_memory(9, 2) + uvh_inflater_memory(9));
     /* What shares and comes in pieces finds what windows may not have. */
-    struct uvh_bytes pieces = compressed(all[count - 1], &site.client_worker, data, 500);
-    check_expands(all[count - 1], &site.worker, &pieces, 10, 100, data, 500);
-    uvh_bytes_release(&pieces);
+    struct uvh_bytes chunks = compressed(all[count - 1], &site.client_worker, data, 500);
+    check_expands(all[count - 1], &site.worker, &chunks, 10, 100, data, 500);
+    uvh_bytes_release(&chunks);
     uvh_ws_deflate_worker_release(&site.worker);
     /* Everybody's promise is kept, though nothing is left; and what shares and comes in pieces has
      * to wait. */
@@ -595,10 +595,10 @@ static void without_compression_there_is_none(void **state)
 {
     (void)state;
     struct site site;
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences wishes;
     size_t reserved;
     site_init(&site, UVHTTP_WEBSOCKET_COMPRESS_NOT);
-    assert_false(uvh_ws_deflate_wishes(&site.settings, &wishes, &reserved));
+    assert_false(uvh_ws_deflate_preferences(&site.settings, &wishes, &reserved));
     assert_int_equal(reserved, 0);
     site_end(&site);
 }
@@ -645,12 +645,12 @@ static void a_bomb_is_stopped(void **state)
         site_init(&site, (uvhttp_websocket_compression_t)compression);
         struct uvh_ws_deflate *server = new_connection(&site, &terms);
         struct uvh_ws_deflate *client = new_client(&site, &terms);
-        for (size_t piece = 100; piece <= 10000; piece *= 10) {
+        for (size_t chunk = 100; chunk <= 10000; chunk *= 10) {
             struct uvh_bytes in = compressed(client, &site.client_worker, zeros, MOST);
             size_t made = 0;
             long more = 0;
-            for (size_t at = 0; at < in.length && more >= 0; at += piece) {
-                size_t now = in.length - at < piece ? in.length - at : piece;
+            for (size_t at = 0; at < in.length && more >= 0; at += chunk) {
+                size_t now = in.length - at < chunk ? in.length - at : chunk;
                 more = expand(server, &site.worker, in.data + at, now, at + now == in.length, 1000,
                               expanded);
                 if (more > 0)
@@ -741,11 +741,11 @@ static void nonsense_harms_nobody_else(void **state)
         bad = new_connection(&site, &terms);
     }
     /* What others have sent cannot be referred to, neither in one piece nor in two. */
-    for (size_t piece = 2; piece <= 5; piece += 3) {
-        check_expands(good, &site.worker, &in, piece == 5 ? in.length : piece, 1000, text,
+    for (size_t chunk = 2; chunk <= 5; chunk += 3) {
+        check_expands(good, &site.worker, &in, chunk == 5 ? in.length : chunk, 1000, text,
                       sizeof(text));
-        long made = expand(bad, &site.worker, "\xf2\x00\x11\x00\x00", piece, piece == 5, 1000, out);
-        if (piece < 5)
+        long made = expand(bad, &site.worker, "\xf2\x00\x11\x00\x00", chunk, chunk == 5, 1000, out);
+        if (chunk < 5)
             made = expand(bad, &site.worker, "\x11\x00\x00", 3, true, 1000, out);
         assert_int_equal(made, UVHTTP_EINVAL);
         uvh_ws_deflate_free(bad);
@@ -888,10 +888,10 @@ static void many_threads_make_messages(void **state)
 /* A connection with a message each way, in one piece and in several. True when nothing failed. */
 static bool scenario(struct site *site, const char *data, const struct uvh_bytes *in)
 {
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences wishes;
     size_t reserved;
     bool well = true;
-    assert_true(uvh_ws_deflate_wishes(&site->settings, &wishes, &reserved));
+    assert_true(uvh_ws_deflate_preferences(&site->settings, &wishes, &reserved));
     struct uvh_ws_deflate_terms terms = terms_of(&wishes);
     struct uvh_ws_deflate *server = uvh_ws_deflate_new(&site->settings, &terms, false, reserved);
     if (server == NULL)
@@ -901,9 +901,9 @@ static bool scenario(struct site *site, const char *data, const struct uvh_bytes
     well = uvh_ws_deflate_message(server, &site->worker, data, 3000, &out) && well;
     well = uvh_ws_deflate_for_many(&site->settings, data, 3000, &out) > 0 && well;
     well = uvh_ws_deflate_message(server, &site->worker, data, 3000, &out) && well;
-    for (size_t piece = in->length; piece > 0 && well; piece = piece == 20 ? 0 : 20) {
-        for (size_t at = 0; at < in->length && well; at += piece) {
-            size_t now = in->length - at < piece ? in->length - at : piece;
+    for (size_t chunk = in->length; chunk > 0 && well; chunk = chunk == 20 ? 0 : 20) {
+        for (size_t at = 0; at < in->length && well; at += chunk) {
+            size_t now = in->length - at < chunk ? in->length - at : chunk;
             long made = expand(server, &site->worker, in->data + at, now, at + now == in->length,
                                1000, expanded);
             assert_true(made >= 0 || made == UVHTTP_ENOMEM);
@@ -980,10 +980,10 @@ static void there_is_none(void **state)
     struct uvh_budget budget = {.limit = 1 << 20};
     struct uvh_ws_deflate_settings settings = {.compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED,
                                                .budget = &budget};
-    struct uvh_ws_deflate_wishes wishes;
+    struct uvh_ws_deflate_preferences wishes;
     size_t reserved;
     (void)state;
-    assert_false(uvh_ws_deflate_wishes(&settings, &wishes, &reserved));
+    assert_false(uvh_ws_deflate_preferences(&settings, &wishes, &reserved));
 }
 
 int main(void)

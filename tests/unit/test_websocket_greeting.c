@@ -28,21 +28,23 @@ static struct guarded memory;
 static struct uvh_ws_reply reply;
 static const uint8_t nonce[] = "the sample nonce";
 static const char *const ours[] = {"v2.chat", "v1.chat", NULL};
-static const struct uvh_ws_deflate_wishes wishes = {false, 15, 12};
+static const struct uvh_ws_deflate_preferences wishes = {false, 15, 12};
 
 /* ---- asking ---- */
 
-static void expect_written(struct uvh_ws_greeting *greeting, const char *url, const char *expected)
+static void expect_written(struct uvh_ws_client_handshake *greeting, const char *url,
+                           const char *expected)
 {
     struct uvh_ws_url parsed;
     assert_true(uvh_ws_url_parse(url, &parsed));
     greeting->url = &parsed;
     size_t length = strlen(expected);
-    assert_true(uvh_ws_greeting_size(greeting) >= length);
-    assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - length, length), length);
+    assert_true(uvh_ws_client_handshake_size(greeting) >= length);
+    assert_int_equal(uvh_ws_client_handshake_write(greeting, nonce, memory.end - length, length),
+                     length);
     assert_memory_equal(memory.end - length, expected, length);
     for (size_t less = 0; less < length; less++)
-        assert_int_equal(uvh_ws_greeting_write(greeting, nonce, memory.end - less, less),
+        assert_int_equal(uvh_ws_client_handshake_write(greeting, nonce, memory.end - less, less),
                          UVHTTP_EFULL);
     greeting->url = NULL;
 }
@@ -55,7 +57,7 @@ static void requests(void **state)
 {
     (void)state;
     static const char *const none[] = {NULL};
-    struct uvh_ws_greeting greeting = {0};
+    struct uvh_ws_client_handshake greeting = {0};
     expect_written(&greeting, "ws://example.org/chat?room=1",
                    HEAD("/chat?room=1", "example.org") "\r\n");
     assert_memory_equal(greeting.key, "dGhlIHNhbXBsZSBub25jZQ==", UVH_WS_KEY_SIZE);
@@ -85,11 +87,11 @@ static void the_size_is_enough(void **state)
     assert_true(uvh_ws_url_parse("ws://a", &url));
     for (size_t i = 0; i < LINES; i++)
         memcpy(fields + 4 * i, "a:\r\n", 5);
-    struct uvh_ws_greeting greeting = {
+    struct uvh_ws_client_handshake greeting = {
         .url = &url, .protocols = ours, .deflate = &wishes, .fields = fields};
-    size_t size = uvh_ws_greeting_size(&greeting);
+    size_t size = uvh_ws_client_handshake_size(&greeting);
     assert_in_range(size, 1, sizeof(out));
-    assert_true(uvh_ws_greeting_write(&greeting, nonce, out, size) > 0);
+    assert_true(uvh_ws_client_handshake_write(&greeting, nonce, out, size) > 0);
 }
 
 static void fields_that_may_not_be_sent(void **state)
@@ -126,37 +128,40 @@ static void fields_that_may_not_be_sent(void **state)
     char out[1024];
     struct uvh_ws_url url;
     assert_true(uvh_ws_url_parse("ws://a", &url));
-    struct uvh_ws_greeting greeting = {.url = &url};
+    struct uvh_ws_client_handshake greeting = {.url = &url};
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
-        assert_false(uvh_ws_greeting_fields_valid(rows[i]));
+        assert_false(uvh_ws_client_handshake_fields_valid(rows[i]));
         greeting.fields = rows[i];
-        assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+        assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+                         UVHTTP_EINVAL);
     }
-    assert_true(uvh_ws_greeting_fields_valid(NULL));
-    assert_true(uvh_ws_greeting_fields_valid(""));
-    assert_true(uvh_ws_greeting_fields_valid("Cookie: a=b\r\nUser-Agent: \xc3\xa4\tx\r\n"));
+    assert_true(uvh_ws_client_handshake_fields_valid(NULL));
+    assert_true(uvh_ws_client_handshake_fields_valid(""));
+    assert_true(uvh_ws_client_handshake_fields_valid("Cookie: a=b\r\nUser-Agent: \xc3\xa4\tx\r\n"));
     static const char *const no_token[] = {"fine", "a b", NULL};
     static const char *const empty[] = {"", NULL};
     greeting.fields = NULL;
     greeting.protocols = no_token;
-    assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+    assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+                     UVHTTP_EINVAL);
     greeting.protocols = empty;
-    assert_int_equal(uvh_ws_greeting_write(&greeting, nonce, out, sizeof(out)), UVHTTP_EINVAL);
+    assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+                     UVHTTP_EINVAL);
 }
 
 /* ---- the answer ---- */
 
-static struct uvh_ws_greeting said(const char *const *protocols,
-                                   const struct uvh_ws_deflate_wishes *deflate)
+static struct uvh_ws_client_handshake said(const char *const *protocols,
+                                           const struct uvh_ws_deflate_preferences *deflate)
 {
-    struct uvh_ws_greeting greeting = {.protocols = protocols, .deflate = deflate};
+    struct uvh_ws_client_handshake greeting = {.protocols = protocols, .deflate = deflate};
     uvh_ws_key_make(nonce, greeting.key);
     return greeting;
 }
 
 /* The bytes in pieces of at most `step`, each at the end of its memory, the first one of `first`.
  * Says how many belonged to the head. */
-static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const char *bytes,
+static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *greeting, const char *bytes,
                                   size_t length, size_t first, size_t step, size_t *head,
                                   struct uvh_ws_accepted *accepted)
 {
@@ -178,7 +183,7 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_greeting *greeting, const 
 }
 
 /* The answer, with frames behind it, at every split and byte by byte. */
-static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *answer,
+static void expect_accepted(const struct uvh_ws_client_handshake *greeting, const char *answer,
                             const char *protocol, bool compressed)
 {
     char bytes[2048];
@@ -202,8 +207,8 @@ static void expect_accepted(const struct uvh_ws_greeting *greeting, const char *
         assert_int_equal(feed(greeting, bytes, less, less, 1, &head, &accepted), UVHTTP_PARSE_MORE);
 }
 
-static void expect_refused(const struct uvh_ws_greeting *greeting, const char *answer, int status,
-                           const char *reason)
+static void expect_refused(const struct uvh_ws_client_handshake *greeting, const char *answer,
+                           int status, const char *reason)
 {
     struct uvh_ws_accepted accepted;
     size_t size = strlen(answer), head;
@@ -220,8 +225,8 @@ static void expect_refused(const struct uvh_ws_greeting *greeting, const char *a
 static void answers_that_open_a_websocket(void **state)
 {
     (void)state;
-    struct uvh_ws_greeting plain = said(NULL, NULL);
-    struct uvh_ws_greeting all = said(ours, &wishes);
+    struct uvh_ws_client_handshake plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake all = said(ours, &wishes);
     expect_accepted(&plain, SWITCH ACCEPT "\r\n", "", false);
     expect_accepted(&all, SWITCH ACCEPT "\r\n", "", false);
     expect_accepted(&plain,
@@ -248,7 +253,7 @@ static void answers_that_open_a_websocket(void **state)
 static void other_answers(void **state)
 {
     (void)state;
-    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = said(NULL, NULL);
     expect_refused(&plain, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone", 404,
                    "the server has answered 404 Not Found");
     expect_refused(&plain, "HTTP/1.1 302 Found\r\nLocation: ws://b/\r\n\r\n", 302, "302 Found");
@@ -270,7 +275,7 @@ static void other_answers(void **state)
 static void switches_that_are_none(void **state)
 {
     (void)state;
-    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = said(NULL, NULL);
     expect_refused(&plain, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", 101,
                    "websocket");
     expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\n" ACCEPT "\r\n", 101,
@@ -302,8 +307,8 @@ static void switches_that_are_none(void **state)
 static void what_was_not_offered(void **state)
 {
     (void)state;
-    struct uvh_ws_greeting plain = said(NULL, NULL);
-    struct uvh_ws_greeting all = said(ours, &wishes);
+    struct uvh_ws_client_handshake plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake all = said(ours, &wishes);
     expect_refused(&plain, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "V2.chat\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat, v1.chat\r\n\r\n", 101, "not offered");
@@ -330,7 +335,7 @@ static void what_was_not_offered(void **state)
 static void limits(void **state)
 {
     (void)state;
-    struct uvh_ws_greeting plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = said(NULL, NULL);
     struct uvh_ws_accepted accepted;
     enum { ROOM = 3 * UVH_WS_REPLY_MAX };
     size_t head, length = 0;

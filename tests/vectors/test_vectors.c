@@ -158,7 +158,7 @@ static void run_head_behind_page(const struct vector *vector)
 /* The first `length` bytes of the vector in pieces. Those that were gathered before are not there
  * any more: nobody needs them. */
 static void cut_pieces(const struct vector *vector, size_t gathered, size_t length,
-                       struct seams seams, uvhttp_slice_t pieces[PIECES])
+                       struct seams seams, uvhttp_slice_t chunks[PIECES])
 {
     size_t first = seams.first < length ? seams.first : length;
     size_t second = seams.second < length ? seams.second : length;
@@ -169,7 +169,7 @@ static void cut_pieces(const struct vector *vector, size_t gathered, size_t leng
         size_t gone = gathered < start ? 0 : gathered - start;
         char *copy = guarded_place(&areas[i], vector->bytes + start, size);
         memset(copy, GONE, gone < size ? gone : size);
-        pieces[i] = (uvhttp_slice_t){copy, size};
+        chunks[i] = (uvhttp_slice_t){copy, size};
         start = ends[i];
     }
 }
@@ -177,23 +177,23 @@ static void cut_pieces(const struct vector *vector, size_t gathered, size_t leng
 static uvhttp_parse_result_t parse_pieces(const struct vector *vector, uvhttp_head_t *head,
                                           size_t length, struct seams seams)
 {
-    uvhttp_slice_t pieces[PIECES];
+    uvhttp_slice_t chunks[PIECES];
     uvhttp_head_limits_t limits = limits_of(vector);
     char *gather = gather_area.end - limits.max_size;
     size_t most = vector->size < limits.max_size ? vector->size : limits.max_size;
     bool fresh = head->scanned == 0;
-    cut_pieces(vector, head->gathered, length, seams, pieces);
+    cut_pieces(vector, head->gathered, length, seams, chunks);
     memset(gather + head->gathered, GONE, most - head->gathered);
     uvhttp_parse_result_t outcome =
         is_kind(vector, "request")
-            ? uvhttp_request_head_parse_pieces(head, pieces, PIECES, gather, &limits)
-            : uvhttp_response_head_parse_pieces(head, pieces, PIECES, gather, &limits);
+            ? uvhttp_request_head_parse_slices(head, chunks, PIECES, gather, &limits)
+            : uvhttp_response_head_parse_slices(head, chunks, PIECES, gather, &limits);
     if (outcome != UVHTTP_PARSE_DONE)
         return outcome;
     /* What lies in the first piece stays where it is; of another head nothing is copied behind its
      * empty line. */
-    if (fresh && head->size <= pieces[0].length)
-        assert_ptr_equal(head->base, pieces[0].base);
+    if (fresh && head->size <= chunks[0].length)
+        assert_ptr_equal(head->base, chunks[0].base);
     if (head->base == gather && head->size < most)
         assert_int_equal(gather[head->size], GONE);
     return outcome;
@@ -277,15 +277,15 @@ static uvhttp_parse_result_t decode(uvhttp_chunked_t *decoder, char *data, size_
     uvhttp_parse_result_t outcome;
     size_t consumed;
     do {
-        uvhttp_slice_t piece = {data + done, 0};
+        uvhttp_slice_t chunk = {data + done, 0};
         outcome =
             in_place
-                ? uvhttp_chunked_decode_in_place(decoder, data, length, &consumed, &piece.length)
-                : uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &piece);
-        assert_true(consumed <= length - done && piece.length <= consumed);
+                ? uvhttp_chunked_decode_in_place(decoder, data, length, &consumed, &chunk.length)
+                : uvhttp_chunked_decode(decoder, data + done, length - done, &consumed, &chunk);
+        assert_true(consumed <= length - done && chunk.length <= consumed);
         assert_true(!in_place || outcome != UVHTTP_PARSE_MORE || consumed == length);
-        memcpy(body->bytes + body->size, piece.length > 0 ? piece.base : "", piece.length);
-        body->size += piece.length;
+        memcpy(body->bytes + body->size, chunk.length > 0 ? chunk.base : "", chunk.length);
+        body->size += chunk.length;
         done += consumed;
     } while (outcome == UVHTTP_PARSE_MORE && consumed > 0 && done < length);
     assert_true(outcome != UVHTTP_PARSE_MORE || done == length); /* all that came is used up */
@@ -349,14 +349,14 @@ static void run_percent(const struct vector *vector)
         uvhttp_percent_decode((uvhttp_slice_t){in_place, vector->size}, in_place, plus), length);
     assert_true(length <= 0 || memcmp(in_place, output, (size_t)length) == 0);
     uvhttp_slice_t rest = text;
-    uvhttp_slice_t piece;
+    uvhttp_slice_t chunk;
     size_t done = 0;
     int more;
-    while ((more = uvhttp_percent_next(&rest, plus, &piece)) > 0) {
-        assert_true(piece.length > 0);
-        assert_true(length < 0 || done + piece.length <= (size_t)length);
-        assert_true(length < 0 || memcmp(output + done, piece.base, piece.length) == 0);
-        done += piece.length;
+    while ((more = uvhttp_percent_next(&rest, plus, &chunk)) > 0) {
+        assert_true(chunk.length > 0);
+        assert_true(length < 0 || done + chunk.length <= (size_t)length);
+        assert_true(length < 0 || memcmp(output + done, chunk.base, chunk.length) == 0);
+        done += chunk.length;
     }
     assert_int_equal(more < 0, length < 0);
     assert_true(length < 0 || (done == (size_t)length && rest.length == 0));
@@ -465,17 +465,17 @@ static void run_vector(void **state)
     run_head_vector(vector);
 }
 
-static void read_folder(struct vector_list *list, const char *folder)
+static void read_folder(struct vector_list *list, const char *directory)
 {
     struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, alphasort);
+    int count = scandir(directory, &entries, NULL, alphasort);
     if (count < 0)
-        vector_file_die("cannot be read", folder);
+        vector_file_die("cannot be read", directory);
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         const char *dot = strrchr(name, '.');
         char path[4096];
-        int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+        int length = snprintf(path, sizeof path, "%s/%s", directory, name);
         bool fits = length > 0 && (size_t)length < sizeof path;
         if (fits && dot != NULL && strcmp(dot, ".md") == 0 && strcmp(name, "README.md") != 0)
             vector_file_read(list, path, name);

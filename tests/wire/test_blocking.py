@@ -195,7 +195,7 @@ def test_a_client_that_leaves_is_no_matter(start):
     eventually(lambda: server.stats()["aborted_exchanges"] == 2, "both are noticed")
     server.ask("GET", "/open-gate")
     at_gate(server, 0)
-    eventually(lambda: state(server)[3] == "UVHTTP_EGONE", "the handler is told")
+    eventually(lambda: state(server)[3] == "UVHTTP_EDISCONNECTED", "the handler is told")
     assert state(server)[1] == 1, "the second one never ran"
 
 
@@ -218,7 +218,7 @@ def test_a_timeout_answers_for_it(start):
         assert connection.response().status == 503
         server.ask("GET", "/open-gate")
         connection.assert_closed()
-    eventually(lambda: state(server)[3] in ("UVHTTP_EGONE", "UVHTTP_EANSWERED"),
+    eventually(lambda: state(server)[3] in ("UVHTTP_EDISCONNECTED", "UVHTTP_ERESPONDED"),
                "the handler is told")
     assert server.ask("GET", "/block/tell/x").status == 202
 

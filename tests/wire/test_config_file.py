@@ -124,7 +124,7 @@ sites:
       - {path: /read/, static: in}
   - hosts: other.example
     routes:
-      - {path: /*, static: in, uploads: true, upload_overwrite: true, upload_folders: true, upload_sync: true}
+      - {path: /*, static: in, uploads: true, upload_overwrite: true, upload_directories: true, upload_sync: true}
 """)
 
     def put(target, body=b"abc", host="localhost"):
@@ -469,7 +469,7 @@ sites:
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
          memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true, compress_min_size: 1, compress_max_size: 2K,
-         gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_folders: true, upload_sync: true, prewarm: [/index.html, "**/*.html"], watch: true, negative_ms: 7, cache_descriptors: 8}
+         gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_directories: true, upload_sync: true, prewarm: [/index.html, "**/*.html"], watch: true, negative_ms: 7, cache_descriptors: 8}
 """
 
 

@@ -263,7 +263,7 @@ def test_second_answer_is_refused_and_never_sent(server):
         assert connection.ask("GET", "/answer-twice").body == b"first\n"
         assert connection.ask().body == b"Hello, world\n"
     stats = server.stats()
-    assert stats["last_error"] == "UVHTTP_EANSWERED"
+    assert stats["last_error"] == "UVHTTP_ERESPONDED"
     # What the second one lent was given back all the same.
     assert stats["releases"] == releases + 1
 

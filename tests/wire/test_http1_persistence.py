@@ -419,7 +419,7 @@ def test_client_that_vanishes_during_deferred_work(start):
     own.wait_for_connections(0)
     after = own.stats()
     assert (after["deferred"], after["deferred_gone"], after["last_error"]) == (1, 1,
-                                                                                "UVHTTP_EGONE")
+                                                                                "UVHTTP_EDISCONNECTED")
     assert after["aborted_exchanges"] == 1
 
 

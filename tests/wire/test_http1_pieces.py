@@ -433,7 +433,7 @@ def test_hooks_see_and_change_what_goes_out(server):
     answer = server.ask("GET", "/hello", "X-Watch: 1")
     assert answer.all("X-Seen") == ["inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"]
     # Nothing can be sent from within.
-    assert server.stats()["last_error"] == "UVHTTP_EANSWERED"
+    assert server.stats()["last_error"] == "UVHTTP_ERESPONDED"
 
 
 @pytest.mark.parametrize(
@@ -570,7 +570,7 @@ def test_an_answer_while_a_job_holds_the_exchange(start, rest):
         # It cannot answer again, and the body, which was paused and resumed behind the answer, is
         # nobody's.
         stats = server.stats()
-        assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_EANSWERED")
+        assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_ERESPONDED")
         connection.half_close()
         connection.assert_closed()
         server.wait_for_connections(0)

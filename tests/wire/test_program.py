@@ -618,7 +618,7 @@ def test_uploads(serve, site):
         return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
 
     assert put(serve(), "/new") == 405
-    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-folders",
+    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-directories",
                                               "--upload-sync", "--upload-max-size", "1K")
     assert [put(careful, "/new"), put(careful, "/new"), put(careful, "/a/b/new")] == [201, 409, 409]
     assert [put(bold, "/new"),

@@ -346,7 +346,7 @@ def test_prewarm_says_what_is_wrong(place, words, message):
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on the disk
 def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_path, size):
-    """From memory, head and all; with --standing-memory 0 it takes another call for the head. What
+    """From memory, head and all; with --response-cache-memory 0 it takes another call for the head. What
     clients get is the same."""
     content = raw.pattern(size)
     write(place, "often", content)
@@ -354,7 +354,7 @@ def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_pa
     for memory in ("8M", "0"):
         trace = tmp_path / f"trace-{memory}"
         server = start_traced(place, trace, "sendfile,sendmsg,sendto,memfd_create",
-                              "--revalidate-ms", HOUR, "--standing-memory", memory)
+                              "--revalidate-ms", HOUR, "--response-cache-memory", memory)
         with server.connect() as connection:
             answers[memory] = [connection.ask("GET", "/often") for _ in range(200)]
         end_traced(server)

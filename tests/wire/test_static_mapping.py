@@ -479,7 +479,7 @@ def test_a_link_of_another_owner(place, serve):
       ], "error_pages: '404=/404.html,403=/x' has a comma between pages; a space stands there"),
     *[(["--" + flag, *value], f"{flag.replace('-', '_')}: does nothing without {needed}")
       for flag, value, needed in (
-          ("upload-overwrite", [], "uploads"), ("upload-folders", [], "uploads"),
+          ("upload-overwrite", [], "uploads"), ("upload-directories", [], "uploads"),
           ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
           ("archive-entries", ["1"], "archive"), ("archive-size", ["1K"], "archive"),
           ("rate-burst", ["1K"], "rate_limit"), ("gzip-level", ["9"], "compress"),
@@ -627,7 +627,7 @@ def test_uploads_go_into_the_first_root_alone(tmp_path, run_site):
         for target in ("/a.txt", "/sub/b.txt", "/only", "/only/c.txt", "/only/d.txt")
     ] == [409] * 5
     assert ask(server, "/sub/d.txt").status == 201
-    server = run_site([{**route, "upload_overwrite": True, "upload_folders": True}])
+    server = run_site([{**route, "upload_overwrite": True, "upload_directories": True}])
     assert ask(server, "/a.txt", "If-None-Match: *").status == 412
     assert ask(server, "/a.txt", f"If-Match: {server.ask('/a.txt').get('ETag')}").status == 201
     assert [

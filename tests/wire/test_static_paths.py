@@ -83,7 +83,7 @@ def attacked(place):
 
 
 @pytest.mark.parametrize("flags", [("--listing", "--hidden"), ("--no-listing", ),
-                                   ("--uploads", "--upload-folders", "--hidden")],
+                                   ("--uploads", "--upload-directories", "--hidden")],
                          ids=["all shown", "plain", "uploads"])
 def test_no_spelling_shows_the_outside(attacked, serve, flags):
     targets = list(dict.fromkeys(spellings()))

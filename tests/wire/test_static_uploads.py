@@ -125,7 +125,7 @@ DERIVED = {
     "better-than-clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about", ), "/about",
                               (200, b"old"), (200, b"new")), "clean-url-without-slash":
                                   ({}, ["--clean-urls"], ("/about/", ), "/about.html", 404, 301),
-    "folder-before-clean-url": ({"about.html": b"old"}, ["--clean-urls", "--upload-folders"],
+    "folder-before-clean-url": ({"about.html": b"old"}, ["--clean-urls", "--upload-directories"],
                                 ("/about", ), "/about/index.html", (200, b"old"), 301),
     "index": ({"d/index.html": b"old"}, [], ("/d/", ), "/d/index.html", (200, b"old"), (200, b"new")
               ), "better-index":
@@ -136,13 +136,13 @@ DERIVED = {
         ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html",
          (200, b"old"), (200, b"new")), "no-fallback-any-more":
              ({"index.html": b"old"}, ["--spa",
-                                       "--upload-folders"], ("/deep/place", "Accept: text/html"),
+                                       "--upload-directories"], ("/deep/place", "Accept: text/html"),
               "/deep/place", (200, b"old"), (200, b"new")), "error-page":
                   ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none", ),
                    "/404.html", (404, b"old"), (404, b"new")), "made-folder":
-                       ({}, ["--upload-folders"], ("/a/b/", ), "/a/b/c/d", 404, 403),
+                       ({}, ["--upload-directories"], ("/a/b/", ), "/a/b/c/d", 404, 403),
     "made-folder-without-slash":
-        ({}, ["--upload-folders"], ("/a", ), "/a/b/c/d", 404, 301), "sibling":
+        ({}, ["--upload-directories"], ("/a", ), "/a/b/c/d", 404, 301), "sibling":
             ({"app.js": b"source",
               "app.js.gz": b"old"}, ["--precompressed"], ("/app.js", "Accept-Encoding: gzip"),
              "/app.js.gz", (200, b"old"), (200, b"new")), "new-sibling":
@@ -199,7 +199,7 @@ def test_upload_leaves_other_entries_alone(place, serve):
     """They need no look at the disk: it would find that the file has gone."""
     for name in ("kept", "d/kept.html", "d/index.html"):
         write(place, name, b"old")
-    server = serve("--uploads", "--upload-folders", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
+    server = serve("--uploads", "--upload-directories", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
     for target in ("/kept", "/d/kept.html", "/d/"):
         assert server.ask(target).body == b"old"
         os.remove(os.path.join(place, target[1:] + ("index.html" if target.endswith("/") else "")))
@@ -433,7 +433,7 @@ def test_links_inside_the_root_are_followed_to_folders(place, serve):
     "/.%2e/x", "/%c0%ae%c0%ae/x"
 ])
 def test_nothing_is_written_outside(place, serve, target):
-    assert put(serve("--uploads", "--upload-folders"), target).status in (201, 400, 403, 404, 409)
+    assert put(serve("--uploads", "--upload-directories"), target).status in (201, 400, 403, 404, 409)
     assert names(os.path.dirname(place)) == ["root", "secret.txt"]
 
 
@@ -454,7 +454,7 @@ def test_a_body_beyond_the_limit(place, serve, coded):
 
 
 def test_folders_above_are_made_if_wanted(place, serve):
-    server = serve("--uploads", "--upload-folders")
+    server = serve("--uploads", "--upload-directories")
     assert put(server, "/a/b/c/x").status == 201
     assert put(server, "/a/b/y").status == 201
     assert put(server, "/a/b/y/z").status == 409
@@ -464,7 +464,7 @@ def test_folders_above_are_made_if_wanted(place, serve):
 
 
 def test_folders_are_not_made_through_links(odd_place, serve):
-    server = serve("--uploads", "--upload-folders")
+    server = serve("--uploads", "--upload-directories")
     assert put(server, "/out/new/x").status == put(server, "/up/new/x").status == 403
     assert names(os.path.dirname(odd_place)) == ["root", "secret.txt"]
 

@@ -182,7 +182,7 @@ def test_the_server_ends_it(server, closed_before):
         go_over(connection)
         connection.send(b"end")
         assert connection.rest() == b"bye"
-        assert server.stats()["last_error"] == "UVHTTP_EGONE"
+        assert server.stats()["last_error"] == "UVHTTP_EDISCONNECTED"
     finished(server, closed_before)
 
 

@@ -447,7 +447,7 @@ def test_messages_still_come_while_the_server_closes(server):
         ws.assert_closed()
     now = websocket_state(server)
     assert now["messages_received"] == before["messages_received"] + 2 and now[
-        "error"] == "UVHTTP_EGONE"
+        "error"] == "UVHTTP_EDISCONNECTED"
 
 
 def test_nothing_can_be_sent_behind_a_close(server):
@@ -457,7 +457,7 @@ def test_nothing_can_be_sent_behind_a_close(server):
         assert ws.read_close() == (1000, "twice")
         ws.send(ws_raw.close(1000))
         ws.assert_closed()
-    assert websocket_state(server)["error"] == "UVHTTP_EGONE"
+    assert websocket_state(server)["error"] == "UVHTTP_EDISCONNECTED"
 
 
 def test_both_close_at_once(server):

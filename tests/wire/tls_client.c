@@ -15,14 +15,14 @@
 
 #include <uv.h>
 
-enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, EXIT_OTHER_BYTES = 5, PIECE = 65536, PERIOD = 251 };
+enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, EXIT_OTHER_BYTES = 5, CHUNK = 65536, PERIOD = 251 };
 
 static atomic_long live; /* blocks of heap */
 static uvhttp_tls_client_t *client;
 static uvhttp_stream_t *stream; /* NULL: over */
 static size_t to_send = 5, sent, heard;
 static bool half, refused, other_bytes;
-static char pattern[PIECE + PERIOD];
+static char pattern[CHUNK + PERIOD];
 
 /* ---- the heap ---- */
 
@@ -63,7 +63,7 @@ static void send_more(void)
 {
     int err = 0;
     while (sent < to_send && err == 0) {
-        size_t size = to_send - sent < PIECE ? to_send - sent : PIECE;
+        size_t size = to_send - sent < CHUNK ? to_send - sent : CHUNK;
         err = uvhttp_stream_write(stream, pattern + sent % PERIOD, size);
         if (err == 0)
             sent += size;

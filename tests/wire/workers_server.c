@@ -315,10 +315,10 @@ static void set_number(size_t *field, const char *variable)
         *field = strtoul(text, NULL, 10);
 }
 
-static int open_files(const char *folder, uvhttp_static_t **files)
+static int open_files(const char *directory, uvhttp_static_t **files)
 {
     const uvhttp_static_config_t config = {
-        .root = folder, .revalidate_ms = 20, .memory_file_size = 1024, .allocator = &allocator};
+        .root = directory, .revalidate_ms = 20, .memory_file_size = 1024, .allocator = &allocator};
     int err = uvhttp_static_open(files, &config);
     if (err == 0)
         err = uvhttp_static_prewarm_cache(*files, "/small.txt");

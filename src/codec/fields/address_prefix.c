@@ -16,7 +16,7 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned count)
     return rest == 0 || (a[whole] ^ b[whole]) >> (8 - rest) == 0;
 }
 
-static bool has_bits_behind(const struct uvh_ip_address *address, unsigned count)
+static bool has_bits_after(const struct uvh_ip_address *address, unsigned count)
 {
     for (unsigned bit = count; bit < V6_BITS; bit++)
         if (address->bytes[bit / 8] >> (7 - bit % 8) & 1)
@@ -52,7 +52,7 @@ bool uvh_address_prefix_parse(uvhttp_slice_t text, struct uvh_address_prefix *pr
         return false;
     prefix->bits = (uint8_t)(length + offset);
     prefix->v4 = prefix->bits >= V4_FIRST_BIT && uvh_ip_address_is_v4(&prefix->address);
-    return !has_bits_behind(&prefix->address, prefix->bits);
+    return !has_bits_after(&prefix->address, prefix->bits);
 }
 
 bool uvh_address_prefix_holds(const struct uvh_address_prefix *prefix,

@@ -53,46 +53,46 @@ int uvh_coding_find(uvhttp_slice_t name)
     return -1;
 }
 
-void uvh_coding_wishes_init(struct uvh_coding_wishes *wishes)
+void uvh_accepted_codings_init(struct uvh_accepted_codings *accepted)
 {
-    *wishes = (struct uvh_coding_wishes){.quality = {-1, -1, -1, -1}, .others = -1};
+    *accepted = (struct uvh_accepted_codings){.quality = {-1, -1, -1, -1}, .others = -1};
 }
 
 /* If an element occurs twice the first one counts. */
-static void wish(int *quality, int value)
+static void accept(int *quality, int value)
 {
     if (*quality < 0)
         *quality = value;
 }
 
-void uvh_coding_wishes_read(struct uvh_coding_wishes *wishes, uvhttp_slice_t line)
+void uvh_accepted_codings_read(struct uvh_accepted_codings *accepted, uvhttp_slice_t line)
 {
     struct uvh_weighted element;
     while (uvh_weighted_next(&line, &element)) {
         if (!uvh_field_name_valid(element.range) || element.parameter_count > 0)
             continue;
-        wishes->any = true;
+        accepted->any = true;
         int coding = uvh_coding_find(element.range);
         if (coding >= 0)
-            wish(&wishes->quality[coding], element.quality);
+            accept(&accepted->quality[coding], element.quality);
         else if (element.range.length == 1 && element.range.base[0] == '*')
-            wish(&wishes->others, element.quality);
+            accept(&accepted->others, element.quality);
     }
 }
 
-static int quality_of(const struct uvh_coding_wishes *wishes, enum uvh_coding coding)
+static int quality_of(const struct uvh_accepted_codings *accepted, enum uvh_coding coding)
 {
-    if (wishes->quality[coding] >= 0)
-        return wishes->quality[coding];
-    if (wishes->others >= 0)
-        return wishes->others;
+    if (accepted->quality[coding] >= 0)
+        return accepted->quality[coding];
+    if (accepted->others >= 0)
+        return accepted->others;
     if (coding != UVH_CODING_IDENTITY)
         return 0;
     /* Identity need not be listed, and is the last choice then. */
-    return wishes->any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
+    return accepted->any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
 }
 
-enum uvh_coding uvh_coding_choose(const struct uvh_coding_wishes *wishes, unsigned available,
+enum uvh_coding uvh_coding_choose(const struct uvh_accepted_codings *accepted, unsigned available,
                                   bool *acceptable)
 {
     enum uvh_coding best = UVH_CODING_IDENTITY;
@@ -101,13 +101,13 @@ enum uvh_coding uvh_coding_choose(const struct uvh_coding_wishes *wishes, unsign
         enum uvh_coding coding = (enum uvh_coding)preference[i];
         if ((available & UVH_CODING_BIT(coding)) == 0)
             continue;
-        int quality = quality_of(wishes, coding);
+        int quality = quality_of(accepted, coding);
         if (quality > best_quality) {
             best = coding;
             best_quality = quality;
         }
     }
-    int identity = quality_of(wishes, UVH_CODING_IDENTITY);
+    int identity = quality_of(accepted, UVH_CODING_IDENTITY);
     if (identity > best_quality)
         best = UVH_CODING_IDENTITY;
     if (acceptable != NULL)
@@ -130,8 +130,8 @@ enum uvh_coding uvh_coding_of_field(uvhttp_slice_t accept_encoding, unsigned ava
         }
         return UVH_CODING_IDENTITY;
     }
-    struct uvh_coding_wishes wishes;
-    uvh_coding_wishes_init(&wishes);
-    uvh_coding_wishes_read(&wishes, accept_encoding);
-    return uvh_coding_choose(&wishes, available, acceptable);
+    struct uvh_accepted_codings accepted;
+    uvh_accepted_codings_init(&accepted);
+    uvh_accepted_codings_read(&accepted, accept_encoding);
+    return uvh_coding_choose(&accepted, available, acceptable);
 }

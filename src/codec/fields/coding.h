@@ -20,20 +20,20 @@ const char *uvh_coding_suffix(enum uvh_coding coding);
 int uvh_coding_find(uvhttp_slice_t name);
 
 /* The codings a client accepts, from the lines of its Accept-Encoding in wire order. */
-struct uvh_coding_wishes {
+struct uvh_accepted_codings {
     int quality[UVH_CODING_COUNT]; /* thousandths; -1: not listed */
     int others;                    /* that of "*"; -1: not listed */
     bool any;                      /* there is a well-formed element */
 };
 
-void uvh_coding_wishes_init(struct uvh_coding_wishes *wishes);
-void uvh_coding_wishes_read(struct uvh_coding_wishes *wishes, uvhttp_slice_t line);
+void uvh_accepted_codings_init(struct uvh_accepted_codings *accepted);
+void uvh_accepted_codings_read(struct uvh_accepted_codings *accepted, uvhttp_slice_t line);
 
 /* Selects one of `available` (UVH_CODING_BIT each) or UVH_CODING_IDENTITY. Without a preference of
  * the client: br before zstd before gzip before identity. If no available coding is accepted,
  * returns identity with `*acceptable` false: send it uncompressed, or 406 or 415. `acceptable` may
  * be NULL. */
-enum uvh_coding uvh_coding_choose(const struct uvh_coding_wishes *wishes, unsigned available,
+enum uvh_coding uvh_coding_choose(const struct uvh_accepted_codings *accepted, unsigned available,
                                   bool *acceptable);
 
 /* All three for a field of one line; base NULL if it is missing, which accepts identity only. */

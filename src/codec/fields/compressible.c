@@ -78,12 +78,12 @@ static bool is_pattern(uvhttp_slice_t text)
     if (slash == NULL)
         return false;
     uvhttp_slice_t front = {text.base, (size_t)(slash - text.base)};
-    uvhttp_slice_t behind = {slash + 1, text.length - front.length - 1};
-    if (!uvh_field_name_valid(front) || !uvh_field_name_valid(behind))
+    uvhttp_slice_t after = {slash + 1, text.length - front.length - 1};
+    if (!uvh_field_name_valid(front) || !uvh_field_name_valid(after))
         return false;
     bool any = memchr(front.base, '*', front.length) != NULL;
-    bool star = behind.length == 1 && behind.base[0] == '*';
-    if (memchr(behind.base, '*', behind.length) != NULL && !star)
+    bool star = after.length == 1 && after.base[0] == '*';
+    if (memchr(after.base, '*', after.length) != NULL && !star)
         return false;
     return !any || (front.length == 1 && star);
 }

@@ -109,7 +109,7 @@ static bool is_one_of(uvhttp_slice_t extension, const char *const *names, size_t
 bool uvh_hashed_name(uvhttp_slice_t path)
 {
     /* Suffixes of derived files, which keep the name. */
-    static const char *const behind[] = {"map", "br", "gz", "zst"};
+    static const char *const after[] = {"map", "br", "gz", "zst"};
     uvhttp_slice_t name = path;
     for (size_t i = path.length; i > 0; i--) {
         if (path.base[i - 1] == '/') {
@@ -119,8 +119,8 @@ bool uvh_hashed_name(uvhttp_slice_t path)
     }
     size_t dot = last_dot(name);
     while (dot < name.length &&
-           is_one_of((uvhttp_slice_t){name.base + dot + 1, name.length - dot - 1}, behind,
-                     sizeof behind / sizeof behind[0])) {
+           is_one_of((uvhttp_slice_t){name.base + dot + 1, name.length - dot - 1}, after,
+                     sizeof after / sizeof after[0])) {
         name.length = dot;
         dot = last_dot(name);
     }

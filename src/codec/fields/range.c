@@ -95,7 +95,7 @@ static bool belong_together(const struct uvh_range *a, const struct uvh_range *b
  * others. */
 static void add(struct uvh_range_set *set, struct uvh_range range)
 {
-    size_t place = set->count;
+    size_t index = set->count;
     for (size_t i = 0; i < set->count;) {
         const struct uvh_range *one = &set->items[i];
         if (!belong_together(one, &range)) {
@@ -108,11 +108,11 @@ static void add(struct uvh_range_set *set, struct uvh_range range)
             range.last = one->last;
         set->count--;
         memmove(&set->items[i], &set->items[i + 1], (set->count - i) * sizeof(*one));
-        if (i < place)
-            place = i;
+        if (i < index)
+            index = i;
     }
-    memmove(&set->items[place + 1], &set->items[place], (set->count - place) * sizeof(range));
-    set->items[place] = range;
+    memmove(&set->items[index + 1], &set->items[index], (set->count - index) * sizeof(range));
+    set->items[index] = range;
     set->count++;
 }
 

@@ -21,12 +21,12 @@ int uvhttp_form_next(uvhttp_slice_t *rest, char *scratch, uvhttp_slice_t *name,
     ptrdiff_t name_length = uvhttp_percent_decode(raw_name, scratch, true);
     if (name_length < 0)
         return -1;
-    char *behind = scratch + name_length;
+    char *after = scratch + name_length;
     ptrdiff_t value_length =
-        raw_value.length > 0 ? uvhttp_percent_decode(raw_value, behind, true) : 0;
+        raw_value.length > 0 ? uvhttp_percent_decode(raw_value, after, true) : 0;
     if (value_length < 0)
         return -1;
     *name = (uvhttp_slice_t){scratch, (size_t)name_length};
-    *value = (uvhttp_slice_t){behind, (size_t)value_length};
+    *value = (uvhttp_slice_t){after, (size_t)value_length};
     return 1;
 }

@@ -30,7 +30,7 @@ enum state {
     CLOSED_PART,     /* the same, and it is reported */
     CLOSED_SAID,     /* the same, and END is reported, too */
     CLOSED_LINE_END, /* after the CR of its line */
-    BEHIND           /* after its line */
+    AFTER            /* after its line */
 };
 
 static uvhttp_multipart_event_t fail(uvhttp_multipart_t *parser, uvhttp_multipart_error_t error,
@@ -126,15 +126,15 @@ static uvhttp_multipart_event_t step_data(uvhttp_multipart_t *parser, uvhttp_sli
         parser->state = BOUNDARY;
         parser->part_open = !skipped;
     }
-    uint64_t room = most - parser->size;
+    uint64_t space = most - parser->size;
     parser->size += before.length;
-    if (before.length > room) {
+    if (before.length > space) {
         /* Data up to the limit is returned, so that the result does not depend on the chunks. */
-        before.length = (size_t)room;
+        before.length = (size_t)space;
         fail(parser,
              skipped ? UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE
                      : UVHTTP_MULTIPART_ERROR_PART_TOO_LARGE,
-             offset + room);
+             offset + space);
     }
     if (skipped || before.length == 0)
         return UVHTTP_MULTIPART_MORE;
@@ -152,7 +152,7 @@ static void step_boundary(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
         if (c != '\n')
             fail(parser, UVHTTP_MULTIPART_ERROR_LINE_END, offset);
         else
-            parser->state = parser->state == LINE_END ? NEXT_PART : BEHIND;
+            parser->state = parser->state == LINE_END ? NEXT_PART : AFTER;
     } else if (c == '-' && (parser->state == BOUNDARY || parser->state == FIRST_DASH)) {
         parser->state = parser->state == BOUNDARY ? FIRST_DASH : CLOSED;
         parser->size = 0;
@@ -188,10 +188,10 @@ static void begin_head(uvhttp_multipart_t *parser)
  * lines. */
 static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
 {
-    size_t room = parser->limits.max_header_size - (size_t)parser->head_length;
-    if (room == 0)
+    size_t space = parser->limits.max_header_size - (size_t)parser->head_length;
+    if (space == 0)
         return fail(parser, UVHTTP_MULTIPART_ERROR_HEADER_TOO_LARGE, parser->offset);
-    size_t length = smaller(room, input->length);
+    size_t length = smaller(space, input->length);
     const char *lf = memchr(input->base, '\n', length);
     if (lf != NULL)
         length = (size_t)(lf + 1 - input->base);
@@ -218,11 +218,11 @@ static uvhttp_multipart_event_t step_head(uvhttp_multipart_t *parser, uvhttp_sli
     return UVHTTP_MULTIPART_PART;
 }
 
-static void step_behind(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
+static void step_after_boundary(uvhttp_multipart_t *parser, uvhttp_slice_t *input)
 {
-    uint64_t room = parser->limits.max_outside - parser->size;
-    if (input->length > room) {
-        fail(parser, UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE, parser->offset + room);
+    uint64_t space = parser->limits.max_outside - parser->size;
+    if (input->length > space) {
+        fail(parser, UVHTTP_MULTIPART_ERROR_OUTSIDE_TOO_LARGE, parser->offset + space);
         return;
     }
     parser->size += input->length;
@@ -272,8 +272,8 @@ uvhttp_multipart_event_t uvhttp_multipart_next(uvhttp_multipart_t *parser, uvhtt
             event = step_data(parser, input, data);
         else if (state == HEAD)
             event = step_head(parser, input);
-        else if (state == BEHIND)
-            step_behind(parser, input);
+        else if (state == AFTER)
+            step_after_boundary(parser, input);
         else
             step_boundary(parser, input);
     }
@@ -284,7 +284,7 @@ bool uvhttp_multipart_finish(uvhttp_multipart_t *parser)
 {
     if (parser == NULL)
         return false;
-    if (parser->state == CLOSED_SAID || parser->state == BEHIND)
+    if (parser->state == CLOSED_SAID || parser->state == AFTER)
         return true;
     if (parser->state != FAILED)
         fail(parser, UVHTTP_MULTIPART_ERROR_TRUNCATED, parser->offset);

@@ -118,16 +118,16 @@ static size_t escape(uvhttp_slice_t text, char *byte)
     return 3;
 }
 
-/* The decoded value, written to `*room` if it differs. It is shorter than the encoded one, and all
- * parameters together are shorter than the section, for which `*room` is large enough. */
-static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **room)
+/* The decoded value, written to `*space` if it differs. It is shorter than the encoded one, and all
+ * parameters together are shorter than the section, for which `*space` is large enough. */
+static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **space)
 {
     uvhttp_slice_t rest = parameter->value;
     if (!parameter->quoted || rest.length == 0 ||
         (memchr(rest.base, '\\', rest.length) == NULL &&
          memchr(rest.base, '%', rest.length) == NULL))
         return rest;
-    char *start = *room;
+    char *start = *space;
     char *out = start;
     while (rest.length > 0) {
         char byte = rest.base[0];
@@ -136,7 +136,7 @@ static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **ro
         *out++ = byte;
         rest = (uvhttp_slice_t){rest.base + length, rest.length - length};
     }
-    *room = out;
+    *space = out;
     return (uvhttp_slice_t){start, (size_t)(out - start)};
 }
 
@@ -144,7 +144,7 @@ static uvhttp_slice_t unescaped(const struct uvh_parameter *parameter, char **ro
 static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvhttp_slice_t value)
 {
     uvhttp_multipart_part_t *part = &parser->part;
-    char *room = parser->head + parser->head_length;
+    char *space = parser->head + parser->head_length;
     struct uvh_parameter parameter;
     int result;
     if (!equals(uvh_parameter_front(&value), SLICE("form-data")))
@@ -156,7 +156,7 @@ static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvh
         uvhttp_slice_t *target = is_name ? &part->name : &part->filename;
         if (target->base != NULL)
             return UVHTTP_MULTIPART_ERROR_NAME;
-        *target = unescaped(&parameter, &room);
+        *target = unescaped(&parameter, &space);
     }
     if (result < 0)
         return UVHTTP_MULTIPART_ERROR_DISPOSITION;

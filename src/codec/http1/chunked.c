@@ -69,14 +69,14 @@ static void step_size(uvhttp_chunked_t *decoder, char c)
 
 /* The bytes allowed after an extension's name or value: the line's end, the next extension, or BWS
  * before the latter. True if `c` was one of these. */
-static bool step_extension_end(uvhttp_chunked_t *decoder, char c, enum state behind_space)
+static bool step_extension_end(uvhttp_chunked_t *decoder, char c, enum state after_space)
 {
     if (c == '\r')
         decoder->state = STATE_LINE_FEED;
     else if (c == ';')
         decoder->state = STATE_NAME_START;
     else if (uvh_chars_is(c, UVH_CHAR_SPACE))
-        decoder->state = (uint8_t)behind_space;
+        decoder->state = (uint8_t)after_space;
     else
         return false;
     return true;
@@ -225,15 +225,15 @@ static bool is_refused(uvhttp_chunked_t *decoder, const char *data, size_t lengt
 }
 
 uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const char *data,
-                                            size_t length, size_t *consumed, uvhttp_slice_t *piece)
+                                            size_t length, size_t *consumed, uvhttp_slice_t *part)
 {
     size_t at = 0;
     size_t ignored;
     uvhttp_slice_t skipped;
     consumed = consumed != NULL ? consumed : &ignored;
-    piece = piece != NULL ? piece : &skipped;
+    part = part != NULL ? part : &skipped;
     *consumed = 0;
-    *piece = (uvhttp_slice_t){NULL, 0};
+    *part = (uvhttp_slice_t){NULL, 0};
     if (is_refused(decoder, data, length))
         return UVHTTP_PARSE_BAD;
     while (at < length && decoder->state != STATE_DATA && decoder->state < STATE_DONE) {
@@ -249,7 +249,7 @@ uvhttp_parse_result_t uvhttp_chunked_decode(uvhttp_chunked_t *decoder, const cha
     if (decoder->state == STATE_DATA && at < length) {
         size_t rest = length - at;
         size_t taken = decoder->remaining < rest ? (size_t)decoder->remaining : rest;
-        *piece = (uvhttp_slice_t){data + at, taken};
+        *part = (uvhttp_slice_t){data + at, taken};
         at += taken;
         decoder->remaining -= taken;
         if (decoder->remaining == 0)
@@ -275,11 +275,11 @@ uvhttp_parse_result_t uvhttp_chunked_decode_in_place(uvhttp_chunked_t *decoder, 
         return UVHTTP_PARSE_BAD;
     do {
         size_t step_used;
-        uvhttp_slice_t piece;
-        result = uvhttp_chunked_decode(decoder, data + used, length - used, &step_used, &piece);
-        if (piece.length > 0 && piece.base != data + kept)
-            memmove(data + kept, piece.base, piece.length);
-        kept += piece.length;
+        uvhttp_slice_t part;
+        result = uvhttp_chunked_decode(decoder, data + used, length - used, &step_used, &part);
+        if (part.length > 0 && part.base != data + kept)
+            memmove(data + kept, part.base, part.length);
+        kept += part.length;
         used += step_used;
     } while (result == UVHTTP_PARSE_MORE && used < length);
     *consumed = used;

@@ -1,4 +1,4 @@
-/* Heads and chunk lines, see encode.h. Guarantees never to write more than `room` bytes; on
+/* Heads and chunk lines, see encode.h. Guarantees never to write more than `space` bytes; on
  * overflow nothing is written. */
 #include "codec/http1/encode.h"
 
@@ -37,12 +37,12 @@ static char *append(char *out, const char *bytes, size_t length)
     return out + length;
 }
 
-size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method,
+size_t uvh_h1_encode_request_line(char *out, size_t space, uvhttp_slice_t method,
                                   uvhttp_slice_t target)
 {
     size_t fixed = sizeof("  HTTP/1.1\r\n") - 1;
-    if (room < fixed || room - fixed < method.length ||
-        room - fixed - method.length < target.length)
+    if (space < fixed || space - fixed < method.length ||
+        space - fixed - method.length < target.length)
         return 0;
     char *p = append(out, method.base, method.length);
     *p++ = ' ';
@@ -51,13 +51,13 @@ size_t uvh_h1_encode_request_line(char *out, size_t room, uvhttp_slice_t method,
     return (size_t)(p - out);
 }
 
-size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const char *phrase)
+size_t uvh_h1_encode_status_phrase(char *out, size_t space, int status, const char *phrase)
 {
     if (status < FIRST_STATUS || status > LAST_STATUS)
         return 0;
     size_t phrase_length = strlen(phrase);
     size_t fixed = sizeof("HTTP/1.1 200 \r\n") - 1;
-    if (room < fixed || room - fixed < phrase_length)
+    if (space < fixed || space - fixed < phrase_length)
         return 0;
     char *p = append(out, "HTTP/1.1 ", 9);
     p += uvh_number_write(p, (uint64_t)status);
@@ -67,23 +67,23 @@ size_t uvh_h1_encode_status_phrase(char *out, size_t room, int status, const cha
     return (size_t)(p - out);
 }
 
-size_t uvh_h1_encode_status_line(char *out, size_t room, int status, const char *phrase)
+size_t uvh_h1_encode_status_line(char *out, size_t space, int status, const char *phrase)
 {
     size_t index =
         status >= 0 && (size_t)status < UVH_COUNT_OF(line_of) ? line_of[status] : LINE_NONE;
     if (index == LINE_NONE)
-        return uvh_h1_encode_status_phrase(out, room, status, phrase);
+        return uvh_h1_encode_status_phrase(out, space, status, phrase);
     const struct status_line *line = &lines[index];
-    if (room < line->length)
+    if (space < line->length)
         return 0;
     memcpy(out, line->text, line->length);
     return line->length;
 }
 
-size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_slice_t value)
+size_t uvh_h1_encode_field(char *out, size_t space, uvhttp_slice_t name, uvhttp_slice_t value)
 {
-    if (room < UVH_H1_ENCODE_FIELD_EXTRA || room - UVH_H1_ENCODE_FIELD_EXTRA < name.length ||
-        room - UVH_H1_ENCODE_FIELD_EXTRA - name.length < value.length)
+    if (space < UVH_H1_ENCODE_FIELD_EXTRA || space - UVH_H1_ENCODE_FIELD_EXTRA < name.length ||
+        space - UVH_H1_ENCODE_FIELD_EXTRA - name.length < value.length)
         return 0;
     char *p = append(out, name.base, name.length);
     p = append(p, ": ", 2);
@@ -93,15 +93,15 @@ size_t uvh_h1_encode_field(char *out, size_t room, uvhttp_slice_t name, uvhttp_s
     return (size_t)(p - out);
 }
 
-size_t uvh_h1_encode_end(char *out, size_t room)
+size_t uvh_h1_encode_end(char *out, size_t space)
 {
-    if (room < 2)
+    if (space < 2)
         return 0;
     append(out, "\r\n", 2);
     return 2;
 }
 
-size_t uvh_h1_encode_chunk_line(char *out, size_t room, uint64_t size)
+size_t uvh_h1_encode_chunk_line(char *out, size_t space, uint64_t size)
 {
     char line[UVH_H1_ENCODE_CHUNK_LINE_SIZE];
     char *p = line + sizeof line - 2;
@@ -111,7 +111,7 @@ size_t uvh_h1_encode_chunk_line(char *out, size_t room, uint64_t size)
         size >>= 4;
     } while (size > 0);
     size_t length = (size_t)(line + sizeof line - p);
-    if (room < length)
+    if (space < length)
         return 0;
     memcpy(out, p, length);
     return length;

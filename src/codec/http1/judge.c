@@ -190,11 +190,11 @@ static uvhttp_reason_t judge_name(const char *line, const char **at)
     }
     if (*p == '\n')
         return UVHTTP_REASON_LINE_END;
-    const char *behind = p;
-    while (uvh_chars_is(*behind, UVH_CHAR_SPACE))
-        behind++;
-    return behind > p && p > line && *behind == ':' ? UVHTTP_REASON_FIELD_COLON
-                                                    : UVHTTP_REASON_FIELD_NAME;
+    const char *after = p;
+    while (uvh_chars_is(*after, UVH_CHAR_SPACE))
+        after++;
+    return after > p && p > line && *after == ':' ? UVHTTP_REASON_FIELD_COLON
+                                                  : UVHTTP_REASON_FIELD_NAME;
 }
 
 uvhttp_parse_result_t uvh_h1_judge_line(uvhttp_head_t *head, const char *data, const char *line,

@@ -7,8 +7,8 @@
  *                                    be loaded
  *   struct uvh_lines                 its state
  *   uvh_lines_open(lines, end, behind)
- *                                    only a byte followed by `behind` bytes, at least one and at
- *                                    most UVH_LINES_BEHIND, can end a line or a target
+ *                                    only a byte followed by `following` bytes, at least one and at
+ *                                    most UVH_LINES_AFTER, can end a line or a target
  *   uvh_lines_find_target(lines, p)  the request target at `p`: struct uvh_lines_target
  *   uvh_lines_begin(lines, p)        other lines begin at `p`
  *   uvh_lines_status_end(lines, line)
@@ -27,7 +27,7 @@
 #define UVH_CODEC_HTTP1_LINES_H
 
 /* LF and the empty line: in a complete head they follow the CR of every other line. */
-enum { UVH_LINES_BEHIND = 3 };
+enum { UVH_LINES_AFTER = 3 };
 
 /* A valid, complete field line has its colon before its end. */
 struct uvh_line {

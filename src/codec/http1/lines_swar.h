@@ -14,13 +14,14 @@ enum { UVH_LINES_SHORTEST = UVH_SWAR_SLACK };
 
 struct uvh_lines {
     const char *end;
-    int behind; /* a line's end is followed by at least so many bytes */
+    int following; /* a line's end is followed by at least so many bytes */
 };
 
-static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end, int behind)
+static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end,
+                                             int following)
 {
     lines->end = end;
-    lines->behind = behind;
+    lines->following = following;
 }
 
 static UVH_ALWAYS_INLINE void uvh_lines_begin(struct uvh_lines *lines, const char *p)
@@ -33,7 +34,7 @@ static UVH_ALWAYS_INLINE const char *uvh_lines_status_end(const struct uvh_lines
                                                           const char *line)
 {
     const char *stop = uvh_scan_value(line, lines->end);
-    return lines->end - stop > lines->behind ? stop : NULL;
+    return lines->end - stop > lines->following ? stop : NULL;
 }
 
 static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *lines,
@@ -45,7 +46,7 @@ static UVH_ALWAYS_INLINE struct uvh_line uvh_lines_find(const struct uvh_lines *
     if (colon == lines->end || colon - line > UINT16_MAX)
         return none;
     const char *stop = uvh_scan_value(colon + 1, lines->end);
-    return lines->end - stop > lines->behind ? (struct uvh_line){colon, stop} : none;
+    return lines->end - stop > lines->following ? (struct uvh_line){colon, stop} : none;
 }
 
 static UVH_ALWAYS_INLINE const char *uvh_lines_past_tabs(const struct uvh_lines *lines,

@@ -35,7 +35,7 @@
 #include "codec/simd/scan_swar.h"
 
 enum {
-    UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + UVH_LINES_BEHIND,
+    UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + UVH_LINES_AFTER,
     UVH_BLOCK_SIZE = 64 / UVH_VECTOR_BITS /* bytes in a 64-bit mask */
 };
 
@@ -79,9 +79,10 @@ static UVH_ALWAYS_INLINE uint64_t uvh_lines_block(const struct uvh_lines *lines,
     return controls;
 }
 
-static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end, int behind)
+static UVH_ALWAYS_INLINE void uvh_lines_open(struct uvh_lines *lines, const char *end,
+                                             int following)
 {
-    lines->end = end - behind;
+    lines->end = end - following;
     lines->last = lines->end - UVH_VECTOR_SIZE;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define BYTE(c, place) ((uint64_t)(c) << (8 * (place)))
+#define BYTE(c, index) ((uint64_t)(c) << (8 * (index)))
 #define SLOT(name, a, b, c, d, e, f, g)                                                           \
     {                                                                                             \
         BYTE(a, 0) | BYTE(b, 1) | BYTE(c, 2) | BYTE(d, 3) | BYTE(e, 4) | BYTE(f, 5) | BYTE(g, 6), \

@@ -63,22 +63,22 @@ static UVH_ALWAYS_INLINE bool take_request_line(struct uvh_lines *lines, uvhttp_
                                                 const char *data, const char *end,
                                                 size_t max_target)
 {
-    static const char behind[] = {' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'};
+    static const char after[] = {' ', 'H', 'T', 'T', 'P', '/', '1', '.', '1', '\r', '\n'};
     if (!take_method(head, data))
         return false;
     const char *target = data + head->method_length + 1;
     const struct uvh_lines_target found = uvh_lines_find_target(lines, target);
     size_t target_length = (size_t)(found.end - target);
-    if (end - found.end < (ptrdiff_t)sizeof behind + 2 ||
-        memcmp(found.end, behind, sizeof behind) != 0 || target_length - 1 >= max_target)
+    if (end - found.end < (ptrdiff_t)sizeof after + 2 ||
+        memcmp(found.end, after, sizeof after) != 0 || target_length - 1 >= max_target)
         return false;
     head->minor_version = 1;
     head->target_offset = (uint32_t)(target - data);
     head->target_length = (uint32_t)target_length;
     if (found.question != NULL)
         head->query_offset = (uint32_t)(found.question + 1 - data);
-    head->size = (uint32_t)(found.end + sizeof behind - data);
-    uvh_lines_begin(lines, found.end + sizeof behind);
+    head->size = (uint32_t)(found.end + sizeof after - data);
+    uvh_lines_begin(lines, found.end + sizeof after);
     return true;
 }
 
@@ -261,7 +261,7 @@ static uvhttp_parse_result_t parse_request(uvhttp_head_t *head, const char *data
     head->base = data;
     if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
         struct uvh_lines lines;
-        uvh_lines_open(&lines, end, UVH_LINES_BEHIND);
+        uvh_lines_open(&lines, end, UVH_LINES_AFTER);
         if (take_request_line(&lines, head, data, end, limits->max_target) &&
             parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
             return UVHTTP_PARSE_DONE;
@@ -276,7 +276,7 @@ static uvhttp_parse_result_t parse_response(uvhttp_head_t *head, const char *dat
     head->base = data;
     if (UVH_LIKELY(head->scanned == 0 && end - data >= UVH_LINES_SHORTEST)) {
         struct uvh_lines lines;
-        uvh_lines_open(&lines, end, UVH_LINES_BEHIND);
+        uvh_lines_open(&lines, end, UVH_LINES_AFTER);
         if (take_status_line(&lines, head, data) &&
             parse_fields(&lines, head, data, end, limits->max_fields, true) == UVHTTP_PARSE_DONE)
             return UVHTTP_PARSE_DONE;

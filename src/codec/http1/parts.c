@@ -14,19 +14,19 @@ typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data,
 
 /* The bytes not copied yet: `count` parts, of which the first one's `skip` bytes are done. */
 struct remainder {
-    const uvhttp_slice_t *pieces;
+    const uvhttp_slice_t *slices;
     size_t count;
     size_t skip;
 };
 
-static struct remainder behind(const uvhttp_slice_t *pieces, size_t count, size_t skip)
+static struct remainder after(const uvhttp_slice_t *slices, size_t count, size_t skip)
 {
-    while (count > 0 && pieces->length <= skip) {
-        skip -= pieces->length;
-        pieces++;
+    while (count > 0 && slices->length <= skip) {
+        skip -= slices->length;
+        slices++;
         count--;
     }
-    return (struct remainder){pieces, count, skip};
+    return (struct remainder){slices, count, skip};
 }
 
 /* The number of bytes of `from` up to and including the first LF at or after `at` with
@@ -48,22 +48,22 @@ static size_t head_end(const char *gather, size_t gathered, const char *from, si
     return 0;
 }
 
-/* Copies to `gather` until it holds `room` bytes, a possible end of the head has been copied
+/* Copies to `gather` until it holds `space` bytes, a possible end of the head has been copied
  * (true), or the parts are used up. The bytes before head->scanned have been parsed in place and
  * contain no end. */
-static bool gather_on(uvhttp_head_t *head, struct remainder *left, char *gather, uint32_t room)
+static bool gather_on(uvhttp_head_t *head, struct remainder *left, char *gather, uint32_t space)
 {
-    while (left->count > 0 && head->gathered < room) {
-        const char *from = left->pieces->base + left->skip;
-        size_t length = left->pieces->length - left->skip;
-        if (length > room - head->gathered)
-            length = room - head->gathered;
+    while (left->count > 0 && head->gathered < space) {
+        const char *from = left->slices->base + left->skip;
+        size_t length = left->slices->length - left->skip;
+        if (length > space - head->gathered)
+            length = space - head->gathered;
         size_t parsed = head->scanned > head->gathered ? head->scanned - head->gathered : 0;
         size_t end = head_end(gather, head->gathered, from, length, parsed);
         size_t taken = end > 0 ? end : length;
         memcpy(gather + head->gathered, from, taken);
         head->gathered += (uint32_t)taken;
-        *left = behind(left->pieces, left->count, left->skip + taken);
+        *left = after(left->slices, left->count, left->skip + taken);
         if (end > 0)
             return true;
     }
@@ -75,21 +75,21 @@ static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SI
                                               .max_fields = UVHTTP_HEAD_DEFAULT_FIELDS};
 
 static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *head,
-                                                 const uvhttp_slice_t *pieces, size_t count,
+                                                 const uvhttp_slice_t *slices, size_t count,
                                                  char *gather, const uvhttp_head_limits_t *limits)
 {
     if (limits == NULL)
         limits = &defaults;
-    if (head == NULL || (pieces == NULL && count > 0))
+    if (head == NULL || (slices == NULL && count > 0))
         return parse(head, NULL, 1, limits); /* which rejects that */
-    while (count > 0 && pieces[count - 1].length == 0)
+    while (count > 0 && slices[count - 1].length == 0)
         count--;
-    struct remainder left = behind(pieces, count, head->gathered);
+    struct remainder left = after(slices, count, head->gathered);
     if (head->gathered == 0 && left.count > 0) {
         bool whole = left.count == 1;
         uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
-        if (whole || left.pieces->length > head->scanned)
-            result = parse(head, left.pieces->base, left.pieces->length, limits);
+        if (whole || left.slices->length > head->scanned)
+            result = parse(head, left.slices->base, left.slices->length, limits);
         if (whole || result != UVHTTP_PARSE_MORE)
             return result;
     }
@@ -105,18 +105,18 @@ static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *
     }
 }
 
-uvhttp_parse_result_t uvhttp_request_head_parse_pieces(uvhttp_head_t *head,
-                                                       const uvhttp_slice_t *pieces, size_t count,
+uvhttp_parse_result_t uvhttp_request_head_parse_slices(uvhttp_head_t *head,
+                                                       const uvhttp_slice_t *slices, size_t count,
                                                        char *gather,
                                                        const uvhttp_head_limits_t *limits)
 {
-    return parse_pieces(uvhttp_request_head_parse, head, pieces, count, gather, limits);
+    return parse_pieces(uvhttp_request_head_parse, head, slices, count, gather, limits);
 }
 
-uvhttp_parse_result_t uvhttp_response_head_parse_pieces(uvhttp_head_t *head,
-                                                        const uvhttp_slice_t *pieces, size_t count,
+uvhttp_parse_result_t uvhttp_response_head_parse_slices(uvhttp_head_t *head,
+                                                        const uvhttp_slice_t *slices, size_t count,
                                                         char *gather,
                                                         const uvhttp_head_limits_t *limits)
 {
-    return parse_pieces(uvhttp_response_head_parse, head, pieces, count, gather, limits);
+    return parse_pieces(uvhttp_response_head_parse, head, slices, count, gather, limits);
 }

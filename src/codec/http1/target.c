@@ -53,11 +53,11 @@ ptrdiff_t uvhttp_percent_decode(uvhttp_slice_t input, char *output, bool plus)
 #define BYTES64(n) BYTES16(n), BYTES16((n) + 16), BYTES16((n) + 32), BYTES16((n) + 48)
 static const unsigned char every_byte[256] = {BYTES64(0), BYTES64(64), BYTES64(128), BYTES64(192)};
 
-int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
+int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *part)
 {
     uvhttp_slice_t ignored;
-    piece = piece != NULL ? piece : &ignored;
-    *piece = (uvhttp_slice_t){NULL, 0};
+    part = part != NULL ? part : &ignored;
+    *part = (uvhttp_slice_t){NULL, 0};
     if (rest == NULL || rest->length == 0)
         return 0;
     const char *start = rest->base;
@@ -66,12 +66,12 @@ int uvhttp_percent_next(uvhttp_slice_t *rest, bool plus, uvhttp_slice_t *piece)
     while (p < end && *p != '%' && !(*p == '+' && plus))
         p++;
     if (p > start) {
-        *piece = (uvhttp_slice_t){start, (size_t)(p - start)};
+        *part = (uvhttp_slice_t){start, (size_t)(p - start)};
     } else {
         int byte = *p == '+' ? ' ' : decode_escape(p, end);
         if (byte < 0)
             return -1;
-        *piece = (uvhttp_slice_t){(const char *)&every_byte[byte], 1};
+        *part = (uvhttp_slice_t){(const char *)&every_byte[byte], 1};
         p += *p == '+' ? 1 : 3;
     }
     *rest = (uvhttp_slice_t){p, (size_t)(end - p)};

@@ -18,7 +18,7 @@ static char *rest_of(const uvhttp_writer_t *writer)
     return writer->memory + writer->length;
 }
 
-static size_t room_of(const uvhttp_writer_t *writer)
+static size_t space_of(const uvhttp_writer_t *writer)
 {
     return writer->capacity - writer->length;
 }
@@ -90,7 +90,7 @@ bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t me
     if (!is_name(method) || !is_target(target))
         return fail(writer, UVHTTP_WRITER_INVALID);
     return take(writer,
-                uvh_h1_encode_request_line(rest_of(writer), room_of(writer), method, target));
+                uvh_h1_encode_request_line(rest_of(writer), space_of(writer), method, target));
 }
 
 bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method, const char *target)
@@ -106,9 +106,9 @@ bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status, const char *
         (phrase != NULL && !uvh_field_value_valid(slice_of(phrase))))
         return fail(writer, UVHTTP_WRITER_INVALID);
     char *out = rest_of(writer);
-    size_t room = room_of(writer);
-    return take(writer, phrase == NULL ? uvh_h1_encode_status_line(out, room, status, "")
-                                       : uvh_h1_encode_status_phrase(out, room, status, phrase));
+    size_t space = space_of(writer);
+    return take(writer, phrase == NULL ? uvh_h1_encode_status_line(out, space, status, "")
+                                       : uvh_h1_encode_status_phrase(out, space, status, phrase));
 }
 
 bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name, uvhttp_slice_t value)
@@ -118,7 +118,7 @@ bool uvhttp_writer_field_slice(uvhttp_writer_t *writer, uvhttp_slice_t name, uvh
     if (!is_name(name) || !uvh_field_value_valid(value))
         return fail(writer, UVHTTP_WRITER_INVALID);
     return take(writer,
-                uvh_h1_encode_field(rest_of(writer), room_of(writer), name, trimmed(value)));
+                uvh_h1_encode_field(rest_of(writer), space_of(writer), name, trimmed(value)));
 }
 
 bool uvhttp_writer_field(uvhttp_writer_t *writer, const char *name, const char *value)
@@ -139,7 +139,7 @@ bool uvhttp_writer_end(uvhttp_writer_t *writer)
 {
     if (!is_usable(writer))
         return false;
-    return take(writer, uvh_h1_encode_end(rest_of(writer), room_of(writer)));
+    return take(writer, uvh_h1_encode_end(rest_of(writer), space_of(writer)));
 }
 
 bool uvhttp_writer_bytes(uvhttp_writer_t *writer, const void *data, size_t length)
@@ -150,7 +150,7 @@ bool uvhttp_writer_bytes(uvhttp_writer_t *writer, const void *data, size_t lengt
         return true;
     if (data == NULL)
         return fail(writer, UVHTTP_WRITER_INVALID);
-    if (room_of(writer) < length)
+    if (space_of(writer) < length)
         return fail(writer, UVHTTP_WRITER_FULL);
     memcpy(rest_of(writer), data, length);
     writer->length += length;
@@ -168,7 +168,7 @@ bool uvhttp_writer_chunk(uvhttp_writer_t *writer, const void *data, size_t lengt
     char line[UVH_H1_ENCODE_CHUNK_LINE_SIZE];
     size_t line_length = uvh_h1_encode_chunk_line(line, sizeof line, length);
     size_t around = line_length + 2;
-    if (room_of(writer) < around || room_of(writer) - around < length)
+    if (space_of(writer) < around || space_of(writer) - around < length)
         return fail(writer, UVHTTP_WRITER_FULL);
     return uvhttp_writer_bytes(writer, line, line_length) &&
            uvhttp_writer_bytes(writer, data, length) && uvhttp_writer_end(writer);
@@ -180,12 +180,12 @@ bool uvhttp_writer_chunk_line(uvhttp_writer_t *writer, uint64_t length)
         return false;
     if (length == 0)
         return fail(writer, UVHTTP_WRITER_INVALID);
-    return take(writer, uvh_h1_encode_chunk_line(rest_of(writer), room_of(writer), length));
+    return take(writer, uvh_h1_encode_chunk_line(rest_of(writer), space_of(writer), length));
 }
 
 bool uvhttp_writer_last_chunk(uvhttp_writer_t *writer)
 {
     if (!is_usable(writer))
         return false;
-    return take(writer, uvh_h1_encode_chunk_line(rest_of(writer), room_of(writer), 0));
+    return take(writer, uvh_h1_encode_chunk_line(rest_of(writer), space_of(writer), 0));
 }

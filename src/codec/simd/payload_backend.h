@@ -37,7 +37,7 @@ extern UVH_INTERNAL const struct uvh_payload_backend uvh_payload_backend_neon;
 extern UVH_INTERNAL const struct uvh_payload_backend *uvh_payload_backend;
 
 /* The mask rotated so that its first byte is the one for byte `offset`. */
-static UVH_ALWAYS_INLINE uint32_t uvh_payload_turn(uint32_t word, size_t offset)
+static UVH_ALWAYS_INLINE uint32_t uvh_payload_rotate(uint32_t word, size_t offset)
 {
     unsigned bits = (unsigned)(offset % 4) * 8;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

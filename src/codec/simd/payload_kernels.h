@@ -30,16 +30,16 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
     size_t last_at = size - UVH_OCTETS_SIZE;
     uvh_octets first = uvh_octets_xor(uvh_octets_load(data), uvh_octets_of_word(word));
     uvh_octets last = uvh_octets_xor(uvh_octets_load(data + last_at),
-                                     uvh_octets_of_word(uvh_payload_turn(word, last_at)));
+                                     uvh_octets_of_word(uvh_payload_rotate(word, last_at)));
     size_t at = UVH_OCTETS_SIZE - (uintptr_t)out % UVH_OCTETS_SIZE;
-    uvh_octets turned = uvh_octets_of_word(uvh_payload_turn(word, at));
+    uvh_octets rotated = uvh_octets_of_word(uvh_payload_rotate(word, at));
     for (; at + STEP <= size; at += STEP) {
 #pragma GCC unroll 4
         for (size_t i = 0; i < STEP; i += UVH_OCTETS_SIZE)
-            uvh_octets_store(out + at + i, uvh_octets_xor(uvh_octets_load(data + at + i), turned));
+            uvh_octets_store(out + at + i, uvh_octets_xor(uvh_octets_load(data + at + i), rotated));
     }
     for (; at < last_at; at += UVH_OCTETS_SIZE)
-        uvh_octets_store(out + at, uvh_octets_xor(uvh_octets_load(data + at), turned));
+        uvh_octets_store(out + at, uvh_octets_xor(uvh_octets_load(data + at), rotated));
     uvh_octets_store(out, first);
     uvh_octets_store(out + last_at, last);
 }
@@ -161,12 +161,12 @@ static const char *incomplete_at(const char *data, const char *end)
 /* A text shorter than a vector is checked in a copy after zeros. */
 static UVH_NEVER_INLINE const char *check_short(const char *data, const char *end)
 {
-    char room[3 + 2 * UVH_OCTETS_SIZE] = {0};
+    char space[3 + 2 * UVH_OCTETS_SIZE] = {0};
     size_t size = (size_t)(end - data);
-    memcpy(room + sizeof room - size, data, size);
-    uvh_octets errors = errors_at(room + sizeof room - UVH_OCTETS_SIZE);
+    memcpy(space + sizeof space - size, data, size);
+    uvh_octets errors = errors_at(space + sizeof space - UVH_OCTETS_SIZE);
     if (size > UVH_OCTETS_SIZE)
-        errors = uvh_octets_or(errors, errors_at(room + 3));
+        errors = uvh_octets_or(errors, errors_at(space + 3));
     return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
 }
 

@@ -17,9 +17,9 @@ static void mask_payload(char *out, const char *data, size_t size, uint32_t word
 {
     uint64_t twice = (uint64_t)word << 32 | word;
     size_t last_at = size - 8;
-    uint32_t turned = uvh_payload_turn(word, last_at);
+    uint32_t rotated = uvh_payload_rotate(word, last_at);
     /* before its bytes are changed in place */
-    uint64_t last = load(data + last_at) ^ ((uint64_t)turned << 32 | turned);
+    uint64_t last = load(data + last_at) ^ ((uint64_t)rotated << 32 | rotated);
     for (size_t i = 0; i < last_at; i += 8) {
         uint64_t bytes = load(data + i) ^ twice;
         memcpy(out + i, &bytes, sizeof bytes);

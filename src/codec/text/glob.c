@@ -17,7 +17,7 @@ enum token_kind {
     TOKEN_CLASS,
     TOKEN_STAR,
     TOKEN_STARS,
-    TOKEN_FOLDERS,
+    TOKEN_DIRECTORIES,
     TOKEN_BAD
 };
 
@@ -28,7 +28,7 @@ struct token {
 };
 
 /* A set of positions in the pattern, including its end. */
-struct places {
+struct positions {
     bool held[UVH_GLOB_MAX_LENGTH + 1];
     bool any;
 };
@@ -120,7 +120,7 @@ static struct token read_token(uvhttp_slice_t pattern, size_t at)
             token.next++;
         if ((at == 0 || pattern.base[at - 1] == '/') && token.next < pattern.length &&
             pattern.base[token.next] == '/') {
-            token.kind = TOKEN_FOLDERS;
+            token.kind = TOKEN_DIRECTORIES;
             token.next++;
         }
         return token;
@@ -140,24 +140,24 @@ static struct token read_token(uvhttp_slice_t pattern, size_t at)
 
 /* Adds a position, and those reachable from it without a character. `boundary`: a name of the path
  * begins here. */
-static void add(struct places *places, uvhttp_slice_t pattern, size_t at, bool boundary)
+static void add(struct positions *positions, uvhttp_slice_t pattern, size_t at, bool boundary)
 {
     for (;;) {
-        if (places->held[at])
+        if (positions->held[at])
             return;
-        places->held[at] = true;
-        places->any = true;
+        positions->held[at] = true;
+        positions->any = true;
         if (at == pattern.length || pattern.base[at] != '*')
             return;
         struct token token = read_token(pattern, at);
-        if (token.kind == TOKEN_FOLDERS && !boundary)
+        if (token.kind == TOKEN_DIRECTORIES && !boundary)
             return;
         at = token.next;
     }
 }
 
 /* Adds the positions that one character leads to. */
-static void step(struct places *to, uvhttp_slice_t pattern, size_t at, uint32_t character)
+static void step(struct positions *to, uvhttp_slice_t pattern, size_t at, uint32_t character)
 {
     struct token token = read_token(pattern, at);
     bool slash = character == SLASH;
@@ -169,7 +169,7 @@ static void step(struct places *to, uvhttp_slice_t pattern, size_t at, uint32_t 
             add(to, pattern, at, false);
         return;
     case TOKEN_STARS:
-    case TOKEN_FOLDERS:
+    case TOKEN_DIRECTORIES:
         add(to, pattern, at, slash);
         return;
     case TOKEN_ANY:
@@ -192,19 +192,19 @@ static void step(struct places *to, uvhttp_slice_t pattern, size_t at, uint32_t 
 
 static bool matches_whole(uvhttp_slice_t pattern, uvhttp_slice_t path)
 {
-    struct places sets[2];
-    struct places *now = &sets[0];
-    struct places *next = &sets[1];
+    struct positions sets[2];
+    struct positions *now = &sets[0];
+    struct positions *next = &sets[1];
     memset(now, 0, sizeof(*now));
     add(now, pattern, 0, true);
     for (size_t at = 0; at < path.length && now->any;) {
         uint32_t character = take(path, &at);
         memset(next, 0, sizeof(*next));
-        for (size_t place = 0; place < pattern.length; place++) {
-            if (now->held[place])
-                step(next, pattern, place, character);
+        for (size_t position = 0; position < pattern.length; position++) {
+            if (now->held[position])
+                step(next, pattern, position, character);
         }
-        struct places *spare = now;
+        struct positions *spare = now;
         now = next;
         next = spare;
     }

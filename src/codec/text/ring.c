@@ -16,39 +16,39 @@ void uvhttp_ring_init(uvhttp_ring_t *ring, char *memory, size_t capacity)
         *ring = (uvhttp_ring_t){.memory = memory, .capacity = memory != NULL ? capacity : 0};
 }
 
-size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t pieces[2])
+size_t uvhttp_ring_readable(const uvhttp_ring_t *ring, uvhttp_slice_t slices[2])
 {
-    if (pieces == NULL)
+    if (slices == NULL)
         return 0;
-    pieces[0] = pieces[1] = (uvhttp_slice_t){NULL, 0};
+    slices[0] = slices[1] = (uvhttp_slice_t){NULL, 0};
     if (ring == NULL || ring->length == 0)
         return 0;
     size_t first = smaller(ring->length, ring->capacity - ring->start);
-    pieces[0] = (uvhttp_slice_t){ring->memory + ring->start, first};
+    slices[0] = (uvhttp_slice_t){ring->memory + ring->start, first};
     if (first == ring->length)
         return 1;
-    pieces[1] = (uvhttp_slice_t){ring->memory, ring->length - first};
+    slices[1] = (uvhttp_slice_t){ring->memory, ring->length - first};
     return 2;
 }
 
-size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t pieces[2])
+size_t uvhttp_ring_writable(const uvhttp_ring_t *ring, uvhttp_span_t slices[2])
 {
-    if (pieces == NULL)
+    if (slices == NULL)
         return 0;
-    pieces[0] = pieces[1] = (uvhttp_span_t){NULL, 0};
+    slices[0] = slices[1] = (uvhttp_span_t){NULL, 0};
     if (ring == NULL)
         return 0;
-    size_t room = ring->capacity - ring->length;
-    if (room == 0)
+    size_t space = ring->capacity - ring->length;
+    if (space == 0)
         return 0;
     /* from the first byte held to the end of the memory */
-    size_t behind = ring->capacity - ring->start;
-    size_t end = ring->length < behind ? ring->start + ring->length : ring->length - behind;
-    size_t first = smaller(room, ring->capacity - end);
-    pieces[0] = (uvhttp_span_t){ring->memory + end, first};
-    if (first == room)
+    size_t after = ring->capacity - ring->start;
+    size_t end = ring->length < after ? ring->start + ring->length : ring->length - after;
+    size_t first = smaller(space, ring->capacity - end);
+    slices[0] = (uvhttp_span_t){ring->memory + end, first};
+    if (first == space)
         return 1;
-    pieces[1] = (uvhttp_span_t){ring->memory, room - first};
+    slices[1] = (uvhttp_span_t){ring->memory, space - first};
     return 2;
 }
 
@@ -64,12 +64,12 @@ size_t uvhttp_ring_commit(uvhttp_ring_t *ring, size_t length)
 size_t uvhttp_ring_write(uvhttp_ring_t *ring, const void *data, size_t length)
 {
     const char *from = data;
-    uvhttp_span_t pieces[2];
-    size_t count = data != NULL ? uvhttp_ring_writable(ring, pieces) : 0;
+    uvhttp_span_t slices[2];
+    size_t count = data != NULL ? uvhttp_ring_writable(ring, slices) : 0;
     size_t written = 0;
     for (size_t i = 0; i < count && written < length; i++) {
-        size_t part = smaller(pieces[i].length, length - written);
-        memcpy(pieces[i].base, from + written, part);
+        size_t part = smaller(slices[i].length, length - written);
+        memcpy(slices[i].base, from + written, part);
         written += part;
     }
     return uvhttp_ring_commit(ring, written);

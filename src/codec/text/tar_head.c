@@ -140,7 +140,7 @@ size_t uvh_tar_head_write(const struct uvh_tar_member *member, char out[UVH_TAR_
         memset(out + at, 0, padding);
         at += padding;
     }
-    put_block(out + at, member->path, member->path_length, member->folder ? '5' : '0', member->size,
-              member->modified);
+    put_block(out + at, member->path, member->path_length, member->directory ? '5' : '0',
+              member->size, member->modified);
     return at + UVH_TAR_BLOCK;
 }

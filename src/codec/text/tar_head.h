@@ -26,7 +26,7 @@ struct uvh_tar_member {
     size_t path_length;
     uint64_t size;    /* bytes; 0 for a directory */
     int64_t modified; /* seconds since 1970 */
-    bool folder;
+    bool directory;
 };
 
 /* Writes the headers; the member's bytes must follow, and zeros up to the next block

@@ -181,34 +181,36 @@ static uint8_t smaller(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-static bool agree_to(const struct element *offer, const struct uvh_ws_deflate_wishes *wishes,
+static bool agree_to(const struct element *offer,
+                     const struct uvh_ws_deflate_preferences *preferences,
                      struct uvh_ws_deflate_terms *terms)
 {
     if (!offer->deflate || !offer->sound || offer->server_max_window_bits == BITS_LEAST)
         return false;
     *terms = (struct uvh_ws_deflate_terms){
         .server_no_context_takeover =
-            offer->server_no_context_takeover || wishes->no_context_takeover,
+            offer->server_no_context_takeover || preferences->no_context_takeover,
         .client_no_context_takeover =
-            offer->client_no_context_takeover || wishes->no_context_takeover,
-        .server_max_window_bits = wishes->own_window_bits,
+            offer->client_no_context_takeover || preferences->no_context_takeover,
+        .server_max_window_bits = preferences->own_window_bits,
         .client_max_window_bits = BITS_MOST,
-        .server_bits_asked = offer->server_max_window_bits != 0,
+        .server_bits_requested = offer->server_max_window_bits != 0,
     };
     if (offer->server_max_window_bits != 0)
         terms->server_max_window_bits =
-            smaller(offer->server_max_window_bits, wishes->own_window_bits);
+            smaller(offer->server_max_window_bits, preferences->own_window_bits);
     if (offer->client_bits)
-        terms->client_max_window_bits = wishes->peer_window_bits;
+        terms->client_max_window_bits = preferences->peer_window_bits;
     if (offer->client_max_window_bits != 0)
         terms->client_max_window_bits =
-            smaller(offer->client_max_window_bits, wishes->peer_window_bits);
-    if (terms->client_max_window_bits > wishes->peer_window_bits)
+            smaller(offer->client_max_window_bits, preferences->peer_window_bits);
+    if (terms->client_max_window_bits > preferences->peer_window_bits)
         terms->client_no_context_takeover = true;
     return true;
 }
 
-bool uvh_ws_extension_agree(uvhttp_slice_t offers, const struct uvh_ws_deflate_wishes *wishes,
+bool uvh_ws_extension_agree(uvhttp_slice_t offers,
+                            const struct uvh_ws_deflate_preferences *preferences,
                             struct uvh_ws_deflate_terms *terms, bool *malformed)
 {
     struct cursor cursor = cursor_over(offers);
@@ -218,7 +220,7 @@ bool uvh_ws_extension_agree(uvhttp_slice_t offers, const struct uvh_ws_deflate_w
     int found;
     while ((found = next_element(&cursor, &element)) > 0) {
         any = true;
-        agreed = agreed || (wishes != NULL && agree_to(&element, wishes, terms));
+        agreed = agreed || (preferences != NULL && agree_to(&element, preferences, terms));
     }
     *malformed = found < 0 || !any;
     return agreed && !*malformed;
@@ -258,8 +260,8 @@ _Static_assert(sizeof(DEFLATE SERVER_NO CLIENT_NO SERVER_AT "=15" CLIENT_AT "=15
                    UVH_WS_EXTENSION_MAX,
                "the longest text fits");
 
-void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms,
-                             char text[UVH_WS_EXTENSION_MAX])
+void uvh_ws_extension_response(const struct uvh_ws_deflate_terms *terms,
+                               char text[UVH_WS_EXTENSION_MAX])
 {
     struct text out = {text};
     add(&out, DEFLATE);
@@ -267,23 +269,23 @@ void uvh_ws_extension_answer(const struct uvh_ws_deflate_terms *terms,
         add(&out, SERVER_NO);
     if (terms->client_no_context_takeover)
         add(&out, CLIENT_NO);
-    if (terms->server_bits_asked || terms->server_max_window_bits < BITS_MOST)
+    if (terms->server_bits_requested || terms->server_max_window_bits < BITS_MOST)
         add_bits(&out, SERVER_AT, terms->server_max_window_bits);
     if (terms->client_max_window_bits < BITS_MOST) /* so the client has offered it */
         add_bits(&out, CLIENT_AT, terms->client_max_window_bits);
 }
 
-void uvh_ws_extension_offer(const struct uvh_ws_deflate_wishes *wishes,
+void uvh_ws_extension_offer(const struct uvh_ws_deflate_preferences *preferences,
                             char text[UVH_WS_EXTENSION_MAX])
 {
     struct text out = {text};
     add(&out, DEFLATE);
-    if (wishes->no_context_takeover)
+    if (preferences->no_context_takeover)
         add(&out, SERVER_NO CLIENT_NO);
-    if (wishes->peer_window_bits < BITS_MOST)
-        add_bits(&out, SERVER_AT, wishes->peer_window_bits);
-    if (wishes->own_window_bits < BITS_MOST)
-        add_bits(&out, CLIENT_AT, wishes->own_window_bits);
+    if (preferences->peer_window_bits < BITS_MOST)
+        add_bits(&out, SERVER_AT, preferences->peer_window_bits);
+    if (preferences->own_window_bits < BITS_MOST)
+        add_bits(&out, CLIENT_AT, preferences->own_window_bits);
     else
         add(&out, CLIENT_AT);
 }
@@ -291,25 +293,26 @@ void uvh_ws_extension_offer(const struct uvh_ws_deflate_wishes *wishes,
 /* ---- the client ---- */
 
 /* The response must have one element, the extension that was offered. */
-static bool read_answer(uvhttp_slice_t answer, struct element *element)
+static bool read_response(uvhttp_slice_t response, struct element *element)
 {
-    struct cursor cursor = cursor_over(answer);
+    struct cursor cursor = cursor_over(response);
     struct element other;
     return next_element(&cursor, element) > 0 && element->deflate && element->sound &&
            next_element(&cursor, &other) == 0;
 }
 
-bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_wishes *offered,
+bool uvh_ws_extension_accept(uvhttp_slice_t response,
+                             const struct uvh_ws_deflate_preferences *offered,
                              struct uvh_ws_deflate_terms *terms)
 {
     struct element element;
-    if (!read_answer(answer, &element))
+    if (!read_response(response, &element))
         return false;
-    bool bits_asked = offered->peer_window_bits < BITS_MOST;
+    bool bits_requested = offered->peer_window_bits < BITS_MOST;
     if (offered->no_context_takeover && !element.server_no_context_takeover)
         return false;
-    if (bits_asked && (element.server_max_window_bits == 0 ||
-                       element.server_max_window_bits > offered->peer_window_bits))
+    if (bits_requested && (element.server_max_window_bits == 0 ||
+                           element.server_max_window_bits > offered->peer_window_bits))
         return false;
     /* only an offer may omit the value */
     if (element.client_bits && element.client_max_window_bits == 0)
@@ -323,7 +326,7 @@ bool uvh_ws_extension_accept(uvhttp_slice_t answer, const struct uvh_ws_deflate_
         .server_max_window_bits =
             element.server_max_window_bits != 0 ? element.server_max_window_bits : BITS_MOST,
         .client_max_window_bits = offered->own_window_bits,
-        .server_bits_asked = bits_asked,
+        .server_bits_requested = bits_requested,
     };
     /* A value above our offer has no effect, and some servers send it. */
     if (element.client_max_window_bits != 0)

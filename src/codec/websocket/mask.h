@@ -42,12 +42,12 @@ static UVH_ALWAYS_INLINE uint32_t uvh_ws_mask_4(const char *p, uint32_t word)
 static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, size_t size,
                                                    uint32_t word)
 {
-    uint32_t turned = uvh_payload_turn(word, size);
+    uint32_t rotated = uvh_payload_rotate(word, size);
     uvh_ws_mask_four first = uvh_ws_mask_16(data, word);
-    uvh_ws_mask_four last = uvh_ws_mask_16(data + size - 16, turned);
+    uvh_ws_mask_four last = uvh_ws_mask_16(data + size - 16, rotated);
     if (size > 32) {
         uvh_ws_mask_four second = uvh_ws_mask_16(data + 16, word);
-        uvh_ws_mask_four last_but_one = uvh_ws_mask_16(data + size - 32, turned);
+        uvh_ws_mask_four last_but_one = uvh_ws_mask_16(data + size - 32, rotated);
         memcpy(out + 16, &second, sizeof second);
         memcpy(out + size - 32, &last_but_one, sizeof last_but_one);
     }
@@ -58,15 +58,15 @@ static UVH_ALWAYS_INLINE void uvh_ws_mask_16_to_64(char *out, const char *data, 
 static UVH_ALWAYS_INLINE void uvh_ws_mask_4_to_15(char *out, const char *data, size_t size,
                                                   uint32_t word)
 {
-    uint32_t turned = uvh_payload_turn(word, size);
+    uint32_t rotated = uvh_payload_rotate(word, size);
     if (size >= 8) {
         uint64_t first = uvh_ws_mask_8(data, word);
-        uint64_t last = uvh_ws_mask_8(data + size - 8, turned);
+        uint64_t last = uvh_ws_mask_8(data + size - 8, rotated);
         memcpy(out, &first, sizeof first);
         memcpy(out + size - 8, &last, sizeof last);
     } else {
         uint32_t first = uvh_ws_mask_4(data, word);
-        uint32_t last = uvh_ws_mask_4(data + size - 4, turned);
+        uint32_t last = uvh_ws_mask_4(data + size - 4, rotated);
         memcpy(out, &first, sizeof first);
         memcpy(out + size - 4, &last, sizeof last);
     }
@@ -84,7 +84,7 @@ static UVH_ALWAYS_INLINE void uvh_ws_mask_copy(char *out, const char *data, size
     }
     uint32_t word;
     memcpy(&word, mask, sizeof word);
-    word = uvh_payload_turn(word, offset);
+    word = uvh_payload_rotate(word, offset);
     if (size < 16)
         uvh_ws_mask_4_to_15(out, data, size, word);
     else if (size <= UVH_PAYLOAD_SHORT)

@@ -167,7 +167,7 @@ static size_t take_head(struct uvh_ws_reader *reader, const struct uvh_ws_rules 
     }
     size_t left = size - used;
     if ((head[0] & CONTROL) && left > 0 && left < (head[1] & LENGTH) && reader->control == NULL) {
-        event->kind = UVH_WS_EVENT_ROOM;
+        event->kind = UVH_WS_EVENT_SIZE;
         return 0;
     }
     begin_frame(reader, head, have);
@@ -205,7 +205,7 @@ static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rul
         if (used == 0)
             return 0;
         if (reader->control == NULL) {
-            event->kind = UVH_WS_EVENT_ROOM;
+            event->kind = UVH_WS_EVENT_SIZE;
             return 0;
         }
         memcpy(reader->control + reader->control_size, data, used);
@@ -241,7 +241,7 @@ static size_t take_piece(struct uvh_ws_reader *reader, const struct uvh_ws_rules
     reader->mask_offset = (uint8_t)((reader->mask_offset + used) % MASK_SIZE);
     reader->remaining -= used;
     reader->in_frame = reader->remaining > 0;
-    event->kind = UVH_WS_EVENT_PIECE;
+    event->kind = UVH_WS_EVENT_CHUNK;
     event->data = data;
     event->size = used;
     event->text = reader->text;
@@ -302,7 +302,7 @@ size_t uvh_ws_reader_next(struct uvh_ws_reader *reader, const struct uvh_ws_rule
                  (length <= rules->max_frame_size) & (rules->max_fragments > 0);
     if (UVH_UNLIKELY(!usual))
         return next_of_any(reader, rules, data, size, event);
-    event->kind = UVH_WS_EVENT_PIECE;
+    event->kind = UVH_WS_EVENT_CHUNK;
     event->data = data + head;
     event->size = length;
     event->text = kind == 0;

@@ -24,12 +24,12 @@ struct uvh_ws_rules {
 
 enum uvh_ws_event_kind {
     UVH_WS_EVENT_MORE = 0, /* all bytes are consumed, and there is no event */
-    UVH_WS_EVENT_PIECE,    /* a part of a message */
+    UVH_WS_EVENT_CHUNK,    /* a part of a message */
     UVH_WS_EVENT_PING,
     UVH_WS_EVENT_PONG,
     UVH_WS_EVENT_CLOSE,
     /* a control frame arrives in several parts: set reader->control and call again */
-    UVH_WS_EVENT_ROOM,
+    UVH_WS_EVENT_SIZE,
     UVH_WS_EVENT_BAD, /* the peer has violated the protocol: see `code` and `reason` */
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 64 * 1024 };
+enum { CHUNK = 64 * 1024 };
 
 /* Fields that are taken away; an HTML page with umlauts. */
 static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -49,11 +49,11 @@ static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 /* Writes until a piece is refused. */
 static int fill(uvhttp_response_t *res, size_t *most)
 {
-    static char piece[PIECE];
+    static char chunk[CHUNK];
     int err = 0;
-    memset(piece, '.', sizeof piece);
+    memset(chunk, '.', sizeof chunk);
     while (err == 0)
-        err = uvhttp_response_write(res, piece, sizeof piece);
+        err = uvhttp_response_write(res, chunk, sizeof chunk);
     *most = uvhttp_response_pending(res);
     return err == UVHTTP_EFULL ? 0 : err;
 }

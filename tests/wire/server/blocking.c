@@ -56,9 +56,9 @@ static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
     const char *size_text = uvhttp_request_query(req, "size"),
                *piece_text = uvhttp_request_query(req, "piece");
     size_t size = size_text == NULL ? 0 : (size_t)strtoull(size_text, NULL, 10);
-    size_t piece = piece_text == NULL ? 1000 : (size_t)strtoull(piece_text, NULL, 10);
+    size_t chunk = piece_text == NULL ? 1000 : (size_t)strtoull(piece_text, NULL, 10);
     bool known = uvhttp_request_query(req, "known") != NULL;
-    char *bytes = malloc(piece);
+    char *bytes = malloc(chunk);
     (void)arg;
     if (bytes == NULL)
         return UVHTTP_ENOMEM;
@@ -67,15 +67,15 @@ static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
         err = uvhttp_response_send_early_hints(res);
     if (err == 0)
         err = uvhttp_response_begin(res, 200, type, known ? size : UVHTTP_LENGTH_UNKNOWN);
-    for (size_t sent = 0; err == 0 && sent < size; sent += piece) {
-        if (piece > size - sent)
-            piece = size - sent;
-        for (size_t i = 0; i < piece; i++)
+    for (size_t sent = 0; err == 0 && sent < size; sent += chunk) {
+        if (chunk > size - sent)
+            chunk = size - sent;
+        for (size_t i = 0; i < chunk; i++)
             bytes[i] = (char)(unsigned char)((sent + i) % 251);
-        err = uvhttp_response_write(res, bytes, piece);
+        err = uvhttp_response_write(res, bytes, chunk);
     }
     free(bytes);
-    if (err == UVHTTP_EGONE)
+    if (err == UVHTTP_EDISCONNECTED)
         atomic_fetch_add(&gone, 1);
     if (err == 0)
         err = uvhttp_response_add_trailer(res, "X-End", "yes");

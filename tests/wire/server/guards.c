@@ -210,7 +210,7 @@ static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_cre
     if (strncmp(text, "later", 5) != 0)
         return verdict_of(text);
     if (uvhttp_auth_decide(res, UVHTTP_AUTH_ACCEPT) != UVHTTP_EINVAL) /* too early */
-        return UVHTTP_EGONE;
+        return UVHTTP_EDISCONNECTED;
     int err = uvhttp_response_defer(res, do_nothing, decide_now, (void *)(uintptr_t)text);
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }

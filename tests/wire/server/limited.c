@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PERIOD = 251, PIECE = 5000, PART = 1500 };
+enum { PERIOD = 251, CHUNK = 5000, PART = 1500 };
 
 static uint64_t asked(uvhttp_request_t *req, const char *name)
 {
@@ -83,15 +83,15 @@ static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *ar
 static int limited_blocking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uint64_t size = asked(req, "size");
-    char piece[PIECE];
+    char chunk[CHUNK];
     (void)arg;
     int err = uvhttp_response_limit_rate(res, asked(req, "rate"), asked(req, "burst"));
     if (err == 0)
         err = uvhttp_response_begin(res, 200, NULL, size);
-    for (uint64_t sent = 0; err == 0 && sent < size; sent += PIECE) {
-        size_t length = size - sent < PIECE ? (size_t)(size - sent) : PIECE;
-        fill(piece, length, sent);
-        err = uvhttp_response_write(res, piece, length);
+    for (uint64_t sent = 0; err == 0 && sent < size; sent += CHUNK) {
+        size_t length = size - sent < CHUNK ? (size_t)(size - sent) : CHUNK;
+        fill(chunk, length, sent);
+        err = uvhttp_response_write(res, chunk, length);
     }
     return err != 0 ? err : uvhttp_response_end(res);
 }

@@ -30,7 +30,7 @@ static void fill(char *out, size_t size, uint64_t offset)
 
 struct source {
     uint64_t size, sent;
-    size_t piece;
+    size_t chunk;
     uint64_t refused; /* how often a piece was */
     bool stalls;      /* every other pull gives nothing */
     bool stalled;
@@ -43,9 +43,9 @@ static int write_on(uvhttp_response_t *res, void *arg)
 {
     struct source *source = arg;
     while (source->sent < source->size) {
-        size_t size = source->size - source->sent < source->piece
+        size_t size = source->size - source->sent < source->chunk
                           ? (size_t)(source->size - source->sent)
-                          : source->piece;
+                          : source->chunk;
         char *bytes = malloc(size);
         if (bytes == NULL)
             return UVHTTP_ENOMEM;
@@ -71,7 +71,7 @@ static struct source *new_source(uvhttp_request_t *req)
     struct source *source = uvhttp_request_allocate(req, sizeof *source);
     if (source != NULL)
         *source = (struct source){.size = number_of(req, "size", 1000),
-                                  .piece = number_of(req, "piece", 100)};
+                                  .chunk = number_of(req, "piece", 100)};
     return source;
 }
 
@@ -120,8 +120,8 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
         (void)uv_idle_start(&source->wake, wake_up);
         return UVHTTP_EFULL;
     }
-    if (size > source->piece)
-        size = source->piece;
+    if (size > source->chunk)
+        size = source->chunk;
     if (size > left)
         size = (size_t)left;
     fill(buffer, size, source->sent);
@@ -154,7 +154,7 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (source == NULL)
         return UVHTTP_ENOMEM;
     source->size = number_of(req, "size", 1000);
-    source->piece = number_of(req, "piece", 100);
+    source->chunk = number_of(req, "piece", 100);
     source->stalls = asks(req, "stalls");
     if (source->stalls) {
         (void)uv_idle_init(uvhttp_server_loop(app.server), &source->wake);
@@ -223,7 +223,7 @@ int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 struct taken {
     uint64_t size;
-    uint64_t pieces;
+    uint64_t chunks;
     uint32_t sum;
     uvhttp_response_t *response;
 };
@@ -249,12 +249,12 @@ static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *
     for (size_t i = 0; i < size; i++)
         taken->sum = (taken->sum ^ (unsigned char)data[i]) * 16777619u;
     taken->size += size;
-    taken->pieces++;
+    taken->chunks++;
     if (asks(req, "fail") && taken->size >= number_of(req, "fail", 0))
         return UVHTTP_EINVAL;
     if (asks(req, "answer") && taken->size >= number_of(req, "answer", 0))
         return uvhttp_response_send_text(res, 200, "enough");
-    if (asks(req, "pause") && taken->pieces == 1) {
+    if (asks(req, "pause") && taken->chunks == 1) {
         paused = taken;
         uvhttp_request_pause_body(req);
     }

@@ -96,7 +96,7 @@ static void on_stopping(uvhttp_stream_t *stream, void *arg)
 static void on_closed(uvhttp_stream_t *stream, void *arg)
 {
     struct echo *echo = arg;
-    if (uvhttp_stream_write(stream, "x", 1) != UVHTTP_EGONE)
+    if (uvhttp_stream_write(stream, "x", 1) != UVHTTP_EDISCONNECTED)
         abort();
     app.streams_closed++;
     free(echo->kept);

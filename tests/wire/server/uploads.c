@@ -37,14 +37,14 @@ int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                              .mode = (unsigned)number_of(req, "mode"),
                                              .keep_existing = asks(req, "keep"),
                                              .sync = asks(req, "sync")};
-    const char *folder = uvhttp_request_query(req, "folder");
+    const char *directory = uvhttp_request_query(req, "folder");
     const char *name =
         asks(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
     (void)res, (void)arg;
-    int err = uvhttp_upload_to_file(req, folder, name, &options,
+    int err = uvhttp_upload_to_file(req, directory, name, &options,
                                     asks(req, "report") ? upload_report : NULL, &app);
     if (asks(req, "twice"))
-        app.last_error = uvhttp_upload_to_file(req, folder, name, &options, NULL, NULL);
+        app.last_error = uvhttp_upload_to_file(req, directory, name, &options, NULL, NULL);
     return err;
 }
 
@@ -96,7 +96,7 @@ static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
 int form_data(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const uvhttp_form_options_t options = {
-        .folder = uvhttp_request_query(req, "folder"),
+        .directory = uvhttp_request_query(req, "folder"),
         .memory_part_size = number_of(req, "part"),
         .memory_size = number_of(req, "memory"),
         .max_size = number_of(req, "max"),

@@ -87,7 +87,7 @@ static void order_bulk(uvhttp_websocket_t *ws, const char *words)
     if (bytes == NULL)
         abort();
     for (int err = 0; count > 0 && (err == 0 || err == UVHTTP_EFULL); count--)
-        err = uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size, true);
+        err = uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size, true);
     free(bytes);
 }
 
@@ -135,13 +135,14 @@ static void order_prepared(uvhttp_websocket_t *ws, const char *words)
 static void order_pieces(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
-    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
+    (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
     remember(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
-    if (uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_BINARY, "no", 2, false) != UVHTTP_EINVAL)
+    if (uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, "no", 2, false) !=
+        UVHTTP_EINVAL)
         abort();
     (void)uvhttp_websocket_ping(ws, "between", 7);
-    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "two ", 4, false);
-    (void)uvhttp_websocket_send_piece(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
+    (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "two ", 4, false);
+    (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
 }
 
 /* What must not be sent, and the names of the errors. */
@@ -239,11 +240,11 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
         remember(uvhttp_websocket_send(ws, kind, data, size));
 }
 
-static void on_piece(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+static void on_chunk(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                      size_t size, bool last, void *arg)
 {
     (void)arg;
-    remember(uvhttp_websocket_send_piece(ws, kind, data, size, last));
+    remember(uvhttp_websocket_send_fragment(ws, kind, data, size, last));
 }
 
 static void on_drain(uvhttp_websocket_t *ws, void *arg)
@@ -267,7 +268,7 @@ static void on_pong(uvhttp_websocket_t *ws, const char *data, size_t size, void 
 static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     (void)arg;
-    if (uvhttp_websocket_send_text(ws, "too late") != UVHTTP_EGONE)
+    if (uvhttp_websocket_send_text(ws, "too late") != UVHTTP_EDISCONNECTED)
         abort();
     state.closes++;
     state.code = code;
@@ -398,10 +399,10 @@ static const struct {
      {EVENTS, BIG_MESSAGES, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
       .memory_per_connection = 1024 * 1024}},
     {"/ws/pieces",
-     {.events = {.open = on_open, .piece = on_piece, .close = on_close},
+     {.events = {.open = on_open, .chunk = on_chunk, .close = on_close},
       .max_message_size = 100000}},
     {"/ws/pieces-deflate",
-     {.events = {.open = on_open, .piece = on_piece, .close = on_close},
+     {.events = {.open = on_open, .chunk = on_chunk, .close = on_close},
       .max_message_size = 100000,
       .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
     {"/ws/protocols", {EVENTS, .protocols = protocols}},

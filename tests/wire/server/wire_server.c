@@ -260,16 +260,19 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
     static const struct {
         const char *name;
         size_t offset;
-    } numbers[] = {
-        NUMBER(max_connections),   NUMBER(listen_backlog),      NUMBER(keep_alive_timeout),
-        NUMBER(header_timeout),    NUMBER(body_timeout),        NUMBER(write_timeout),
-        NUMBER(handler_timeout),   NUMBER(linger_timeout),      NUMBER(drain_timeout),
-        NUMBER(drain_grace),       NUMBER(event_heartbeat),     NUMBER(max_target_size),
-        NUMBER(max_header_size),   NUMBER(max_header_count),    NUMBER(max_body_size),
-        NUMBER(max_trailer_size),  NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
-        NUMBER(blocking_threads),  NUMBER(blocking_queue),      NUMBER(write_backlog),
-        NUMBER(standing_memory),   NUMBER(buffer_size),         NUMBER(handshake_timeout),
-        NUMBER(handshake_threads), NUMBER(max_handshakes)};
+    } numbers[] = {NUMBER(max_connections),     NUMBER(listen_backlog),
+                   NUMBER(keep_alive_timeout),  NUMBER(header_timeout),
+                   NUMBER(body_timeout),        NUMBER(write_timeout),
+                   NUMBER(handler_timeout),     NUMBER(linger_timeout),
+                   NUMBER(drain_timeout),       NUMBER(drain_grace),
+                   NUMBER(event_heartbeat),     NUMBER(max_target_size),
+                   NUMBER(max_header_size),     NUMBER(max_header_count),
+                   NUMBER(max_body_size),       NUMBER(max_trailer_size),
+                   NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
+                   NUMBER(blocking_threads),    NUMBER(blocking_queue),
+                   NUMBER(write_backlog),       NUMBER(response_cache_memory),
+                   NUMBER(buffer_size),         NUMBER(handshake_timeout),
+                   NUMBER(handshake_threads),   NUMBER(max_handshakes)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)

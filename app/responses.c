@@ -1,6 +1,6 @@
 /* Responses of the routes of a configuration file, and the fields added to responses. Added to a
  * server by site.c. */
-#include "answers.h"
+#include "responses.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 /* Key of the request attachment that marks requests of named hosts. */
 static const char named_host;
 
-int uvh_answers_redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvh_setup_route *route = arg;
     if (!route->with_target)
@@ -24,7 +24,7 @@ int uvh_answers_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
     return uvhttp_response_redirect(response, route->status, location);
 }
 
-int uvh_answers_respond(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_respond(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     const struct uvh_setup_route *route = arg;
@@ -47,7 +47,7 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
     return err;
 }
 
-int uvh_answers_add_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_add_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     int err = uvhttp_response_on_send(response, add_missing, arg);
@@ -61,15 +61,15 @@ static int add_unless_named(uvhttp_request_t *request, uvhttp_response_t *respon
                : 0;
 }
 
-int uvh_answers_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
-                                   void *arg)
+int uvh_responses_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                                     void *arg)
 {
     (void)request;
     int err = uvhttp_response_on_send(response, add_unless_named, arg);
     return err == 0 ? UVHTTP_DECLINED : err;
 }
 
-int uvh_answers_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response;
     /* The value is not used, so any address will do. */

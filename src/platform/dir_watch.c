@@ -2,7 +2,7 @@
  * identifies a directory by a watch descriptor; two paths to the same directory get the same one. A
  * directory that is moved, replaced or removed is dropped together with all below it: another
  * directory may have its path, which is watched at the next lookup. */
-#include "platform/folder_watch.h"
+#include "platform/dir_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,17 +33,17 @@ enum {
     WANTED = PLACE_CHANGES | SELF_CHANGES | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR,
 };
 
-struct uvh_watched_folder {
+struct uvh_watched_dir {
     _Atomic uint64_t changes;
-    struct uvh_watched_folder *next_by_path;
-    struct uvh_watched_folder *next_by_number; /* while watched */
+    struct uvh_watched_dir *next_by_path;
+    struct uvh_watched_dir *next_by_number; /* while watched */
     const struct uvh_file_root *root;
     int number; /* inotify's watch descriptor, or NOT_WATCHED */
     size_t length;
     char path[]; /* without a slash at either end; NUL-terminated */
 };
 
-struct uvh_folder_watch {
+struct uvh_dir_watch {
     const uvhttp_allocator_t *allocator;
     _Atomic uint64_t *changed;
     size_t most;
@@ -56,72 +56,72 @@ struct uvh_folder_watch {
 
     struct uvh_lock lock; /* protects the following members */
     size_t count;
-    struct uvh_watched_folder *by_path[BUCKETS];
-    struct uvh_watched_folder *by_number[BUCKETS];
+    struct uvh_watched_dir *by_path[BUCKETS];
+    struct uvh_watched_dir *by_number[BUCKETS];
 };
 
 /* ---- the table; with the lock held ---- */
 
-static struct uvh_watched_folder **path_bucket(struct uvh_folder_watch *watch, uvhttp_slice_t path)
+static struct uvh_watched_dir **path_bucket(struct uvh_dir_watch *watch, uvhttp_slice_t path)
 {
     return &watch->by_path[uvh_hash(path.base, path.length, 0) % BUCKETS];
 }
 
-static struct uvh_watched_folder **number_bucket(struct uvh_folder_watch *watch, int number)
+static struct uvh_watched_dir **number_bucket(struct uvh_dir_watch *watch, int number)
 {
     return &watch->by_number[(unsigned)number % BUCKETS];
 }
 
-static struct uvh_watched_folder *find(struct uvh_folder_watch *watch,
-                                       const struct uvh_file_root *root, uvhttp_slice_t path)
+static struct uvh_watched_dir *find(struct uvh_dir_watch *watch, const struct uvh_file_root *root,
+                                    uvhttp_slice_t path)
 {
-    struct uvh_watched_folder *folder = *path_bucket(watch, path);
-    while (folder != NULL && (folder->root != root || folder->length != path.length ||
-                              memcmp(folder->path, path.base, path.length) != 0))
-        folder = folder->next_by_path;
-    return folder;
+    struct uvh_watched_dir *directory = *path_bucket(watch, path);
+    while (directory != NULL && (directory->root != root || directory->length != path.length ||
+                                 memcmp(directory->path, path.base, path.length) != 0))
+        directory = directory->next_by_path;
+    return directory;
 }
 
-static struct uvh_watched_folder *new_folder(struct uvh_folder_watch *watch,
-                                             const struct uvh_file_root *root, uvhttp_slice_t path)
+static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
+                                       const struct uvh_file_root *root, uvhttp_slice_t path)
 {
     if (watch->count >= watch->most)
         return NULL;
-    struct uvh_watched_folder *folder =
-        uvh_alloc(watch->allocator, sizeof(*folder) + path.length + 1);
-    if (folder == NULL)
+    struct uvh_watched_dir *directory =
+        uvh_alloc(watch->allocator, sizeof(*directory) + path.length + 1);
+    if (directory == NULL)
         return NULL;
-    memset(folder, 0, sizeof(*folder));
-    folder->root = root;
-    folder->number = NOT_WATCHED;
-    folder->length = path.length;
+    memset(directory, 0, sizeof(*directory));
+    directory->root = root;
+    directory->number = NOT_WATCHED;
+    directory->length = path.length;
     if (path.length > 0)
-        memcpy(folder->path, path.base, path.length);
-    folder->path[path.length] = '\0';
-    folder->next_by_path = *path_bucket(watch, path);
-    *path_bucket(watch, path) = folder;
+        memcpy(directory->path, path.base, path.length);
+    directory->path[path.length] = '\0';
+    directory->next_by_path = *path_bucket(watch, path);
+    *path_bucket(watch, path) = directory;
     watch->count++;
-    return folder;
+    return directory;
 }
 
-static void tell(struct uvh_watched_folder *folder)
+static void tell(struct uvh_watched_dir *directory)
 {
-    atomic_fetch_add_explicit(&folder->changes, 1, memory_order_release);
+    atomic_fetch_add_explicit(&directory->changes, 1, memory_order_release);
 }
 
 /* Stops watching; events still queued for it are ignored. */
-static void drop(struct uvh_folder_watch *watch, struct uvh_watched_folder *folder)
+static void drop(struct uvh_dir_watch *watch, struct uvh_watched_dir *directory)
 {
-    if (folder->number == NOT_WATCHED)
+    if (directory->number == NOT_WATCHED)
         return;
-    int number = folder->number;
-    struct uvh_watched_folder **link = number_bucket(watch, number);
-    while (*link != folder)
+    int number = directory->number;
+    struct uvh_watched_dir **link = number_bucket(watch, number);
+    while (*link != directory)
         link = &(*link)->next_by_number;
-    *link = folder->next_by_number;
-    folder->number = NOT_WATCHED;
+    *link = directory->next_by_number;
+    directory->number = NOT_WATCHED;
     atomic_fetch_sub_explicit(&watch->watched, 1, memory_order_relaxed);
-    for (const struct uvh_watched_folder *other = *number_bucket(watch, number); other != NULL;
+    for (const struct uvh_watched_dir *other = *number_bucket(watch, number); other != NULL;
          other = other->next_by_number) {
         if (other->number == number) /* also reached by another path */
             return;
@@ -129,38 +129,38 @@ static void drop(struct uvh_folder_watch *watch, struct uvh_watched_folder *fold
     inotify_rm_watch(watch->events, number);
 }
 
-static bool lies_in(const struct uvh_watched_folder *folder, const struct uvh_watched_folder *top)
+static bool lies_in(const struct uvh_watched_dir *directory, const struct uvh_watched_dir *top)
 {
-    if (folder->root != top->root || folder->length < top->length ||
-        memcmp(folder->path, top->path, top->length) != 0)
+    if (directory->root != top->root || directory->length < top->length ||
+        memcmp(directory->path, top->path, top->length) != 0)
         return false;
-    return top->length == 0 || folder->length == top->length || folder->path[top->length] == '/';
+    return top->length == 0 || directory->length == top->length ||
+           directory->path[top->length] == '/';
 }
 
 /* A directory and all below it have changed; `moved`: their paths refer to other files now. */
-static void tell_below(struct uvh_folder_watch *watch, const struct uvh_watched_folder *top,
-                       bool moved)
+static void tell_below(struct uvh_dir_watch *watch, const struct uvh_watched_dir *top, bool moved)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct uvh_watched_folder *folder = watch->by_path[i]; folder != NULL;
-             folder = folder->next_by_path) {
-            if (!lies_in(folder, top))
+        for (struct uvh_watched_dir *directory = watch->by_path[i]; directory != NULL;
+             directory = directory->next_by_path) {
+            if (!lies_in(directory, top))
                 continue;
-            tell(folder);
+            tell(directory);
             if (moved)
-                drop(watch, folder);
+                drop(watch, directory);
         }
     }
 }
 
 /* Any directory may have changed or been replaced: events were lost, or the mounts have changed. */
-static void tell_all(struct uvh_folder_watch *watch)
+static void tell_all(struct uvh_dir_watch *watch)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct uvh_watched_folder *folder = watch->by_path[i]; folder != NULL;
-             folder = folder->next_by_path) {
-            tell(folder);
-            drop(watch, folder);
+        for (struct uvh_watched_dir *directory = watch->by_path[i]; directory != NULL;
+             directory = directory->next_by_path) {
+            tell(directory);
+            drop(watch, directory);
         }
     }
 }
@@ -168,60 +168,60 @@ static void tell_all(struct uvh_folder_watch *watch)
 /* ---- events ---- */
 
 /* Something that is or was a directory, perhaps a watched one, or a link to one. */
-static void tell_child(struct uvh_folder_watch *watch, const struct uvh_watched_folder *folder,
+static void tell_child(struct uvh_dir_watch *watch, const struct uvh_watched_dir *directory,
                        const char *name, bool moved)
 {
     char path[PATH_MAX];
     size_t length = strlen(name);
-    size_t slash = folder->length > 0 ? 1 : 0;
-    if (folder->length + slash + length >= sizeof(path))
+    size_t slash = directory->length > 0 ? 1 : 0;
+    if (directory->length + slash + length >= sizeof(path))
         return;
-    memcpy(path, folder->path, folder->length);
-    memcpy(path + folder->length, "/", slash);
-    memcpy(path + folder->length + slash, name, length);
-    const struct uvh_watched_folder *child =
-        find(watch, folder->root, (uvhttp_slice_t){path, folder->length + slash + length});
+    memcpy(path, directory->path, directory->length);
+    memcpy(path + directory->length, "/", slash);
+    memcpy(path + directory->length + slash, name, length);
+    const struct uvh_watched_dir *child =
+        find(watch, directory->root, (uvhttp_slice_t){path, directory->length + slash + length});
     if (child != NULL)
         tell_below(watch, child, moved);
 }
 
-static void handle_for(struct uvh_folder_watch *watch, struct uvh_watched_folder *folder,
+static void handle_for(struct uvh_dir_watch *watch, struct uvh_watched_dir *directory,
                        const struct inotify_event *event)
 {
     if ((event->mask & (SELF_CHANGES | IN_IGNORED | IN_UNMOUNT)) != 0) {
-        tell_below(watch, folder, true);
+        tell_below(watch, directory, true);
         return;
     }
-    tell(folder);
+    tell(directory);
     if (event->len > 0 && (event->mask & PLACE_CHANGES) != 0)
-        tell_child(watch, folder, event->name, true);
+        tell_child(watch, directory, event->name, true);
     else if ((event->mask & IN_ATTRIB) != 0 && event->len == 0)
-        tell_below(watch, folder, false);
+        tell_below(watch, directory, false);
 }
 
-static void handle(struct uvh_folder_watch *watch, const struct inotify_event *event)
+static void handle(struct uvh_dir_watch *watch, const struct inotify_event *event)
 {
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
         tell_all(watch);
         return;
     }
-    struct uvh_watched_folder *folder = *number_bucket(watch, event->wd);
-    while (folder != NULL) {
-        if (folder->number != event->wd) {
-            folder = folder->next_by_number;
+    struct uvh_watched_dir *directory = *number_bucket(watch, event->wd);
+    while (directory != NULL) {
+        if (directory->number != event->wd) {
+            directory = directory->next_by_number;
             continue;
         }
-        handle_for(watch, folder, event);
+        handle_for(watch, directory, event);
         /* Handling may have dropped directories and changed the chain; those already notified are
          * not notified again. */
-        if (folder->number == NOT_WATCHED)
-            folder = *number_bucket(watch, event->wd);
+        if (directory->number == NOT_WATCHED)
+            directory = *number_bucket(watch, event->wd);
         else
-            folder = folder->next_by_number;
+            directory = directory->next_by_number;
     }
 }
 
-static void read_events(struct uvh_folder_watch *watch)
+static void read_events(struct uvh_dir_watch *watch)
 {
     _Alignas(struct inotify_event) char events[EVENTS_SIZE];
     ssize_t size = read(watch->events, events, sizeof(events));
@@ -238,7 +238,7 @@ static void read_events(struct uvh_folder_watch *watch)
 }
 
 /* inotify does not report a mount to watches of directories below it. */
-static void handle_mounts(struct uvh_folder_watch *watch)
+static void handle_mounts(struct uvh_dir_watch *watch)
 {
     uvh_lock_acquire(&watch->lock);
     tell_all(watch);
@@ -248,7 +248,7 @@ static void handle_mounts(struct uvh_folder_watch *watch)
 
 static void *run(void *arg)
 {
-    struct uvh_folder_watch *watch = arg;
+    struct uvh_dir_watch *watch = arg;
     struct pollfd descriptors[] = {
         {.fd = watch->events, .events = POLLIN},
         {.fd = watch->wake, .events = POLLIN},
@@ -270,7 +270,7 @@ static void *run(void *arg)
 }
 
 /* The thread blocks all signals: they are for the program's own threads. */
-static int start_thread(struct uvh_folder_watch *watch)
+static int start_thread(struct uvh_dir_watch *watch)
 {
     sigset_t all;
     sigset_t before;
@@ -285,8 +285,8 @@ static int start_thread(struct uvh_folder_watch *watch)
 
 /* Adds an inotify watch for a directory of the table or a new one. Returns 0 or a negative
  * errno. */
-static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *root,
-                 uvhttp_slice_t path, struct uvh_watched_folder **folder)
+static int begin(struct uvh_dir_watch *watch, const struct uvh_file_root *root, uvhttp_slice_t path,
+                 struct uvh_watched_dir **directory)
 {
     char name[PATH_MAX];
     char link[32];
@@ -296,42 +296,42 @@ static int begin(struct uvh_folder_watch *watch, const struct uvh_file_root *roo
     if (path.length > 0)
         memcpy(name, path.base, path.length);
     name[path.length] = '\0';
-    int err = uvh_file_open_folder(root, name, false, &descriptor);
+    int err = uvh_file_open_directory(root, name, false, &descriptor);
     if (err != 0)
         return err;
     /* By descriptor, so that it is the directory found beneath the root, even if the path has
      * changed. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
-    if (*folder == NULL)
-        *folder = new_folder(watch, root, path);
-    int number = *folder == NULL ? -1 : inotify_add_watch(watch->events, link, WANTED);
-    err = *folder == NULL ? -ENOSPC : number < 0 ? -errno : 0;
+    if (*directory == NULL)
+        *directory = new_dir(watch, root, path);
+    int number = *directory == NULL ? -1 : inotify_add_watch(watch->events, link, WANTED);
+    err = *directory == NULL ? -ENOSPC : number < 0 ? -errno : 0;
     uvh_file_close(descriptor);
     if (err != 0)
         return err == -ENOENT ? -ENOSYS : err; /* there is no /proc */
-    (*folder)->number = number;
-    (*folder)->next_by_number = *number_bucket(watch, number);
-    *number_bucket(watch, number) = *folder;
+    (*directory)->number = number;
+    (*directory)->next_by_number = *number_bucket(watch, number);
+    *number_bucket(watch, number) = *directory;
     atomic_fetch_add_explicit(&watch->watched, 1, memory_order_relaxed);
     return 0;
 }
 
-static struct uvh_watched_folder *add(struct uvh_folder_watch *watch,
-                                      const struct uvh_file_root *root, uvhttp_slice_t path)
+static struct uvh_watched_dir *add(struct uvh_dir_watch *watch, const struct uvh_file_root *root,
+                                   uvhttp_slice_t path)
 {
-    struct uvh_watched_folder *nearest = NULL;
+    struct uvh_watched_dir *nearest = NULL;
     size_t end = 0;
     for (;;) {
         uvhttp_slice_t above = {path.base, end};
-        struct uvh_watched_folder *folder = find(watch, root, above);
-        if (folder == NULL || folder->number == NOT_WATCHED) {
-            int err = begin(watch, root, above, &folder);
+        struct uvh_watched_dir *directory = find(watch, root, above);
+        if (directory == NULL || directory->number == NOT_WATCHED) {
+            int err = begin(watch, root, above, &directory);
             if (err == -ENOENT || err == -ENOTDIR)
                 return nearest; /* the directory in which it would appear */
             if (err != 0)
                 return NULL;
         }
-        nearest = folder;
+        nearest = directory;
         size_t start = end == 0 ? 0 : end + 1;
         const char *slash =
             start < path.length ? memchr(path.base + start, '/', path.length - start) : NULL;
@@ -341,34 +341,33 @@ static struct uvh_watched_folder *add(struct uvh_folder_watch *watch,
     }
 }
 
-struct uvh_watched_folder *uvh_folder_watch_add(struct uvh_folder_watch *watch,
-                                                const struct uvh_file_root *root,
-                                                uvhttp_slice_t path)
+struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch,
+                                          const struct uvh_file_root *root, uvhttp_slice_t path)
 {
     uvh_lock_acquire(&watch->lock);
-    struct uvh_watched_folder *folder = add(watch, root, path);
+    struct uvh_watched_dir *directory = add(watch, root, path);
     uvh_lock_release(&watch->lock);
-    return folder;
+    return directory;
 }
 
-uint64_t uvh_folder_watch_changes(const struct uvh_watched_folder *folder)
+uint64_t uvh_dir_watch_changes(const struct uvh_watched_dir *directory)
 {
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&folder->changes,
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&directory->changes,
                                 memory_order_acquire);
 }
 
-size_t uvh_folder_watch_count(const struct uvh_folder_watch *watch)
+size_t uvh_dir_watch_count(const struct uvh_dir_watch *watch)
 {
     return atomic_load_explicit((atomic_size_t *)(uintptr_t)&watch->watched, memory_order_relaxed);
 }
 
 /* ---- open and close ---- */
 
-static void release(struct uvh_folder_watch *watch)
+static void release(struct uvh_dir_watch *watch)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
         while (watch->by_path[i] != NULL) {
-            struct uvh_watched_folder *next = watch->by_path[i]->next_by_path;
+            struct uvh_watched_dir *next = watch->by_path[i]->next_by_path;
             uvh_free(watch->allocator, watch->by_path[i]);
             watch->by_path[i] = next;
         }
@@ -380,11 +379,11 @@ static void release(struct uvh_folder_watch *watch)
     uvh_free(watch->allocator, watch);
 }
 
-int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocator_t *allocator,
-                          size_t most, _Atomic uint64_t *changed)
+int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *allocator,
+                       size_t most, _Atomic uint64_t *changed)
 {
     *watch = NULL;
-    struct uvh_folder_watch *made = uvh_alloc_zero(allocator, sizeof(*made));
+    struct uvh_dir_watch *made = uvh_alloc_zero(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
@@ -407,7 +406,7 @@ int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocato
     return 0;
 }
 
-void uvh_folder_watch_close(struct uvh_folder_watch *watch)
+void uvh_dir_watch_close(struct uvh_dir_watch *watch)
 {
     const uint64_t one = 1;
     if (watch == NULL)

@@ -4,10 +4,10 @@
  * An iteration starts with its first event and ends when the loop polls again. An exchange that
  * starts and ends in one iteration is counted with the whole iteration's length, since it had to
  * wait for the others in it. Only a longer exchange costs a clock call of its own. Invariant: a
- * worker writes only its own object; uvh_watch_sum_add may read it from another thread. Called by
- * worker, connections and exchanges. */
-#ifndef UVH_SERVER_WATCH_H
-#define UVH_SERVER_WATCH_H
+ * worker writes only its own object; uvh_loop_stats_sum_add may read it from another thread. Called
+ * by worker, connections and exchanges. */
+#ifndef UVH_SERVER_LOOP_STATS_H
+#define UVH_SERVER_LOOP_STATS_H
 
 #include <uv.h>
 
@@ -16,72 +16,72 @@
 #include "base/compiler.h"
 #include "base/histogram.h"
 
-struct uvh_watch {
+struct uvh_loop_stats {
     uv_prepare_t wait; /* before the loop polls */
     uv_check_t after;  /* after the events of an iteration */
     /* uv_hrtime at the start of this iteration, nanoseconds; 0: no event yet */
-    uint64_t turn;
+    uint64_t began;
     /* latest start of events of other handles; 0: only ours so far */
     uint64_t others;
-    uint64_t waited;  /* end of the previous iteration */
-    uint64_t in_turn; /* exchanges that started and ended in this iteration */
-    /* the thread of the loop, as uvh_watch_thread returns; NULL: not known yet */
+    uint64_t waited;       /* end of the previous iteration */
+    uint64_t in_iteration; /* exchanges that started and ended in this iteration */
+    /* the thread of the loop, as uvh_loop_stats_thread returns; NULL: not known yet */
     _Atomic(const void *) thread;
     _Atomic uint64_t busy;          /* nanoseconds in iterations */
     _Atomic uint64_t time;          /* nanoseconds in total */
     struct uvh_histogram exchanges; /* microseconds */
-    struct uvh_histogram turns;
+    struct uvh_histogram iterations;
     /* Number of the loop iteration, incremented after the events of each poll. */
     uint64_t iteration;
 };
 
 /* Neither handle keeps the loop alive. Returns 0 or libuv's code; the caller closes the handles. */
-enum { UVH_WATCH_HANDLES = 2 };
-int uvh_watch_start(struct uvh_watch *watch, uv_loop_t *loop);
-void uvh_watch_close(struct uvh_watch *watch, uv_close_cb closed);
+enum { UVH_LOOP_STATS_HANDLES = 2 };
+int uvh_loop_stats_start(struct uvh_loop_stats *stats, uv_loop_t *loop);
+void uvh_loop_stats_close(struct uvh_loop_stats *stats, uv_close_cb closed);
 
 /* True on the thread that is in an iteration of this loop, between its first event and the poll. */
-bool uvh_watch_in_turn(const struct uvh_watch *watch);
+bool uvh_loop_stats_in_iteration(const struct uvh_loop_stats *stats);
 
 /* Returns an address that is unique per thread. */
-const void *uvh_watch_thread(void);
+const void *uvh_loop_stats_thread(void);
 
-/* Reads the clock for the first event of an iteration; see uvh_watch_event. */
-void uvh_watch_begin_turn(struct uvh_watch *watch);
+/* Reads the clock for the first event of an iteration; see uvh_loop_stats_event. */
+void uvh_loop_stats_begin_iteration(struct uvh_loop_stats *stats);
 
 /* Records an event of the loop; called before the event is handled. */
-static inline void uvh_watch_event(struct uvh_watch *watch)
+static inline void uvh_loop_stats_event(struct uvh_loop_stats *stats)
 {
-    if (watch->turn == 0)
-        uvh_watch_begin_turn(watch);
+    if (stats->began == 0)
+        uvh_loop_stats_begin_iteration(stats);
 }
 
 /* Records a response to an exchange that started in the iteration `began` (the value of watch->turn
  * then). */
-void uvh_watch_longer(struct uvh_watch *watch, uint64_t began);
-static inline void uvh_watch_answered(struct uvh_watch *watch, uint64_t began)
+void uvh_loop_stats_longer(struct uvh_loop_stats *stats, uint64_t began);
+static inline void uvh_loop_stats_responded(struct uvh_loop_stats *stats, uint64_t began)
 {
-    if (UVH_LIKELY(began == watch->turn))
-        watch->in_turn++;
+    if (UVH_LIKELY(began == stats->began))
+        stats->in_iteration++;
     else
-        uvh_watch_longer(watch, began);
+        uvh_loop_stats_longer(stats, began);
 }
 
 /* The same in two steps, for callers that need the duration at once: returns microseconds since
  * `began` (0 for 0), with one clock call. */
-uint64_t uvh_watch_since(uint64_t began);
-void uvh_watch_record(struct uvh_watch *watch, uint64_t microseconds);
+uint64_t uvh_loop_stats_since(uint64_t began);
+void uvh_loop_stats_record(struct uvh_loop_stats *stats, uint64_t microseconds);
 
 /* The sum of several workers. Add each, then report; 15 KB. */
-struct uvh_watch_sum {
+struct uvh_loop_stats_sum {
     struct uvh_histogram exchanges;
-    struct uvh_histogram turns;
+    struct uvh_histogram iterations;
     uint64_t busy; /* nanoseconds */
     uint64_t time;
 };
-void uvh_watch_sum_clear(struct uvh_watch_sum *sum);
-void uvh_watch_sum_add(struct uvh_watch_sum *sum, const struct uvh_watch *watch);
+void uvh_loop_stats_sum_clear(struct uvh_loop_stats_sum *sum);
+void uvh_loop_stats_sum_add(struct uvh_loop_stats_sum *sum, const struct uvh_loop_stats *stats);
 /* Sets the fields of `stats` that are measured here. */
-void uvh_watch_sum_report(const struct uvh_watch_sum *sum, uvhttp_stats_t *stats);
+void uvh_loop_stats_sum_report(const struct uvh_loop_stats_sum *sum, uvhttp_stats_t *stats);
 
 #endif

@@ -12,8 +12,8 @@
  * through a memory mapping, or by other machines of a network file system. Always true: at most the
  * configured number of directories is watched. A directory in the table stays there until close,
  * watched or not. Called by files/static_fetch.c. */
-#ifndef UVH_PLATFORM_FOLDER_WATCH_H
-#define UVH_PLATFORM_FOLDER_WATCH_H
+#ifndef UVH_PLATFORM_DIR_WATCH_H
+#define UVH_PLATFORM_DIR_WATCH_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -22,29 +22,28 @@
 
 #include "platform/file.h"
 
-struct uvh_folder_watch;
-struct uvh_watched_folder;
+struct uvh_dir_watch;
+struct uvh_watched_dir;
 
 /* `changed` goes up with each change of any directory; any thread may read it.
  * Returns 0, UVHTTP_ENOMEM, or a negative errno: -EMFILE (no descriptors left, or the user's limit
  * of inotify instances), -ENOSYS (no inotify). */
-int uvh_folder_watch_open(struct uvh_folder_watch **watch, const uvhttp_allocator_t *allocator,
-                          size_t most, _Atomic uint64_t *changed);
+int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *allocator,
+                       size_t most, _Atomic uint64_t *changed);
 /* No other thread may use the watch during and after the call. NULL is allowed. */
-void uvh_folder_watch_close(struct uvh_folder_watch *watch);
+void uvh_dir_watch_close(struct uvh_dir_watch *watch);
 
 /* Watches the parent directory of the last name of `path` ("a/b" for "a/b/c" and for "a/b/") and
  * those above it. Returns it, or the nearest existing one above; its counter covers all changes
  * from now on. NULL if it cannot be watched: too many, no permission, no memory. `root` outlives
  * the watch. Any thread; no system call for a directory that is already watched. */
-struct uvh_watched_folder *uvh_folder_watch_add(struct uvh_folder_watch *watch,
-                                                const struct uvh_file_root *root,
-                                                uvhttp_slice_t path);
+struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch,
+                                          const struct uvh_file_root *root, uvhttp_slice_t path);
 
 /* Any thread, until the watch is closed. */
-uint64_t uvh_folder_watch_changes(const struct uvh_watched_folder *folder);
+uint64_t uvh_dir_watch_changes(const struct uvh_watched_dir *directory);
 
 /* The number of watched directories. Any thread. */
-size_t uvh_folder_watch_count(const struct uvh_folder_watch *watch);
+size_t uvh_dir_watch_count(const struct uvh_dir_watch *watch);
 
 #endif

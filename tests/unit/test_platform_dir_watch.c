@@ -1,6 +1,6 @@
-/* platform/folder_watch.c over a real folder: what is told, and what is told to folders below;
+/* platform/dir_watch.c over a real folder: what is told, and what is told to folders below;
  * bounds; lost events. */
-#include "platform/folder_watch.h"
+#include "platform/dir_watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ struct place {
     struct uvh_file_root root;
     uvhttp_allocator_t allocator;
     _Atomic uint64_t changed;
-    struct uvh_folder_watch *watch;
+    struct uvh_dir_watch *watch;
     atomic_long live;
     atomic_long fail_at; /* counts down to the allocation that fails */
     atomic_bool closed;  /* allocations wait */
@@ -76,7 +76,7 @@ static void write_file(const struct place *place, const char *name)
     assert_int_equal(fclose(file), 0);
 }
 
-static void make_folder(const struct place *place, const char *name)
+static void make_dir(const struct place *place, const char *name)
 {
     char path[256];
     in_place(place, name, path);
@@ -106,10 +106,10 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(place->path));
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
     place->allocator = (uvhttp_allocator_t){allocate, reallocate, release, place};
-    make_folder(place, "a");
-    make_folder(place, "a/b");
-    make_folder(place, "c");
-    make_folder(place, "d");
+    make_dir(place, "a");
+    make_dir(place, "a/b");
+    make_dir(place, "c");
+    make_dir(place, "d");
     *state = place;
     return 0;
 }
@@ -118,7 +118,7 @@ static int tear_down(void **state)
 {
     struct place *place = *state;
     char command[128];
-    uvh_folder_watch_close(place->watch);
+    uvh_dir_watch_close(place->watch);
     assert_int_equal(atomic_load(&place->live), 0);
     uvh_file_root_close(&place->root);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
@@ -129,13 +129,13 @@ static int tear_down(void **state)
 
 static void open_watch(struct place *place, size_t most)
 {
-    assert_int_equal(uvh_folder_watch_open(&place->watch, &place->allocator, most, &place->changed),
+    assert_int_equal(uvh_dir_watch_open(&place->watch, &place->allocator, most, &place->changed),
                      0);
 }
 
-static struct uvh_watched_folder *add(struct place *place, const char *path)
+static struct uvh_watched_dir *add(struct place *place, const char *path)
 {
-    return uvh_folder_watch_add(place->watch, &place->root, (uvhttp_slice_t){path, strlen(path)});
+    return uvh_dir_watch_add(place->watch, &place->root, (uvhttp_slice_t){path, strlen(path)});
 }
 
 static time_t seconds(void)
@@ -145,10 +145,10 @@ static time_t seconds(void)
     return now.tv_sec;
 }
 
-static void await_change(const struct uvh_watched_folder *folder, uint64_t before)
+static void await_change(const struct uvh_watched_dir *directory, uint64_t before)
 {
     time_t end = seconds() + SAFETY_SECONDS;
-    while (uvh_folder_watch_changes(folder) == before) {
+    while (uvh_dir_watch_changes(directory) == before) {
         assert_true(seconds() < end);
         sched_yield();
     }
@@ -164,11 +164,11 @@ static void settle(struct place *place)
     static unsigned marker;
     char name[32];
     snprintf(name, sizeof(name), "c/%u", marker++);
-    struct uvh_watched_folder *folder = add(place, "c/x");
-    uint64_t before = uvh_folder_watch_changes(folder);
+    struct uvh_watched_dir *directory = add(place, "c/x");
+    uint64_t before = uvh_dir_watch_changes(directory);
     uint64_t changed = atomic_load(&place->changed);
-    make_folder(place, name);
-    await_change(folder, before);
+    make_dir(place, name);
+    await_change(directory, before);
     time_t end = seconds() + SAFETY_SECONDS;
     while (atomic_load(&place->changed) == changed)
         assert_true(seconds() < end);
@@ -179,70 +179,70 @@ static void test_what_happens_in_a_folder(void **state)
     struct place *place = *state;
     char path[256];
     open_watch(place, 100);
-    struct uvh_watched_folder *folder = add(place, "a/file");
-    assert_non_null(folder);
-    assert_ptr_equal(add(place, "a/other"), folder);
-    assert_ptr_equal(add(place, "a/"), folder);
-    assert_ptr_not_equal(add(place, "a"), folder);
-    uint64_t before = uvh_folder_watch_changes(folder);
+    struct uvh_watched_dir *directory = add(place, "a/file");
+    assert_non_null(directory);
+    assert_ptr_equal(add(place, "a/other"), directory);
+    assert_ptr_equal(add(place, "a/"), directory);
+    assert_ptr_not_equal(add(place, "a"), directory);
+    uint64_t before = uvh_dir_watch_changes(directory);
     write_file(place, "a/file"); /* made */
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     write_file(place, "a/file"); /* written */
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     in_place(place, "a/file", path);
     assert_int_equal(truncate(path, 0), 0);
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     assert_int_equal(chmod(path, 0600), 0);
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     move(place, "a/file", "a/moved");
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     in_place(place, "a/moved", path);
     assert_int_equal(unlink(path), 0);
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
-    before = uvh_folder_watch_changes(folder);
+    before = uvh_dir_watch_changes(directory);
     write_file(place, "other"); /* beside it, and below it */
     write_file(place, "a/b/file");
     settle(place);
-    assert_int_equal(uvh_folder_watch_changes(folder), before);
+    assert_int_equal(uvh_dir_watch_changes(directory), before);
 }
 
 static void test_a_folder_above_is_moved(void **state)
 {
     struct place *place = *state;
     open_watch(place, 100);
-    struct uvh_watched_folder *deep = add(place, "a/b/file");
-    const struct uvh_watched_folder *beside = add(place, "d/file");
+    struct uvh_watched_dir *deep = add(place, "a/b/file");
+    const struct uvh_watched_dir *beside = add(place, "d/file");
     settle(place);
-    uint64_t before = uvh_folder_watch_changes(deep);
-    uint64_t beside_before = uvh_folder_watch_changes(beside);
-    assert_int_equal(uvh_folder_watch_count(place->watch), 5); /* the root, a, a/b, c, d */
+    uint64_t before = uvh_dir_watch_changes(deep);
+    uint64_t beside_before = uvh_dir_watch_changes(beside);
+    assert_int_equal(uvh_dir_watch_count(place->watch), 5); /* the root, a, a/b, c, d */
     move(place, "a", "away");
     await_change(deep, before);
     settle(place);
-    assert_int_equal(uvh_folder_watch_changes(beside), beside_before);
-    assert_int_equal(uvh_folder_watch_count(place->watch), 3);
+    assert_int_equal(uvh_dir_watch_changes(beside), beside_before);
+    assert_int_equal(uvh_dir_watch_count(place->watch), 3);
     /* Another one with the name is another folder, and the old one does not count any more. */
-    make_folder(place, "a");
-    make_folder(place, "a/b");
+    make_dir(place, "a");
+    make_dir(place, "a/b");
     settle(place);
     assert_ptr_equal(add(place, "a/b/file"), deep);
-    assert_int_equal(uvh_folder_watch_count(place->watch), 5);
+    assert_int_equal(uvh_dir_watch_count(place->watch), 5);
     settle(place);
-    before = uvh_folder_watch_changes(deep);
+    before = uvh_dir_watch_changes(deep);
     write_file(place, "away/b/file");
     settle(place);
-    assert_int_equal(uvh_folder_watch_changes(deep), before);
+    assert_int_equal(uvh_dir_watch_changes(deep), before);
     write_file(place, "a/b/file");
     await_change(deep, before);
 }
@@ -254,26 +254,26 @@ static void test_a_link_to_a_folder_is_replaced(void **state)
     link_to(place, "a/b", "current");
     link_to(place, "d", "next");
     open_watch(place, 100);
-    struct uvh_watched_folder *current = add(place, "current/file");
-    struct uvh_watched_folder *itself = add(place, "a/b/file");
+    struct uvh_watched_dir *current = add(place, "current/file");
+    struct uvh_watched_dir *itself = add(place, "a/b/file");
     assert_non_null(current);
     assert_ptr_not_equal(current, itself);
-    uint64_t before = uvh_folder_watch_changes(current);
-    uint64_t itself_before = uvh_folder_watch_changes(itself);
+    uint64_t before = uvh_dir_watch_changes(current);
+    uint64_t itself_before = uvh_dir_watch_changes(itself);
     write_file(place, "a/b/file"); /* one folder, two paths */
     await_change(current, before);
     await_change(itself, itself_before);
     settle(place);
-    before = uvh_folder_watch_changes(current);
+    before = uvh_dir_watch_changes(current);
     move(place, "next", "current");
     await_change(current, before);
     settle(place);
-    before = uvh_folder_watch_changes(current);
-    itself_before = uvh_folder_watch_changes(itself);
+    before = uvh_dir_watch_changes(current);
+    itself_before = uvh_dir_watch_changes(itself);
     write_file(place, "a/b/file");
     await_change(itself, itself_before);
     settle(place);
-    assert_int_equal(uvh_folder_watch_changes(current), before);
+    assert_int_equal(uvh_dir_watch_changes(current), before);
     assert_ptr_equal(add(place, "current/file"), current);
     write_file(place, "d/file");
     await_change(current, before);
@@ -283,10 +283,10 @@ static void test_what_is_not_there_yet(void **state)
 {
     struct place *place = *state;
     open_watch(place, 100);
-    struct uvh_watched_folder *nearest = add(place, "a/new/deep/file");
+    struct uvh_watched_dir *nearest = add(place, "a/new/deep/file");
     assert_ptr_equal(nearest, add(place, "a/x"));
-    uint64_t before = uvh_folder_watch_changes(nearest);
-    make_folder(place, "a/new");
+    uint64_t before = uvh_dir_watch_changes(nearest);
+    make_dir(place, "a/new");
     await_change(nearest, before);
     assert_ptr_not_equal(add(place, "a/new/deep/file"), nearest);
     assert_ptr_equal(add(place, "a/new/deep/file"), add(place, "a/new/x"));
@@ -299,32 +299,32 @@ static void test_a_folder_is_removed_and_made_again(void **state)
     struct place *place = *state;
     char path[256];
     open_watch(place, 100);
-    struct uvh_watched_folder *folder = add(place, "a/b/file");
-    uint64_t before = uvh_folder_watch_changes(folder);
+    struct uvh_watched_dir *directory = add(place, "a/b/file");
+    uint64_t before = uvh_dir_watch_changes(directory);
     in_place(place, "a/b", path);
     assert_int_equal(rmdir(path), 0);
-    await_change(folder, before);
+    await_change(directory, before);
     settle(place);
     assert_ptr_equal(add(place, "a/b/file"), add(place, "a/x"));
-    make_folder(place, "a/b");
+    make_dir(place, "a/b");
     settle(place);
-    assert_ptr_equal(add(place, "a/b/file"), folder);
-    before = uvh_folder_watch_changes(folder);
+    assert_ptr_equal(add(place, "a/b/file"), directory);
+    before = uvh_dir_watch_changes(directory);
     write_file(place, "a/b/file");
-    await_change(folder, before);
+    await_change(directory, before);
 }
 
 static void test_bounds(void **state)
 {
     struct place *place = *state;
     open_watch(place, 2);
-    struct uvh_watched_folder *root = add(place, "file");
+    struct uvh_watched_dir *root = add(place, "file");
     assert_non_null(root);
     assert_non_null(add(place, "a/file"));
     assert_null(add(place, "a/b/file"));
     assert_null(add(place, "c/file"));
     assert_ptr_equal(add(place, "file"), root);
-    assert_int_equal(uvh_folder_watch_count(place->watch), 2);
+    assert_int_equal(uvh_dir_watch_count(place->watch), 2);
     assert_null(add(place, "../secret"));
 }
 
@@ -345,8 +345,8 @@ static void test_lost_events(void **state)
         skip();
     fclose(setting);
     open_watch(place, 100);
-    struct uvh_watched_folder *quiet = add(place, "c/file");
-    uint64_t before = uvh_folder_watch_changes(quiet);
+    struct uvh_watched_dir *quiet = add(place, "c/file");
+    uint64_t before = uvh_dir_watch_changes(quiet);
     write_file(place, "file");
     atomic_store(&place->closed, true);
     assert_int_equal(pthread_create(&thread, NULL, add_deep, place), 0);
@@ -356,13 +356,13 @@ static void test_lost_events(void **state)
         move(place, "file", "file2");
         move(place, "file2", "file");
     }
-    assert_int_equal(uvh_folder_watch_changes(quiet), before);
+    assert_int_equal(uvh_dir_watch_changes(quiet), before);
     atomic_store(&place->closed, false);
     assert_int_equal(pthread_join(thread, &deep), 0);
     await_change(quiet, before);
     /* Then everything is watched anew, as it is asked for. */
     settle(place);
-    before = uvh_folder_watch_changes(quiet);
+    before = uvh_dir_watch_changes(quiet);
     write_file(place, "c/file");
     await_change(quiet, before);
 }
@@ -374,10 +374,10 @@ static void test_every_allocation_may_fail(void **state)
     bool done = false;
     while (!done) {
         atomic_store(&place->fail_at, ++fail_at);
-        int err = uvh_folder_watch_open(&place->watch, &place->allocator, 10, &place->changed);
+        int err = uvh_dir_watch_open(&place->watch, &place->allocator, 10, &place->changed);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         done = err == 0 && add(place, "a/b/file") != NULL;
-        uvh_folder_watch_close(place->watch);
+        uvh_dir_watch_close(place->watch);
         place->watch = NULL;
         assert_int_equal(atomic_load(&place->live), 0);
     }

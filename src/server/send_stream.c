@@ -9,9 +9,9 @@
 enum {
     PULL_SIZE = 16384,
     /* UVH_WRITE_BUDGET; fewer bytes when the source returns less than it could */
-    PULLS_PER_TURN = 64,
-    FILTERED_PULLS_PER_TURN = 8, /* filters may take a hundred times as long as sending */
-    MAX_PIECE = 1 << 30,
+    PULLS_PER_ITERATION = 64,
+    FILTERED_PULLS_PER_ITERATION = 8, /* filters may take a hundred times as long as sending */
+    MAX_CHUNK = 1 << 30,
 };
 
 /* A source that is pulled for bytes. Allocated in the exchange's arena. */
@@ -27,7 +27,7 @@ int uvhttp_response_begin(uvhttp_response_t *response, int status, const char *c
 {
     return uvh_send(
         response, status, content_type,
-        &(struct uvh_body){.source = UVH_BODY_PIECES, .size = length, .descriptor = -1});
+        &(struct uvh_body){.source = UVH_BODY_STREAMED, .size = length, .descriptor = -1});
 }
 
 static int check_begun(const struct uvhttp_response *response)
@@ -44,7 +44,7 @@ static bool is_budget_spent(const struct uvh_exchange *exchange)
     const struct uvhttp_response *response = &exchange->response;
     if (uvh_blocking_is(exchange) || response->heartbeat)
         return false;
-    return uvh_write_budget_is_spent(&exchange->written, &exchange->worker->watch,
+    return uvh_write_budget_is_spent(&exchange->written, &exchange->worker->loop_stats,
                                      response->filters == NULL ? UVH_WRITE_BUDGET
                                                                : UVH_WRITE_BUDGET_FILTERED,
                                      exchange->worker->server->config.write_backlog);
@@ -54,19 +54,19 @@ bool uvh_send_has_to_wait(struct uvh_exchange *exchange)
 {
     bool spent = is_budget_spent(exchange);
     if (spent)
-        exchange->protocol->await_room(exchange);
+        exchange->protocol->await_writable(exchange);
     return spent;
 }
 
-static int write_piece(struct uvh_exchange *exchange, uvhttp_slice_t piece)
+static int write_chunk(struct uvh_exchange *exchange, uvhttp_slice_t chunk)
 {
     if (is_budget_spent(exchange))
         return UVHTTP_EFULL;
     int err = exchange->response.filters == NULL
-                  ? exchange->protocol->write(exchange, piece)
-                  : uvh_send_filtered(exchange, UVHTTP_FILTER_PIECE, piece);
+                  ? exchange->protocol->write(exchange, chunk)
+                  : uvh_send_filtered(exchange, UVHTTP_FILTER_CHUNK, chunk);
     if (err == 0 && !uvh_blocking_is(exchange))
-        uvh_write_budget_take(&exchange->written, &exchange->worker->watch, piece.length);
+        uvh_write_budget_take(&exchange->written, &exchange->worker->loop_stats, chunk.length);
     return err;
 }
 
@@ -76,23 +76,23 @@ int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t 
     int err = check_begun(response);
     if (err != 0 || size == 0)
         return err;
-    if (size > MAX_PIECE || data == NULL)
+    if (size > MAX_CHUNK || data == NULL)
         return UVHTTP_EINVAL;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     /* a caller that ignores results must not end it as if it were complete */
     if (size > response->body_limit) {
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(UVHTTP_ETOOLARGE));
         exchange->protocol->abandon(exchange);
-        uvh_exchange_let_go(exchange);
+        uvh_exchange_unref(exchange);
         return UVHTTP_ETOOLARGE;
     }
-    err = write_piece(exchange, (uvhttp_slice_t){data, size});
+    err = write_chunk(exchange, (uvhttp_slice_t){data, size});
     if (err == 0)
         response->body_limit -= response->body_limit == UINT64_MAX ? 0 : size;
     if (err == UVHTTP_EFULL)
-        exchange->protocol->await_room(exchange);
-    uvh_exchange_let_go(exchange);
+        exchange->protocol->await_writable(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
@@ -103,14 +103,14 @@ int uvhttp_response_flush(uvhttp_response_t *response)
     int err = check_begun(response);
     if (err != 0)
         return err;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     if (response->filters != NULL)
         err = uvh_send_filtered(exchange, UVHTTP_FILTER_FLUSH, nothing);
     if (err == 0 && uvh_blocking_is(exchange)) /* the loop's filters run after the handler's own */
         err = exchange->protocol->write(exchange, nothing);
     if (err == UVHTTP_EFULL)
-        exchange->protocol->await_room(exchange);
-    uvh_exchange_let_go(exchange);
+        exchange->protocol->await_writable(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
@@ -127,7 +127,7 @@ int uvhttp_response_end(uvhttp_response_t *response)
     int err = check_begun(response);
     if (err != 0)
         return err;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     if (response->filters != NULL)
         err = end_filters(exchange);
     if (err == 0)
@@ -135,7 +135,7 @@ int uvhttp_response_end(uvhttp_response_t *response)
     if (err == UVHTTP_ELENGTH)
         uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: %s",
                        uvhttp_request_path(&exchange->request), uvhttp_strerror(err));
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
@@ -149,14 +149,14 @@ size_t uvhttp_response_pending(const uvhttp_response_t *response)
 int uvhttp_response_send_early_hints(uvhttp_response_t *response)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
-    int err = response->sending ? UVHTTP_EANSWERED : uvh_response_check_open(response);
+    int err = response->sending ? UVHTTP_ERESPONDED : uvh_response_check_open(response);
     if (err != 0)
         return err;
-    if (!exchange->protocol->has_room(exchange))
+    if (!exchange->protocol->is_writable(exchange))
         return UVHTTP_EFULL;
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     err = exchange->protocol->interim(exchange, 103);
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
@@ -167,10 +167,10 @@ static int pump(uvhttp_response_t *response, void *arg)
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_pull *source = arg;
     bool blocks = uvh_blocking_is(exchange); /* then the thread serves no other response */
-    unsigned most = response->filters == NULL ? PULLS_PER_TURN : FILTERED_PULLS_PER_TURN;
+    unsigned most = response->filters == NULL ? PULLS_PER_ITERATION : FILTERED_PULLS_PER_ITERATION;
     char buffer[PULL_SIZE];
     for (unsigned i = 0; blocks || i < most; i++) {
-        if (is_budget_spent(exchange) || !exchange->protocol->has_room(exchange))
+        if (is_budget_spent(exchange) || !exchange->protocol->is_writable(exchange))
             break;
         size_t length = 0;
         source->resumed = false;
@@ -187,7 +187,7 @@ static int pump(uvhttp_response_t *response, void *arg)
         if (err != 0 || length == 0)
             return err;
     }
-    exchange->protocol->await_room(exchange);
+    exchange->protocol->await_writable(exchange);
     return 0;
 }
 
@@ -204,9 +204,9 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
         return pull == NULL ? UVHTTP_EINVAL : UVHTTP_ENOMEM;
     }
     *source = (struct uvh_pull){.pull = pull, .arg = arg};
-    uvh_exchange_hold(exchange);
+    uvh_exchange_ref(exchange);
     int err = uvh_send(response, status, content_type,
-                       &(struct uvh_body){.source = UVH_BODY_PIECES,
+                       &(struct uvh_body){.source = UVH_BODY_STREAMED,
                                           .size = length,
                                           .descriptor = -1,
                                           .release = release,
@@ -220,7 +220,7 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
         uvhttp_response_on_drain(response, pump, source);
         uvh_exchange_drained(exchange);
     }
-    uvh_exchange_let_go(exchange);
+    uvh_exchange_unref(exchange);
     return err;
 }
 
