@@ -115,25 +115,6 @@ static int find_free_port(const char *host)
     return port;
 }
 
-/* Rejects a port used with both schemes: SO_REUSEPORT would allow it, and the kernel would choose
- * one at random for each client. */
-static bool check_shared(const struct uvh_address *addresses, size_t index)
-{
-    const struct uvh_address *address = &addresses[index];
-    for (size_t i = 0; i < index; i++) {
-        const struct uvh_address *other = &addresses[i];
-        if (uvh_address_path(other) != NULL || other->port != address->port ||
-            other->scheme == address->scheme || strcmp(other->host, address->host) != 0)
-            continue;
-        fprintf(stderr,
-                "uvhttp: %s port %d is to be http:// and https://; choose another port for one of "
-                "them\n",
-                address->host, address->port);
-        return false;
-    }
-    return true;
-}
-
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
                     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count)
 {
@@ -151,8 +132,6 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
             *own = find_free_port(address->host);
         if (choose)
             address->port = *own;
-        if (path == NULL && address->port != 0 && !check_shared(addresses, i))
-            return false;
         int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
                   : address->scheme == UVH_SCHEME_HTTPS
                       ? uvhttp_server_listen_tls(server, address->host, address->port, tls)

@@ -193,19 +193,44 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
     return load(tls, &config, only_check, problems) && writable;
 }
 
+/* The address before `index` with the same port and the other scheme: SO_REUSEPORT would allow it,
+ * and the kernel would choose one at random for each client. */
+static bool has_both_schemes(const struct uvh_address *addresses, size_t index)
+{
+    const struct uvh_address *address = &addresses[index];
+    if (uvh_address_path(address) != NULL || address->port == 0)
+        return false;
+    for (size_t i = 0; i < index; i++) {
+        const struct uvh_address *other = &addresses[i];
+        if (uvh_address_path(other) == NULL && other->port == address->port &&
+            strcmp(other->host, address->host) == 0 &&
+            uvh_listen_has_tls(other, true) != uvh_listen_has_tls(address, true))
+            return true;
+    }
+    return false;
+}
+
 bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh_options *options,
                              struct uvh_problems *problems)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count = setup->wanted ? uvh_listen_order(options, true, addresses) : 0;
+    struct uvh_mark mark = setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark;
+    bool any = count == 0;
     for (size_t i = 0; i < count; i++) {
-        if (uvh_listen_has_tls(&addresses[i], true))
-            return true;
+        any = any || uvh_listen_has_tls(&addresses[i], true);
+        if (has_both_schemes(addresses, i)) {
+            uvh_problems_add(problems, mark,
+                             "%s port %d has both http:// and https://; choose another port for "
+                             "one of them",
+                             addresses[i].host, addresses[i].port);
+            return false;
+        }
     }
-    if (count == 0)
+    if (any)
         return true;
     uvh_problems_add(
-        problems, setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark,
+        problems, mark,
         "no address has TLS: one with http:// is plain, and so is a unix socket; give an "
         "address without http://, or leave %s out",
         setup->node != NULL  ? "'tls'"

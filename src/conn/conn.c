@@ -2,6 +2,8 @@
  * output.c. */
 #include "conn/conn.h"
 
+#include <string.h>
+
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
@@ -438,6 +440,8 @@ void uvh_conn_unref(struct uvh_conn *conn)
 const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT])
 {
     uvh_socket_peer(conn->socket.fd, text);
+    if (text[0] == '\0' && conn->tls != NULL)
+        memcpy(text, conn->tls->peer, sizeof(conn->tls->peer));
     return text[0] == '\0' ? "an unknown client" : text;
 }
 

@@ -243,8 +243,10 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
         return err;
     }
     uvh_counter_add(&worker->conns.open, 1);
-    if (session != NULL)
+    if (session != NULL) {
+        uvh_socket_peer(socket, session->peer);
         uvh_conn_begin_tls(conn, session);
+    }
     conn->socket.readable = worker->closes_idle; /* one last read */
     uvh_worker_stats_time(worker);
     if (reject) {

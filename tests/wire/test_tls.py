@@ -1639,6 +1639,15 @@ def test_failed_handshakes_are_logged_a_few_times_a_second(start):
     assert 10 <= len(lines) < 100
 
 
+def test_reset_handshake_is_logged_with_the_address(start):
+    server = start()
+    with Script(server.port) as script:
+        script.plain.sendall(script.step(script.tls.do_handshake))
+        script.plain.recv(1)
+        script.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    eventually(lambda: "TLS handshake with 127.0.0.1 failed" in server.log(), "it is logged")
+
+
 def test_connection_that_says_nothing_is_not_logged(server):
     before = server.log()
     socket.create_connection(("127.0.0.1", server.port)).close()

@@ -589,11 +589,14 @@ def test_plain_addresses_share_a_free_port_and_tls_ones_another(start):
     assert found[0][2] == found[2][2] != found[1][2] == found[3][2]
 
 
-def test_one_port_cannot_be_both(site):
-    done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", "127.0.0.1:3", "-l",
-               "http://127.0.0.1:3", site)
-    assert done.returncode == 1
-    assert "127.0.0.1 port 3 is to be http:// and https://" in done.stderr or "no permission" in done.stderr
+def test_one_port_cannot_be_both(site, write):
+    told = ("127.0.0.1 port 3 has both http:// and https://; choose another port for one of them")
+    listen = ["127.0.0.1:3", "http://127.0.0.1:3"]
+    done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", listen[0], "-l", listen[1], site)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"uvhttp: {told}\n")
+    path = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}]}}\nlisten: {listen}\n"
+                 + ANSWER)
+    assert problems(path) == [f"1:6: {told}"]
 
 
 def test_unix_sockets_have_no_tls(start, tmp_path):
