@@ -139,7 +139,7 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     print_urls(urls);
     putchar('\n');
     if (*on != '\0')
-        printf("uvhttp: on: %s\n", on);
+        printf("uvhttp: enabled: %s\n", on);
     if (*metrics != '\0') {
         fputs("uvhttp: metrics at ", stdout);
         print_path(metrics);
@@ -207,11 +207,11 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     putchar('\n');
     fputs(faint, stdout);
     if (!options->from_file) {
-        printf("  Index: %s. Folder listings: %s. Hidden files: %s.\n",
+        printf("  Index: %s. Directory listings: %s. Hidden files: %s.\n",
                *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
                options->files.hidden ? "on" : "off");
         if (*on != '\0')
-            printf("  On: %s.\n", on);
+            printf("  Enabled: %s.\n", on);
     }
     printf("  Press Ctrl+C to stop.%s\n\n", plain);
 }

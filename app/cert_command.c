@@ -36,7 +36,8 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
         }
     }
     if (count - optind != 1) {
-        fputs(count == optind ? "uvhttp cert: which file?" : "uvhttp cert: one file at a time",
+        fputs(count == optind ? "uvhttp cert: missing FILE"
+                              : "uvhttp cert: only one FILE is allowed",
               stderr);
         fputs("\nTry 'uvhttp cert --help'.\n", stderr);
         return UVH_EXIT_USAGE;
@@ -71,15 +72,16 @@ void uvh_cert_help(FILE *out)
 {
     fputs("Usage: uvhttp cert [OPTION]... FILE\n"
           "\n"
-          "Prints what the certificates in FILE (PEM) say: names, times, key, fingerprint,\n"
-          "and whether each is issued by the next one, as a server has to send them.\n"
+          "Prints the certificates in FILE (PEM): names, validity period, key, fingerprint,\n"
+          "and whether each is issued by the next one, as clients require.\n"
           "\n"
-          "  -k, --key FILE              say whether this private key belongs to the first\n"
+          "  -k, --key FILE              check whether this private key belongs to the\n"
+          "                              first certificate\n"
           "      --passphrase-file FILE  file whose first line is the key's pass phrase\n"
-          "  -h, --help                  this text\n"
+          "  -h, --help                  print this help\n"
           "\n"
-          "Exit status: 0, 1 when a certificate has expired or is not valid yet, the chain\n"
+          "Exit status: 0; 1 if a certificate has expired or is not valid yet, the chain\n"
           "is not in order, the key does not belong to the first certificate, or a file\n"
-          "cannot be read, 2 wrong usage.\n",
+          "cannot be read; 2 wrong usage.\n",
           out);
 }

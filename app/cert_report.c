@@ -85,7 +85,7 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
         ERR_clear_error();
     else if (ended)
         fprintf(stderr,
-                "uvhttp cert: there is no certificate in '%s'; PEM is needed (BEGIN CERTIFICATE)\n",
+                "uvhttp cert: no certificate in '%s'; the format must be PEM (BEGIN CERTIFICATE)\n",
                 path);
     else
         fprintf(stderr, "uvhttp cert: certificate %zu in '%s' cannot be read: %s\n",
@@ -155,13 +155,10 @@ static bool print_order(const struct chain *chain)
     bool self_signed = is_self_signed(last);
     if (chain->count > 1)
         printf("chain: in order%s\n",
-               self_signed
-                   ? "; the last one is self-signed, and clients that trust it have it already"
-                   : "");
+               self_signed ? "; the last one is self-signed and need not be sent" : "");
     else
-        printf("chain: %s\n",
-               self_signed ? "one certificate, self-signed"
-                           : "one certificate; its intermediates, if it has some, are missing");
+        printf("chain: %s\n", self_signed ? "one certificate, self-signed"
+                                          : "one certificate, without intermediates");
     return true;
 }
 
@@ -195,7 +192,7 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
         fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
                 uvh_certificate_reason(reason, sizeof(reason)),
                 command->passphrase_file == NULL
-                    ? " (one with a pass phrase needs --passphrase-file)"
+                    ? " (for a key with a pass phrase use --passphrase-file)"
                     : "");
         return false;
     }

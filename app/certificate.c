@@ -66,10 +66,10 @@ static void print_general_name(const GENERAL_NAME *name, FILE *out)
              inet_ntop(AF_INET6, ASN1_STRING_get0_data(value), address, sizeof(address)) != NULL))
             fputs(address, out);
         else
-            fputs("(an address of another length)", out);
+            fputs("(address of invalid length)", out);
         break;
     default:
-        fputs("(a name of another kind)", out);
+        fputs("(name of unsupported type)", out);
         break;
     }
 }
@@ -103,7 +103,7 @@ void uvh_certificate_print_key(const EVP_PKEY *key, FILE *out)
     char curve[64];
     size_t length;
     if (key == NULL) {
-        fputs("of a type that is not known", out);
+        fputs("unknown type", out);
         return;
     }
     if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC ||

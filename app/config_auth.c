@@ -21,7 +21,7 @@ static void read_users(struct uvh_config_reader *reader, const struct uvh_yaml_n
     struct uvh_setup_auth *auth = into;
     if (value->kind != UVH_YAML_MAP) {
         uvh_problems_add(reader->problems, value->mark,
-                         "users is a map of names and hashed passwords");
+                         "users: expected a map of names and hashed passwords");
         return;
     }
     auth->users = uvh_config_allocate(reader, value->count, sizeof(*auth->users));
@@ -41,5 +41,5 @@ void uvh_config_auth_read(struct uvh_config_reader *reader, const struct uvh_yam
     auth->mark = value->mark;
     if (uvh_config_read_map(reader, value, "basic_auth", keys, auth) && auth->user_count == 0 &&
         auth->file.mark.line == 0)
-        uvh_problems_add(reader->problems, value->mark, "basic_auth has no 'users' and no 'file'");
+        uvh_problems_add(reader->problems, value->mark, "basic_auth requires 'users' or 'file'");
 }

@@ -66,8 +66,8 @@ static void refuse_address(struct uvh_config_reader *reader, const char *text, s
 {
     uvh_problems_add(reader->problems, mark,
                      "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                     "brackets or localhost, each with or without :PORT (0 to 65535) and a scheme "
-                     "(http:// or https://), and unix:PATH with a path of at most 107 bytes",
+                     "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
+                     "https://, and unix:PATH with a path of at most 107 bytes",
                      text);
 }
 
@@ -79,10 +79,10 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     uvh_config_read_texts(reader, value, &list);
     if (value->kind == UVH_YAML_LIST && value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "listen is an empty list, so nobody could connect");
+                         "listen is an empty list; it needs at least one address");
     if (list.count > UVH_OPTIONS_LISTEN_MAX) {
-        uvh_problems_add(reader->problems, value->mark, "too many addresses; allowed are %d",
-                         UVH_OPTIONS_LISTEN_MAX);
+        uvh_problems_add(reader->problems, value->mark,
+                         "too many addresses; at most %d are allowed", UVH_OPTIONS_LISTEN_MAX);
         return;
     }
     for (size_t i = 0; i < list.count; i++) {
@@ -161,7 +161,7 @@ static void read_access_log(struct uvh_config_reader *reader, const struct uvh_y
     } else if (uvh_config_read_map(reader, value, "access_log", keys, into) &&
                setup->access_path.text == NULL) {
         uvh_problems_add(reader->problems, value->mark,
-                         "access_log needs a 'path'; \"-\" is standard output");
+                         "access_log requires 'path'; \"-\" is standard output");
     }
 }
 
@@ -183,11 +183,11 @@ static void read_metrics_listen(struct uvh_config_reader *reader, const struct u
     if (!read_address(reader, text, &metrics->listen))
         refuse_address(reader, text, value->mark);
     else if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
-        uvh_problems_add(reader->problems, value->mark, "'%s' cannot be: metrics have no TLS",
-                         text);
+        uvh_problems_add(reader->problems, value->mark,
+                         "'%s' is invalid: TLS is not supported for metrics", text);
     else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
         uvh_problems_add(reader->problems, value->mark,
-                         "'%s' has no port; metrics need one of their own, such as 127.0.0.1:9100",
+                         "'%s' has no port; metrics need a separate one, such as 127.0.0.1:9100",
                          text);
 }
 
@@ -203,7 +203,7 @@ static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml
     }
     if (value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "metrics is an empty map; it needs 'path' or 'listen'");
+                         "metrics is an empty map; it requires 'path' or 'listen'");
     setup->metrics.path = (struct uvh_text){"/metrics", value->mark};
     uvh_config_read_map(reader, value, "metrics", keys, into);
 }
@@ -224,7 +224,7 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
     for (size_t i = 0; i < setup->listen_count && !setup->tls.wanted; i++) {
         if (setup->listen[i].scheme == UVH_SCHEME_HTTPS)
             uvh_problems_add(problems, setup->listen_marks[i],
-                             "an address with https:// needs a certificate, and there is no 'tls'");
+                             "an address with https:// requires 'tls' with a certificate");
     }
 }
 
@@ -251,10 +251,10 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
     struct uvh_config_reader reader = {
         .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .directory = directory};
     const struct uvh_yaml_node *root = file->yaml.root;
-    uvh_config_read_map(&reader, root, "a configuration", keys, &file->setup);
+    uvh_config_read_map(&reader, root, "the configuration", keys, &file->setup);
     check_schemes(&file->setup, problems);
     if (problems->count == 0 && file->setup.site_count == 0)
-        uvh_problems_add(problems, root->mark, "there are no 'sites', so nothing would be served");
+        uvh_problems_add(problems, root->mark, "the configuration requires 'sites'");
     return problems->count == 0;
 }
 
@@ -284,11 +284,11 @@ static const char *reason_of(int number)
 {
     switch (number) {
     case ENOENT:
-        return "this file does not exist";
+        return "the file does not exist";
     case EISDIR:
-        return "this is a folder; name the configuration file in it";
+        return "is a directory, not a configuration file";
     case EACCES:
-        return "there is no permission to read this file";
+        return "no permission to read the file";
     default:
         return strerror(number);
     }
@@ -329,7 +329,8 @@ bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
     char directory[PATH_MAX];
     bool right = false;
     if (bytes != NULL && !find_dir(input ? "" : path, directory))
-        uvh_problems_add(problems, whole, "its folder cannot be found: %s", strerror(errno));
+        uvh_problems_add(problems, whole, "cannot find the directory of the file: %s",
+                         strerror(errno));
     else if (bytes != NULL)
         right = uvh_config_file_read(file, bytes, size, directory, variable_of, problems);
     free(bytes);

@@ -25,8 +25,9 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader,
                                  const struct uvh_yaml_node *value, uvhttp_static_config_t *files)
 {
     if (value->kind != UVH_YAML_MAP) {
-        uvh_problems_add(reader->problems, value->mark,
-                         "types is a map of extensions and types, such as {md: text/markdown}");
+        uvh_problems_add(
+            reader->problems, value->mark,
+            "types: expected a map of extensions and types, such as {md: text/markdown}");
         return;
     }
     const char **types = uvh_config_allocate(reader, value->count, sizeof(*types));
@@ -128,7 +129,7 @@ static void check_patterns(struct uvh_config_reader *reader, const struct rule_r
                            const struct uvh_yaml_node *node)
 {
     if (read->patterns.count == 0)
-        uvh_problems_add(reader->problems, node->mark, "this rule has no 'match'");
+        uvh_problems_add(reader->problems, node->mark, "a rule requires 'match'");
     for (size_t i = 0; i < read->patterns.count; i++) {
         const uvhttp_static_rule_t rule = {read->patterns.items[i].text, "X-Value", "x"};
         uvh_config_rules_check(reader, read->patterns.items[i].mark,
@@ -136,9 +137,8 @@ static void check_patterns(struct uvh_config_reader *reader, const struct rule_r
     }
     if (read->type == NULL && read->cache_control == NULL && read->download == NULL &&
         read->headers == NULL)
-        uvh_problems_add(
-            reader->problems, node->mark,
-            "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'");
+        uvh_problems_add(reader->problems, node->mark,
+                         "a rule requires 'type', 'cache_control', 'download' or 'headers'");
 }
 
 static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)

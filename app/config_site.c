@@ -34,7 +34,7 @@ static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml
     uvh_config_read_texts(reader, value, &read->route->methods);
     if (value->kind == UVH_YAML_LIST && value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "methods is an empty list; leave it out for the usual ones");
+                         "methods is an empty list; omit it for the default methods");
 }
 
 static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -156,7 +156,7 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
             roots->items[i].text = uvh_config_below_directory(reader, roots->items[i].text);
         else
             uvh_problems_add(reader->problems, roots->items[i].mark,
-                             "more_roots has a folder without a name");
+                             "more_roots has an empty path");
     }
 }
 
@@ -197,10 +197,10 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
         return;
     size_t length = (size_t)(word - text);
     if (word[sizeof(target_word) - 1] != '\0' || strspn(text, "/") == length) {
-        uvh_problems_add(reader->problems, value->mark,
-                         "{target} is the path and query of the request, and stands at the end of "
-                         "a URL, such as "
-                         "https://example.com{target}");
+        uvh_problems_add(
+            reader->problems, value->mark,
+            "{target} (path and query of the request) must be at the end of a URL, such "
+            "as https://example.com{target}");
         return;
     }
     char *location = uvh_config_allocate(reader, 1, length + 1);
@@ -218,10 +218,9 @@ static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_
     uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
     int err = check == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(check, "X-Value", text);
     if (err != 0 || *text == '\0')
-        uvh_problems_add(reader->problems, value->mark, "%s cannot be sent: it %s",
-                         value->key->text,
+        uvh_problems_add(reader->problems, value->mark, "%s is invalid: it %s", value->key->text,
                          *text == '\0'           ? "is empty"
-                         : err == UVHTTP_EHEADER ? "holds a control character"
+                         : err == UVHTTP_EHEADER ? "contains a control character"
                                                  : uvhttp_strerror(err));
     uvhttp_prepared_free(check);
 }
@@ -283,7 +282,7 @@ static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml
     route->status = 200;
     uvh_config_read_map(reader, value, "respond", keys, route);
     if ((route->status == 204 || route->status == 304) && route->body != NULL)
-        uvh_problems_add(reader->problems, value->mark, "an answer with status %d has no body",
+        uvh_problems_add(reader->problems, value->mark, "a response with status %d has no body",
                          route->status);
     if (route->body != NULL && route->type == NULL)
         route->type = "text/plain; charset=utf-8";
@@ -296,7 +295,7 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
     if (read->route->kind != UVH_ROUTE_REDIRECT) {
         if (read->status != NULL)
             uvh_problems_add(reader->problems, read->status->key->mark,
-                             "'status' belongs to 'redirect', or into 'respond'");
+                             "'status' requires 'redirect', or must be in 'respond'");
         return;
     }
     read->route->status = 302;
@@ -341,23 +340,22 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
 {
     const struct uvh_setup_route *route = read->route;
     if (route->path.mark.line == 0)
-        uvh_problems_add(reader->problems, node->mark, "this route has no 'path'");
+        uvh_problems_add(reader->problems, node->mark, "a route requires 'path'");
     if (read->response_count == 0)
-        uvh_problems_add(
-            reader->problems, node->mark,
-            "this route answers with nothing; it needs 'static', 'redirect' or 'respond'");
+        uvh_problems_add(reader->problems, node->mark,
+                         "a route requires 'static', 'redirect' or 'respond'");
     if (read->response_count > 1)
         uvh_problems_add(reader->problems, read->responses[1]->key->mark,
-                         "this route has a '%s' already; it answers with one of them",
+                         "this route already has '%s'; only one of 'static', 'redirect' and "
+                         "'respond' is allowed",
                          read->responses[0]->key->text);
     if (read->files != NULL && route->kind != UVH_ROUTE_STATIC)
-        uvh_problems_add(reader->problems, read->files->key->mark, "'%s' belongs to 'static'",
+        uvh_problems_add(reader->problems, read->files->key->mark, "'%s' requires 'static'",
                          read->files->key->text);
     for (size_t i = 0; i < route->methods.count && route->kind == UVH_ROUTE_STATIC; i++) {
         if (strcmp(route->methods.items[i].text, "GET") != 0)
-            uvh_problems_add(
-                reader->problems, route->methods.items[i].mark,
-                "files can be asked for by GET only (and by HEAD, which goes with it)");
+            uvh_problems_add(reader->problems, route->methods.items[i].mark,
+                             "'static' allows only GET (which includes HEAD)");
     }
     if (route->kind == UVH_ROUTE_STATIC)
         check_files(reader, node, route);
@@ -442,7 +440,7 @@ static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_n
     uvh_config_read_texts(reader, value, &site->hosts);
     if (value->kind == UVH_YAML_LIST && value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "hosts is an empty list; leave it out for the site of all other hosts");
+                         "hosts is an empty list; omit it for the site of all other hosts");
 }
 
 static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -475,7 +473,7 @@ static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_no
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
     if (good && site->route_count == 0)
-        uvh_problems_add(reader->problems, node->mark, "this site has no 'routes'");
+        uvh_problems_add(reader->problems, node->mark, "a site requires 'routes'");
 }
 
 void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -495,13 +493,13 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
         hosts += site->hosts.count;
         if (site->hosts.count == 0 && rest != NULL)
             uvh_problems_add(reader->problems, site->mark,
-                             "this site has no 'hosts', and that in line %zu has none either; one "
-                             "can be for all "
-                             "other hosts",
+                             "this site and the one in line %zu have no 'hosts'; only one site can "
+                             "serve all other hosts",
                              rest->mark.line);
         else if (site->hosts.count == 0)
             rest = site;
     }
     if (hosts > HOSTS_MAX)
-        uvh_problems_add(reader->problems, value->mark, "there are more than %d hosts", HOSTS_MAX);
+        uvh_problems_add(reader->problems, value->mark, "too many hosts; at most %d are allowed",
+                         HOSTS_MAX);
 }

@@ -62,7 +62,7 @@ static void read_certificate(struct uvh_config_reader *reader, const struct uvh_
     if (uvh_config_read_map(reader, node, "a certificate", keys, certificate) &&
         certificate->certificate_file == NULL && reader->problems->count == before)
         uvh_problems_add(reader->problems, node->mark,
-                         "this certificate has no 'certificate', which is a file");
+                         "a certificate requires 'certificate', a file");
 }
 
 static void read_certificates(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -271,8 +271,8 @@ void uvh_config_tls_read(struct uvh_config_reader *reader, const struct uvh_yaml
         return;
     if (tls->config.certificate_count == 0 && !tls->self_signed)
         uvh_problems_add(reader->problems, value->mark,
-                         "tls has no 'certificates' (or 'self_signed: true')");
+                         "tls requires 'certificates' or 'self_signed: true'");
     if (tls->config.certificate_count > 0 && tls->self_signed)
         uvh_problems_add(reader->problems, value->mark,
-                         "tls has 'certificates' and 'self_signed'; it can have one of them");
+                         "tls has 'certificates' and 'self_signed'; only one of them is allowed");
 }

@@ -20,18 +20,20 @@ static const char *kind_name(const struct uvh_yaml_node *value)
     case UVH_YAML_SCALAR:
         break;
     }
-    return value->nothing ? "nothing" : "a single value";
+    if (value->nothing)
+        return "nothing";
+    return *value->text == '\0' ? "an empty value" : "a single value";
 }
 
 static void refuse_kind(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                         const char *wanted)
 {
     if (value->key != NULL)
-        uvh_problems_add(reader->problems, value->mark, "'%.*s' is %s here, and %s is needed",
-                         SHOWN, value->key->text, kind_name(value), wanted);
+        uvh_problems_add(reader->problems, value->mark, "%.*s: expected %s, found %s", SHOWN,
+                         value->key->text, wanted, kind_name(value));
     else
-        uvh_problems_add(reader->problems, value->mark, "here is %s, and %s is needed",
-                         kind_name(value), wanted);
+        uvh_problems_add(reader->problems, value->mark, "expected %s, found %s", wanted,
+                         kind_name(value));
 }
 
 void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_yaml_node *key,
@@ -40,10 +42,12 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
 {
     const char *near = uvh_suggest(key->text, name, arg);
     if (near != NULL)
-        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'; did you mean '%s'?", what,
-                         SHOWN, key->text, near);
+        uvh_problems_add(reader->problems, key->mark,
+                         "unknown key '%.*s' in %s; did you mean '%s'?", SHOWN, key->text, what,
+                         near);
     else
-        uvh_problems_add(reader->problems, key->mark, "%s has no '%.*s'", what, SHOWN, key->text);
+        uvh_problems_add(reader->problems, key->mark, "unknown key '%.*s' in %s", SHOWN, key->text,
+                         what);
 }
 
 static const char *key_name(size_t index, const void *arg)
@@ -137,16 +141,15 @@ static bool check_field(struct uvh_config_reader *reader, uvhttp_prepared_t *che
     int err = uvhttp_prepared_add(check, name, value->text);
     if (err == UVHTTP_EHEADER)
         uvh_problems_add(reader->problems, value->key->mark,
-                         "the field '%.*s' cannot be set: its name is none, or belongs to the "
-                         "server, or its value "
-                         "holds a control character",
+                         "the field '%.*s' cannot be set: its name is invalid or reserved for the "
+                         "server, or its value contains a control character",
                          SHOWN, name);
     else if (err != 0)
         uvh_problems_add(reader->problems, value->key->mark, "the field '%.*s' cannot be set: %s",
                          SHOWN, name, uvhttp_strerror(err));
     else if (is_own_field(name))
         uvh_problems_add(reader->problems, value->key->mark,
-                         "the field '%s' belongs to the answers, which set it themselves", name);
+                         "the field '%s' cannot be set: responses set it themselves", name);
     else
         return true;
     return false;
@@ -171,10 +174,9 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
             continue;
         for (size_t i = 0; i < count; i++) {
             if (strcasecmp(items[i].name, one->key->text) == 0)
-                uvh_problems_add(
-                    reader->problems, one->key->mark,
-                    "the field '%s' stands here twice; names of fields are the same in capitals",
-                    one->key->text);
+                uvh_problems_add(reader->problems, one->key->mark,
+                                 "duplicate field '%s'; field names are case-insensitive",
+                                 one->key->text);
         }
         items[count++] = (struct uvh_field){one->key->text, text};
     }

@@ -51,7 +51,7 @@ static const char *expand_one(struct expansion *expansion, const struct uvh_yaml
     }
     const char *end = preset + preset_length;
     if (length == 0 || length >= NAME_SIZE || *end != '}')
-        return "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$";
+        return "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
     *text = end + 1;
 
     char name[NAME_SIZE];
@@ -59,19 +59,20 @@ static const char *expand_one(struct expansion *expansion, const struct uvh_yaml
     name[length] = '\0';
     const char *value = expansion->variable(name);
     if (value == NULL && !has_preset) {
-        uvh_problems_add(expansion->problems, node->mark,
-                         "the environment has no variable '%s'; ${%s:-default} gives it a default",
-                         name, name);
+        uvh_problems_add(
+            expansion->problems, node->mark,
+            "the environment variable '%s' does not exist; ${%s:-default} sets a default", name,
+            name);
         return NULL;
     }
     if (value != NULL && !uvh_utf8_valid(value)) {
-        uvh_problems_add(expansion->problems, node->mark, "the variable '%s' is no text in UTF-8",
+        uvh_problems_add(expansion->problems, node->mark, "the variable '%s' is not valid UTF-8",
                          name);
         return NULL;
     }
     bool use_preset = has_preset && (value == NULL || *value == '\0');
     if (!append(expansion, use_preset ? preset : value, use_preset ? preset_length : strlen(value)))
-        return "the values with variables are longer than 1 MiB";
+        return "the values with variables are larger than 1 MiB";
     return NULL;
 }
 
@@ -81,17 +82,17 @@ static const char *expand_text(struct expansion *expansion, struct uvh_yaml_node
     for (const char *text = node->text; *text != '\0';) {
         size_t plain = strcspn(text, "$");
         if (!append(expansion, text, plain))
-            return "the values with variables are longer than 1 MiB";
+            return "the values with variables are larger than 1 MiB";
         text += plain;
         const char *wrong = NULL;
         if (text[0] == '$' && text[1] == '$') {
             text += 2;
             wrong = append(expansion, "$", 1) ? NULL
-                                              : "the values with variables are longer than 1 MiB";
+                                              : "the values with variables are larger than 1 MiB";
         } else if (text[0] == '$' && text[1] == '{') {
             wrong = expand_one(expansion, node, &text);
         } else if (text[0] == '$') {
-            wrong = "a '$' begins ${NAME} or ${NAME:-default}; a dollar itself is written $$";
+            wrong = "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
         }
         if (wrong != NULL)
             return wrong;

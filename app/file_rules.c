@@ -85,7 +85,7 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
     uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
     rule->pattern = text;
     if (!flag->split(text, rule)) {
-        fprintf(stderr, "uvhttp: --%s: '%s' is no rule; allowed is %s\n", flag->option, given,
+        fprintf(stderr, "uvhttp: --%s: '%s' is not a rule; the format is %s\n", flag->option, given,
                 flag->form);
         return UVH_EXIT_USAGE;
     }

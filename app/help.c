@@ -86,45 +86,46 @@ void uvh_help_program(FILE *out)
             "uvhttp %s, an HTTP/1.1 server\n"
             "\n"
             "Usage:\n"
-            "  uvhttp serve [DIR]      serve the files of a folder\n"
-            "  uvhttp run CONFIG       serve what a configuration file says\n"
-            "  uvhttp check CONFIG     look whether a configuration file is right\n"
-            "  uvhttp precompress DIR  compress its files once, for clients that take it\n"
-            "  uvhttp cert FILE        print what a certificate says\n"
-            "  uvhttp help COMMAND     every option of a command\n"
-            "  uvhttp --version        version and build\n"
+            "  uvhttp serve [DIR]      serve the files of a directory\n"
+            "  uvhttp run CONFIG       serve the sites of a configuration file\n"
+            "  uvhttp check CONFIG     check a configuration file\n"
+            "  uvhttp precompress DIR  create compressed files, to be sent as they are\n"
+            "  uvhttp cert FILE        print the content of certificates\n"
+            "  uvhttp help COMMAND     print the options of a command\n"
+            "  uvhttp --version        print version and build\n"
             "\n"
-            "Try it:\n"
-            "  uvhttp serve                    this folder on port 8080\n"
-            "  uvhttp serve -p 3000 ./site     another folder, another port\n"
-            "  uvhttp serve -l localhost       for this machine only\n"
-            "  uvhttp serve --tls-self-signed  over HTTPS on port 8443\n"
-            "  uvhttp serve --print-config     the same as a configuration to start from\n",
+            "Examples:\n"
+            "  uvhttp serve                    current directory on port 8080\n"
+            "  uvhttp serve -p 3000 ./site     other directory, other port\n"
+            "  uvhttp serve -l localhost       this machine only\n"
+            "  uvhttp serve --tls-self-signed  HTTPS on port 8443\n"
+            "  uvhttp serve --print-config     print the equivalent configuration file\n",
             uvhttp_version());
 }
 
 static const char serve_beginning[] =
     "Usage: uvhttp serve [OPTION]... [DIR]\n"
     "\n"
-    "Serves the files of DIR (default: the current folder) over HTTP until it is\n"
-    "interrupted. Nothing outside DIR, and what options name, is reachable.\n";
+    "Serves the files of DIR (default: current directory) over HTTP until it is\n"
+    "interrupted. Files outside DIR and the directories named by options are not\n"
+    "served.\n";
 static const char run_beginning[] =
     "Usage: uvhttp run [OPTION]... CONFIG\n"
     "\n"
     "Serves the sites of CONFIG, a YAML file (\"-\": standard input), until it is\n"
-    "interrupted. Options and variables win over what the file says.\n";
+    "interrupted. Options and variables take precedence over the file.\n";
 static const char check_beginning[] =
     "Usage: uvhttp check [OPTION]... CONFIG\n"
     "\n"
-    "Looks whether `uvhttp run` could serve CONFIG: keys, values, folders, routes.\n"
-    "Each mistake is printed with file, line and column.\n";
+    "Checks whether `uvhttp run` can serve CONFIG: keys, values, directories, routes.\n"
+    "Errors are printed with file, line and column.\n";
 static const char *const beginnings[] = {serve_beginning, run_beginning, check_beginning};
 
 static const char serve_actions[] =
-    "      --print-config          print all this as a configuration for uvhttp run\n";
+    "      --print-config          print the configuration file for uvhttp run\n";
 static const char run_actions[] =
-    "  -t, --test                  only look whether CONFIG is right\n"
-    "      --print-config          print what is in force, as a configuration\n";
+    "  -t, --test                  check CONFIG and exit\n"
+    "      --print-config          print the effective configuration\n";
 static const char *const actions[] = {serve_actions, run_actions, ""};
 
 void uvh_help_command(FILE *out, enum uvh_command command)
@@ -146,14 +147,14 @@ void uvh_help_command(FILE *out, enum uvh_command command)
     }
     fprintf(out,
             "%s"
-            "  -h, --help                  print this page\n"
+            "  -h, --help                  print this help\n"
             "\n"
-            "SIZE is a number of bytes; K, M and G may follow it (64K). S is in seconds;\n"
-            "min, h and d may follow it. Every option can be an environment variable too:\n"
-            "--max-connections is UVHTTP_MAX_CONNECTIONS, --no-listing is\n"
-            "UVHTTP_LISTING=off, -q is UVHTTP_QUIET=on. Options win over variables.\n"
+            "SIZE is in bytes; units: K, M, G (64K). S is in seconds; units: s, min, h, d.\n"
+            "Every option is also an environment variable: UVHTTP_MAX_CONNECTIONS for\n"
+            "--max-connections, UVHTTP_LISTING=off for --no-listing, UVHTTP_QUIET=on for -q.\n"
+            "Options take precedence over variables.\n"
             "\n"
-            "Ctrl+C or SIGTERM stops: open requests may finish, a second one stops at once.\n"
+            "Ctrl+C or SIGTERM stops after open requests; a second one stops immediately.\n"
             "Exit status: 0 stopped%s, 1 failed, 2 wrong usage.\n",
-            actions[command], command == UVH_COMMAND_SERVE ? "" : " or right");
+            actions[command], command == UVH_COMMAND_SERVE ? "" : " or configuration OK");
 }

@@ -19,7 +19,7 @@ static void print_capability(void)
     char path[OWN_PATH_SIZE];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
     bool found = length > 0 && (size_t)length < sizeof(path);
-    fprintf(stderr, ", or allow it: sudo setcap cap_net_bind_service=+ep %.*s\n",
+    fprintf(stderr, ", or permit it: sudo setcap cap_net_bind_service=+ep %.*s\n",
             found ? (int)length : 6, found ? path : "uvhttp");
 }
 
@@ -32,10 +32,8 @@ void uvh_listen_refuse(const struct uvh_address *address, const char *option, in
         break;
     case EACCES:
     case EPERM:
-        fprintf(
-            stderr,
-            "uvhttp: there is no permission to listen on port %d; choose one above 1023 with %s",
-            address->port, option);
+        fprintf(stderr, "uvhttp: no permission to listen on port %d; choose one above 1023 with %s",
+                address->port, option);
         print_capability();
         break;
     case EADDRNOTAVAIL:

@@ -21,8 +21,8 @@ static bool is_one_of(const char *text, const char *one, const char *other)
 static int unknown_command(const char *name)
 {
     fprintf(stderr,
-            "uvhttp: there is no command '%s'; to serve a folder: uvhttp serve DIR\nTry 'uvhttp "
-            "--help'.\n",
+            "uvhttp: unknown command '%s'; to serve a directory: uvhttp serve DIR\n"
+            "Try 'uvhttp --help'.\n",
             name);
     return UVH_EXIT_USAGE;
 }

@@ -40,7 +40,8 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
     if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
         return true;
     snprintf(message, size, "%s: the file '%s/%.*s' %s", option, route->root.text,
-             (int)(length - skip), path + skip, missing ? "does not exist" : "is no regular file");
+             (int)(length - skip), path + skip,
+             missing ? "does not exist" : "is not a regular file");
     return false;
 }
 
@@ -89,8 +90,8 @@ bool uvh_named_files_check_roots(const struct uvh_setup_route *route, struct uvh
                 other.st_ino != facts.st_ino)
                 continue;
             uvh_problems_add(problems, more->items[i].mark,
-                             "more_roots: '%s' is the folder '%s', which is looked into already",
-                             more->items[i].text, earlier);
+                             "more_roots: '%s' is the same directory as '%s'", more->items[i].text,
+                             earlier);
             break;
         }
     }

@@ -6,7 +6,7 @@
 #include "self_signed.h"
 #include "tls_advice.h"
 
-#define NO_TLS "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)"
+#define NO_TLS "this build does not support TLS: it was built without OpenSSL (BUILD_WITH_HTTPS)"
 
 bool uvh_self_signed_open(struct uvh_self_signed *found,
                           const struct uvh_machine_addresses *addresses, bool make, char *message,

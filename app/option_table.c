@@ -75,157 +75,140 @@ static const char *const symlink_words[] = {"inside", "all", "none", "owner", NU
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
-           "port to listen on, with TLS 8443 if none is given; 0 takes a free one"),
+           "port to listen on; 0 selects a free one; with TLS the default is 8443"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on, IPv6 in brackets, or unix:PATH; may be given several times; with "
-           "TLS, "
-           "http://HOST[:PORT] is one without (default: every IPv4 address of the machine)"),
+           "address to listen on: IPv4, IPv6 in brackets, or unix:PATH; repeatable; "
+           "http://HOST[:PORT] disables TLS (default: every IPv4 address)"),
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
-        "serve HTTPS with this certificate (PEM, with its intermediates after it); may be given "
-        "several "
-        "times"),
+        "certificate for HTTPS (PEM, followed by its intermediates); repeatable"),
     TLS("tls-key", LIST, keys, 0, 0, "FILE",
-        "its private key (PEM), unless that is in the same file; the n-th key belongs to the n-th "
-        "certificate"),
+        "private key (PEM), unless it is in the certificate's file; the n-th key belongs to the "
+        "n-th certificate"),
     TLS("tls-self-signed", SWITCH, self_signed, 0, 0, NULL,
-        "serve HTTPS with a certificate of our own, for localhost, this machine's name and its "
-        "addresses"),
+        "serve HTTPS with a self-signed certificate for localhost, the name of this machine and "
+        "its addresses"),
     TLS("tls-passphrase-file", TEXT, passphrase_file, 0, 0, "FILE",
         "file whose first line is the pass phrase of the keys"),
     SERVE_WORD("tls-profile", tls.profile, profile_words, "PROFILE",
-               "intermediate (TLS 1.2 and 1.3) or modern (TLS 1.3 alone) (default: intermediate)"),
+               "intermediate (TLS 1.2 and 1.3) or modern (TLS 1.3 only) (default: intermediate)"),
     SERVE_WORD("tls-client-auth", tls.client_auth, client_auth_words, "WHEN",
-               "ask clients for a certificate: off, optional or required (default: off)"),
+               "request a certificate from clients: off, optional or required (default: off)"),
     TLS("tls-client-ca", TEXT, client_ca, 0, 0, "FILE",
-        "authorities (PEM) that certificates of clients have to come from"),
+        "authorities (PEM) for certificates of clients"),
     TLS("tls-client-crl", TEXT, client_crl, 0, 0, "FILE",
-        "lists (PEM) of those that are revoked, one of each authority"),
+        "revocation lists (PEM) for certificates of clients, one for each authority"),
     TLS("tls-key-log", TEXT, key_log, 0, 0, "FILE",
-        "append the secrets of all sessions to this file, for Wireshark; whoever has it can read "
-        "them"),
+        "append the secrets of all sessions to this file, for Wireshark; they decrypt all traffic"),
     TLS("tls-one-time-tickets", SWITCH, one_time_tickets, 0, 0, NULL,
-        "let each session ticket of TLS 1.3 resume a session once"),
+        "accept each session ticket of TLS 1.3 once"),
     TLS("tls-early-data", SIZE, early_data, 1, MIB, "SIZE",
-        "accept so much early data (0-RTT) from clients that come again, such as 16K; others can "
-        "send it "
-        "again (default: none)"),
+        "early data (0-RTT) to accept when a session is resumed, such as 16K; it can be replayed "
+        "(default: none)"),
     TLS("tls-ktls", SWITCH, ktls, 0, 0, NULL,
-        "let the kernel encrypt what is sent, where it can (Linux, module tls; AES-GCM) (default: "
-        "off)"),
+        "encrypt sent data in the kernel if possible (Linux, module tls; AES-GCM)"),
     TLS("tls-watch", SWITCH, watch, 0, 0, NULL,
-        "load certificates and keys again when their files change"),
+        "reload certificates and keys when their files change"),
     TLS("redirect-http", PORT, redirect_http, 0, 65535, "PORT",
-        "listen there without TLS, too, and redirect every request to https"),
+        "also listen on this port without TLS, and redirect every request to https"),
     TLS("hsts", TIME, hsts, 0, 10 * 365 * 86400, "S",
-        "have browsers come by https alone for so long (Strict-Transport-Security), such as 365d"),
+        "send Strict-Transport-Security with this max-age, such as 365d"),
 
     SERVE_GROUP("Files"),
     FILES("listing", SWITCH, listing, 0, 0, NULL,
-          "list the files of a folder that has no index file"),
+          "list the files of a directory that has no index file"),
     FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
-          "entries of a folder that are listed (default: 10000)"),
+          "maximum number of entries in a listing (default: 10000)"),
     FILES("archive", SWITCH, archive, 0, 0, NULL,
-          "let a listed folder be downloaded, with all below it, as a tar archive"),
+          "offer each listed directory, with everything below it, as a tar archive"),
     FILES("archive-entries", NUMBER, archive_entries, 1, 10000000, "N",
-          "files and folders an archive may hold (default: 100000)"),
+          "maximum number of files and directories in an archive (default: 100000)"),
     FILES("archive-size", SIZE, archive_size, 1, 1024 * GIB, "SIZE",
-          "bytes of all files in an archive (default: 16G)"),
+          "maximum size of all files in an archive (default: 16G)"),
     FILES("hidden", SWITCH, hidden, 0, 0, NULL, "serve and list names that begin with a dot"),
     FILES("index", TEXT, index, 0, 0, "NAMES",
-          "index file names, separated by spaces; \"\" for none (default: index.html)"),
+          "names of index files, separated by spaces; \"\" for none (default: index.html)"),
     FILES("cache-memory", SIZE, cache_memory, 1, 1024 * GIB, "SIZE",
-          "file contents each worker keeps in memory (default: 64M)"),
+          "memory of each worker for cached file contents (default: 64M)"),
     FILES("cache-entries", NUMBER, cache_entries, 1, 1000000, "N",
-          "files each worker knows at once (default: 1024)"),
+          "maximum number of files each worker caches (default: 1024)"),
     FILES("memory-file-size", SIZE, memory_file_size, 1, GIB, "SIZE",
-          "largest file kept in memory; larger ones are sent by sendfile (default: 16K)"),
+          "largest file cached in memory; larger ones are sent by sendfile (default: 16K)"),
     FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
           "milliseconds until a changed file is noticed (default: 1000, 10000 with --watch)"),
     FILES("precompressed", SWITCH, precompressed, 0, 0, NULL,
-          "send FILE.br, FILE.zst or FILE.gz for FILE to those who accept it"),
+          "send FILE.br, FILE.zst or FILE.gz for FILE to clients that accept it"),
     FILES("compress", SWITCH, compress, 0, 0, NULL,
-          "compress what becomes smaller when it is asked for, and keep it in the cache"),
+          "compress files on request and cache the result"),
     FILES("compress-min-size", SIZE, compress_min_size, 1, GIB, "SIZE",
-          "smallest file that is compressed when asked for (default: 1K)"),
+          "smallest file compressed on request (default: 1K)"),
     FILES("compress-max-size", SIZE, compress_max_size, 1, GIB, "SIZE",
-          "largest file that is compressed when asked for (default: 8M)"),
+          "largest file compressed on request (default: 8M)"),
     FILES("gzip-level", NUMBER, gzip_level, 1, 9, "N",
-          "how hard --compress tries with gzip (default: 5)"),
+          "gzip level of --compress, 1 to 9 (default: 5)"),
     FILES("brotli-level", NUMBER, brotli_level, 1, 11, "N",
-          "how hard --compress tries with brotli (default: 4)"),
+          "brotli level of --compress, 1 to 11 (default: 4)"),
     FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N",
-          "how hard --compress tries with zstd (default: 3)"),
-    FILES("watch", SWITCH, watch, 0, 0, NULL,
-          "have the system tell of changed files, so that they show within milliseconds"),
+          "zstd level of --compress, 1 to 19 (default: 3)"),
+    FILES("watch", SWITCH, watch, 0, 0, NULL, "detect changed files within milliseconds (inotify)"),
     FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
-          "milliseconds for which it is remembered that a file is not there (default: as "
-          "--revalidate-ms, up "
-          "to "
-          "1000)"),
+          "milliseconds for which a missing file is cached as missing (default: as "
+          "--revalidate-ms, up to 1000)"),
     FILES("cache-descriptors", NUMBER, cache_descriptors, 1, 1000000, "N",
-          "files kept open (default: a quarter of what the process may open)"),
+          "maximum number of files kept open (default: a quarter of the descriptor limit)"),
     SERVE_TEXT("prewarm", prewarm, "PATTERNS",
                "files to load before the first request, such as \"**/*.css /index.html\""),
-    FILE_LIST(
-        "type", types, "EXT=TYPE",
-        "type of the files with this extension (md=text/markdown); may be given several times"),
+    FILE_LIST("type", types, "EXT=TYPE",
+              "type of files with this extension, such as md=text/markdown; repeatable"),
     FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
           "type of files with an unknown extension (default: application/octet-stream)"),
     FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
-              "Cache-Control of the files that fit, as '/img/**=max-age=3600'; may be given "
-              "several times, "
-              "the last that fits counts"),
-    FILE_LIST(
-        "download", downloads, "PATTERN",
-        "have browsers store the files that fit instead of showing them (Content-Disposition: "
-        "attachment); may be given several times"),
+              "Cache-Control of matching files, such as '/img/**=max-age=3600'; repeatable, the "
+              "last match wins"),
+    FILE_LIST("download", downloads, "PATTERN",
+              "save matching files in browsers instead of showing them (Content-Disposition: "
+              "attachment); repeatable"),
     FILE_LIST("header", headers, "PATTERN=NAME: VALUE",
-              "field of the files that fit, as '*.html=X-Robots-Tag: none'; may be given several "
-              "times, the "
-              "last that fits counts"),
+              "response field of matching files, such as '*.html=X-Robots-Tag: none'; repeatable, "
+              "the last match wins"),
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
-          "have files with a hash in their name (app-3f2a9c01.js) kept for a year, and HTML asked "
-          "for each "
-          "time"),
+          "let clients cache files with a hash in their name (app-3f2a9c01.js) for a year, and "
+          "revalidate HTML each time"),
     FILES("rate-limit", SIZE, rate_limit, 1, 1024 * GIB, "SIZE",
-          "bytes per second of each answer, for bandwidth (default: no limit)"),
+          "bytes per second of each response (default: no limit)"),
     FILES("rate-burst", SIZE, rate_burst, 1, 1024 * GIB, "SIZE",
-          "bytes of an answer before that limit (default, and no less: a quarter of a second's "
-          "worth)"),
-    FILES("uploads", SWITCH, uploads, 0, 0, NULL,
-          "take files by PUT, and by POST from forms, from anybody"),
+          "bytes of a response before the limit applies (default and minimum: a quarter of a "
+          "second)"),
+    FILES("uploads", SWITCH, uploads, 0, 0, NULL, "accept uploads by PUT, and by POST from forms"),
     FILES("upload-max-size", SIZE, upload_max_size, 1, 1024 * 1024 * GIB, "SIZE",
           "largest body of an upload (default: 1G)"),
     FILES("upload-overwrite", SWITCH, upload_overwrite, 0, 0, NULL,
-          "let an upload replace a file that is there"),
+          "let an upload replace an existing file"),
     FILES("upload-directories", SWITCH, upload_directories, 0, 0, NULL,
-          "make the folders that are missing above an uploaded file"),
+          "create missing parent directories of an uploaded file"),
     FILES("upload-sync", SWITCH, upload_sync, 0, 0, NULL,
-          "answer an upload when it is safe on the disk (fsync)"),
+          "send the response to an upload after it is written to the disk (fsync)"),
     FILES("clean-urls", SWITCH, clean_urls, 0, 0, NULL,
-          "serve about.html as /about, and redirect /about.html there"),
+          "serve about.html as /about, and redirect /about.html to it"),
     FILES("spa", SWITCH, spa, 0, 0, NULL,
-          "answer paths that are missing with the index file, for an application's own routes"),
-    FILES("fallback", TEXT, fallback, 0, 0, "FILE", "the same with another file"),
+          "send the index file for missing paths, for an application that routes in the browser"),
+    FILES("fallback", TEXT, fallback, 0, 0, "FILE", "like --spa, with this file"),
     FILES("try-files", TEXT, try_files, 0, 0, "LIST",
-          "what is tried for a path, in order (default: \"{path} {path}/\")"),
+          "candidates for a path, in order (default: \"{path} {path}/\")"),
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
-          "pages for 403, 404, 500, 503 and what --try-files ends with, such as \"404=/404.html "
-          "5xx=/sorry.html\"; refused uploads have none"),
+          "pages for 403, 404, 500, 503 and the final status of --try-files, such as "
+          "\"404=/404.html 5xx=/sorry.html\"; not for uploads"),
     SERVE_WORD("symlinks", files.symlinks, symlink_words, "POLICY",
-               "where symbolic links may lead: inside, all (anywhere), none, or owner (to what "
-               "belongs to the "
-               "link's owner) (default: inside)"),
-    FILE_LIST("more-root", more_roots, "FOLDER",
-              "folder to look in for what DIR has not; may be given several times, they are tried "
-              "in order"),
-    FILE_LIST("alias", aliases, "/PATH/=FOLDER",
-              "serve another folder below a path, or with /PATH=FILE one file; may be given "
-              "several times"),
+               "allowed targets of symbolic links: inside (of the directory), all, none, or owner "
+               "(files of the link's owner) (default: inside)"),
+    FILE_LIST("more-root", more_roots, "DIRECTORY",
+              "directory for files that DIR does not have; repeatable, the first that has the file "
+              "is used"),
+    FILE_LIST("alias", aliases, "/PATH/=DIRECTORY",
+              "serve another directory below a path, or one file with /PATH=FILE; repeatable"),
     SERVE_TEXT("auth", auth, "FILE",
-               "ask for a name and a password, which stand in FILE as htpasswd -B writes them"),
+               "require a name and a password from FILE, which htpasswd -B writes"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),
@@ -261,7 +244,7 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("quiet", 'q', LEVEL, FIELD(log_level), UVHTTP_LOG_WARNING, 0, NULL,
            "print warnings and errors only"),
     OPTION("verbose", 'v', LEVEL, FIELD(log_level), UVHTTP_LOG_DEBUG, 0, NULL,
-           "print a line for every request, too"),
+           "also print a line for every request"),
 };
 
 const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_table[0]);

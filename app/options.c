@@ -134,14 +134,14 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
             print_origin(option, source->from_environment);
             fprintf(stderr,
                     "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                    "brackets or localhost, each with or without :PORT (0 to 65535) and a scheme "
-                    "(http:// or https://), and unix:PATH\n",
+                    "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
+                    "https://, and unix:PATH\n",
                     (int)length, text);
             return UVH_EXIT_USAGE;
         }
         if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {
             print_origin(option, source->from_environment);
-            fprintf(stderr, "too many addresses; allowed are %d\n", UVH_OPTIONS_LISTEN_MAX);
+            fprintf(stderr, "too many addresses; at most %d are allowed\n", UVH_OPTIONS_LISTEN_MAX);
             return UVH_EXIT_USAGE;
         }
         options->listen[options->listen_count++] = address;
@@ -172,8 +172,7 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
     bool on;
     if (!uvh_options_switch(source->text, &on)) {
         print_origin(option, source->from_environment);
-        fprintf(stderr,
-                "'%s' is neither on nor off; allowed are 1, yes, on, true, 0, no, off, false\n",
+        fprintf(stderr, "'%s' is invalid; allowed are 1, yes, on, true, 0, no, off, false\n",
                 source->text);
         return UVH_EXIT_USAGE;
     }
@@ -193,7 +192,7 @@ static int add_to_list(struct uvh_options *options, const struct uvh_option *opt
         list->count = 0;
     if (list->count == UVH_OPTIONS_LIST_MAX) {
         print_origin(option, source->from_environment);
-        fprintf(stderr, "there are too many; allowed are %d\n", UVH_OPTIONS_LIST_MAX);
+        fprintf(stderr, "too many values; at most %d are allowed\n", UVH_OPTIONS_LIST_MAX);
         return UVH_EXIT_USAGE;
     }
     list->items[list->count++] = source->text;
@@ -211,7 +210,7 @@ static int set_word(struct uvh_options *options, const struct uvh_option *option
         }
     }
     print_origin(option, source->from_environment);
-    fprintf(stderr, "'%s' is not known; allowed are", source->text);
+    fprintf(stderr, "'%s' is invalid; allowed are", source->text);
     for (size_t i = 0; option->words[i] != NULL; i++)
         fprintf(stderr, "%s%s", i == 0 ? " " : ", ", option->words[i]);
     fputc('\n', stderr);
@@ -353,9 +352,9 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
             nearest = NULL;
     }
     if (nearest == NULL)
-        return usage_error(parser, "there is no option '--%.*s'", (int)length, name);
-    return usage_error(parser, "there is no option '--%.*s'; did you mean '--%s%s'?", (int)length,
-                       name, no, nearest);
+        return usage_error(parser, "unknown option '--%.*s'", (int)length, name);
+    return usage_error(parser, "unknown option '--%.*s'; did you mean '--%s%s'?", (int)length, name,
+                       no, nearest);
 }
 
 /* Actions such as --help that replace serving. */
@@ -393,7 +392,8 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
     if (has_value)
         return apply(parser, option, name + length + 1, false);
     if (count < 2)
-        return usage_error(parser, "option '--%s' needs a value (%s)", option->name, option->value);
+        return usage_error(parser, "option '--%s' requires a value (%s)", option->name,
+                           option->value);
     *used = 2;
     return apply(parser, option, arguments[1], false);
 }
@@ -413,12 +413,12 @@ static int read_messages(struct parser *parser, int count, char **arguments, int
         }
         const struct uvh_option *option = find_by_letter(parser, *c);
         if (option == NULL)
-            return usage_error(parser, "there is no option '-%c'", *c);
+            return usage_error(parser, "unknown option '-%c'", *c);
         if (takes_value(option)) {
             if (c[1] != '\0')
                 return apply(parser, option, c + 1, false);
             if (count < 2)
-                return usage_error(parser, "option '-%c' needs a value (%s)", *c, option->value);
+                return usage_error(parser, "option '-%c' requires a value (%s)", *c, option->value);
             *used = 2;
             return apply(parser, option, arguments[1], false);
         }
@@ -447,10 +447,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
         } else if (!only_dirs && argument[0] == '-' && argument[1] != '\0') {
             code = read_messages(parser, count - i, arguments + i, &used);
         } else if (options->root != NULL) {
-            code = usage_error(parser,
-                               serve ? "one folder can be served, but '%s' and '%s' are given"
-                                     : "one configuration is read, but '%s' and '%s' are given",
-                               options->root, argument);
+            code = usage_error(
+                parser,
+                serve ? "only one directory can be served; '%s' and '%s' are given"
+                      : "only one configuration file is allowed; '%s' and '%s' are given",
+                options->root, argument);
         } else {
             options->root = argument;
         }
@@ -460,7 +461,7 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
     if (options->root == NULL && serve)
         options->root = ".";
     if (options->root == NULL)
-        return usage_error(parser, "a configuration file is missing");
+        return usage_error(parser, "missing configuration file");
     return UVH_EXIT_OK;
 }
 

@@ -100,9 +100,9 @@ static void tell(struct work *work, const struct uvh_sibling *sibling,
     else if (outcome == UVH_SIBLING_REMOVED && named)
         printf("%s %s%s\n", command->dry_run ? "would remove" : "removed", sibling->path, suffix);
     else if (outcome == UVH_SIBLING_MADE && command->dry_run && named)
-        printf("would make %s%s\n", sibling->path, suffix);
+        printf("would create %s%s\n", sibling->path, suffix);
     else if (outcome == UVH_SIBLING_MADE && named)
-        printf("made %s%s: %llu of %llu bytes\n", sibling->path, suffix,
+        printf("created %s%s: %llu of %llu bytes\n", sibling->path, suffix,
                (unsigned long long)sibling->coded_size, (unsigned long long)sibling->size);
 }
 
@@ -163,10 +163,10 @@ static void tell_result(const struct work *work)
         return;
     }
     printf("%zu %s, %zu up to date, %zu not smaller, %zu failed", outcomes[UVH_SIBLING_MADE],
-           command->dry_run ? "to make" : "made", outcomes[UVH_SIBLING_FRESH],
+           command->dry_run ? "to create" : "created", outcomes[UVH_SIBLING_FRESH],
            outcomes[UVH_SIBLING_USELESS], outcomes[UVH_SIBLING_FAILED]);
     if (work->size > 0)
-        printf("; those made have %.0f %% of the bytes",
+        printf("; compressed to %.0f %% of the size",
                (double)work->coded_size * 100.0 / (double)work->size);
     putchar('\n');
 }
@@ -269,19 +269,20 @@ static int read_value(struct command *command, int option, const char *value)
     case 'c':
         return read_codings(value, &command->codings)
                    ? UVH_EXIT_OK
-                   : refuse("codings", value, "allowed is a list of br, zstd, gzip");
+                   : refuse("codings", value, "allowed are br, zstd and gzip, separated by commas");
     case 'L':
         if (strcmp(value, "best") == 0)
             command->level = UVHTTP_COMPRESS_BEST;
         else if (read_number(value, false, 22, &number) && number > 0)
             command->level = (int)number;
         else
-            return refuse("level", value, "allowed are 1 to 22 and best");
+            return refuse("level", value, "allowed are 1 to 22, and best");
         return UVH_EXIT_OK;
     case 'm':
         return read_number(value, true, UINT64_MAX, &command->min_size)
                    ? UVH_EXIT_OK
-                   : refuse("min-size", value, "allowed are bytes, with K, M or G behind them");
+                   : refuse("min-size", value,
+                            "allowed is a number of bytes, optionally with K, M or G");
     default:
         if (!read_number(value, false, MOST_JOBS, &number) || number == 0)
             return refuse("jobs", value, "allowed are 1 to 256");
@@ -337,8 +338,8 @@ static int read_options(struct command *command, int count, char **arguments, bo
         }
     }
     if (code == UVH_EXIT_OK && count - optind != 1) {
-        fputs(count == optind ? "uvhttp precompress: which folder?"
-                              : "uvhttp precompress: one folder at a time",
+        fputs(count == optind ? "uvhttp precompress: missing DIR"
+                              : "uvhttp precompress: only one DIR is allowed",
               stderr);
         fputs("\nTry 'uvhttp precompress --help'.\n", stderr);
         return UVH_EXIT_USAGE;
@@ -372,7 +373,7 @@ int uvh_precompress_run(int count, char **arguments)
         uvh_precompress_help(stdout);
     } else if (code == UVH_EXIT_OK &&
                uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
-        fputs("uvhttp precompress: this uvhttp was built without compression\n", stderr);
+        fputs("uvhttp precompress: this build does not support compression\n", stderr);
         code = UVH_EXIT_FAILED;
     } else if (code == UVH_EXIT_OK) {
         code = run(&command);
@@ -386,23 +387,26 @@ void uvh_precompress_help(FILE *out)
 {
     fputs("Usage: uvhttp precompress [OPTION]... DIR\n"
           "\n"
-          "Makes compressed siblings of the files in DIR and below: style.css.br,\n"
-          "style.css.zst and style.css.gz beside style.css, which are sent to clients that\n"
-          "take them. A sibling that is at least as new as its file is left as it is; one\n"
-          "that would not be smaller is not made. Files of types that are compressed\n"
-          "already, hidden ones and symbolic links are passed over.\n"
+          "Creates compressed files for the files in DIR and below: style.css.br,\n"
+          "style.css.zst and style.css.gz for style.css. A server with the option\n"
+          "`precompressed` sends them to clients that accept them. Files that are up to\n"
+          "date are not changed, and none is created that would not be smaller. Files of\n"
+          "compressed types, hidden files and symbolic links are skipped.\n"
           "\n"
-          "      --codings LIST          of br, zstd, gzip (default: all)\n"
-          "      --level N               1 to 22, at most each coding's highest, or best\n"
-          "                              (default: best, which is br 11, zstd 19, gzip 9)\n"
-          "      --min-size SIZE         only files of at least so many bytes; K, M, G\n"
-          "                              (default: 1K; to remove, 0)\n"
-          "  -j, --jobs N                at a time (default: the number of processors)\n"
-          "  -f, --force                 also where a sibling is new enough\n"
-          "      --remove                remove the siblings instead\n"
-          "  -n, --dry-run               only say what would be done\n"
-          "  -q, --quiet                 say nothing but errors\n"
-          "  -v, --verbose               name each sibling that is made or removed\n"
-          "  -h, --help                  this text\n",
+          "      --codings LIST          content codings of br, zstd, gzip, separated by\n"
+          "                              commas (default: all)\n"
+          "      --level N               1 to 22, limited to the highest level of each\n"
+          "                              content coding, or best\n"
+          "                              (default: best: br 11, zstd 19, gzip 9)\n"
+          "      --min-size SIZE         smallest file to compress; units: K, M, G\n"
+          "                              (default: 1K; 0 to remove)\n"
+          "  -j, --jobs N                files compressed at a time, 1 to 256\n"
+          "                              (default: number of processors)\n"
+          "  -f, --force                 also replace files that are up to date\n"
+          "      --remove                remove the compressed files\n"
+          "  -n, --dry-run               only print what would be done\n"
+          "  -q, --quiet                 print errors only\n"
+          "  -v, --verbose               print each file that is created or removed\n"
+          "  -h, --help                  print this help\n",
           out);
 }

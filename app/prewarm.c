@@ -16,8 +16,8 @@ const char *uvh_prewarm_load(uvhttp_static_t *files, const char *path_or_pattern
                                                      .pattern_count = 1};
     int err = uvhttp_static_prewarm_directory(files, &options, &found);
     if (err == UVHTTP_EINVAL)
-        return "it is no pattern: a '[' has no ']', or it is longer than 512 bytes";
+        return "not a pattern: a '[' has no ']', or it is longer than 512 bytes";
     if (err != 0)
         return uvhttp_strerror(err);
-    return found.loaded + found.over_budget + found.failed == 0 ? "no file fits it" : NULL;
+    return found.loaded + found.over_budget + found.failed == 0 ? "no file matches it" : NULL;
 }

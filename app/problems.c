@@ -44,6 +44,5 @@ void uvh_problems_print(struct uvh_problems *problems, FILE *out)
                     problem->mark.column, problem->text);
     }
     if (problems->count > kept)
-        fprintf(out, "%s: %zu more problems are not shown\n", problems->file,
-                problems->count - kept);
+        fprintf(out, "%s: %zu more errors are not shown\n", problems->file, problems->count - kept);
 }

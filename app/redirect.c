@@ -89,7 +89,7 @@ static bool is_taken(const struct uvh_address *addresses, size_t count,
 static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh_problems *problems)
 {
     uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
-                     "port %d is to redirect, and is listened on already; choose another with %s",
+                     "port %d for redirects is in use by another address; choose another with %s",
                      port, name_of(setup));
     return false;
 }

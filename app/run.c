@@ -105,7 +105,7 @@ static int act(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *
 {
     if (test) {
         uvh_tls_print(&run->tls, run->options.root, stdout);
-        printf("%s: this configuration is right\n", run->options.root);
+        printf("%s: configuration OK\n", run->options.root);
         return UVH_EXIT_OK;
     }
     int code = open_access_log(run, server);

@@ -100,20 +100,20 @@ static bool find_directory(char directory[PATH_MAX], const struct message *messa
     else
         return refuse(
             message,
-            "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor "
-            "HOME is set; set XDG_STATE_HOME, or name a certificate with --tls-cert");
+            "no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set; "
+            "set XDG_STATE_HOME, or give a certificate with --tls-cert");
     return (size_t)length + sizeof(own_name) < PATH_MAX ||
-           refuse(message, "the directory for a self-signed certificate has too long a path; set "
-                           "XDG_STATE_HOME "
-                           "to another one, or name a certificate with --tls-cert");
+           refuse(message,
+                  "the path of the directory for a self-signed certificate is too long; set "
+                  "XDG_STATE_HOME to another one, or give a certificate with --tls-cert");
 }
 
 static bool refuse_directory(const char *directory, int number, const struct message *message)
 {
     return refuse(
         message,
-        "a self-signed certificate cannot be kept in '%s': %s; set XDG_STATE_HOME to a directory "
-        "that can be written, or name a certificate with --tls-cert",
+        "a self-signed certificate cannot be stored in '%s': %s; set XDG_STATE_HOME to a writable "
+        "directory, or give a certificate with --tls-cert",
         directory, strerror(number));
 }
 
@@ -331,14 +331,13 @@ static bool make_new(int directory, struct uvh_self_signed *found, const struct 
     bool made = key != NULL && certificate != NULL && fill(certificate, key, names) &&
                 uvh_certificate_fingerprint(certificate, found->fingerprint);
     if (!made)
-        refuse(message, "a self-signed certificate cannot be made: %s",
+        refuse(message, "a self-signed certificate cannot be created: %s",
                uvh_certificate_reason(reason, sizeof(reason)));
     int error = made ? write_file(directory, found->path, certificate, key) : 0;
     if (error != 0)
         made = refuse(message,
                       "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME "
-                      "to a directory "
-                      "that can be written, or name a certificate with --tls-cert",
+                      "to a writable directory, or give a certificate with --tls-cert",
                       found->path, strerror(error));
     X509_free(certificate);
     EVP_PKEY_free(key);

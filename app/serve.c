@@ -59,8 +59,8 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     }
     err = uvhttp_static_mount_opened(server, route->path.text, files);
     if (err != 0) {
-        fprintf(stderr, "uvhttp: --alias: '%s' is no path for '%s': %s\n", route->path.text, root,
-                uvhttp_strerror(err));
+        fprintf(stderr, "uvhttp: --alias: '%s' is not a valid path for '%s': %s\n",
+                route->path.text, root, uvhttp_strerror(err));
         return err == UVHTTP_ENOMEM ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
     }
     for (size_t i = 0; i < route->prewarm.count; i++) {
@@ -193,8 +193,8 @@ static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problem
         return;
     uvh_problems_add(
         problems, (struct uvh_mark){0, 0},
-        "--tls-key: there are %zu certificates and %zu keys, which are counted in order: the first "
-        "key is for the first certificate; give \"\" for one whose key is in its own file",
+        "--tls-key: %zu certificates and %zu keys are given; the n-th key belongs to the n-th "
+        "certificate, and \"\" means that the key is in the certificate's file",
         given->certificates.count, given->keys.count);
 }
 

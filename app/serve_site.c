@@ -13,17 +13,18 @@ int uvh_serve_site_refuse_directory(const char *option, const char *directory, i
     /* The library returns libuv's codes, which are negated errno values. */
     switch (-err) {
     case ENOENT:
-        fprintf(stderr, "the folder '%s' does not exist\n", directory);
+        fprintf(stderr, "the directory '%s' does not exist\n", directory);
         break;
     case ENOTDIR:
-        fprintf(stderr, "'%s' is not a folder; name the folder to serve\n", directory);
+        fprintf(stderr, "'%s' is not a directory\n", directory);
         break;
     case EACCES:
     case EPERM:
-        fprintf(stderr, "there is no permission to read the folder '%s'\n", directory);
+        fprintf(stderr, "no permission to read the directory '%s'\n", directory);
         break;
     default:
-        fprintf(stderr, "the folder '%s' cannot be served: %s\n", directory, uvhttp_strerror(err));
+        fprintf(stderr, "the directory '%s' cannot be served: %s\n", directory,
+                uvhttp_strerror(err));
         break;
     }
     return UVH_EXIT_FAILED;
@@ -108,7 +109,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
     char *target = strchr(text, '=');
     if (*text != '/' || target == NULL || target[1] == '\0') {
         fprintf(stderr,
-                "uvhttp: --alias: '%s' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE\n",
+                "uvhttp: --alias: '%s' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE\n",
                 given);
         return UVH_EXIT_USAGE;
     }
@@ -125,7 +126,8 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *
         return make_file_route(made, route, path);
     if (target[-2] == '/')
         return UVH_EXIT_OK;
-    fprintf(stderr, "uvhttp: --alias: '%s' is a folder, so the path ends with a slash: '%s/'\n",
+    fprintf(stderr,
+            "uvhttp: --alias: '%s' is a directory, so the path must end with a slash: '%s/'\n",
             target, text);
     return UVH_EXIT_USAGE;
 }

@@ -206,7 +206,7 @@ static enum uvh_sibling_outcome compress_file(struct uvh_sibling *sibling,
     if (err != 0 && err != UVHTTP_ETOOLARGE)
         return fail(sibling, uvhttp_strerror(err));
     if (has_changed(file, source, size))
-        outcome = fail(sibling, "it has changed meanwhile");
+        outcome = fail(sibling, "the file changed while it was compressed");
     else if (err == UVHTTP_ETOOLARGE)
         outcome = drop(sibling, place, UVH_SIBLING_USELESS, UVH_SIBLING_USELESS);
     else if ((err = publish(place, coded, coded_size, source)) != 0)
@@ -226,11 +226,11 @@ static enum uvh_sibling_outcome make_from(struct uvh_sibling *sibling, const str
     if (fstat(file, &source) != 0)
         return fail_with(sibling, errno);
     if (!S_ISREG(source.st_mode))
-        return fail(sibling, "it is no file any more");
+        return fail(sibling, "no longer a regular file");
     if (!sibling->force && is_fresh(place, &source))
         return UVH_SIBLING_FRESH;
     if (source.st_size > MOST_SIZE)
-        return fail(sibling, "it is larger than 1 GiB, which is compressed in memory");
+        return fail(sibling, "larger than 1 GiB, the limit for compression in memory");
     return sibling->only_say ? UVH_SIBLING_MADE : compress_file(sibling, place, file, &source);
 }
 

@@ -42,19 +42,21 @@ static const char *star_of(const struct uvh_setup_route *route)
                : "";
 }
 
-/* The position of the route that already exists: of the site, before `route`. The library's message
- * ends with its host and pattern. */
+/* The position of the route that already exists: of the site, before `route`. The last quoted text
+ * of the library's message is its host and pattern. */
 static const struct uvh_mark *find_other(const struct builder *builder,
                                          const struct uvh_setup_site *site,
                                          const struct uvh_setup_route *route)
 {
-    const char *taken = strstr(builder->log->kept, "refused: ");
+    const char *end = strrchr(builder->log->kept, '"'), *taken = end;
+    while (taken != NULL && taken > builder->log->kept && taken[-1] != '"')
+        taken--;
     taken = taken == NULL ? NULL : strchr(taken, '/');
     for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route;
          other++) {
-        char end[sizeof(builder->log->kept)];
-        snprintf(end, sizeof(end), "%s%s\" is there already", other->path.text, star_of(other));
-        if (strcmp(taken, end) == 0)
+        char pattern[sizeof(builder->log->kept)];
+        int length = snprintf(pattern, sizeof(pattern), "%s%s\"", other->path.text, star_of(other));
+        if (strncmp(taken, pattern, (size_t)length) == 0)
             return &other->path.mark;
     }
     if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL &&
@@ -75,7 +77,7 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
         uvh_problems_add(builder->problems, route->path.mark, "%s", builder->log->kept);
     else if (err == UVHTTP_EINVAL)
         uvh_problems_add(builder->problems, route->path.mark,
-                         "'%s' is no method; methods are written in capitals", method);
+                         "'%s' is not a method; methods are upper case, such as GET", method);
     else
         uvh_problems_add(builder->problems, route->path.mark, "%s", uvhttp_strerror(err));
 }
@@ -87,10 +89,10 @@ static const char *dir_fault(int err)
     case ENOENT:
         return "does not exist";
     case ENOTDIR:
-        return "is not a folder";
+        return "is not a directory";
     case EACCES:
     case EPERM:
-        return "cannot be read: there is no permission";
+        return "cannot be read: no permission";
     default:
         return uvhttp_strerror(err);
     }
@@ -109,7 +111,8 @@ static bool check_dir(const struct builder *builder, const struct uvh_text *dire
     if (err == 0 && access(inside, X_OK) != 0)
         err = -errno;
     if (err != 0)
-        uvh_problems_add(builder->problems, directory->mark, "the folder '%s' %s", directory->text,
+        uvh_problems_add(builder->problems, directory->mark,
+                         err == -ENOTDIR ? "'%s' %s" : "the directory '%s' %s", directory->text,
                          dir_fault(err));
     return err == 0;
 }
@@ -147,8 +150,8 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
     if (!uvh_named_files_check_path(route)) {
         uvh_problems_add(
             builder->problems, route->path.mark,
-            "there is no '%s' in the folder '%s', so each request would be 404; the folder "
-            "and all below it is '%s/'",
+            "no file '%s' in the directory '%s', so every request would get 404; for the directory "
+            "and everything below it use '%s/'",
             route->path.text, route->root.text, route->path.text);
         good = false;
     }
@@ -223,7 +226,7 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
     char pattern[PATH_MAX];
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
         uvh_problems_add(builder->problems, route->path.mark,
-                         "this path is longer than any that could be asked for");
+                         "this path is longer than any request target");
         return false;
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
@@ -385,7 +388,7 @@ static void check_hosts(const struct builder *builder, uvhttp_router_t **const *
     for (size_t i = 1; i < count; i++) {
         if (all[i].router == all[i - 1].router)
             uvh_problems_add(builder->problems, all[i].host->mark,
-                             "the host '%s' stands in line %zu already, as '%s'", all[i].host->text,
+                             "duplicate host '%s'; line %zu has it as '%s'", all[i].host->text,
                              all[i - 1].host->mark.line, all[i - 1].host->text);
     }
     free(all);
@@ -424,8 +427,7 @@ static void check_access_log(const struct builder *builder)
     if (uvhttp_access_log_open(&log, &check) == UVHTTP_EINVAL)
         uvh_problems_add(builder->problems, path->mark,
                          "the pattern of the access log has an unknown name or an open brace, or "
-                         "is too long; {{ is "
-                         "a brace");
+                         "is too long; write a brace as {{");
     uvhttp_access_log_close(log);
     if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
         return;

@@ -40,8 +40,9 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
     }
     if (err != 0 && err != UVHTTP_ECONFIG)
         snprintf(message, size, "%s",
-                 err == UVHTTP_ENOTSUP ? "this build has no crypt(3), which passwords need"
-                                       : uvhttp_strerror(err));
+                 err == UVHTTP_ENOTSUP
+                     ? "this build does not support passwords: it was built without crypt(3)"
+                     : uvhttp_strerror(err));
     return err;
 }
 
@@ -108,11 +109,11 @@ static void check_dir(const struct directory *directory, const struct directory 
     for (size_t i = 0; i < count; i++) {
         if (all[i].is_protected || !lies_in(directory->path, all[i].path))
             continue;
-        uvh_problems_add(problems, directory->named->mark,
-                         "the folder '%s' is behind a password here, and lies in '%s', which the "
-                         "route in line %zu "
-                         "serves without one; move it out of there",
-                         directory->named->text, all[i].named->text, all[i].route->path.mark.line);
+        uvh_problems_add(
+            problems, directory->named->mark,
+            "the directory '%s' requires a password here, but is within '%s', which the "
+            "route in line %zu serves without one; move it elsewhere",
+            directory->named->text, all[i].named->text, all[i].route->path.mark.line);
         return;
     }
 }

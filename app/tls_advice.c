@@ -91,9 +91,8 @@ static void look_at_authorities(const struct adviser *adviser, STACK_OF(X509_INF
             continue;
         write_name(X509_get_subject_name(one), name);
         advise(adviser,
-               "the authority '%s' in '%s' has no revocation list in '%s', so the certificates "
-               "that it has "
-               "issued are refused",
+               "the authority '%s' in '%s' has no revocation list in '%s', so its certificates "
+               "are rejected",
                name, adviser->config->client_ca_file, adviser->config->client_crl_file);
     }
     sk_X509_INFO_pop_free(authorities, X509_INFO_free);
@@ -112,9 +111,8 @@ static void look_at_date(const struct adviser *adviser, const X509_CRL *list)
     uvh_utc_format(expires, until);
     if (left < 0)
         advise(adviser,
-               "the revocation list of '%s' in '%s' has expired, on %s: certificates of that "
-               "authority are "
-               "refused",
+               "the revocation list of '%s' in '%s' expired on %s, so certificates of this "
+               "authority are rejected",
                name, adviser->config->client_crl_file, until);
     else
         advise(adviser, "the revocation list of '%s' in '%s' expires in %" PRId64 " days, on %s",
@@ -221,9 +219,8 @@ static void look_at_names(const struct adviser *adviser, struct names *names)
     for (size_t i = 1; i < count && before != NULL && used != NULL; i++) {
         if (!used[i] && before[i] != NULL)
             advise(adviser,
-                   "the certificate '%s' is never used: '%s' comes before it, has the same name "
-                   "(%s) and "
-                   "the same type of key",
+                   "the certificate '%s' is never used: '%s' precedes it with the same name (%s) "
+                   "and the same type of key",
                    all[i].certificate_file, all[before[i]->certificate].certificate_file,
                    before[i]->text);
     }
@@ -236,14 +233,13 @@ static void look_at_names(const struct adviser *adviser, struct names *names)
 static void look_at_leaf(const struct adviser *adviser, X509 *leaf, const char *path)
 {
     if (X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1) < 0)
-        advise(adviser, "the certificate '%s' has no names (subjectAltName), so clients refuse it",
+        advise(adviser, "the certificate '%s' has no names (subjectAltName), so clients reject it",
                path);
     if ((X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 &&
         (X509_get_extended_key_usage(leaf) & (XKU_SSL_SERVER | XKU_ANYEKU)) == 0)
         advise(adviser,
                "the certificate '%s' is not for servers (its extendedKeyUsage has no serverAuth), "
-               "so clients "
-               "refuse it",
+               "so clients reject it",
                path);
 }
 
@@ -264,8 +260,7 @@ static void look_at_certificate(const struct adviser *adviser, size_t index, str
         } else if (!reported && !uvh_certificate_is_issued_by(before, one)) {
             advise(adviser,
                    "the chain in '%s' is not in order: certificate %d is not issued by certificate "
-                   "%d, so "
-                   "some clients refuse it",
+                   "%d, so some clients reject it",
                    path, number, number + 1);
             reported = true;
         }
@@ -281,7 +276,7 @@ static void look_at_key_file(const struct adviser *adviser, size_t index)
     const char *path = one->key_file != NULL ? one->key_file : one->certificate_file;
     struct stat facts;
     if (path != NULL && stat(path, &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
-        advise(adviser, "every user of this machine can read the key in '%s': chmod 600", path);
+        advise(adviser, "every user of this machine can read the key in '%s'; use chmod 600", path);
 }
 
 static void look_at_certificates(const struct adviser *adviser)

@@ -55,7 +55,7 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
 {
     int code = UVH_EXIT_OK;
     if (given->keys.count > given->certificates.count) {
-        fprintf(stderr, "uvhttp: --tls-key: there are %zu keys and %zu certificates\n",
+        fprintf(stderr, "uvhttp: --tls-key: %zu keys are given for %zu certificates\n",
                 given->keys.count, given->certificates.count);
         return UVH_EXIT_USAGE;
     }
@@ -109,19 +109,16 @@ static int check(const struct uvh_tls_options *given, bool wanted)
 {
     const char *idle = wanted ? NULL : find_idle(given);
     if (idle != NULL) {
-        fprintf(stderr, "uvhttp: --%s: there is no TLS without --tls-cert or --tls-self-signed\n",
-                idle);
+        fprintf(stderr, "uvhttp: --%s requires --tls-cert or --tls-self-signed\n", idle);
         return UVH_EXIT_USAGE;
     }
     if (given->self_signed && given->certificates.count > 0) {
-        fputs("uvhttp: --tls-self-signed: there is a certificate already, by --tls-cert\n", stderr);
+        fputs("uvhttp: --tls-self-signed cannot be combined with --tls-cert\n", stderr);
         return UVH_EXIT_USAGE;
     }
     if (given->client_auth != 0 && given->client_ca == NULL) {
-        fputs(
-            "uvhttp: --tls-client-auth: certificates of clients need their authority; give it with "
-            "--tls-client-ca\n",
-            stderr);
+        fputs("uvhttp: --tls-client-auth requires --tls-client-ca, the authority of the clients\n",
+              stderr);
         return UVH_EXIT_USAGE;
     }
     return UVH_EXIT_OK;

@@ -43,7 +43,7 @@ static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, si
 static const char *reason_of(int err, const char *message)
 {
     if (err == UVHTTP_ENOTSUP)
-        return "this build has no TLS: it was made without OpenSSL (BUILD_WITH_HTTPS)";
+        return "this build does not support TLS: it was built without OpenSSL (BUILD_WITH_HTTPS)";
     return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
 }
 
@@ -231,8 +231,8 @@ bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh
         return true;
     uvh_problems_add(
         problems, mark,
-        "no address has TLS: one with http:// is plain, and so is a unix socket; give an "
-        "address without http://, or leave %s out",
+        "no address uses TLS: http:// and unix: addresses do not; add an address without "
+        "http://, or omit %s",
         setup->node != NULL  ? "'tls'"
         : setup->self_signed ? "--tls-self-signed"
                              : "--tls-cert");
@@ -253,10 +253,10 @@ static void reload(void *arg)
     char message[UVH_TLS_MESSAGE_SIZE] = "";
     int err = uvhttp_tls_reload(tls->tls, message, sizeof(message));
     if (err == 0)
-        log_line(tls, UVHTTP_LOG_INFO, "certificates loaded again, by SIGHUP", "");
+        log_line(tls, UVHTTP_LOG_INFO, "certificates reloaded after SIGHUP", "");
     else
         log_line(tls, UVHTTP_LOG_ERROR,
-                 "the certificates stay as they are: ", reason_of(err, name_keys(message)));
+                 "the certificates were not reloaded: ", reason_of(err, name_keys(message)));
 }
 
 static void join_reloader(struct uvh_tls *tls)
@@ -275,7 +275,7 @@ void uvh_tls_reload(struct uvh_tls *tls)
     tls->has_reloader = err == 0;
     if (err != 0)
         log_line(tls, UVHTTP_LOG_ERROR,
-                 "the certificates stay as they are: ", uvhttp_strerror(err));
+                 "the certificates were not reloaded: ", uvhttp_strerror(err));
 }
 
 void uvh_tls_close(struct uvh_tls *tls)
@@ -294,8 +294,7 @@ static void print_one(const struct uvh_tls *tls, size_t index, const char *file,
     char until[UVH_UTC_SIZE];
     uvh_utc_format(tls->expires[index], until);
     if (left < 0)
-        fprintf(stderr, "%s: warning: the certificate '%s' has expired, on %s\n", file, name,
-                until);
+        fprintf(stderr, "%s: warning: the certificate '%s' expired on %s\n", file, name, until);
     else if (left < WARN_DAYS * DAY)
         fprintf(stderr, "%s: warning: the certificate '%s' expires in %d days, on %s\n", file, name,
                 (int)((left + DAY - 1) / DAY), until);
@@ -324,7 +323,7 @@ void uvh_tls_print(const struct uvh_tls *tls, const char *file, FILE *out)
 {
     size_t count = tls->setup->self_signed ? 1 : tls->setup->config.certificate_count;
     if (tls->setup->self_signed && tls->self_signed.fingerprint[0] == '\0')
-        fprintf(out, "%s: a self-signed certificate will be made: '%s'\n", file,
+        fprintf(out, "%s: a self-signed certificate will be created: '%s'\n", file,
                 tls->self_signed.path);
     for (size_t i = 0; i < count && tls->expires != NULL; i++)
         print_one(tls, i, file, out);
@@ -340,10 +339,9 @@ void uvh_tls_warn(struct uvh_tls *tls)
     uvh_tls_advise(&tls->setup->config, false, log_advice, tls);
     if (tls->setup->config.key_log_file == NULL)
         return;
-    snprintf(
-        message, sizeof(message),
-        "the secrets of all TLS sessions are written to '%s'; whoever has that file can read them",
-        tls->setup->config.key_log_file);
+    snprintf(message, sizeof(message),
+             "the secrets of all TLS sessions are written to '%s'; they decrypt all traffic",
+             tls->setup->config.key_log_file);
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, message, &tls->log_level);
 }
 

@@ -91,7 +91,7 @@ static void check_key(struct reader *reader, const yaml_event_t *event,
 {
     const struct uvh_yaml_node *map = reader->levels[reader->depth - 1].node;
     if (key->kind != UVH_YAML_SCALAR) {
-        refuse(reader, &event->start_mark, "a key is a word, no list and no map");
+        refuse(reader, &event->start_mark, "a key must be a single value, not a list or a map");
         return;
     }
     if (map->count == UVH_YAML_KEYS_MAX) {
@@ -101,7 +101,7 @@ static void check_key(struct reader *reader, const yaml_event_t *event,
     for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
         if (strcmp(value->key->text, key->text) == 0) {
             uvh_problems_add(reader->problems, key->mark,
-                             "'%s' stands here twice; the first is in line %zu", key->text,
+                             "duplicate key '%s'; the first is in line %zu", key->text,
                              value->key->mark.line);
             return;
         }
@@ -125,7 +125,7 @@ static void add_scalar(struct reader *reader, const yaml_event_t *event)
 {
     size_t length = event->data.scalar.length;
     if (memchr(event->data.scalar.value, 0, length) != NULL) {
-        refuse(reader, &event->start_mark, "a value holds a NUL character");
+        refuse(reader, &event->start_mark, "a value contains a NUL character");
         return;
     }
     struct uvh_yaml_node *node = add_node(reader, event, UVH_YAML_SCALAR, length + 1);
@@ -187,20 +187,20 @@ static void take(struct reader *reader, const yaml_event_t *event)
 {
     if (anchor_of(event) != NULL || event->type == YAML_ALIAS_EVENT) {
         refuse(reader, &event->start_mark,
-               "anchors (&name) and aliases (*name) are not supported; a value that begins "
-               "with '&' or '*' has to stand in quotes");
+               "anchors (&name) and aliases (*name) are not supported; quote a value that begins "
+               "with '&' or '*'");
         return;
     }
     if (tag_of(event) != NULL) {
         refuse(reader, &event->start_mark,
-               "tags are not supported; a value that begins with '!' has to stand in quotes");
+               "tags are not supported; quote a value that begins with '!'");
         return;
     }
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (reader->yaml->root != NULL)
             refuse(reader, &event->start_mark,
-                   "a second document begins here; a configuration is one");
+                   "a second document begins here; only one is allowed");
         break;
     case YAML_SCALAR_EVENT:
         add_scalar(reader, event);
@@ -231,17 +231,16 @@ static void note_error(struct uvh_problems *problems, const yaml_parser_t *parse
     if (parser->error == YAML_MEMORY_ERROR)
         uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
     else if (parser->error == YAML_READER_ERROR)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0},
-                         "this is no text in UTF-8: %s at byte %zu", problem,
-                         parser->problem_offset);
+        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "not valid UTF-8: %s at byte %zu",
+                         problem, parser->problem_offset);
     else if (strstr(problem, "cannot start any token") != NULL)
         uvh_problems_add(problems, mark,
-                         "this is no YAML: a character that no value can begin with; a tab, '@' or "
-                         "'`' for instance (YAML is indented with spaces)");
+                         "invalid YAML: no value can begin with this character, such as a tab, "
+                         "'@' or '`' (indent with spaces)");
     else if (parser->context != NULL)
-        uvh_problems_add(problems, mark, "this is no YAML: %s, %s", parser->context, problem);
+        uvh_problems_add(problems, mark, "invalid YAML: %s, %s", parser->context, problem);
     else
-        uvh_problems_add(problems, mark, "this is no YAML: %s", problem);
+        uvh_problems_add(problems, mark, "invalid YAML: %s", problem);
 }
 
 bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
@@ -251,8 +250,7 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
     size_t before = problems->count;
     yaml_parser_t parser;
     if (size > UVH_YAML_SIZE_MAX) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0},
-                         "this is larger than 1 MiB, and no configuration");
+        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "the file is larger than 1 MiB");
         return false;
     }
     if (!yaml_parser_initialize(&parser)) {
@@ -273,7 +271,7 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
     }
     yaml_parser_delete(&parser);
     if ((yaml->root == NULL || yaml->root->nothing) && problems->count == before)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "this is empty");
+        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "the file is empty");
     return problems->count == before;
 }
 

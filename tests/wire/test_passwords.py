@@ -108,7 +108,7 @@ def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_p
     path.write_text(text(open_to_all.replace("{place}", place), behind.replace("{place}", place)))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert ":7:33: the folder '" in done.stderr and "which the route in line 4 serves without one" in done.stderr
+    assert ":7:33: the directory '" in done.stderr and "which the route in line 4 serves without one" in done.stderr
     os.mkdir(os.path.join(place, "staffroom"))
     path.write_text(text(place + "/staffroom", place + "/staff"))
     assert run("uvhttp", "check", path).returncode == 0
@@ -128,7 +128,7 @@ def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_al
     path.write_text(text.replace("{place}", place).replace("{other}", str(tmp_path / "other")))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert f"the folder '{place}/staff' is behind a password" in done.stderr and f"lies in '{place}'" in done.stderr
+    assert f"the directory '{place}/staff' requires a password here" in done.stderr and f"is within '{place}'" in done.stderr
 
 
 @pytest.mark.parametrize("salt", [
@@ -312,7 +312,7 @@ def test_many_at_once(place, start):
 
 @pytest.mark.parametrize(
     "keys, passwords, message",
-    [("{}", "", "basic_auth has no 'users' and no 'file'"),
+    [("{}", "", "basic_auth requires 'users' or 'file'"),
      ("{file: none}", "", '; it cannot be opened'),
      ("{file: {file}}", "# nobody\n\n", 'users is ""; nobody could pass'),
      ("{file: {file}}", "ann\n", 'file, line 1, is "(not shown)"; allowed is NAME:HASH'),
@@ -326,9 +326,9 @@ def test_many_at_once(place, start):
      ("{file: {file}}", f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n",
       'users is "ann"; this user stands there twice'),
      ("{file: {file}, realm: \"a\\tb\"}", f"ann:{CHEAP}\n", 'realm is "a'),
-     ("{users: [a]}", "", "users is a map of names and hashed passwords"),
+     ("{users: [a]}", "", "users: expected a map of names and hashed passwords"),
      ("{users: {ann: secret}}", "", 'users is "ann"; its hash is not of a kind'),
-     ("{passwords: a}", "", "basic_auth has no 'passwords'"), ])
+     ("{passwords: a}", "", "unknown key 'passwords' in basic_auth"), ])
 def test_what_is_refused(place, tmp_path, keys, passwords, message):
     (tmp_path / "staff").write_text(passwords)
     path = tmp_path / "site.yaml"

@@ -68,7 +68,7 @@ def test_what_it_makes_can_be_undone_and_is_as_new_as_its_source(site):
     done = precompress(site)
     assert done.stderr == ""
     assert done.stdout.startswith(
-        "5 files: 15 made, 0 up to date, 0 not smaller, 0 failed; those made have ")
+        "5 files: 15 created, 0 up to date, 0 not smaller, 0 failed; compressed to ")
     assert listing(site) == before | siblings()
     for name in siblings():
         path = site / name
@@ -94,18 +94,18 @@ def test_the_same_bytes_on_every_machine(site, tmp_path):
 
 def test_only_what_is_old_is_made_again(site):
     precompress(site)
-    assert "0 made, 15 up to date" in precompress(site).stdout
+    assert "0 created, 15 up to date" in precompress(site).stdout
     old = (site / "index.html.br").stat()
     (site / "index.html").write_bytes(b"new" + TEXT)
     os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1))  # the shortest time there is
-    assert "3 made, 12 up to date" in precompress(site).stdout
+    assert "3 created, 12 up to date" in precompress(site).stdout
     assert undone(site / "index.html.br") == b"new" + TEXT
     # A newer sibling, made by whomever, counts.
     os.utime(site / "index.html.gz", ns=(0, old.st_mtime_ns + 10 ** 10))
     (site / "index.html.gz").write_bytes(b"by somebody else")
-    assert "0 made, 15 up to date" in precompress(site).stdout
+    assert "0 created, 15 up to date" in precompress(site).stdout
     assert (site / "index.html.gz").read_bytes() == b"by somebody else"
-    assert "15 made, 0 up to date" in precompress("--force", site).stdout
+    assert "15 created, 0 up to date" in precompress("--force", site).stdout
     assert undone(site / "index.html.gz") == b"new" + TEXT
 
 
@@ -113,7 +113,7 @@ def test_what_would_not_be_smaller_is_not_there(site):
     (site / "noise.txt").write_bytes(random.Random(1).randbytes(5000))
     (site / "noise.txt.gz").write_bytes(b"old")
     os.utime(site / "noise.txt.gz", ns=(0, 0))
-    assert "15 made, 0 up to date, 3 not smaller" in precompress(site).stdout
+    assert "15 created, 0 up to date, 3 not smaller" in precompress(site).stdout
     assert not {name for name in listing(site) if name.startswith("noise.txt.")}
 
 
@@ -129,14 +129,14 @@ def test_options(site):
     precompress("--min-size", "1023", site)
     assert (site / "small.txt.gz").exists()
     verbose = precompress("-v", "-f", "--codings", "br", site).stdout.split("\n")
-    assert len(verbose) == 7 and any(line.startswith("made css/style.css.br: ") for line in verbose)
+    assert len(verbose) == 7 and any(line.startswith("created css/style.css.br: ") for line in verbose)
     assert precompress("-q", "-f", site).stdout == ""
 
 
 def test_a_dry_run_changes_nothing(site):
     before = listing(site)
     done = precompress("-n", site)
-    assert "would make index.html.br\n" in done.stdout and "5 files: 15 to make" in done.stdout
+    assert "would create index.html.br\n" in done.stdout and "5 files: 15 to create" in done.stdout
     assert listing(site) == before
     precompress(site)
     made = listing(site)
@@ -182,13 +182,13 @@ def test_special_files_do_not_hang_it(site):
     (site / "folder.txt").mkdir()
     (site / "index.html.br").mkdir()
     done = precompress(site, code=1)
-    assert "index.html.br: Is a directory" in done.stderr and "14 made" in done.stdout and "1 failed" in done.stdout
+    assert "index.html.br: Is a directory" in done.stderr and "14 created" in done.stdout and "1 failed" in done.stdout
     assert not [name for name in listing(site) if name.endswith(".part")]
 
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [([], "which folder?"), (["a", "b"], "one folder at a time"),
+    [([], "missing DIR"), (["a", "b"], "only one DIR is allowed"),
      (["--codings", "deflate", "."], "--codings is 'deflate'"),
      (["--codings", "", "."], "--codings is ''"),
      (["--codings", "br,,gzip", "."], "--codings is 'br,,gzip'"),
@@ -206,7 +206,7 @@ def test_a_folder_that_is_none(tmp_path):
     assert "nowhere: No such file or directory" in precompress(tmp_path / "nowhere", code=1).stderr
     (tmp_path / "file").write_bytes(b"")
     assert "file: Not a directory" in precompress(tmp_path / "file", code=1).stderr
-    assert precompress(tmp_path).stdout.startswith("0 files: 0 made")
+    assert precompress(tmp_path).stdout.startswith("0 files: 0 created")
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(site):

@@ -138,21 +138,21 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [([], "Usage:"), (["server"], "there is no command 'server'"),
-     (["help", "me"], "there is no command 'me'"),
-     (["serve", "--prot", "80"], "there is no option '--prot'; did you mean '--port'?\nTry"),
-     (["serve", "--no-port"], "there is no option '--no-port'\nTry"),
+    [([], "Usage:"), (["server"], "unknown command 'server'"),
+     (["help", "me"], "unknown command 'me'"),
+     (["serve", "--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
+     (["serve", "--no-port"], "unknown option '--no-port'\nTry"),
      (["serve", "--no-listings"
-       ], "there is no option '--no-listings'; did you mean '--no-listing'?\nTry"),
-     (["serve", "--tls-crt=a"], "there is no option '--tls-crt'; did you mean '--tls-cert'?\nTry"),
+       ], "unknown option '--no-listings'; did you mean '--no-listing'?\nTry"),
+     (["serve", "--tls-crt=a"], "unknown option '--tls-crt'; did you mean '--tls-cert'?\nTry"),
      (["serve", "--print-conf"
-       ], "there is no option '--print-conf'; did you mean '--print-config'?\nTry"),
-     (["check", "--tset", "a"], "there is no option '--tset'\nTry"),
-     (["run", "--tset", "a"], "there is no option '--tset'; did you mean '--test'?\nTry"),
-     (["serve", "--" + 100 * "x"], "there is no option '--xxx"),
-     (["serve", "-x"], "there is no option '-x'"), (["serve", "-qx"], "there is no option '-x'"),
-     (["serve", "--port"], "option '--port' needs a value (PORT)"),
-     (["serve", "-p"], "option '-p' needs a value (PORT)"),
+       ], "unknown option '--print-conf'; did you mean '--print-config'?\nTry"),
+     (["check", "--tset", "a"], "unknown option '--tset'\nTry"),
+     (["run", "--tset", "a"], "unknown option '--tset'; did you mean '--test'?\nTry"),
+     (["serve", "--" + 100 * "x"], "unknown option '--xxx"),
+     (["serve", "-x"], "unknown option '-x'"), (["serve", "-qx"], "unknown option '-x'"),
+     (["serve", "--port"], "option '--port' requires a value (PORT)"),
+     (["serve", "-p"], "option '-p' requires a value (PORT)"),
      (["serve", "--listing=yes"], "option '--listing' takes no value"),
      (["serve", "one", "two"], "'one' and 'two' are given"),
      (["serve", "--", "one", "-q"], "'one' and '-q' are given"), ])
@@ -220,7 +220,7 @@ def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
 def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
     done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
     assert done.returncode == 2
-    assert f"{variable(option)}: 'perhaps' is neither on nor off" in done.stderr
+    assert f"{variable(option)}: 'perhaps' is invalid; allowed are 1, yes" in done.stderr
 
 
 def config_options():
@@ -257,13 +257,13 @@ def test_limits_that_do_not_go_together(site):
 def test_a_missing_folder(tmp_path):
     done = run("uvhttp", "serve", tmp_path / "nowhere")
     assert done.returncode == 1
-    assert done.stderr == f"uvhttp: the folder '{tmp_path}/nowhere' does not exist\n"
+    assert done.stderr == f"uvhttp: the directory '{tmp_path}/nowhere' does not exist\n"
 
 
 def test_a_file_instead_of_a_folder(site):
     done = run("uvhttp", "serve", "-p", "0", site / "file.txt")
     assert done.returncode == 1
-    assert f"'{site}/file.txt' is not a folder" in done.stderr
+    assert f"'{site}/file.txt' is not a directory" in done.stderr
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600])
@@ -286,7 +286,7 @@ def test_a_folder_without_permission(site, mode):
          str(closed)], capture_output=True, text=True, env=clean_environment(),
         timeout=3 * SAFETY_TIMEOUT, **as_whom)
     assert done.returncode == 1
-    assert "there is no permission to read the folder" in done.stderr and str(closed) in done.stderr
+    assert "no permission to read the directory" in done.stderr and str(closed) in done.stderr
 
 
 def test_a_port_in_use(site):
@@ -381,13 +381,13 @@ def test_start_output_on_a_terminal(site):
     assert "\x1b" not in plain
     assert re.search(rf"Serving +{re.escape(str(site))}\n", plain)
     assert re.search(r"Local +http://127\.0\.0\.1:\d+/\n", plain)
-    assert "Index: index.html. Folder listings: on. Hidden files: off.\n  Press" in plain
+    assert "Index: index.html. Directory listings: on. Hidden files: off.\n  Press" in plain
 
 
 def test_the_terminal_is_told_what_is_on(site):
     output = terminal_output(site,
                              {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
-    assert "  On: watch, compress.\n" in output or "  On: compress, watch.\n" in output
+    assert "  Enabled: watch, compress.\n" in output or "  Enabled: compress, watch.\n" in output
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -904,6 +904,6 @@ def test_a_port_that_needs_a_permission_is_told_with_the_way_to_it(site):
          str(site)], capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "uvhttp: there is no permission to listen on port 1; choose one above 1023 with --port, "
-        "or allow it: "
+        "uvhttp: no permission to listen on port 1; choose one above 1023 with --port, "
+        "or permit it: "
         f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")

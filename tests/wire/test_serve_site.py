@@ -168,17 +168,17 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
 
 @pytest.mark.parametrize(
     "flags, message",
-    [(["--header", "x"], "--header: 'x' is no rule; allowed is PATTERN=NAME: VALUE"),
-     (["--header", "x=y"], "--header: 'x=y' is no rule; allowed is PATTERN=NAME: VALUE"),
+    [(["--header", "x"], "--header: 'x' is not a rule; the format is PATTERN=NAME: VALUE"),
+     (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is PATTERN=NAME: VALUE"),
      (["--header", "x=y: "], '--header: value is ""; allowed is a text'),
      (["--header", "x=ETag: y"], '--header: field is "ETag"; allowed is the name of a field'),
      (["--header", "[=a: b"], '--header: pattern is "["; allowed is one such as'),
      (["--download", "["], '--download: pattern is "["; allowed is one such as'),
      (["--download", ""], '--download: pattern is ""; allowed is one such as'),
-     (["--header", "a=b: c"] * 65, "--header: there are too many; allowed are 64"),
-     (["--alias", "x/=."], "--alias: 'x/=.' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
-     (["--alias", "/x/"], "--alias: '/x/' is no alias; allowed are /PATH/=FOLDER and /PATH=FILE"),
-     (["--alias", "/x=."], "--alias: '.' is a folder, so the path ends with a slash: '/x/'"), ])
+     (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
+     (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
+     (["--alias", "/x/"], "--alias: '/x/' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
+     (["--alias", "/x=."], "--alias: '.' is a directory, so the path must end with a slash: '/x/'"), ])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
     assert done.returncode == 2 and done.stdout == ""
@@ -188,13 +188,13 @@ def test_flags_that_are_wrong(place, flags, message):
 @pytest.mark.parametrize("path", ["/", "/*/"])
 def test_an_alias_that_cannot_be_a_route(place, path):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--alias", f"{path}=.", cwd=place)
-    assert done.returncode == 2 and f"uvhttp: --alias: '{path}' is no path for '{place}'" in done.stderr
+    assert done.returncode == 2 and f"uvhttp: --alias: '{path}' is not a valid path for '{place}'" in done.stderr
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--more-root", "nowhere"], "uvhttp: --more-root: the folder 'nowhere' does not exist\n"),
+    (["--more-root", "nowhere"], "uvhttp: --more-root: the directory 'nowhere' does not exist\n"),
     (["--more-root", "file"
-      ], "uvhttp: --more-root: '{place}/file' is not a folder; name the folder to serve\n"),
+      ], "uvhttp: --more-root: '{place}/file' is not a directory\n"),
     (["--alias", "/x/=nowhere"
       ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
     (["--auth", "nowhere"
@@ -228,8 +228,8 @@ def told(place, *flags, listen="127.0.0.1:0"):
     assert program.stop() == 0, program.log()
     lines = program.output.splitlines()
     assert lines[0] == program.line and len(lines) <= 2
-    assert len(lines) == 1 or lines[1].startswith("uvhttp: on: ")
-    return sorted(lines[1][len("uvhttp: on: "):].split(", ")) if len(lines) == 2 else []
+    assert len(lines) == 1 or lines[1].startswith("uvhttp: enabled: ")
+    return sorted(lines[1][len("uvhttp: enabled: "):].split(", ")) if len(lines) == 2 else []
 
 
 def test_what_is_on_is_told(place):
@@ -246,12 +246,12 @@ def test_what_is_on_is_told(place):
 @pytest.mark.parametrize("listen, who",
                          [(["127.0.0.1:0"], "this machine only"),
                           (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
-                          (["0.0.0.0:0"], "anybody"),
-                          (["0.0.0.0:0", "unix:@uvhttp-told"], "anybody")])
+                          (["0.0.0.0:0"], "any client"),
+                          (["0.0.0.0:0", "unix:@uvhttp-told"], "any client")])
 def test_who_may_upload_is_told(place, passwords, listen, who):
     flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
     assert told(place, *flags, listen=listen[0]) == [f"uploads from {who}"]
-    assert "uploads from those with a password" in told(place, *flags, "--auth", passwords,
+    assert "uploads with a password" in told(place, *flags, "--auth", passwords,
                                                         listen=listen[0])
 
 
@@ -261,5 +261,5 @@ def test_a_terminal_is_told_in_a_line(place):
             "TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
             "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"
         })
-    assert ("Index: a.html. Folder listings: on. Hidden files: on.\n  On: rate-limit 1500, uploads "
+    assert ("Index: a.html. Directory listings: on. Hidden files: on.\n  Enabled: rate-limit 1500, uploads "
             "from this machine only, symlinks none.\n") in output

@@ -329,9 +329,9 @@ def test_prewarm(place, serve):
 
 @pytest.mark.parametrize("words, message", [
     ("/nope", "'/nope' cannot be loaded from '{}': no such file or directory"),
-    ("/file *.nope", "'*.nope' cannot be loaded from '{}': no file fits it"),
+    ("/file *.nope", "'*.nope' cannot be loaded from '{}': no file matches it"),
     ("a[",
-     "'a[' cannot be loaded from '{}': it is no pattern: a '[' has no ']', or it is longer than "
+     "'a[' cannot be loaded from '{}': not a pattern: a '[' has no ']', or it is longer than "
      "512 bytes"
      ),
 ])

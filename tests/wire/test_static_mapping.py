@@ -496,7 +496,7 @@ def test_a_link_of_another_owner(place, serve):
      "the largest"
      ),
     (["--symlinks", "some"
-      ], "--symlinks: 'some' is not known; allowed are inside, all, none, owner"),
+      ], "--symlinks: 'some' is invalid; allowed are inside, all, none, owner"),
 ])
 def test_options_that_cannot_be(place, flags, message):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
@@ -504,7 +504,7 @@ def test_options_that_cannot_be(place, flags, message):
 
 
 @pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"),
-                                          ("404=/sub", "/sub' is no regular file"),
+                                          ("404=/sub", "/sub' is not a regular file"),
                                           ("4xx=404.html/x", "/404.html/x' does not exist")])
 def test_pages_that_are_not_there(place, pages, fault):
     write(place, "404.html", b"<lost>")
@@ -673,16 +673,14 @@ def test_what_is_printed_loads_again(tmp_path, place):
     ("static: ., file: x, uploads: true",
      "1:46: file is served for every path: it does not go with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
-    ("static: ., more_roots: [nowhere]", "1:53: the folder '{folder}/nowhere' does not exist"),
-    ("static: ., more_roots: [site.yaml]", "1:53: the folder '{folder}/site.yaml' is not a folder"),
-    ("static: ., more_roots: ['']", "1:53: more_roots has a folder without a name"),
+    ("static: ., more_roots: [nowhere]", "1:53: the directory '{folder}/nowhere' does not exist"),
+    ("static: ., more_roots: [site.yaml]", "1:53: '{folder}/site.yaml' is not a directory"),
+    ("static: ., more_roots: ['']", "1:53: more_roots has an empty path"),
     ("static: ., more_roots: [../{name}, other, other/]",
-     "1:53: more_roots: '{folder}/../{name}' is the folder '{folder}/.', which is looked into "
-     "already"
+     "1:53: more_roots: '{folder}/../{name}' is the same directory as '{folder}/.'"
      ),
     ("static: ., more_roots: [other, other/]",
-     "1:60: more_roots: '{folder}/other/' is the folder '{folder}/other', which is looked into "
-     "already"
+     "1:60: more_roots: '{folder}/other/' is the same directory as '{folder}/other'"
      ),
     ("static: ., file: nothing.txt",
      "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
@@ -690,7 +688,7 @@ def test_what_is_printed_loads_again(tmp_path, place):
     ("static: ., error_pages: 404=/nothing.html",
      "1:37: error_pages: the file '{folder}/./nothing.html' does not exist"),
     ("static: ., more_roots: [other], error_pages: 404=/page", None),
-    ("redirect: /x, file: y", "1:43: 'file' belongs to 'static'"),
+    ("redirect: /x, file: y", "1:43: 'file' requires 'static'"),
 ])
 def test_keys_that_cannot_be(tmp_path, route, message):
     path = tmp_path / "site.yaml"
@@ -722,7 +720,6 @@ def test_a_path_without_a_slash_that_leads_nowhere(tmp_path, route, refused):
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")
     done = run("uvhttp", "check", path)
     expected = (
-        f"{path}:1:26: there is no '/film' in the folder '{tmp_path}/film', so each request would "
-        f"be 404; "
-        "the folder and all below it is '/film/'\n")
+        f"{path}:1:26: no file '/film' in the directory '{tmp_path}/film', so every request would "
+        "get 404; for the directory and everything below it use '/film/'\n")
     assert (done.returncode, done.stderr) == ((1, expected) if refused else (0, ""))

@@ -249,25 +249,25 @@ def test_flags_are_printed_as_keys(place):
 
 
 @pytest.mark.parametrize("keys, message", [
-    ("types: [a]", "types is a map of extensions and types, such as {md: text/markdown}"),
+    ("types: [a]", "types: expected a map of extensions and types, such as {md: text/markdown}"),
     ("types: {md: markdown}", 'types is "markdown"; allowed is a media type'),
     ("types: {a/b: text/plain}", 'types is "a/b=text/plain"; allowed is an extension and its type'),
-    ("types: {md: [a]}", "'md' is a list here, and a single value is needed"),
+    ("types: {md: [a]}", "md: expected a single value, found a list"),
     ("default_type: text", 'default_type is "text"; allowed is a media type'),
-    ("rules: {a: b}", "'rules' is a map here, and a list is needed"),
-    ("rules: [a]", "here is a single value, and a map of keys and values is needed"),
-    ("rules: [{cache_control: no-cache}]", "this rule has no 'match'"),
+    ("rules: {a: b}", "rules: expected a list, found a map"),
+    ("rules: [a]", "expected a map of keys and values, found a single value"),
+    ("rules: [{cache_control: no-cache}]", "a rule requires 'match'"),
     ("rules: [{match: a}]",
-     "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'"),
+     "a rule requires 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: '[a', download: true}]",
      'pattern is "[a"; allowed is one such as *.css or /assets/**'),
     ("rules: [{match: a, download: true, matches: b}]",
-     "a rule has no 'matches'; did you mean 'match'?"),
+     "unknown key 'matches' in a rule; did you mean 'match'?"),
     ("rules: [{match: a, download: perhaps}]", "download is 'perhaps'; allowed are true and false"),
     ("rules: [{match: a, type: none}]", 'value is "none"; allowed is a media type'),
     ("rules: [{match: a, cache_control: ''}]", 'value is ""; allowed is a text that is not empty'),
     ("rules: [{match: a, headers: {ETag: x}}]",
-     "the field 'ETag' belongs to the answers, which set it themselves"),
+     "the field 'ETag' cannot be set: responses set it themselves"),
     ("rules: [{match: a, headers: {Content-Encoding: x}}]",
      'field is "Content-Encoding"; allowed is the name of a field'),
 ])
@@ -284,7 +284,7 @@ def test_rules_belong_to_folders(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(
         "sites: [{routes: [{path: /, respond: {body: x}, rules: [{match: a, download: true}]}]}]\n")
-    assert "'rules' belongs to 'static'" in run("uvhttp", "check", path).stderr
+    assert "'rules' requires 'static'" in run("uvhttp", "check", path).stderr
 
 
 @pytest.mark.parametrize("flags, message", [
@@ -293,10 +293,10 @@ def test_rules_belong_to_folders(tmp_path):
      ),
     (["--default-type", "x"
       ], 'uvhttp: --default-type: default_type is "x"; allowed is a media type'),
-    (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is no rule; allowed is PATTERN=VALUE"),
+    (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is PATTERN=VALUE"),
     (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; allowed is one such as'),
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; allowed is a text'),
-    (["--type", "a=b/c"] * 65, "uvhttp: --type: there are too many; allowed are 64"),
+    (["--type", "a=b/c"] * 65, "uvhttp: --type: too many values; at most 64 are allowed"),
 ])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)

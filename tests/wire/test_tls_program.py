@@ -238,7 +238,7 @@ def dated_list(ca, until):
 @pytest.mark.parametrize("days, checked, logged",
                          [(20, None, None),
                           (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
-                          (-1, "has expired, on 20", "has expired at 20"), ])
+                          (-1, "expired on 20", "has expired at 20"), ])
 def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
     ca = tls.authority()
     path = dated_list(ca, days)
@@ -263,7 +263,7 @@ def test_revocation_lists_that_expire_are_told(start, write, days, checked, logg
         assert done.stderr.startswith(
             f"{file}: warning: the revocation list of 'CN=test authority' in '{path}' {checked}"
         ) and done.stderr.count("\n") == 1
-        assert done.stderr.count("authority are refused") == (days < 0)
+        assert done.stderr.count("authority are rejected") == (days < 0)
     else:
         assert done.stderr == ""
 
@@ -278,8 +278,8 @@ def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
         path
     ]
     told = (
-        f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so the "
-        f"certificates that it has issued are refused\n"
+        f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so its "
+        f"certificates are rejected\n"
     )
     program = start("serve", *flags)
     eventually(lambda: " warning " + told in program.log(), "the warning")
@@ -298,7 +298,7 @@ def test_secrets_are_logged_on_request_and_with_a_warning(start, tmp_path):
     eventually(lambda: "CLIENT_TRAFFIC_SECRET_0 " in (tmp_path / "keys").read_text(),
                "secrets in the file")
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o600
-    assert re.search(rf" warning .*'{tmp_path}/keys'; whoever has that file can read them",
+    assert re.search(rf" warning .*'{tmp_path}/keys'; they decrypt all traffic",
                      program.log())
     assert "warning" not in start("serve", "--tls-cert", tls.usual()).log()
 
@@ -328,12 +328,12 @@ def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     pair("b")
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " error the certificates stay as they are: the key in " in program.log(),
+    eventually(lambda: " error the certificates were not reloaded: the key in " in program.log(),
                "the line about the key")
     assert served(program.port) == old
     os.replace(tmp_path / "b.key", tmp_path / "a.key")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(),
+    eventually(lambda: " info certificates reloaded after SIGHUP\n" in program.log(),
                "the line about the load")
     assert served(program.port) == fingerprint(tmp_path / "a.certificate") != old
     program = start("run", write(LOCAL + ANSWER))
@@ -349,7 +349,7 @@ def test_a_signal_has_serve_load_them(start, pair, tmp_path):
     for part in ("key", "certificate"):
         os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " info certificates loaded again, by SIGHUP\n" in program.log(),
+    eventually(lambda: " info certificates reloaded after SIGHUP\n" in program.log(),
                "the line about the load")
     assert served(program.port) == fingerprint(first[0]) != old
     program = start("serve")
@@ -429,26 +429,26 @@ def test_an_expired_certificate_is_told_in_the_log(start):
       ], 1, "tls: the certificate of {text} cannot be read: it holds no such thing in PEM form"),
     (["--tls-cert", "{a}", "--tls-key-log", "{none}/x"
       ], 1, "tls: key_log '{none}/x' cannot be written: no such file or directory"),
-    (["--tls-key", "{a}"], 2, "--tls-key: there is no TLS without --tls-cert or --tls-self-signed"),
+    (["--tls-key", "{a}"], 2, "--tls-key requires --tls-cert or --tls-self-signed"),
     (["--tls-self-signed", "--tls-key", "{a}"
-      ], 2, "--tls-key: there are 1 keys and 0 certificates"),
+      ], 2, "--tls-key: 1 keys are given for 0 certificates"),
     (["--tls-cert", "{a}", "--tls-key", "{a}", "--tls-key", "{a}"
-      ], 2, "--tls-key: there are 2 keys and 1 certificates"),
+      ], 2, "--tls-key: 2 keys are given for 1 certificates"),
     (["--tls-profile", "modern"
-      ], 2, "--tls-profile: there is no TLS without --tls-cert or --tls-self-signed"),
-    (["--tls-ktls"], 2, "--tls-ktls: there is no TLS without --tls-cert or --tls-self-signed"),
+      ], 2, "--tls-profile requires --tls-cert or --tls-self-signed"),
+    (["--tls-ktls"], 2, "--tls-ktls requires --tls-cert or --tls-self-signed"),
     (["--redirect-http", "80"
-      ], 2, "--redirect-http: there is no TLS without --tls-cert or --tls-self-signed"),
-    (["--hsts", "1d"], 2, "--hsts: there is no TLS without --tls-cert or --tls-self-signed"),
-    (["--tls-client-ca", "{a}"], 2, "--tls-client-ca: there is no TLS without"),
+      ], 2, "--redirect-http requires --tls-cert or --tls-self-signed"),
+    (["--hsts", "1d"], 2, "--hsts requires --tls-cert or --tls-self-signed"),
+    (["--tls-client-ca", "{a}"], 2, "--tls-client-ca requires"),
     (["--tls-cert", "{a}", "--tls-client-auth", "required"
-      ], 2, "--tls-client-auth: certificates of clients need their authority"),
+      ], 2, "--tls-client-auth requires --tls-client-ca"),
     (["--tls-cert", "{a}", "--tls-self-signed"
-      ], 2, "--tls-self-signed: there is a certificate already, by --tls-cert"),
+      ], 2, "--tls-self-signed cannot be combined with --tls-cert"),
     (["--tls-profile", "old"
-      ], 2, "--tls-profile: 'old' is not known; allowed are intermediate, modern"),
+      ], 2, "--tls-profile: 'old' is invalid; allowed are intermediate, modern"),
     (["--tls-client-auth", "yes"
-      ], 2, "--tls-client-auth: 'yes' is not known; allowed are off, optional, required"),
+      ], 2, "--tls-client-auth: 'yes' is invalid; allowed are off, optional, required"),
     (["--redirect-http", "x"], 2, "--redirect-http: 'x' is not a number; allowed are 0 to 65535"),
     (["--redirect-http", "65536"
       ], 2, "--redirect-http: '65536' is out of range; allowed are 0 to 65535"),
@@ -525,15 +525,14 @@ def test_keys_are_counted_in_order(site, pair):
                other[0], "--tls-key", other[1])
     assert done.returncode == 1 and "the key does not belong to the certificate" in done.stderr
     assert (
-        "uvhttp: --tls-key: there are 2 certificates and 1 keys, which are counted in order: the "
-        "first key is for the first certificate; "
-        'give "" for one whose key is in its own file\n') in done.stderr
+        "uvhttp: --tls-key: 2 certificates and 1 keys are given; the n-th key belongs to the n-th "
+        'certificate, and "" means that the key is in the certificate\'s file\n') in done.stderr
 
 
 def test_a_key_that_everybody_can_read_is_told(start, write, pair):
     certificate, key = pair("a")
     key.chmod(0o644)
-    told = f"every user of this machine can read the key in '{key}': chmod 600\n"
+    told = f"every user of this machine can read the key in '{key}'; use chmod 600\n"
     program = start("serve", "--tls-cert", certificate, "--tls-key", key)
     eventually(lambda: " warning " + told in program.log(), "the warning")
     path = write(f"tls: {{certificates: [{{certificate: {certificate}, key: {key}}}]}}\n" + ANSWER)
@@ -561,8 +560,8 @@ def test_an_address_may_say_that_it_has_no_tls(start):
     "listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
 def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_path, listen):
     """Else the site would be served in plain text, and nobody would notice."""
-    told = ("no address has TLS: one with http:// is plain, and so is a unix socket; give an "
-            "address without http://, or leave {} out")
+    told = ("no address uses TLS: http:// and unix: addresses do not; add an address without "
+            "http://, or omit {}")
     flags = [word for address in listen for word in ("-l", address)]
     for option, value in (("--tls-cert", [tls.usual()]), ("--tls-self-signed", [])):
         done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path,
@@ -750,9 +749,9 @@ def test_a_folder_that_is_open_to_others_is_closed(start, tmp_path):
 
 
 @pytest.mark.parametrize("environment, message", [
-    ({"XDG_STATE_HOME": "{file}"}, "a self-signed certificate cannot be kept in '{file}/uvhttp': "),
+    ({"XDG_STATE_HOME": "{file}"}, "a self-signed certificate cannot be stored in '{file}/uvhttp': "),
     ({"XDG_STATE_HOME": "", "HOME": ""},
-     "there is no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
+     "no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
 ])
 def test_no_directory_for_it(site, tmp_path, write, environment, message):
     file = tmp_path / "file"
@@ -775,8 +774,8 @@ def test_a_check_makes_no_certificate(start, write, tmp_path):
     place = tmp_path / "state/uvhttp/self-signed.pem"
     assert (done.returncode, done.stdout) == (
         0,
-        f"{path}: a self-signed certificate will be made: '{place}'\n{path}: this configuration "
-        f"is right\n"
+        f"{path}: a self-signed certificate will be created: '{place}'\n"
+        f"{path}: configuration OK\n"
     )
     assert not (tmp_path / "state").exists()
     program = start("run", path)
@@ -870,7 +869,7 @@ def test_the_redirecting_port_is_a_free_one(site):
         1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
     done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(),
                "--redirect-http", "0", site)
-    assert done.returncode == 2 and "no address has TLS" in done.stderr
+    assert done.returncode == 2 and "no address uses TLS" in done.stderr
 
 
 def test_a_port_cannot_serve_and_redirect(site):
@@ -879,18 +878,18 @@ def test_a_port_cannot_serve_and_redirect(site):
     done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(),
                "--redirect-http", port, site)
     assert done.returncode == 2
-    assert done.stderr == (f"uvhttp: port {port} is to redirect, and is listened on already; "
+    assert done.stderr == (f"uvhttp: port {port} for redirects is in use by another address; "
                            f"choose another with --redirect-http\n")
 
 
 @pytest.mark.parametrize(
     "listen, more, port, message",
     [("127.0.0.1:3000", "", 3000,
-      "port 3000 is to redirect, and is listened on already; choose another with redirect_http"),
+      "port 3000 for redirects is in use by another address; choose another with redirect_http"),
      ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001,
-      "port 3001 is to redirect, and is listened on already"),
+      "port 3001 for redirects is in use by another address"),
      ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001,
-      "port 3001 is to redirect, and is listened on already"), ])
+      "port 3001 for redirects is in use by another address"), ])
 def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
     path = write(
         f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  "
@@ -988,7 +987,7 @@ tls:
             rf"^{path}: the certificate '{tmp_path}/{name}\.certificate' is valid until "
             rf"20\d\d-\d\d-\d\d "
             r"\d\d:\d\d:\d\d UTC \(30 days\)$", done.stdout, re.M)
-    assert done.stdout.endswith(f"{path}: this configuration is right\n") and not (tmp_path /
+    assert done.stdout.endswith(f"{path}: configuration OK\n") and not (tmp_path /
                                                                                    "keys").exists()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
 
@@ -1105,22 +1104,22 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("tls: yes", "1:6: 'tls' is a single value here, and a map of keys and values is needed"),
-    ("tls: {}", "1:6: tls has no 'certificates' (or 'self_signed: true')"),
-    ("tls: {certificates: []}", "1:6: tls has no 'certificates'"),
+    ("tls: yes", "1:6: tls: expected a map of keys and values, found a single value"),
+    ("tls: {}", "1:6: tls requires 'certificates' or 'self_signed: true'"),
+    ("tls: {certificates: []}", "1:6: tls requires 'certificates'"),
     ("tls: {certificates: a.pem}",
-     "1:21: 'certificates' is a single value here, and a list is needed"),
+     "1:21: certificates: expected a list, found a single value"),
     ("tls: {certificates: [a.pem]}",
-     "1:22: here is a single value, and a map of keys and values is needed"),
+     "1:22: expected a map of keys and values, found a single value"),
     ("tls: {certificates: [{key: a.pem}]}",
-     "1:22: this certificate has no 'certificate', which is a file"),
+     "1:22: a certificate requires 'certificate', a file"),
     ("tls: {certificates: [{certificate: ''}]}",
-     "1:36: 'certificate' is a single value here, and a path is needed"),
+     "1:36: certificate: expected a path, found an empty value"),
     ("tls: {certificates: [{certificat: a.pem}]}",
-     "1:23: a certificate has no 'certificat'; did you mean 'certificate'?"),
-    ("tls: {certificats: []}", "1:7: tls has no 'certificats'; did you mean 'certificates'?"),
+     "1:23: unknown key 'certificat' in a certificate; did you mean 'certificate'?"),
+    ("tls: {certificats: []}", "1:7: unknown key 'certificats' in tls; did you mean 'certificates'?"),
     ("tls: {self_signed: true, " + CERTIFICATE + "}",
-     "1:6: tls has 'certificates' and 'self_signed'; it can have one of them"),
+     "1:6: tls has 'certificates' and 'self_signed'; only one of them is allowed"),
     ("tls: {self_signed: perhaps}", "1:20: self_signed is 'perhaps'; allowed are true and false"),
     ("tls: {" + CERTIFICATE + ", profile: old}",
      "1:54: profile is 'old'; allowed are intermediate, modern"),
@@ -1163,7 +1162,7 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", key_log: none/x}",
      "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", watch: [1]}",
-     "1:52: 'watch' is a list here, and a single value is needed"),
+     "1:52: watch: expected a single value, found a list"),
     ("tls: {" + CERTIFICATE + ", redirect_http: 70000}",
      "1:60: redirect_http: '70000' is out of range; allowed are 0 to 65535"),
     ("tls: {" + CERTIFICATE + ", hsts: long}",
@@ -1181,9 +1180,9 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
      "1:49: tls: ocsp '{folder}/a.pem' holds no successful OCSP response"),
     ("listen: ['https://127.0.0.1:1']",
-     "1:10: an address with https:// needs a certificate, and there is no 'tls'"),
+     "1:10: an address with https:// requires 'tls' with a certificate"),
     ("metrics: {listen: 'https://127.0.0.1:1'}",
-     "1:19: 'https://127.0.0.1:1' cannot be: metrics have no TLS"),
+     "1:19: 'https://127.0.0.1:1' is invalid: TLS is not supported for metrics"),
 ])
 def test_mistakes_are_told_with_their_place(write, tmp_path, text, expected):
     shutil.copy(tls.usual(), tmp_path / "a.pem")
@@ -1203,13 +1202,13 @@ def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
     assert done.returncode == 0
     assert re.fullmatch(
         rf"{path}: warning: the certificate '{soon}' expires in 3 days, on 20.* UTC\n"
-        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has expired, on 20.* UTC\n"
+        rf"{path}: warning: the certificate '{tmp_path}/expired.pem' expired on 20.* UTC\n"
         rf"{path}: warning: the certificate '{tmp_path}/expired.pem' has no names "
-        rf"\(subjectAltName\), so clients refuse it\n",
+        rf"\(subjectAltName\), so clients reject it\n",
         done.stderr)
     assert re.fullmatch(
-        rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n{path}: this "
-        rf"configuration is right\n",
+        rf"{path}: the certificate '{later}' is valid until 20.* UTC \(20 days\)\n"
+        rf"{path}: configuration OK\n",
         done.stdout)
 
 
@@ -1240,13 +1239,13 @@ def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
     more = tls.certificate("both", "more.example")
     paths = [nameless, client, both, chain, again, other, more]
     told = [
-        f"the certificate '{nameless}' has no names (subjectAltName), so clients refuse it",
+        f"the certificate '{nameless}' has no names (subjectAltName), so clients reject it",
         f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), "
-        f"so clients refuse it",
+        f"so clients reject it",
         f"the chain in '{chain}' is not in order: certificate 1 is not issued by certificate 2, "
-        f"so some clients refuse it",
-        f"the certificate '{again}' is never used: '{both}' comes before it, has the same name "
-        f"(both) and the same type of key"
+        f"so some clients reject it",
+        f"the certificate '{again}' is never used: '{both}' precedes it with the same name (both) "
+        f"and the same type of key"
     ]
     file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) +
                  "]}\n" + ANSWER)
@@ -1347,12 +1346,12 @@ def test_cert_tells_whether_the_chain_is_in_order(tmp_path):
     certificate = tls.certificate(ca=ca).with_name("certificate.pem")
     for name, parts, told in (
         ("right", (certificate, ca),
-         "in order; the last one is self-signed, and clients that trust it have it already"),
+         "in order; the last one is self-signed and need not be sent"),
         ("wrong", (ca, certificate), "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
         ("twice", (certificate, certificate),
          "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
         ("alone", (certificate, ),
-         "one certificate; its intermediates, if it has some, are missing")):
+         "one certificate, without intermediates")):
         path = tmp_path / name
         path.write_text("a comment\n".join(part.read_text() for part in parts))
         done = run("uvhttp", "cert", path)
@@ -1393,8 +1392,8 @@ def test_cert_shows_no_control_characters(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, code, message", [
-    ([], 2, "uvhttp cert: which file?\nTry 'uvhttp cert --help'.\n"),
-    (["a", "b"], 2, "uvhttp cert: one file at a time\nTry 'uvhttp cert --help'.\n"),
+    ([], 2, "uvhttp cert: missing FILE\nTry 'uvhttp cert --help'.\n"),
+    (["a", "b"], 2, "uvhttp cert: only one FILE is allowed\nTry 'uvhttp cert --help'.\n"),
     (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
     (["{folder}/none"
       ], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
