@@ -1,4 +1,4 @@
-/* Step 3 of the tutorial: what a request brings along: a query, a form, JSON. */
+/* Step 3 of the tutorial: queries, forms and JSON. */
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
@@ -6,7 +6,7 @@
 
 static int search(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    const char *words = uvhttp_request_query(req, "q");   /* decoded; NULL when it is not there */
+    const char *words = uvhttp_request_query(req, "q");   /* decoded; NULL if it is missing */
     const char *page = uvhttp_request_query(req, "page"); /* "" for a name without a value */
     char text[300];
     if (words == NULL)

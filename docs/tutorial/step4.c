@@ -1,12 +1,11 @@
-/* Step 4 of the tutorial: middleware in front of handlers and behind them, and what becomes of
- * errors. */
+/* Step 4 of the tutorial: middleware before and after handlers, and errors. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <uvhttp.h>
 
-/* In front: lets a request pass, or answers it. */
-static int ask_for_key(uvhttp_request_t *req, uvhttp_response_t *res, void *key)
+/* Before the handler: lets a request pass, or responds with 401. */
+static int require_key(uvhttp_request_t *req, uvhttp_response_t *res, void *key)
 {
     const char *sent = uvhttp_request_header(req, "X-Api-Key");
     if (sent != NULL && uvhttp_equal_constant_time(sent, strlen(sent), key, strlen(key)))
@@ -14,8 +13,8 @@ static int ask_for_key(uvhttp_request_t *req, uvhttp_response_t *res, void *key)
     return uvhttp_response_send_status(res, 401);
 }
 
-/* Behind: sees every answer before it leaves, whoever has made it. */
-static int dress_error(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* After the handler: changes every response before it is sent. */
+static int set_error_page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char page[200];
     int status = uvhttp_response_status(res);
@@ -27,9 +26,9 @@ static int dress_error(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : uvhttp_response_set_header(res, "Content-Type", "text/html");
 }
 
-static int dress_errors(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int add_error_pages(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    int err = uvhttp_response_on_send(res, dress_error, NULL);
+    int err = uvhttp_response_on_send(res, set_error_page, NULL);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
@@ -38,8 +37,7 @@ static int secret(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "the cake is in the cellar\n");
 }
 
-/* What a handler cannot do something about it returns: a line in the log, and 500 for the
- * client. */
+/* Returns an error that it cannot handle: the server logs it, and the client gets 500. */
 static int fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return uvhttp_response_set_header(res, "X-Comment", "two\nlines"); /* UVHTTP_EHEADER */
@@ -49,11 +47,11 @@ static int add_routes(uvhttp_server_t *server)
 {
     static char key[] = "open sesame";
     uvhttp_router_t *private;
-    int err = uvhttp_server_use(server, dress_errors, NULL);
+    int err = uvhttp_server_use(server, add_error_pages, NULL);
     if (err == 0)
         err = uvhttp_router_group(uvhttp_server_router(server), "/private", &private);
     if (err == 0)
-        err = uvhttp_router_use(private, ask_for_key, key);
+        err = uvhttp_router_use(private, require_key, key);
     if (err == 0)
         err = uvhttp_router_add_route(private, "/secret", secret);
     if (err == 0)

@@ -1,4 +1,4 @@
-/* Step 5 of the tutorial: a folder of files, beside routes. Usage: step5 [PORT [FOLDER]] */
+/* Step 5 of the tutorial: a directory of files, and routes. Usage: step5 [PORT [DIRECTORY]] */
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,9 +12,9 @@ static int tell_time(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : uvhttp_response_send_text(res, 200, text);
 }
 
-static int add_routes(uvhttp_server_t *server, const char *folder)
+static int add_routes(uvhttp_server_t *server, const char *directory)
 {
-    const uvhttp_static_config_t config = {.root = folder, .listing = true};
+    const uvhttp_static_config_t config = {.root = directory, .listing = true};
     int err = uvhttp_server_route(server, "GET", "/api/time", tell_time, NULL);
     return err != 0 ? err : uvhttp_static_mount(server, "/", &config);
 }

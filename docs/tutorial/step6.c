@@ -1,4 +1,4 @@
-/* Step 6 of the tutorial: uploads that are written while they come. Usage: step6 [PORT [FOLDER]] */
+/* Step 6 of the tutorial: streamed uploads. Usage: step6 [PORT [DIRECTORY]] */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 struct upload {
     FILE *file;
     uint64_t size;
-    char part[600], path[600]; /* its name until it is complete, and then */
+    char part[600], path[600]; /* names before and after completion */
 };
 
-/* Runs when the exchange ends, however it does. */
+/* Called when the exchange ends, complete or not. */
 static void end_upload(void *data)
 {
     struct upload *upload = data;
@@ -41,15 +41,15 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
     return uvhttp_response_send_text(res, 201, text);
 }
 
-/* A name that is one file in the folder, and not hidden. Never use what a client says as a path
- * without asking. */
+/* True for a name of one file in the directory that is not hidden. Never use a client's name as a
+ * path without such a check. */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
     return length > 0 && length <= 200 && name[0] != '.' && strcspn(name, "/\\\r\n") == length;
 }
 
-static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
+static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *directory)
 {
     static const char key;
     static unsigned number;
@@ -62,23 +62,23 @@ static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
     int err = upload == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, upload, end_upload);
     if (err != 0)
         return err;
-    snprintf(upload->part, sizeof upload->part, "%.300s/.%u.part", (char *)folder, number++);
-    snprintf(upload->path, sizeof upload->path, "%.300s/%s", (char *)folder, name);
+    snprintf(upload->part, sizeof upload->part, "%.300s/.%u.part", (char *)directory, number++);
+    snprintf(upload->path, sizeof upload->path, "%.300s/%s", (char *)directory, name);
     upload->file = fopen(upload->part, "wb");
     if (upload->file == NULL)
         return uvhttp_response_send_status(res, 500);
     return uvhttp_request_on_body(req, store, upload);
 }
 
-static int add_routes(uvhttp_server_t *server, char *folder)
+static int add_routes(uvhttp_server_t *server, char *directory)
 {
     const uvhttp_route_t route = {.method = "PUT",
                                   .pattern = "/files/:name",
                                   .handler = upload,
-                                  .arg = folder,
+                                  .arg = directory,
                                   .flags = UVHTTP_ROUTE_STREAM,
                                   .max_body_size = 100 * 1024 * 1024};
-    const uvhttp_static_config_t config = {.root = folder, .listing = true};
+    const uvhttp_static_config_t config = {.root = directory, .listing = true};
     int err = uvhttp_router_add(uvhttp_server_router(server), &route);
     return err != 0 ? err : uvhttp_static_mount(server, "/files/", &config);
 }

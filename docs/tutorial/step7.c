@@ -1,60 +1,60 @@
-/* Step 7 of the tutorial: answers that take time: later, from elsewhere, and on another thread. */
+/* Step 7 of the tutorial: responses that take time: sent later, and from another thread. */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* ---- later: everybody who asks for /next waits for the next message ---- */
+/* ---- later: clients of /next wait for the next message ---- */
 
-struct waiting {
+struct pending {
     uvhttp_response_t *response;
-    struct waiting *next;
+    struct pending *next;
 };
 
-static struct waiting *waiting;
+static struct pending *pending;
 
 static void forget(uvhttp_response_t *res, void *arg)
 {
-    struct waiting **link = &waiting;
+    struct pending **link = &pending;
     while (*link != arg)
         link = &(*link)->next;
-    *link = ((struct waiting *)arg)->next;
+    *link = ((struct pending *)arg)->next;
     free(arg);
 }
 
 static int wait_for_next(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct waiting *one = malloc(sizeof *one);
+    struct pending *one = malloc(sizeof *one);
     if (one == NULL)
         return UVHTTP_ENOMEM;
-    *one = (struct waiting){res, waiting};
-    waiting = one;
-    uvhttp_response_on_abort(res, forget, one); /* the client leaves, or the server stops */
-    return 0;                                   /* taken, and not answered yet */
+    *one = (struct pending){res, pending};
+    pending = one;
+    uvhttp_response_on_abort(res, forget, one); /* client disconnected, or server stopped */
+    return 0;                                   /* the response follows later */
 }
 
 static int say(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t text = uvhttp_request_body(req);
-    char answer[32];
+    char body[32];
     int count = 0;
-    for (struct waiting *one; (one = waiting) != NULL; count++) {
-        waiting = one->next;
-        uvhttp_response_on_abort(one->response, NULL, NULL); /* it is ours alone from here on */
+    for (struct pending *one; (one = pending) != NULL; count++) {
+        pending = one->next;
+        uvhttp_response_on_abort(one->response, NULL, NULL); /* it is sent now */
         if (uvhttp_response_send(one->response, 200, "text/plain", text.base, text.length) != 0)
             uvhttp_response_send_status(one->response, 503);
         free(one);
     }
-    snprintf(answer, sizeof answer, "%d heard it\n", count);
-    return uvhttp_response_send_text(res, 200, answer);
+    snprintf(body, sizeof body, "%d heard it\n", count);
+    return uvhttp_response_send_text(res, 200, body);
 }
 
-/* ---- on another thread: code that takes long, or waits ---- */
+/* ---- on another thread: code that blocks or computes for long ---- */
 
 static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *text = uvhttp_request_query(req, "below");
     unsigned long below = text != NULL ? strtoul(text, NULL, 10) : 100, found = 0;
-    char answer[64];
+    char body[64];
     if (below > 1000000)
         return uvhttp_response_send_text(res, 422, "a million is as far as I go\n");
     for (unsigned long n = 2; n < below; n++) {
@@ -63,8 +63,8 @@ static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
             d++;
         found += d * d > n;
     }
-    snprintf(answer, sizeof answer, "%lu primes below %lu\n", found, below);
-    return uvhttp_response_send_text(res, 200, answer);
+    snprintf(body, sizeof body, "%lu primes below %lu\n", found, below);
+    return uvhttp_response_send_text(res, 200, body);
 }
 
 static int add_routes(uvhttp_server_t *server)

@@ -11,7 +11,7 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "Hello\n");
 }
 
-/* The same figures in a program: here for people. */
+/* The statistics as text. */
 static int show_status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
 {
     const uvhttp_stats_t *stats = uvhttp_server_stats(server);

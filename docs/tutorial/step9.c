@@ -1,5 +1,5 @@
-/* Step 9 of the tutorial: a small service. Whoever says who they are may leave files for others and
- * fetch theirs, by a page in the browser or by any other client. Usage: step9 PORT PAGES FILES */
+/* Step 9 of the tutorial: a small service. Users who log in upload files for others and download
+ * theirs, with a page in the browser or any other client. Usage: step9 PORT PAGES FILES */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include <uv.h>
 #include <uvhttp.h>
 
-/* ---- who is it? ---- */
+/* ---- login ---- */
 
-static const char user_key; /* its address is the key under which the user travels with a request */
+static const char user_key; /* its address is the key of the user attached to a request */
 
 static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user,
                     int64_t seconds)
 {
-    /* Behind HTTPS also .secure = true, and a name that begins with "__Host-". */
+    /* With HTTPS also .secure = true, and a name that begins with "__Host-". */
     return uvhttp_response_set_signed_cookie(
         res, signer,
         &(uvhttp_cookie_t){.name = "user",
@@ -29,7 +29,7 @@ static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, cons
 
 static int login(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 {
-    const char *user = uvhttp_request_form(req, "user"); /* a real one asks for a password, too */
+    const char *user = uvhttp_request_form(req, "user"); /* a real service needs a password, too */
     if (user == NULL || user[0] == '\0' || strlen(user) > 50)
         return uvhttp_response_send_status(res, 422);
     int err = set_user(res, signer, user, 8 * 3600);
@@ -42,8 +42,8 @@ static int logout(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
     return err != 0 ? err : uvhttp_response_redirect(res, 303, "/");
 }
 
-/* Middleware: only for those who have logged in. */
-static int ask_for_user(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
+/* Middleware: only for users who are logged in. */
+static int require_user(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 {
     uvhttp_slice_t user;
     int err = uvhttp_request_signed_cookie(req, signer, "user", &user);
@@ -54,7 +54,7 @@ static int ask_for_user(uvhttp_request_t *req, uvhttp_response_t *res, void *sig
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-/* Middleware: what somebody has left is nothing that a browser should run as if it came from us. */
+/* Middleware: browsers must not run an uploaded file as a page of this site. */
 static int as_download(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_set_header(res, "Content-Disposition", "attachment");
@@ -63,14 +63,13 @@ static int as_download(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-/* ---- the list of files: reading a folder may wait for a disk, so its route is a blocking one
- * ---- */
+/* ---- the list of files: reading a directory may block, so its route is a blocking one ---- */
 
-static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
+static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *directory)
 {
-    DIR *dir = opendir(folder);
-    cJSON *answer = cJSON_CreateObject(), *files = cJSON_AddArrayToObject(answer, "files");
-    cJSON_AddStringToObject(answer, "user", uvhttp_request_attached(req, &user_key));
+    DIR *dir = opendir(directory);
+    cJSON *list = cJSON_CreateObject(), *files = cJSON_AddArrayToObject(list, "files");
+    cJSON_AddStringToObject(list, "user", uvhttp_request_attached(req, &user_key));
     for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
         struct stat facts;
         if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &facts, 0) != 0)
@@ -83,13 +82,13 @@ static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *folde
     }
     if (dir != NULL)
         closedir(dir);
-    char *text = cJSON_PrintUnformatted(answer);
+    char *text = cJSON_PrintUnformatted(list);
     int err =
         text == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(res, "Cache-Control", "no-store");
     if (err == 0)
         err = uvhttp_response_send_json(res, 200, text);
     cJSON_free(text);
-    cJSON_Delete(answer);
+    cJSON_Delete(list);
     return err;
 }
 
@@ -98,10 +97,10 @@ static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *folde
 struct upload {
     FILE *file;
     uint64_t size;
-    char part[600], path[600]; /* its name until it is complete, and then */
+    char part[600], path[600]; /* names before and after completion */
 };
 
-/* Runs when the exchange ends, however it does. */
+/* Called when the exchange ends, complete or not. */
 static void end_upload(void *data)
 {
     struct upload *upload = data;
@@ -132,15 +131,15 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
     return uvhttp_response_send_text(res, 201, text);
 }
 
-/* A name that is one file in the folder, and not hidden. Never use what a client says as a path
- * without asking. */
+/* True for a name of one file in the directory that is not hidden. Never use a client's name as a
+ * path without such a check. */
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
     return length > 0 && length <= 200 && name[0] != '.' && strcspn(name, "/\\\r\n") == length;
 }
 
-static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
+static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *directory)
 {
     static const char key;
     static unsigned number;
@@ -153,8 +152,8 @@ static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *folder)
     int err = upload == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, upload, end_upload);
     if (err != 0)
         return err;
-    snprintf(upload->part, sizeof upload->part, "%.300s/.%u.part", (char *)folder, number++);
-    snprintf(upload->path, sizeof upload->path, "%.300s/%s", (char *)folder, name);
+    snprintf(upload->part, sizeof upload->part, "%.300s/.%u.part", (char *)directory, number++);
+    snprintf(upload->path, sizeof upload->path, "%.300s/%s", (char *)directory, name);
     upload->file = fopen(upload->part, "wb");
     if (upload->file == NULL)
         return uvhttp_response_send_status(res, 500);
@@ -171,7 +170,7 @@ static int make_parts(void)
 {
     char key[32], message[256] = "";
     const uvhttp_cookie_signer_config_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
-    /* From a file where sessions are to outlive the process, or are to be known by several. */
+    /* Read it from a file if sessions must survive a restart, or several processes share them. */
     int err = uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
         err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
@@ -202,17 +201,17 @@ static int add_login(uvhttp_router_t *router)
                                                                   .arg = signer});
 }
 
-static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *stored)
+static int add_files(uvhttp_router_t *router, char *directory, uvhttp_static_t *stored)
 {
     uvhttp_router_t *files;
     int err = uvhttp_router_group(router, "/files", &files);
     if (err == 0)
-        err = uvhttp_router_use(files, ask_for_user, signer);
+        err = uvhttp_router_use(files, require_user, signer);
     if (err == 0)
         err = uvhttp_router_add(files, &(uvhttp_route_t){.method = "GET",
                                                          .handler = list_files,
                                                          .pattern = "",
-                                                         .arg = folder,
+                                                         .arg = directory,
                                                          .flags = UVHTTP_ROUTE_BLOCKING});
     if (err == 0)
         err = uvhttp_router_add(files, &(uvhttp_route_t){.method = "GET",
@@ -224,14 +223,14 @@ static int add_files(uvhttp_router_t *router, char *folder, uvhttp_static_t *sto
         err = uvhttp_router_add(files, &(uvhttp_route_t){.method = "PUT",
                                                          .pattern = "/:name",
                                                          .handler = upload,
-                                                         .arg = folder,
+                                                         .arg = directory,
                                                          .flags = UVHTTP_ROUTE_STREAM,
                                                          .max_body_size = 100 * 1024 * 1024,
                                                          .body_timeout = 60});
     return err;
 }
 
-static int run(uvhttp_server_t *server, int port, const char *pages, char *folder,
+static int run(uvhttp_server_t *server, int port, const char *pages, char *directory,
                uvhttp_static_t *stored)
 {
     int err = make_parts();
@@ -240,7 +239,7 @@ static int run(uvhttp_server_t *server, int port, const char *pages, char *folde
     if (err == 0)
         err = add_login(uvhttp_server_router(server));
     if (err == 0)
-        err = add_files(uvhttp_server_router(server), folder, stored);
+        err = add_files(uvhttp_server_router(server), directory, stored);
     if (err == 0)
         err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = pages});
     if (err == 0)

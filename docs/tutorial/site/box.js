@@ -3,11 +3,11 @@
 const at = (id) => document.getElementById(id);
 
 async function show() {
-    const answer = await fetch("/files");
-    at("login").hidden = answer.ok;
-    at("box").hidden = !answer.ok;
-    if (!answer.ok) return;
-    const { user, files } = await answer.json();
+    const response = await fetch("/files");
+    at("login").hidden = response.ok;
+    at("box").hidden = !response.ok;
+    if (!response.ok) return;
+    const { user, files } = await response.json();
     at("user").textContent = user;
     at("files").replaceChildren(...files.map(({ name, size }) => {
         const item = document.createElement("li"), link = document.createElement("a");
@@ -21,9 +21,9 @@ async function show() {
 at("file").addEventListener("change", async () => {
     const [file] = at("file").files;
     at("progress").hidden = false;
-    const answer = await fetch("/files/" + encodeURIComponent(file.name), { method: "PUT", body: file });
+    const response = await fetch("/files/" + encodeURIComponent(file.name), { method: "PUT", body: file });
     at("progress").hidden = true;
-    at("said").textContent = await answer.text();
+    at("said").textContent = await response.text();
     await show();
 });
 
