@@ -512,6 +512,9 @@ def test_options_of_cpp_are_of_a_public_struct(project):
     ("src/base/bad.c", "/* Frees `it`.\n * Behind it the object is gone. */\n",
      ["bad.c:1", "'Behind it': after", "'gone': disconnected"]),
     ("app/bad.c", "int bad; // nobody knows\n", ["'nobody': name the caller"]),
+    ("app/bad.c", 'const char *bad = "what is asked "\n    "for\\n";\n',
+     ["bad.c:1", "'asked for': requested"]),
+    ("docs/bad.md", "# A page\n\nIts folder.\n", ["bad.md:3", "'folder': directory"]),
     ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
 ])
 def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
@@ -528,6 +531,8 @@ static int piece_of(int answers)
     return answers; /* number of UVH_PIECE */
 }
 """)
+    write(project, "app/good.c", '#include "folder.h"\nconst char *good = "upload_folder, `gone`";\n')
+    write(project, "docs/good.md", "`folder` [is](folder.md)\n\n```c\nint folder;\n```\n\n    folder\n")
     assert run_check(project, "words") == (0, "")
 
 
