@@ -228,8 +228,9 @@ def run_pytest(kind, preset):
     environment = {
         "UVHTTP_BUILD_DIR": str(ROOT / "build" / (preset or "release")),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1"
+        # The exit code of a finding is none that a test expects of a program.
+        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:exitcode=86",
+        "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=86"
     }
     if kind == "wire-tls":
         environment["UVHTTP_WIRE_TLS"] = "1"

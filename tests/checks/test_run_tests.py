@@ -262,6 +262,33 @@ def test_kind_that_no_build_runs_is_refused(words, more):
     assert done.returncode == 2 and "nothing to run" in done.stderr and done.stdout == ""
 
 
+FINDINGS = """#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    char *volatile memory = malloc(10);
+    int number = 0x7fffffff;
+    if (argv[1][0] == 'm')
+        return memory[argc + 8];
+    if (argv[1][0] == 'u')
+        return (number += argc) != 0;
+    return (memory = NULL) == NULL;
+}
+"""
+
+
+def test_finding_of_a_sanitizer_has_an_exit_code_of_its_own(place):
+    """Programs end with 1 when they fail, which is what many tests expect."""
+    (place / "main.c").write_text(FINDINGS)
+    subprocess.run(["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "main.c"],
+                   cwd=place, check=True)
+    (place / "tests/wire/test_marked.py").write_text(
+        "import subprocess\nimport pytest\n@pytest.mark.parametrize('what', ['memory', "
+        "'undefined', 'leak'])\ndef test_program(what):\n"
+        f"    assert subprocess.run(['{place}/a.out', what]).returncode == 86\n")
+    counts, _ = run_tests.run_pytest("wire", "asan")
+    assert (counts.passed, counts.failed) == (4, 0)
+
+
 SLOW = """import os, pathlib, time
 
 def test_slow():
