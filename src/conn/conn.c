@@ -310,14 +310,29 @@ void uvh_conn_drain_handshake(struct uvh_conn *conn)
     uvh_conn_event_end(conn);
 }
 
+/* After a step on a thread during which the timeout expired. The client of a complete ClientHello
+ * has the response now, and the time to continue. Any other step gives no more time: a client that
+ * sends single bytes, each of which takes a step, would never be closed. */
+static void end_if_overdue(struct uvh_conn *conn, bool had_hello)
+{
+    if (conn->state != UVH_CONN_HANDSHAKING || !conn->tls->overdue)
+        return;
+    conn->tls->overdue = false;
+    if (uvh_tls_session_has_hello(conn->tls) == had_hello)
+        end_by(conn, UVH_CONN_TIMEOUT_HANDSHAKE);
+}
+
 void uvh_conn_worked(struct uvh_conn *conn, struct uvh_tls_session *session)
 {
+    bool had_hello = uvh_tls_session_has_hello(session);
     uvh_conn_event_begin(conn);
     uvh_handshakes_worked(conn->shared, session);
-    if (uvh_conn_is_closed(conn))
+    if (uvh_conn_is_closed(conn)) {
         uvh_tls_session_free(session);
-    else
+    } else {
         uvh_tls_io_worked(conn);
+        end_if_overdue(conn, had_hello);
+    }
     uvh_conn_event_end(conn);
     uvh_conn_unref(conn);
 }
@@ -336,7 +351,8 @@ static void handshake_timed_out(struct uvh_conn *conn)
              : conn->state != UVH_CONN_HANDSHAKING)
         return;
     if (!open && conn->tls->working) { /* what the peer has sent is being processed */
-        conn->restart_timeout = true;
+        conn->tls->overdue = true;
+        conn->restart_timeout = true; /* until the end of the step */
         return;
     }
     if (conn->outgoing)

@@ -66,6 +66,7 @@ struct uvh_tls_session {
     int result;       /* of the step on another thread */
     /* uvh_tls_session_work is queued or running on another thread */
     bool working;
+    bool overdue;        /* the connection's timeout expired during that step */
     bool has_slot;       /* see conn/handshakes.h */
     bool begun;          /* bytes were received, or it is a client session */
     bool close_received; /* close_notify was received */

@@ -5,7 +5,10 @@ import importlib.util
 import os
 import pathlib
 import select
+import shutil
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -26,21 +29,27 @@ static void passes(void **state) { (void)state; }
 static void fails(void **state) { (void)state; assert_int_equal(1, 2); }
 static void is_skipped(void **state) { (void)state; skip(); }
 static void ends_the_process(void **state) { (void)state; _Exit(%(code)s); }
-static int no_setup(void **state) { (void)state; return -1; }
+static int fails_outside(void **state) { (void)state; return -1; }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {%(tests)s};
-    return cmocka_run_group_tests(tests, %(setup)s, NULL) %(result)s;
+    return cmocka_run_group_tests(tests, %(setup)s, %(teardown)s) %(result)s;
 }
 """
 
 
-def count(tmp_path, tests, code="1", setup="NULL", result=""):
+def count(tmp_path, tests, code="1", setup="NULL", teardown="NULL", result=""):
     """What is counted of a real cmocka program with these tests."""
     rows = ", ".join(f"cmocka_unit_test({test})" for test in tests)
     (tmp_path / "main.c").write_text(
-        PROGRAM % {"tests": rows, "code": code, "setup": setup, "result": result})
+        PROGRAM % {
+            "tests": rows,
+            "code": code,
+            "setup": setup,
+            "teardown": teardown,
+            "result": result
+        })
     subprocess.run(["gcc", "-w", "main.c", "-o", "main", "-lcmocka"], cwd=tmp_path, check=True)
     done = subprocess.run(["./main"], cwd=tmp_path, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
@@ -62,8 +71,13 @@ def test_a_test_that_ends_the_process_with_success_has_failed(tmp_path):
 
 
 def test_a_group_without_setup_has_failed(tmp_path):
-    passed, failed, _ = count(tmp_path, ["passes", "passes"], setup="no_setup")
+    passed, failed, _ = count(tmp_path, ["passes", "passes"], setup="fails_outside")
     assert passed == 0 and failed > 0
+
+
+def test_a_group_without_teardown_has_failed(tmp_path):
+    """The exit code of cmocka is 0 all the same."""
+    assert count(tmp_path, ["passes", "passes"], teardown="fails_outside") == (2, 1, 0)
 
 
 def test_a_leak_found_at_the_end_is_a_failure(tmp_path):
@@ -215,11 +229,89 @@ def test_marked_tests_run_alone_or_once(place, preset, passed):
             logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
 
 
+@pytest.mark.parametrize("spelling", ["pytest.mark.alone", "mark.alone"])
+def test_marker_is_found_however_it_is_written(place, spelling):
+    (place / "tests/wire/test_marked.py").write_text(
+        f"import pytest\nfrom pytest import mark\n@{spelling}\ndef test_alone(): assert False\n")
+    counts, _ = run_tests.run_pytest("wire", "release")
+    assert counts.failures == ["tests.wire.test_marked.test_alone"]
+
+
 def test_failure_in_any_pass_is_counted(place):
     (place / "tests/wire/test_marked.py").write_text(MARKED.replace("assert", "assert not"))
     counts, logs = run_tests.run_pytest("wire", "release")
     assert counts.line() == "2 passed, 2 failed"
     assert [log.name for log in logs] == ["wire-release.log", "wire-release-alone.log"]
+
+
+def test_crash_of_a_worker_is_a_failure_and_ends_the_run(place):
+    """Its replacement might wait for tests that nobody gives it."""
+    (place / "tests/wire/test_marked.py").write_text("import os\nimport pytest\n"
+                                                     "@pytest.mark.parametrize('n', range(20))\n"
+                                                     "def test_n(n):\n"
+                                                     "    if n == 7: os.kill(os.getpid(), 9)\n")
+    counts, _ = run_tests.run_pytest("wire", "release")
+    assert counts.failures == ["tests.wire.test_marked.test_n[7]"]
+
+
+@pytest.mark.parametrize("words", [["wire-tls", "--preset=release"], ["fuzz", "--preset=tsan"]])
+@pytest.mark.parametrize("more", [[], ["--builds"]])
+def test_kind_that_no_build_runs_is_refused(words, more):
+    done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *more],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "nothing to run" in done.stderr and done.stdout == ""
+
+
+FINDINGS = """#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    char *volatile memory = malloc(10);
+    int number = 0x7fffffff;
+    if (argv[1][0] == 'm')
+        return memory[argc + 8];
+    if (argv[1][0] == 'u')
+        return (number += argc) != 0;
+    return (memory = NULL) == NULL;
+}
+"""
+
+
+def test_finding_of_a_sanitizer_has_an_exit_code_of_its_own(place):
+    """Programs end with 1 when they fail, which is what many tests expect."""
+    (place / "main.c").write_text(FINDINGS)
+    subprocess.run(["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "main.c"],
+                   cwd=place, check=True)
+    (place / "tests/wire/test_marked.py").write_text(
+        "import subprocess\nimport pytest\n@pytest.mark.parametrize('what', ['memory', "
+        "'undefined', 'leak'])\ndef test_program(what):\n"
+        f"    assert subprocess.run(['{place}/a.out', what]).returncode == 86\n")
+    counts, _ = run_tests.run_pytest("wire", "asan")
+    assert (counts.passed, counts.failed) == (4, 0)
+
+
+SLOW = """import os, pathlib, time
+
+def test_slow():
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    time.sleep(1000)
+"""
+
+
+def test_run_that_is_ended_leaves_nothing_running(tmp_path):
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/run_tests.py", tmp_path / "tools")
+    (tmp_path / "tests/wire").mkdir(parents=True)
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    (tmp_path / "tests/wire/test_slow.py").write_text(SLOW)
+    run = subprocess.Popen([sys.executable, tmp_path / "tools/run_tests.py", "wire"],
+                           stdout=subprocess.DEVNULL)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.05)
+    run.terminate()
+    assert run.wait() == 143
+    worker = pathlib.Path("/proc", (tmp_path / "pid").read_text(), "stat")
+    while worker.exists() and worker.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+        time.sleep(0.05)  # killed, but maybe not yet gone
 
 
 def test_the_line_is_as_promised():

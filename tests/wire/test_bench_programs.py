@@ -48,7 +48,7 @@ def start():
     yield starter
     for one in running:
         if one.process.returncode is None:
-            one.stop()
+            assert one.stop() == 0, one.log()
 
 
 @pytest.mark.parametrize("name", SERVERS)

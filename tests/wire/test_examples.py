@@ -1402,7 +1402,7 @@ def test_parse_multipart_says_when_a_part_cannot_be_stored(tmp_path):
 def site_program():
     program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", SITE)
     yield program
-    program.stop()
+    assert program.stop() == 0, program.log()
 
 
 def links(text):

@@ -889,7 +889,7 @@ def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
     program = Program("uvhttp", "serve", tmp_path, "-l", "127.0.0.1:0",
                       wrapper=["prlimit", f"--nofile=64:{hard}"])
     limits = pathlib.Path(f"/proc/{program.process.pid}/limits").read_text()
-    program.stop()
+    assert program.stop() == 0, program.log()
     assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)
 
 

@@ -1569,6 +1569,24 @@ def test_pause_of_the_process_is_no_reason_to_close_a_handshake(start, threads):
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_part_of_a_hello_does_not_extend_its_timeout(start, threads):
+    """It is processed, on a thread, when the time is over."""
+    server = start("--handshake-timeout=1", f"--handshake-threads={threads}")
+    with Script(server.port) as client:
+        hello = client.step(client.tls.do_handshake)
+        client.plain.sendall(hello[:20])
+        assert server.ask().status == 200  # and what was sent before it was processed
+        server.process.send_signal(signal.SIGSTOP)
+        client.plain.sendall(hello[20:40])
+        time.sleep(2)  # longer than its time
+        server.process.send_signal(signal.SIGCONT)
+        # Steps are run, and their ends reported, in the order in which they began.
+        assert server.ask().status == 200
+        assert server.stats()["timeouts"] == 1
+        assert client.plain.recv(1) == b""
+
+
 def test_2000_slow_handshakes_leave_others_alone(start):
     server = start("--handshake-timeout=3600")
     with Script(server.port) as client:
