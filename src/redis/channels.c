@@ -250,11 +250,8 @@ static void forget_refusal(struct uvh_redis_channels *channels, struct uvh_redis
 
 struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels)
 {
-    struct uvh_list *node = channels->changed.next;
-    if (node == &channels->changed)
-        return NULL;
-    uvh_list_remove(node);
-    return UVH_CONTAINER_OF(node, struct uvh_redis_channel, changed);
+    struct uvh_list *node = uvh_list_take(&channels->changed);
+    return node == NULL ? NULL : UVH_CONTAINER_OF(node, struct uvh_redis_channel, changed);
 }
 
 void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)

@@ -16,11 +16,10 @@ void uvh_redis_parcels_append(struct uvh_redis_parcels *parcels, struct uvh_redi
 
 struct uvh_redis_parcel *uvh_redis_parcels_take(struct uvh_redis_parcels *parcels)
 {
-    if (uvh_list_empty(&parcels->list))
+    struct uvh_list *node = uvh_list_take(&parcels->list);
+    if (node == NULL)
         return NULL;
-    struct uvh_redis_parcel *first =
-        UVH_CONTAINER_OF(parcels->list.next, struct uvh_redis_parcel, link);
-    uvh_list_remove(&first->link);
+    struct uvh_redis_parcel *first = UVH_CONTAINER_OF(node, struct uvh_redis_parcel, link);
     parcels->bytes -= cost(first);
     return first;
 }
