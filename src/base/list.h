@@ -7,6 +7,7 @@
 #define UVH_BASE_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct uvh_list {
     struct uvh_list *next;
@@ -44,6 +45,16 @@ static inline void uvh_list_append(struct uvh_list *head, struct uvh_list *node)
 static inline void uvh_list_prepend(struct uvh_list *head, struct uvh_list *node)
 {
     uvh_list_append(head->next, node);
+}
+
+/* Unlinks the first node and returns it; NULL if the list is empty. */
+static inline struct uvh_list *uvh_list_take(struct uvh_list *head)
+{
+    struct uvh_list *first = head->next;
+    if (first == head)
+        return NULL;
+    uvh_list_remove(first);
+    return first;
 }
 
 /* Moves all nodes of `from` to the empty list `head`, in order. */

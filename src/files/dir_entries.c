@@ -4,7 +4,6 @@
 #include "files/dir_entries.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -19,12 +18,9 @@ enum {
     NAME_CAPACITY = 256,
 };
 
-typedef int (*order_fn)(const void *left, const void *right);
-
 struct reading {
     struct uvh_dir_entries *entries;
     const struct uvh_dir_query *query;
-    order_fn order;
     int directory; /* descriptor */
     size_t read;   /* entries so far */
 };
@@ -70,68 +66,20 @@ static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_ent
     return difference != 0 ? difference : strcmp(a->name, b->name);
 }
 
-/* Negative, 0 or positive; the complete order is this, then compare_names. */
-static int compare_kinds(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
+/* The order of the listing: directories first, whatever the direction. */
+static int compare(const struct uvh_dir_query *query, const struct uvh_dir_entry *left,
+                   const struct uvh_dir_entry *right)
 {
-    return b->directory - a->directory;
-}
-
-static int by_name(const void *left, const void *right)
-{
-    int difference = compare_kinds(left, right);
+    const struct uvh_dir_entry *a = query->descending ? right : left;
+    const struct uvh_dir_entry *b = query->descending ? left : right;
+    if (left->directory != right->directory)
+        return right->directory - left->directory;
+    if (query->sort == UVH_DIR_SORT_NAME)
+        return compare_names(a, b);
+    int difference = query->sort == UVH_DIR_SORT_SIZE
+                         ? (a->size > b->size) - (a->size < b->size)
+                         : (a->modified > b->modified) - (a->modified < b->modified);
     return difference != 0 ? difference : compare_names(left, right);
-}
-
-static int by_name_down(const void *left, const void *right)
-{
-    int difference = compare_kinds(left, right);
-    return difference != 0 ? difference : compare_names(right, left);
-}
-
-static int by_size(const void *left, const void *right)
-{
-    const struct uvh_dir_entry *a = left, *b = right;
-    int difference = compare_kinds(a, b);
-    if (difference == 0)
-        difference = (a->size > b->size) - (a->size < b->size);
-    return difference != 0 ? difference : compare_names(a, b);
-}
-
-static int by_size_down(const void *left, const void *right)
-{
-    const struct uvh_dir_entry *a = left, *b = right;
-    int difference = compare_kinds(a, b);
-    if (difference == 0)
-        difference = (a->size < b->size) - (a->size > b->size);
-    return difference != 0 ? difference : compare_names(a, b);
-}
-
-static int by_date(const void *left, const void *right)
-{
-    const struct uvh_dir_entry *a = left, *b = right;
-    int difference = compare_kinds(a, b);
-    if (difference == 0)
-        difference = (a->modified > b->modified) - (a->modified < b->modified);
-    return difference != 0 ? difference : compare_names(a, b);
-}
-
-static int by_date_down(const void *left, const void *right)
-{
-    const struct uvh_dir_entry *a = left, *b = right;
-    int difference = compare_kinds(a, b);
-    if (difference == 0)
-        difference = (a->modified < b->modified) - (a->modified > b->modified);
-    return difference != 0 ? difference : compare_names(a, b);
-}
-
-static order_fn order_of(const struct uvh_dir_query *query)
-{
-    static const order_fn orders[][2] = {
-        [UVH_DIR_SORT_NAME] = {by_name, by_name_down},
-        [UVH_DIR_SORT_SIZE] = {by_size, by_size_down},
-        [UVH_DIR_SORT_DATE] = {by_date, by_date_down},
-    };
-    return orders[query->sort][query->descending];
 }
 
 /* ---- stat ---- */
@@ -175,29 +123,45 @@ static int add(struct uvh_dir_entries *entries, const struct uvh_dir_entry *entr
     return 0;
 }
 
-static void sink(const struct reading *reading, size_t index)
+static void swap(struct uvh_dir_entry *a, struct uvh_dir_entry *b)
+{
+    struct uvh_dir_entry moved = *a;
+    *a = *b;
+    *b = moved;
+}
+
+/* Restores the heap of the first `count` entries below an index. */
+static void sink(const struct reading *reading, size_t index, size_t count)
 {
     struct uvh_dir_entry *items = reading->entries->items;
-    size_t count = reading->entries->count;
     for (;;) {
         size_t last = index;
         for (size_t below = 2 * index + 1; below <= 2 * index + 2 && below < count; below++) {
-            if (reading->order(&items[below], &items[last]) > 0)
+            if (compare(reading->query, &items[below], &items[last]) > 0)
                 last = below;
         }
         if (last == index)
             return;
-        struct uvh_dir_entry moved = items[index];
-        items[index] = items[last];
-        items[last] = moved;
+        swap(&items[index], &items[last]);
         index = last;
     }
 }
 
 static void make_heap(const struct reading *reading)
 {
-    for (size_t index = reading->entries->count / 2; index > 0; index--)
-        sink(reading, index - 1);
+    size_t count = reading->entries->count;
+    for (size_t index = count / 2; index > 0; index--)
+        sink(reading, index - 1, count);
+}
+
+static void sort(const struct reading *reading)
+{
+    struct uvh_dir_entry *items = reading->entries->items;
+    make_heap(reading);
+    for (size_t count = reading->entries->count; count > 1;) {
+        swap(&items[0], &items[--count]);
+        sink(reading, 0, count);
+    }
 }
 
 /* Replaces the last entry; reuses the memory of its name if large enough. */
@@ -217,13 +181,13 @@ static int replace_last(const struct reading *reading, const struct uvh_dir_entr
     *last = *entry;
     last->name = name;
     last->capacity = capacity;
-    sink(reading, 0);
+    sink(reading, 0, reading->entries->count);
     return 0;
 }
 
 static bool is_before_last(const struct reading *reading, const struct uvh_dir_entry *entry)
 {
-    return reading->order(entry, &reading->entries->items[0]) < 0;
+    return compare(reading->query, entry, &reading->entries->items[0]) < 0;
 }
 
 /* The position of an entry is unknown before its stat. When sorted by name, that holds only for a
@@ -280,8 +244,7 @@ static void finish(const struct reading *reading)
         entries->items[kept++] = *entry;
     }
     entries->count = kept;
-    if (kept > 0)
-        qsort(entries->items, kept, sizeof(*entries->items), reading->order);
+    sort(reading);
 }
 
 int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator_t *allocator,
@@ -291,7 +254,7 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
     uvh_arena_pool_init(&entries->pool, allocator);
     if (uvh_arena_begin(&entries->names, &entries->pool, 0) == NULL)
         return UVHTTP_ENOMEM;
-    struct reading reading = {.entries = entries, .query = query, .order = order_of(query)};
+    struct reading reading = {.entries = entries, .query = query};
     int result = uvh_file_open_directory(query->root, query->directory, false, &reading.directory);
     if (result != 0)
         return result;

@@ -2,10 +2,61 @@
  * text after them. */
 #include "files/dir_listing.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include <uvhttp/error.h>
 
+#include "codec/fields/http_date.h"
 #include "files/dir_html.h"
-#include "files/dir_plain.h"
+#include "files/dir_names.h"
+
+/* JSON is an array of objects: "name" (bytes that are no valid UTF-8 as U+FFFD), "href" (a relative
+ * URL, percent-encoded, of exactly that entry), "type" ("file" or "folder"), "size" in bytes of a
+ * file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's. */
+
+static void begin_json(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)
+{
+    (void)listing;
+    uvh_bytes_append_text(slice, "[");
+}
+
+static void entry_json(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *slice)
+{
+    const struct uvh_dir_entry *entry = &listing->entries.items[index];
+    size_t length = strlen(entry->name);
+    char date[UVH_HTTP_DATE_ISO_SIZE];
+    uvh_http_date_format_iso(entry->modified, date);
+    uvh_bytes_append_text(slice, index == 0 ? "\n{\"name\":\"" : ",\n{\"name\":\"");
+    uvh_dir_names_json(slice, entry->name, length);
+    uvh_bytes_append_text(slice, "\",\"href\":\"./");
+    uvh_dir_names_link(slice, entry->name, length);
+    if (entry->directory)
+        uvh_bytes_append_text(slice, "/\",\"type\":\"folder\"");
+    else
+        uvh_bytes_append_format(slice, "\",\"type\":\"file\",\"size\":%" PRIu64, entry->size);
+    uvh_bytes_append_text(slice, ",\"mtime\":\"");
+    uvh_bytes_append(slice, date, sizeof(date));
+    uvh_bytes_append_text(slice, "\"}");
+}
+
+static void end_json(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)
+{
+    (void)listing;
+    uvh_bytes_append_text(slice, "\n]\n");
+}
+
+static void entry_text(const struct uvh_dir_listing *listing, size_t index, struct uvh_bytes *slice)
+{
+    const struct uvh_dir_entry *entry = &listing->entries.items[index];
+    uvh_dir_names_plain(slice, entry->name, strlen(entry->name));
+    uvh_bytes_append_text(slice, entry->directory ? "/\n" : "\n");
+}
+
+static void do_nothing(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)
+{
+    (void)listing, (void)slice;
+}
 
 static const struct {
     void (*begin)(const struct uvh_dir_listing *listing, struct uvh_bytes *slice);
@@ -13,8 +64,8 @@ static const struct {
     void (*end)(const struct uvh_dir_listing *listing, struct uvh_bytes *slice);
 } formats[] = {
     [UVH_DIR_HTML] = {uvh_dir_html_begin, uvh_dir_html_entry, uvh_dir_html_end},
-    [UVH_DIR_JSON] = {uvh_dir_plain_begin_json, uvh_dir_plain_entry_json, uvh_dir_plain_end_json},
-    [UVH_DIR_TEXT] = {uvh_dir_plain_begin_text, uvh_dir_plain_entry_text, uvh_dir_plain_end_text},
+    [UVH_DIR_JSON] = {begin_json, entry_json, end_json},
+    [UVH_DIR_TEXT] = {do_nothing, entry_text, do_nothing},
 };
 
 int uvh_dir_listing_open(struct uvh_dir_listing *listing, const uvhttp_allocator_t *allocator,

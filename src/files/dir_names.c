@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
 
 static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
@@ -106,21 +107,11 @@ void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length
     }
 }
 
-static bool is_unreserved(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
 void uvh_dir_names_link(struct uvh_bytes *page, const char *text, size_t length)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
-        if (is_unreserved(text[i]))
-            uvh_bytes_append(page, text + i, 1);
-        else
-            uvh_bytes_append(page, encoded, sizeof(encoded));
+        char encoded[3];
+        char *end = uvh_percent_write(encoded, (uvhttp_slice_t){text + i, 1}, "-._~");
+        uvh_bytes_append(page, encoded, (size_t)(end - encoded));
     }
 }

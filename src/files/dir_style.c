@@ -5,25 +5,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/hash.h"
+
 static const char style[] =
-    ":root { color-scheme: light dark; --text: #1d2126; --soft: #59626d; --line: #d9dee4; --link: "
-    "#0b57a4;\n"
+    ":root { color-scheme: light dark; --text: #1d2126; --soft: #59626d; --line: #d9dee4; "
+    "--link: #0b57a4;\n"
     "  --page: #fff; --band: #f4f6f8; }\n"
     "@media (prefers-color-scheme: dark) {\n"
     "  :root { --text: #e4e7eb; --soft: #9aa4b0; --line: #343b44; --link: #86bdf5; --page: "
-    "#15181c; --band: "
-    "#1d2127; "
-    "}\n"
+    "#15181c; --band: #1d2127; }\n"
     "}\n"
     "* { box-sizing: border-box; }\n"
-    "body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; background: var(--page); "
-    "color: "
-    "var(--text);\n"
+    "body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; background: "
+    "var(--page); color: var(--text);\n"
     "  font: 1rem/1.5 system-ui, sans-serif; -webkit-text-size-adjust: 100%; }\n"
     "h1 { margin: 0; font-size: 1.35rem; line-height: 1.35; overflow-wrap: anywhere; }\n"
     "h2 { margin: 0; padding: .5rem 1rem; font-size: 1rem; border-bottom: 1px solid var(--line); "
-    "background: "
-    "var(--band); }\n"
+    "background: var(--band); }\n"
     "a { color: var(--link); text-decoration: none; border-radius: 2px; }\n"
     "a:hover { text-decoration: underline; }\n"
     "a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }\n"
@@ -31,8 +29,7 @@ static const char style[] =
     "p a { margin-left: .75rem; }\n"
     "table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }\n"
     "th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; "
-    "vertical-align: "
-    "baseline;\n"
+    "vertical-align: baseline;\n"
     "  white-space: nowrap; }\n"
     "th { font-weight: 600; }\n"
     "th:first-child, td:first-child { width: 100%; text-align: left; }\n"
@@ -46,9 +43,7 @@ static const char style[] =
     "hidden; }\n"
     "section p { margin: 0; padding: 0 1rem 1rem; }\n"
     "pre { margin: 0; padding: 1rem; font: .9rem/1.5 ui-monospace, monospace; white-space: "
-    "pre-wrap; "
-    "overflow-wrap: "
-    "anywhere; }\n"
+    "pre-wrap; overflow-wrap: anywhere; }\n"
     "@media (max-width: 36rem) {\n"
     "  body { padding: 1rem .75rem 2rem; }\n"
     "  th, td { padding: .5rem .25rem; }\n"
@@ -62,11 +57,8 @@ const char *uvh_dir_style(size_t *length)
     return style;
 }
 
-/* FNV-1a: sufficient to distinguish our own texts. */
 void uvh_dir_style_version(char version[UVH_DIR_STYLE_VERSION_SIZE])
 {
-    uint32_t hash = UINT32_C(2166136261);
-    for (size_t i = 0; i < sizeof(style) - 1; i++)
-        hash = (hash ^ (unsigned char)style[i]) * UINT32_C(16777619);
-    snprintf(version, UVH_DIR_STYLE_VERSION_SIZE, "%08lx", (unsigned long)hash);
+    uint64_t hash = uvh_hash(style, sizeof(style) - 1, 0);
+    snprintf(version, UVH_DIR_STYLE_VERSION_SIZE, "%08lx", (unsigned long)(hash & 0xffffffff));
 }

@@ -3,21 +3,22 @@
 #include "files/static_listing.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
 #include <uvhttp/negotiate.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "codec/fields/conditional.h"
-#include "codec/text/utf8_sequence.h"
+#include "codec/forms/disposition.h"
 #include "files/dir_style.h"
 #include "files/pooled_body.h"
 #include "files/tar_stream.h"
 #include "options/field_lines.h"
 
 enum {
-    DISPOSITION_MAX = 4096,
     /* The entries a listing is selected from, so that a request costs at most some tenths of a
      * second of a thread. */
     MOST_READ = 100000,
@@ -29,8 +30,7 @@ struct uvh_static_listing {
     bool too_large; /* an archive would exceed the limit */
     bool complete;  /* `first` is all of it */
     struct uvh_bytes first;
-    const char *name; /* of an archive's directory; NUL-terminated, `name_memory` */
-    char *name_memory;
+    char *name; /* of an archive's directory */
     union {
         struct uvh_dir_listing page;
         struct uvh_tar_stream tar;
@@ -90,10 +90,8 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
     static const char *const orders[] = {"asc", "desc"};
     *query = (struct uvh_static_listing_query){0};
     if (uvhttp_request_query_string(request).length > 0) {
-        int kind = find_word(uvhttp_request_query(request, "format"), kinds,
-                             sizeof(kinds) / sizeof(kinds[0]));
-        int sort = find_word(uvhttp_request_query(request, "sort"), sorts,
-                             sizeof(sorts) / sizeof(sorts[0]));
+        int kind = find_word(uvhttp_request_query(request, "format"), kinds, UVH_COUNT_OF(kinds));
+        int sort = find_word(uvhttp_request_query(request, "sort"), sorts, UVH_COUNT_OF(sorts));
         query->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
         query->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
         query->kind_given = kind >= 0;
@@ -108,11 +106,6 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
                      const char *directory, const char *title,
                      const struct uvh_static_listing_query *query)
 {
-    static const enum uvh_dir_format formats[] = {
-        [UVH_STATIC_LISTING_HTML] = UVH_DIR_HTML,
-        [UVH_STATIC_LISTING_JSON] = UVH_DIR_JSON,
-        [UVH_STATIC_LISTING_TEXT] = UVH_DIR_TEXT,
-    };
     struct uvh_dir_listing_options order = {
         .query = {.root = &settings->root,
                   .directory = directory,
@@ -122,7 +115,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
                   .sort = query->sort,
                   .descending = query->descending},
         .title = title,
-        .format = formats[query->kind],
+        .format = (enum uvh_dir_format)query->kind,
         .format_given = query->kind_given,
         .archive = settings->archive,
     };
@@ -147,10 +140,8 @@ static int name_archive(struct uvh_static_listing *listing, const char *title)
     size_t begin = end;
     while (begin > 0 && title[begin - 1] != '/')
         begin--;
-    listing->name_memory = begin == end
-                               ? uvh_alloc_string(listing->allocator, "files", 5)
-                               : uvh_alloc_string(listing->allocator, title + begin, end - begin);
-    listing->name = listing->name_memory;
+    listing->name = begin == end ? uvh_alloc_string(listing->allocator, "files", 5)
+                                 : uvh_alloc_string(listing->allocator, title + begin, end - begin);
     return listing->name == NULL ? UVHTTP_ENOMEM : 0;
 }
 
@@ -184,7 +175,7 @@ static int open_tar(struct uvh_static_listing *listing, const struct uvh_static_
 
 static void free_names(struct uvh_static_listing *listing)
 {
-    uvh_free(listing->allocator, listing->name_memory);
+    uvh_free(listing->allocator, listing->name);
     uvh_free(listing->allocator, listing);
 }
 
@@ -193,13 +184,11 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
                             struct uvh_static_listing **listing)
 {
     const uvhttp_allocator_t *allocator = settings->allocator;
-    struct uvh_static_listing *made = uvh_alloc(allocator, sizeof(*made));
+    struct uvh_static_listing *made = uvh_alloc_zero(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
     made->kind = query->kind;
-    made->too_large = made->complete = false;
-    made->name = made->name_memory = NULL;
     uvh_bytes_init(&made->first, allocator, 0);
     int result = 0;
     if (query->kind == UVH_STATIC_LISTING_TAR)
@@ -246,38 +235,18 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
     close_listing(listing);
 }
 
-/* Sets "attachment", with the name twice (RFC 6266 section 4.3): in ASCII for old clients, and
- * unchanged. */
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    struct uvh_bytes value;
-    const char *name = listing->name;
-    size_t length = strlen(name);
-    uvh_bytes_init(&value, listing->allocator, DISPOSITION_MAX);
-    uvh_bytes_append_text(&value, "attachment; filename=\"");
-    for (size_t i = 0; i < length; i++) {
-        bool plain = name[i] >= ' ' && name[i] <= '~' && strchr("\"\\%/", name[i]) == NULL;
-        uvh_bytes_append(&value, plain ? name + i : "_", 1);
-    }
-    uvh_bytes_append_text(&value, ".tar\"");
-    if (uvh_utf8_sequence_valid(name, length)) {
-        uvh_bytes_append_text(&value, "; filename*=UTF-8''");
-        for (size_t i = 0; i < length; i++) {
-            unsigned char byte = (unsigned char)name[i];
-            char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
-            bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-                         (byte >= 'a' && byte <= 'z') || byte == '-' || byte == '.' || byte == '_';
-            uvh_bytes_append(&value, plain ? name + i : encoded, plain ? 1 : sizeof(encoded));
-        }
-        uvh_bytes_append_text(&value, ".tar");
-    }
-    uvh_bytes_append(&value, "", 1);
-    int err = value.failed
-                  ? UVHTTP_ENOMEM
-                  : uvhttp_response_set_header(response, "Content-Disposition", value.data);
-    uvh_bytes_release(&value);
-    return err;
+    static const char kind[] = "attachment", ending[] = ".tar";
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    size_t length = strlen(listing->name) + strlen(ending);
+    char *name = uvhttp_request_allocate(request, length + 1);
+    char *value = uvhttp_request_allocate(request, UVH_DISPOSITION_SIZE(strlen(kind), length));
+    if (name == NULL || value == NULL)
+        return UVHTTP_ENOMEM;
+    snprintf(name, length + 1, "%s%s", listing->name, ending);
+    uvh_disposition_write(value, kind, (uvhttp_slice_t){name, length});
+    return uvhttp_response_set_header(response, "Content-Disposition", value);
 }
 
 static int respond_with_style(uvhttp_response_t *response)

@@ -12,9 +12,9 @@
 #include "files/static_settings.h"
 
 enum uvh_static_listing_kind {
-    UVH_STATIC_LISTING_HTML = 0,
-    UVH_STATIC_LISTING_JSON,
-    UVH_STATIC_LISTING_TEXT,
+    UVH_STATIC_LISTING_HTML = UVH_DIR_HTML,
+    UVH_STATIC_LISTING_JSON = UVH_DIR_JSON,
+    UVH_STATIC_LISTING_TEXT = UVH_DIR_TEXT,
     UVH_STATIC_LISTING_TAR,
     UVH_STATIC_LISTING_STYLE, /* the style sheet of the page */
 };

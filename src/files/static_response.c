@@ -2,38 +2,14 @@
  * links, or unreadable: 403. Not a regular file: 403. Out of descriptors or memory: 503. Others:
  * 500. */
 #include "files/static_response.h"
-#include "files/static_path.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
 
-/* Characters that need no encoding in a Location; all others are encoded, among them the backslash,
- * which browsers treat as a slash. */
-static bool is_plain_in_location(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') ||
-           (byte != '\0' && strchr("-._~!$&'()*+,;=:@/%?", byte) != NULL);
-}
-
-char *uvh_static_response_write_location(char *out, uvhttp_slice_t text, bool decoded)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char byte = (unsigned char)text.base[i];
-        bool kept = !decoded || (byte != '%' && byte != '?');
-        if (kept && is_plain_in_location(text.base[i])) {
-            *out++ = text.base[i];
-            continue;
-        }
-        *out++ = '%';
-        *out++ = digits[byte >> 4];
-        *out++ = digits[byte & 15];
-    }
-    return out;
-}
+#include "codec/text/percent.h"
+#include "files/static_path.h"
 
 /* Shortens a path by the part at its end that decodes to `count` bytes. */
 static void cut_decoded(uvhttp_slice_t *path, size_t count)
@@ -82,12 +58,12 @@ int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *r
         return uvhttp_response_send_status(response, 404);
     char *end = location;
     *end++ = '/';
-    end = uvh_static_response_write_location(end, path, false);
+    end = uvh_percent_write(end, path, UVH_PERCENT_SENT);
     if (redirect == UVH_STATIC_ADD_SLASH)
         *end++ = '/';
     if (query.length > 0) {
         *end++ = '?';
-        end = uvh_static_response_write_location(end, query, false);
+        end = uvh_percent_write(end, query, UVH_PERCENT_SENT);
     }
     *end = '\0';
     return uvhttp_response_redirect(response, 301, location);

@@ -9,10 +9,6 @@
 
 #include "files/static_resolve.h"
 
-/* Writes a path for a Location field, percent-encoded where needed: at most three bytes per byte,
- * without NUL. For a `decoded` path '%' and '?' are encoded, too. Returns the end of the output. */
-char *uvh_static_response_write_location(char *out, uvhttp_slice_t text, bool decoded);
-
 /* Sends 301 to the path as `redirect` changes it, with the same query; 404 for one that ends with
  * "/." instead of the slash to remove. */
 int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *response,

@@ -14,7 +14,6 @@
 #include "codec/text/chars.h"
 #include "codec/text/glob.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 
 enum { MOST_RULES = 256, MOST_TYPES = 1000, MOST_TYPE = 255 };

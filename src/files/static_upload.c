@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "codec/fields/field.h"
+#include "codec/text/percent.h"
 #include "files/static_publish.h"
 #include "files/static_response.h"
 #include "options/field_lines.h"
@@ -35,14 +36,9 @@ struct upload {
 
 /* ---- responses ---- */
 
-static int refuse(uvhttp_response_t *response, int status, const char *reason)
-{
-    return uvh_spool_refuse(response, status, reason);
-}
-
 static int refuse_size(uvhttp_response_t *response)
 {
-    return refuse(response, 413, "the body is larger than this resource takes");
+    return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
 }
 
 /* Sends the refusal of a job. */
@@ -50,7 +46,7 @@ static int respond_refused(struct upload *upload)
 {
     const struct uvh_static_publish *publish = &upload->publish;
     if (publish->status != 0)
-        return refuse(upload->spool.response, publish->status, publish->reason);
+        return uvh_spool_refuse(upload->spool.response, publish->status, publish->reason);
     return uvh_spool_respond_error(&upload->spool, publish->error);
 }
 
@@ -69,11 +65,11 @@ static char *location_of(uvhttp_request_t *request, const char *name)
         return NULL;
     char *end = location;
     *end++ = '/';
-    end = uvh_static_response_write_location(end, path, false);
+    end = uvh_percent_write(end, path, UVH_PERCENT_SENT);
     if (name != NULL && end[-1] != '/')
         *end++ = '/';
     if (name != NULL)
-        end = uvh_static_response_write_location(end, (uvhttp_slice_t){name, length}, true);
+        end = uvh_percent_write(end, (uvhttp_slice_t){name, length}, UVH_PERCENT_PATH);
     *end = '\0';
     return location;
 }
@@ -187,11 +183,12 @@ static int begin_part(struct upload *upload)
         return UVHTTP_ENOMEM;
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
-        return refuse(upload->spool.response, 400, "a file of the form has no name");
+        return uvh_spool_refuse(upload->spool.response, 400, "a file of the form has no name");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
         if (strcmp(other->name, name) == 0)
-            return refuse(upload->spool.response, 400, "two files of the form have one name");
+            return uvh_spool_refuse(upload->spool.response, 400,
+                                    "two files of the form have one name");
     }
     append(upload, part);
     upload->open = part;
@@ -201,10 +198,11 @@ static int begin_part(struct upload *upload)
 static int end_form(struct upload *upload)
 {
     if (!uvhttp_multipart_finish(upload->parser))
-        return refuse(upload->spool.response, uvhttp_multipart_error_status(upload->parser->error),
-                      uvhttp_multipart_error_text(upload->parser->error));
+        return uvh_spool_refuse(upload->spool.response,
+                                uvhttp_multipart_error_status(upload->parser->error),
+                                uvhttp_multipart_error_text(upload->parser->error));
     if (upload->publish.parts == NULL)
-        return refuse(upload->spool.response, 400, "the form holds no file");
+        return uvh_spool_refuse(upload->spool.response, 400, "the form holds no file");
     return uvh_spool_end(&upload->spool);
 }
 
@@ -417,16 +415,16 @@ static int begin_put(struct upload *upload)
     uvhttp_response_t *response = upload->spool.response;
     struct uvh_static_part *part = upload->publish.parts;
     if (!uvh_store_name_is_plain((uvhttp_slice_t){part->name, strlen(part->name)}))
-        return refuse(response, 400, "this is no name for a file");
+        return uvh_spool_refuse(response, 400, "this is no name for a file");
     if (!read_digests(request, &upload->publish.digests))
-        return refuse(response, 400, "a digest is malformed");
+        return uvh_spool_refuse(response, 400, "a digest is malformed");
     int err = read_conditions(upload);
     if (err == 0)
         err = uvhttp_request_attach(request, &key, upload, release);
     if (err == 0)
         err = begin_sums(upload);
     if (err == -ENOTSUP)
-        return refuse(response, 501, "this server cannot look at digests");
+        return uvh_spool_refuse(response, 501, "this server cannot look at digests");
     return err != 0 ? err : uvh_spool_to_disk(&upload->spool, &part->file);
 }
 
@@ -437,10 +435,10 @@ static int begin_form(struct upload *upload)
     uvhttp_slice_t boundary;
     const uvhttp_multipart_limits_t limits = {.max_parts = MOST_FILES};
     if (comes_from_elsewhere(request))
-        return refuse(response, 403, "the form comes from a page of another site");
+        return uvh_spool_refuse(response, 403, "the form comes from a page of another site");
     if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE),
                                    &boundary))
-        return refuse(response, 415, "the body is not multipart/form-data");
+        return uvh_spool_refuse(response, 415, "the body is not multipart/form-data");
     upload->parser = uvhttp_request_allocate(request, sizeof(*upload->parser));
     if (upload->parser == NULL)
         return UVHTTP_ENOMEM;
@@ -456,7 +454,7 @@ int uvh_static_upload_begin(uvhttp_response_t *response,
     int status;
     const char *reason = judge_head(request, options->settings, &status);
     if (status != 0)
-        return refuse(response, status, reason);
+        return uvh_spool_refuse(response, status, reason);
     struct upload *upload = new_upload(response, options);
     if (upload == NULL)
         return UVHTTP_ENOMEM;

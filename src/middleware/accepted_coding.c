@@ -10,3 +10,12 @@ enum uvh_coding uvh_accepted_coding(uvhttp_request_t *request, unsigned availabl
     (void)uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT_ENCODING, &accepted);
     return uvh_coding_of_field(accepted, available, acceptable);
 }
+
+/* Adds a line instead of changing one, since there may be several. */
+int uvh_vary_add(uvhttp_response_t *response, const char *name, const char *lower)
+{
+    if (uvhttp_response_header_lists(response, "Vary", "*") ||
+        uvhttp_response_header_lists(response, "Vary", lower))
+        return 0;
+    return uvhttp_response_add_header(response, "Vary", name);
+}

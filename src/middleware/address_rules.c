@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "codec/fields/address_prefix.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 
 enum { MOST_RULES = 1000000, MOST_DEPTH = 129 };

@@ -14,7 +14,6 @@
 #include "codec/text/base64.h"
 #include "codec/text/chars.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 
 enum { MOST_REALM = 256, MOST_SCOPE = 1024 };

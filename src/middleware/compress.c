@@ -16,9 +16,7 @@
 #include "codec/fields/field.h"
 #include "codec/fields/mime.h"
 #include "middleware/accepted_coding.h"
-#include "middleware/vary.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 #include "platform/compress.h"
 

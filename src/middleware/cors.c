@@ -12,9 +12,8 @@
 #include "codec/fields/authority.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
-#include "middleware/vary.h"
+#include "middleware/accepted_coding.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 
 enum { MOST_MAX_AGE = 86400, MOST_LIST = 4096, AGE_SIZE = 24 };

@@ -11,7 +11,6 @@
 #include <uvhttp/secret.h>
 
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 #include "platform/hmac.h"
 #include "platform/lock.h"

@@ -12,7 +12,6 @@
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 #include "platform/random.h"
 

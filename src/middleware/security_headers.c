@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "codec/fields/field.h"
-#include "options/option_text.h"
+#include "options/option_check.h"
 #include "options/owned.h"
 
 /* A field, the offset of its value in the configuration, and its default (NULL: not sent). */

@@ -1,10 +1,10 @@
-/* uv_async_send is called under the lock. So when uvh_inbox_shut has taken the lock, no call is in
- * progress and the handle can be closed. */
+/* uv_async_send is called under the lock. So when uvh_inbox_take with `shut` has taken the lock, no
+ * call is in progress and the handle can be closed. */
 #include "net/inbox.h"
 
 int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)
 {
-    inbox->first = inbox->last = NULL;
+    uvh_list_init(&inbox->messages);
     inbox->shut = false;
     int err = uv_mutex_init(&inbox->lock);
     if (err != 0)
@@ -17,15 +17,10 @@ int uvh_inbox_open(struct uvh_inbox *inbox, uv_loop_t *loop, uv_async_cb woken)
 
 static bool put(struct uvh_inbox *inbox, struct uvh_message *message, bool wake)
 {
-    message->next = NULL;
     uv_mutex_lock(&inbox->lock);
     bool open = !inbox->shut;
     if (open) {
-        if (inbox->first == NULL)
-            inbox->first = message;
-        else
-            inbox->last->next = message;
-        inbox->last = message;
+        uvh_list_append(&inbox->messages, &message->link);
         if (wake)
             uv_async_send(&inbox->wake);
     }
@@ -51,24 +46,13 @@ void uvh_inbox_wake(struct uvh_inbox *inbox)
     uv_mutex_unlock(&inbox->lock);
 }
 
-static struct uvh_message *take(struct uvh_inbox *inbox, bool shut)
+void uvh_inbox_take(struct uvh_inbox *inbox, struct uvh_list *messages, bool shut)
 {
+    uvh_list_init(messages);
     uv_mutex_lock(&inbox->lock);
-    struct uvh_message *first = inbox->first;
-    inbox->first = inbox->last = NULL;
+    uvh_list_take_all(messages, &inbox->messages);
     inbox->shut = inbox->shut || shut;
     uv_mutex_unlock(&inbox->lock);
-    return first;
-}
-
-struct uvh_message *uvh_inbox_take(struct uvh_inbox *inbox)
-{
-    return take(inbox, false);
-}
-
-struct uvh_message *uvh_inbox_shut(struct uvh_inbox *inbox)
-{
-    return take(inbox, true);
 }
 
 void uvh_inbox_reopen(struct uvh_inbox *inbox)

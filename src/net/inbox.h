@@ -2,8 +2,8 @@
  * loop.
  *
  * Invariants: messages are delivered in the order in which they were queued; each queued message is
- * delivered exactly once, by uvh_inbox_take or uvh_inbox_shut; after shut none is accepted. The
- * queue does not interpret messages. Called by workers, and by code that sends messages to them. */
+ * delivered exactly once, by uvh_inbox_take; after shut none is accepted. The queue does not
+ * interpret messages. Called by workers, and by code that sends messages to them. */
 #ifndef UVH_NET_INBOX_H
 #define UVH_NET_INBOX_H
 
@@ -11,9 +11,11 @@
 
 #include <uv.h>
 
+#include "base/list.h"
+
 /* A member of the sender's struct. */
 struct uvh_message {
-    struct uvh_message *next;
+    struct uvh_list link;
     void (*read)(struct uvh_message *message,
                  void *reader); /* `reader`: the owner of the inbox; may free the message */
 };
@@ -21,8 +23,7 @@ struct uvh_message {
 struct uvh_inbox {
     uv_async_t wake;
     uv_mutex_t lock;
-    struct uvh_message *first; /* the following are protected by the lock */
-    struct uvh_message *last;
+    struct uvh_list messages; /* protected by the lock, as is the following */
     bool shut;
 };
 
@@ -40,12 +41,9 @@ bool uvh_inbox_put_here(struct uvh_inbox *inbox, struct uvh_message *message);
 /* Any thread; no effect when shut. */
 void uvh_inbox_wake(struct uvh_inbox *inbox);
 
-/* Returns all messages, oldest first; NULL when there are none. On the loop's thread, as the
- * following functions. */
-struct uvh_message *uvh_inbox_take(struct uvh_inbox *inbox);
-
-/* Returns the remaining messages; from now on none is accepted. May be called again. */
-struct uvh_message *uvh_inbox_shut(struct uvh_inbox *inbox);
+/* Moves all messages to a list, oldest first; with `shut`, none is accepted from now on. On the
+ * loop's thread, as the following functions. */
+void uvh_inbox_take(struct uvh_inbox *inbox, struct uvh_list *messages, bool shut);
 
 /* Accepts messages again, after the remaining ones have led to more work. */
 void uvh_inbox_reopen(struct uvh_inbox *inbox);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/list.h"
 #include "platform/lock.h"
 #include "platform/thread.h"
 
@@ -16,9 +18,9 @@ struct uvh_lookup {
     uv_async_t resolved; /* open unless forgotten or completed */
     uvh_lookup_cb done;
     void *arg;
-    struct uvh_lookup *next; /* in the queue */
-    struct uvh_lock lock;    /* protects the following */
-    unsigned holders;        /* references: the handle, and the queue or a thread */
+    struct uvh_list link; /* in the queue */
+    struct uvh_lock lock; /* protects the following */
+    unsigned holders;     /* references: the handle, and the queue or a thread */
     bool forgotten;
     int status;
     struct addrinfo *found;
@@ -29,18 +31,17 @@ struct uvh_lookup {
 /* Lookups of all loops that are queued for a thread. */
 static struct {
     struct uvh_lock lock;
-    struct uvh_lookup *first;
-    struct uvh_lookup *last;
+    struct uvh_list lookups;
     unsigned threads;
     bool forks_noted;
-} queue = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
+} queue = {.lock = {PTHREAD_MUTEX_INITIALIZER}, .lookups = {&queue.lookups, &queue.lookups}};
 
 /* After fork a child has none of the threads and no pending lookups. */
 static void begin_anew(void)
 {
     const struct uvh_lock lock = {PTHREAD_MUTEX_INITIALIZER};
     queue.lock = lock;
-    queue.first = queue.last = NULL;
+    uvh_list_init(&queue.lookups);
     queue.threads = 0;
 }
 
@@ -93,13 +94,10 @@ static void resolve(struct uvh_lookup *lookup)
 static struct uvh_lookup *take(void)
 {
     uvh_lock_acquire(&queue.lock);
-    struct uvh_lookup *first = queue.first;
-    if (first != NULL)
-        queue.first = first->next;
-    else
-        queue.threads--;
+    struct uvh_list *first = uvh_list_take(&queue.lookups);
+    queue.threads -= first == NULL;
     uvh_lock_release(&queue.lock);
-    return first;
+    return first == NULL ? NULL : UVH_CONTAINER_OF(first, struct uvh_lookup, link);
 }
 
 static void *resolve_all(void *arg)
@@ -121,12 +119,7 @@ static int enqueue(struct uvh_lookup *lookup)
         queue.threads++;
     if (queue.threads > 0) {
         err = 0;
-        lookup->next = NULL;
-        if (queue.first == NULL)
-            queue.first = lookup;
-        else
-            queue.last->next = lookup;
-        queue.last = lookup;
+        uvh_list_append(&queue.lookups, &lookup->link);
     }
     uvh_lock_release(&queue.lock);
     return err;

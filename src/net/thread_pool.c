@@ -5,23 +5,23 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 
 /* Returns the next task; NULL at the end. `*ran`: the thread has just run one. */
 static struct uvh_task *next_task(struct uvh_thread_pool *pool, bool *ran)
 {
     uv_mutex_lock(&pool->lock);
     pool->counts.running -= *ran;
-    while (pool->first == NULL && !pool->ending)
+    while (uvh_list_empty(&pool->tasks) && !pool->ending)
         uv_cond_wait(&pool->work, &pool->lock);
-    struct uvh_task *task = pool->first;
-    *ran = task != NULL;
-    if (task != NULL) {
-        pool->first = task->next;
+    struct uvh_list *first = uvh_list_take(&pool->tasks);
+    *ran = first != NULL;
+    if (first != NULL) {
         pool->counts.pending--;
         pool->counts.running++;
     }
     uv_mutex_unlock(&pool->lock);
-    return task;
+    return first == NULL ? NULL : UVH_CONTAINER_OF(first, struct uvh_task, link);
 }
 
 static void work(void *arg)
@@ -37,6 +37,7 @@ int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t 
 {
     *pool = (struct uvh_thread_pool){
         .allocator = allocator, .most_threads = most_threads, .most_pending = most_pending};
+    uvh_list_init(&pool->tasks);
     pool->threads = uvh_alloc(allocator, most_threads * sizeof(*pool->threads));
     if (pool->threads == NULL)
         return UVHTTP_ENOMEM;
@@ -100,18 +101,6 @@ static bool is_full(const struct uvh_thread_pool *pool)
     return pool->counts.pending >= pool->most_pending + free_threads;
 }
 
-static void append(struct uvh_thread_pool *pool, struct uvh_task *task)
-{
-    task->next = NULL;
-    if (pool->first == NULL)
-        pool->first = task;
-    else
-        pool->last->next = task;
-    pool->last = task;
-    pool->counts.pending++;
-    uv_cond_signal(&pool->work);
-}
-
 static int submit(struct uvh_thread_pool *pool, struct uvh_task *task, bool limited)
 {
     int err;
@@ -120,7 +109,9 @@ static int submit(struct uvh_thread_pool *pool, struct uvh_task *task, bool limi
         pool->counts.rejected++;
         err = UVHTTP_EFULL;
     } else if ((err = start_thread_if_needed(pool)) == 0) {
-        append(pool, task);
+        uvh_list_append(&pool->tasks, &task->link);
+        pool->counts.pending++;
+        uv_cond_signal(&pool->work);
     }
     uv_mutex_unlock(&pool->lock);
     return err;

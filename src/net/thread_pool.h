@@ -14,9 +14,11 @@
 
 #include <uvhttp/types.h>
 
+#include "base/list.h"
+
 /* A member of the submitter's struct. */
 struct uvh_task {
-    struct uvh_task *next;
+    struct uvh_list link;
     void (*run)(struct uvh_task *task);
 };
 
@@ -36,8 +38,7 @@ struct uvh_thread_pool {
     /* Under the lock: */
     size_t thread_count;
     struct uvh_thread_pool_counts counts;
-    struct uvh_task *first;
-    struct uvh_task *last;
+    struct uvh_list tasks;
     bool ending;
 };
 

@@ -32,8 +32,9 @@ struct uvhttp_event_hub {
     uint64_t dropped;
 };
 
-static void leave(struct subscriber *one)
+static void leave(void *subscriber)
 {
+    struct subscriber *one = subscriber;
     uvhttp_event_hub_t *hub = one->hub;
     if (hub == NULL)
         return;
@@ -46,11 +47,6 @@ static void leave(struct subscriber *one)
     uvh_list_remove(&one->link);
     one->hub = NULL;
     hub->count--;
-}
-
-static void release(void *data)
-{
-    leave(data);
 }
 
 static void end_stream(struct subscriber *one)
@@ -127,7 +123,7 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
         return UVHTTP_ENOMEM;
     *one = (struct subscriber){.response = response};
     uvh_list_init(&one->link);
-    int err = uvhttp_request_attach(request, &key, one, release);
+    int err = uvhttp_request_attach(request, &key, one, leave);
     if (err == 0 && uvhttp_response_open(response))
         err = uvhttp_response_begin_events(response);
     else if (err == 0)

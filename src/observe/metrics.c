@@ -37,16 +37,16 @@ static void begin(struct text *text, const char *name, const char *type, const c
     add(text, "# HELP uvhttp_%s %s\n# TYPE uvhttp_%s %s\n", name, help, name, type);
 }
 
-static void single(struct text *text, const char *name, const char *type, const char *help,
-                   uint64_t value)
+/* `name` includes the labels. */
+static void sample(struct text *text, const char *name, uint64_t value)
 {
-    begin(text, name, type, help);
     add(text, "uvhttp_%s %llu\n", name, (unsigned long long)value);
 }
 
 static void counter(struct text *text, const char *name, const char *help, uint64_t value)
 {
-    single(text, name, "counter", help, value);
+    begin(text, name, "counter", help);
+    sample(text, name, value);
 }
 
 /* Ends a line with a time as its value. */
@@ -67,9 +67,9 @@ static void seconds_counter(struct text *text, const char *name, const char *hel
 static void connections(struct text *text, const uvhttp_stats_t *stats)
 {
     begin(text, "connections", "gauge", "Connections that are open now, by what they do.");
-    add(text, "uvhttp_connections{state=\"active\"} %zu\n",
-        stats->active_connections - stats->idle_connections);
-    add(text, "uvhttp_connections{state=\"idle\"} %zu\n", stats->idle_connections);
+    sample(text, "connections{state=\"active\"}",
+           stats->active_connections - stats->idle_connections);
+    sample(text, "connections{state=\"idle\"}", stats->idle_connections);
     counter(text, "accepted_connections_total", "Connections accepted, rejected ones included.",
             stats->total_connections);
     counter(text, "rejected_connections_total",
@@ -79,12 +79,10 @@ static void connections(struct text *text, const uvhttp_stats_t *stats)
 static void tls(struct text *text, const uvhttp_stats_t *stats)
 {
     begin(text, "tls_handshakes_total", "counter", "TLS handshakes, by how they ended.");
-    add(text, "uvhttp_tls_handshakes_total{result=\"full\"} %llu\n",
-        (unsigned long long)(stats->tls_handshakes - stats->tls_resumed));
-    add(text, "uvhttp_tls_handshakes_total{result=\"resumed\"} %llu\n",
-        (unsigned long long)stats->tls_resumed);
-    add(text, "uvhttp_tls_handshakes_total{result=\"failed\"} %llu\n",
-        (unsigned long long)stats->tls_failures);
+    sample(text, "tls_handshakes_total{result=\"full\"}",
+           stats->tls_handshakes - stats->tls_resumed);
+    sample(text, "tls_handshakes_total{result=\"resumed\"}", stats->tls_resumed);
+    sample(text, "tls_handshakes_total{result=\"failed\"}", stats->tls_failures);
     counter(text, "tls_queued_handshakes_total",
             "TLS handshakes that waited because of max_handshakes.", stats->tls_waited);
     counter(text, "tls_early_requests_total", "Requests that came as early data.",
@@ -96,14 +94,6 @@ static void tls(struct text *text, const uvhttp_stats_t *stats)
     begin(text, "tls_certificate_expiry_seconds", "gauge",
           "When the first certificate expires, in seconds since 1970.");
     add(text, "uvhttp_tls_certificate_expiry_seconds %lld\n", (long long)stats->tls_expires);
-}
-
-static void jobs(struct text *text, const char *lane, const uvhttp_job_stats_t *stats)
-{
-    add(text, "uvhttp_jobs{lane=\"%s\",state=\"pending\"} %llu\n", lane,
-        (unsigned long long)stats->pending);
-    add(text, "uvhttp_jobs{lane=\"%s\",state=\"running\"} %llu\n", lane,
-        (unsigned long long)stats->running);
 }
 
 static void requests(struct text *text, const uvhttp_stats_t *stats)
@@ -126,31 +116,27 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
     begin(text, "cache_lookups_total", "counter",
           "Looks into caches, of static files for instance.");
-    add(text, "uvhttp_cache_lookups_total{result=\"hit\"} %llu\n",
-        (unsigned long long)stats->cache_hits);
-    add(text, "uvhttp_cache_lookups_total{result=\"miss\"} %llu\n",
-        (unsigned long long)stats->cache_misses);
+    sample(text, "cache_lookups_total{result=\"hit\"}", stats->cache_hits);
+    sample(text, "cache_lookups_total{result=\"miss\"}", stats->cache_misses);
     begin(text, "jobs", "gauge",
           "Jobs now, by lane, and by what they do: wait for a thread, or have one.");
-    jobs(text, "quick", &stats->quick_jobs);
-    jobs(text, "heavy", &stats->heavy_jobs);
+    sample(text, "jobs{lane=\"quick\",state=\"pending\"}", stats->quick_jobs.pending);
+    sample(text, "jobs{lane=\"quick\",state=\"running\"}", stats->quick_jobs.running);
+    sample(text, "jobs{lane=\"heavy\",state=\"pending\"}", stats->heavy_jobs.pending);
+    sample(text, "jobs{lane=\"heavy\",state=\"running\"}", stats->heavy_jobs.running);
     begin(text, "rejected_jobs_total", "counter",
           "Jobs refused because the queue of their lane was full.");
-    add(text, "uvhttp_rejected_jobs_total{lane=\"quick\"} %llu\n",
-        (unsigned long long)stats->quick_jobs.rejected);
-    add(text, "uvhttp_rejected_jobs_total{lane=\"heavy\"} %llu\n",
-        (unsigned long long)stats->heavy_jobs.rejected);
+    sample(text, "rejected_jobs_total{lane=\"quick\"}", stats->quick_jobs.rejected);
+    sample(text, "rejected_jobs_total{lane=\"heavy\"}", stats->heavy_jobs.rejected);
     begin(text, "blocking_handlers", "gauge",
           "Handlers of blocking routes: waiting for a thread, or with one.");
-    add(text, "uvhttp_blocking_handlers{state=\"pending\"} %llu\n",
-        (unsigned long long)stats->blocking_handlers.pending);
-    add(text, "uvhttp_blocking_handlers{state=\"running\"} %llu\n",
-        (unsigned long long)stats->blocking_handlers.running);
+    sample(text, "blocking_handlers{state=\"pending\"}", stats->blocking_handlers.pending);
+    sample(text, "blocking_handlers{state=\"running\"}", stats->blocking_handlers.running);
     counter(text, "rejected_blocking_handlers_total",
             "Requests of blocking routes refused by a full queue.",
             stats->blocking_handlers.rejected);
     begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
-    add(text, "uvhttp_memory_bytes %llu\n", (unsigned long long)stats->memory);
+    sample(text, "memory_bytes", stats->memory);
 }
 
 static void add_sum_and_count(struct text *text, const char *name, const uvhttp_latency_t *latency)

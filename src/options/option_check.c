@@ -38,3 +38,11 @@ int uvh_option_check(const struct uvh_option_range *options, size_t count, char 
     }
     return 0;
 }
+
+int uvh_option_text_refuse(struct uvh_option_message message, const char *name, const char *value,
+                           const char *allowed)
+{
+    snprintf(message.text, message.text != NULL ? message.size : 0, "%s is \"%s\"; %s", name, value,
+             allowed);
+    return UVHTTP_ECONFIG;
+}

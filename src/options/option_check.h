@@ -1,5 +1,5 @@
-/* Checks the numbers of an options struct. The message has the form of uvhttp_config_check: field,
- * value and range.
+/* Checks the numbers of an options struct, and reports invalid strings. The message has the form of
+ * uvhttp_config_check: field, value and range.
  *
  * Called by the constructors of modules. */
 #ifndef UVH_OPTIONS_OPTION_CHECK_H
@@ -15,6 +15,12 @@ struct uvh_option_range {
     const char *unit;
 };
 
+/* The buffer of the message: `text` may be NULL with `size` 0. */
+struct uvh_option_message {
+    char *text;
+    size_t size;
+};
+
 /* Checks an array and its count: both set or neither. Returns 0, or UVHTTP_EINVAL with a message
  * that names them. */
 int uvh_option_check_array(const char *name, const void *array, size_t count, char *message,
@@ -24,5 +30,9 @@ int uvh_option_check_array(const char *name, const void *array, size_t count, ch
  * NULL. */
 int uvh_option_check(const struct uvh_option_range *options, size_t count, char *message,
                      size_t size);
+
+/* Writes: NAME is "VALUE"; ALLOWED. Returns UVHTTP_ECONFIG. */
+int uvh_option_text_refuse(struct uvh_option_message message, const char *name, const char *value,
+                           const char *allowed);
 
 #endif

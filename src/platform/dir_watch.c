@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,6 +21,7 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "platform/lock.h"
+#include "platform/thread.h"
 
 enum {
     BUCKETS = 512,
@@ -88,16 +88,14 @@ static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
     if (watch->count >= watch->most)
         return NULL;
     struct uvh_watched_dir *directory =
-        uvh_alloc(watch->allocator, sizeof(*directory) + path.length + 1);
+        uvh_alloc_zero(watch->allocator, sizeof(*directory) + path.length + 1);
     if (directory == NULL)
         return NULL;
-    memset(directory, 0, sizeof(*directory));
     directory->root = root;
     directory->number = NOT_WATCHED;
     directory->length = path.length;
     if (path.length > 0)
         memcpy(directory->path, path.base, path.length);
-    directory->path[path.length] = '\0';
     directory->next_by_path = *path_bucket(watch, path);
     *path_bucket(watch, path) = directory;
     watch->count++;
@@ -138,29 +136,18 @@ static bool lies_in(const struct uvh_watched_dir *directory, const struct uvh_wa
            directory->path[top->length] == '/';
 }
 
-/* A directory and all below it have changed; `moved`: their paths refer to other files now. */
+/* A directory and all below it have changed, or all when `top` is NULL; `moved`: their paths refer
+ * to other files now. */
 static void tell_below(struct uvh_dir_watch *watch, const struct uvh_watched_dir *top, bool moved)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct uvh_watched_dir *directory = watch->by_path[i]; directory != NULL;
              directory = directory->next_by_path) {
-            if (!lies_in(directory, top))
+            if (top != NULL && !lies_in(directory, top))
                 continue;
             tell(directory);
             if (moved)
                 drop(watch, directory);
-        }
-    }
-}
-
-/* Any directory may have changed or been replaced: events were lost, or the mounts have changed. */
-static void tell_all(struct uvh_dir_watch *watch)
-{
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct uvh_watched_dir *directory = watch->by_path[i]; directory != NULL;
-             directory = directory->next_by_path) {
-            tell(directory);
-            drop(watch, directory);
         }
     }
 }
@@ -201,8 +188,8 @@ static void handle_for(struct uvh_dir_watch *watch, struct uvh_watched_dir *dire
 
 static void handle(struct uvh_dir_watch *watch, const struct inotify_event *event)
 {
-    if ((event->mask & IN_Q_OVERFLOW) != 0) {
-        tell_all(watch);
+    if ((event->mask & IN_Q_OVERFLOW) != 0) { /* events were lost */
+        tell_below(watch, NULL, true);
         return;
     }
     struct uvh_watched_dir *directory = *number_bucket(watch, event->wd);
@@ -241,7 +228,7 @@ static void read_events(struct uvh_dir_watch *watch)
 static void handle_mounts(struct uvh_dir_watch *watch)
 {
     uvh_lock_acquire(&watch->lock);
-    tell_all(watch);
+    tell_below(watch, NULL, true);
     uvh_lock_release(&watch->lock);
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
 }
@@ -267,18 +254,6 @@ static void *run(void *arg)
         else if (descriptors[2].revents != 0)
             descriptors[2].fd = -1;
     }
-}
-
-/* The thread blocks all signals: they are for the program's own threads. */
-static int start_thread(struct uvh_dir_watch *watch)
-{
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = pthread_create(&watch->thread, NULL, run, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -err;
 }
 
 /* ---- adding ---- */
@@ -396,7 +371,7 @@ int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *a
     int err = made->events < 0 ? -errno : 0;
     if (err == 0) {
         made->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        err = made->wake < 0 ? -errno : start_thread(made);
+        err = made->wake < 0 ? -errno : uvh_thread_start(&made->thread, run, made);
     }
     if (err != 0) {
         release(made);

@@ -106,11 +106,6 @@ void uvh_file_root_close(struct uvh_file_root *root)
     root->descriptor = -1;
 }
 
-void uvh_file_root_force_walk(struct uvh_file_root *root)
-{
-    root->walk = true;
-}
-
 int uvh_file_facts_read(const struct uvh_file_root *root, const char *path,
                         struct uvh_file_facts *facts)
 {

@@ -56,9 +56,6 @@ struct uvh_file_root {
 int uvh_file_root_open(struct uvh_file_root *root, const char *path);
 void uvh_file_root_close(struct uvh_file_root *root);
 
-/* For tests: uses the checked path walk although openat2 exists. */
-void uvh_file_root_force_walk(struct uvh_file_root *root);
-
 /* True for "no such name"; other errors are about an existing one. */
 bool uvh_file_is_missing(int error);
 

@@ -16,6 +16,7 @@
 
 #include <uvhttp/error.h>
 
+#include "base/alloc.h"
 #include "platform/thread.h"
 
 enum {
@@ -337,11 +338,9 @@ struct uvh_line_writer_counts uvh_line_writer_counts(struct uvh_line_writer *wri
 static void release(struct uvh_line_writer *writer)
 {
     const uvhttp_allocator_t *allocator = writer->allocator;
-    if (writer->filling != NULL)
-        allocator->release(writer->filling, allocator->context);
-    if (writer->writing != NULL)
-        allocator->release(writer->writing, allocator->context);
-    allocator->release(writer, allocator->context);
+    uvh_free(allocator, writer->filling);
+    uvh_free(allocator, writer->writing);
+    uvh_free(allocator, writer);
 }
 
 void uvh_line_writer_close(struct uvh_line_writer *writer)
@@ -377,8 +376,7 @@ int uvh_line_writer_open(struct uvh_line_writer **writer,
     const uvhttp_allocator_t *allocator = config->allocator;
     size_t path_size = strlen(config->path) + 1;
     *writer = NULL;
-    struct uvh_line_writer *opened =
-        allocator->allocate(sizeof(*opened) + path_size, allocator->context);
+    struct uvh_line_writer *opened = uvh_alloc(allocator, sizeof(*opened) + path_size);
     if (opened == NULL)
         return UVHTTP_ENOMEM;
     *opened = (struct uvh_line_writer){.capacity = config->buffer_size,
@@ -390,9 +388,9 @@ int uvh_line_writer_open(struct uvh_line_writer **writer,
                                        .allocator = allocator};
     memcpy(opened->path, config->path, path_size);
     size_t size = config->buffer_size + UVH_LINE_WRITER_NOTICE_SIZE;
-    opened->filling = allocator->allocate(size, allocator->context);
+    opened->filling = uvh_alloc(allocator, size);
     if (opened->filling != NULL)
-        opened->writing = allocator->allocate(size, allocator->context);
+        opened->writing = uvh_alloc(allocator, size);
     int err = opened->writing == NULL
                   ? UVHTTP_ENOMEM
                   : open_target(opened->path, &opened->descriptor, &opened->regular);

@@ -1,15 +1,18 @@
 /* Maps topic patterns to channels and globs of the broker. A topic is a channel; '+' and '#' become
  * '*'. '*' also matches '/', so a message received by a glob is matched against the patterns again.
  * When the broker refuses a glob, the glob of all channels, "#", replaces it: that channel then has
- * one more pattern, STAND_IN, which users cannot subscribe to and which matches whatever a refused
- * glob would match. tsearch(3) finds channels: its tree stays balanced whatever names clients
- * choose. */
-#include "redis/redis.h"
+ * one more pattern, REPLACEMENT, which users cannot subscribe to and which matches whatever a
+ * refused glob would match. tsearch(3) finds channels: its tree stays balanced whatever names
+ * clients choose. */
+#include "redis/channels.h"
 
 #include <search.h>
 #include <string.h>
 
-static const char EVERYTHING[] = "#", STAND_IN[] = "";
+#include "base/alloc.h"
+#include "base/compiler.h"
+
+static const char EVERYTHING[] = "#", REPLACEMENT[] = "";
 
 /* ---- patterns ---- */
 
@@ -31,9 +34,8 @@ static char *copy_literal(char *out, const char *text, size_t length)
 
 /* `out` has space for twice the length of prefix and pattern together. "a/#" also matches "a", so
  * its slash is omitted. */
-static size_t write_glob(char *out, const char *prefix, const char *pattern)
+static void write_glob(char *out, const char *prefix, const char *pattern)
 {
-    const char *begin = out;
     out = copy_literal(out, prefix, strlen(prefix));
     for (; *pattern != '\0'; pattern++) {
         if (*pattern == '+' || *pattern == '#')
@@ -42,20 +44,19 @@ static size_t write_glob(char *out, const char *prefix, const char *pattern)
             out = copy_literal(out, pattern, 1);
     }
     *out = '\0';
-    return (size_t)(out - begin);
 }
 
 static bool fits(const char *pattern, const char *topic)
 {
     for (;;) {
-        size_t level = strcspn(pattern, "/"), said = strcspn(topic, "/");
+        size_t level = strcspn(pattern, "/"), given = strcspn(topic, "/");
         if (strcmp(pattern, "#") == 0)
             return true;
         if (!(level == 1 && *pattern == '+') &&
-            (level != said || memcmp(pattern, topic, level) != 0))
+            (level != given || memcmp(pattern, topic, level) != 0))
             return false;
         pattern += level;
-        topic += said;
+        topic += given;
         if (*topic == '\0')
             return *pattern == '\0' || strcmp(pattern, "/#") == 0;
         if (*pattern == '\0')
@@ -74,39 +75,39 @@ static int compare(const void *left, const void *right)
                                     : strcmp(one->text, other->text);
 }
 
-/* A channel that is not in the table. */
+/* NULL when there is none. */
+static struct uvh_redis_channel *find(const struct uvh_redis_channels *channels, bool glob,
+                                      const char *text)
+{
+    const struct uvh_redis_channel key = {.glob = glob, .text = text};
+    struct uvh_redis_channel **slot = tfind(&key, &channels->tree, compare);
+    return slot == NULL ? NULL : *slot;
+}
+
+/* The channel of a pattern, which is not in the table. */
 static struct uvh_redis_channel *make(const struct uvh_redis_channels *channels,
                                       const char *pattern)
 {
-    size_t prefix = strlen(channels->prefix), length = strlen(pattern);
-    struct uvh_redis_channel *channel = channels->allocator->allocate(
-        sizeof(*channel) + 2 * (prefix + length) + 1, channels->allocator->context);
+    size_t prefix = strlen(channels->prefix), size = strlen(pattern) + 1;
+    struct uvh_redis_channel *channel =
+        uvh_alloc(channels->allocator, sizeof(*channel) + 2 * (prefix + size));
     if (channel == NULL)
         return NULL;
-    *channel = (struct uvh_redis_channel){.glob = is_glob(pattern)};
+    *channel = (struct uvh_redis_channel){.glob = is_glob(pattern), .text = channel->bytes};
+    uvh_list_init(&channel->changed);
     if (channel->glob) {
-        channel->length = write_glob(channel->text, channels->prefix, pattern);
+        write_glob(channel->bytes, channels->prefix, pattern);
     } else {
-        memcpy(channel->text, channels->prefix, prefix);
-        memcpy(channel->text + prefix, pattern, length + 1);
-        channel->length = prefix + length;
+        memcpy(channel->bytes, channels->prefix, prefix);
+        memcpy(channel->bytes + prefix, pattern, size);
     }
     return channel;
 }
 
-static void release(const struct uvh_redis_channels *channels, void *memory)
-{
-    if (memory != NULL)
-        channels->allocator->release(memory, channels->allocator->context);
-}
-
 static void note_changed(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
 {
-    if (channel->changed)
-        return;
-    channel->changed = true;
-    channel->next_changed = channels->changed;
-    channels->changed = channel;
+    uvh_list_remove(&channel->changed);
+    uvh_list_append(&channels->changed, &channel->changed);
 }
 
 /* Inserts a channel unless an equal one exists, and returns the one in the table. NULL when out of
@@ -115,28 +116,24 @@ static struct uvh_redis_channel *put(struct uvh_redis_channels *channels,
                                      struct uvh_redis_channel *channel)
 {
     struct uvh_redis_channel **slot = tsearch(channel, &channels->tree, compare);
-    if (slot == NULL || *slot != channel) {
-        release(channels, channel);
-        return slot == NULL ? NULL : *slot;
+    if (slot != NULL && *slot == channel) {
+        uvh_list_append(&channels->all, &channel->link);
+        return channel;
     }
-    channel->next = channels->first;
-    if (channel->next != NULL)
-        channel->next->previous = channel;
-    channels->first = channel;
-    return channel;
+    uvh_free(channels->allocator, channel);
+    return slot == NULL ? NULL : *slot;
 }
 
 /* Adds a pattern to the channel of another pattern, or to its own. */
 static bool add(struct uvh_redis_channels *channels, const char *channel_of, const char *pattern)
 {
     size_t size = strlen(pattern) + 1;
-    struct uvh_redis_pattern *one =
-        channels->allocator->allocate(sizeof(*one) + size, channels->allocator->context);
+    struct uvh_redis_pattern *one = uvh_alloc(channels->allocator, sizeof(*one) + size);
     struct uvh_redis_channel *channel = one == NULL ? NULL : make(channels, channel_of);
     if (channel != NULL)
         channel = put(channels, channel);
     if (channel == NULL) {
-        release(channels, one);
+        uvh_free(channels->allocator, one);
         return false;
     }
     memcpy(one->text, pattern, size);
@@ -162,33 +159,36 @@ static bool remove_from(struct uvh_redis_channels *channels, struct uvh_redis_ch
         return false;
     struct uvh_redis_pattern *removed = *at;
     *at = removed->next;
-    release(channels, removed);
+    uvh_free(channels->allocator, removed);
     if (channel->patterns == NULL)
         note_changed(channels, channel);
     return true;
 }
 
+#define CHANNEL_OF(node) UVH_CONTAINER_OF(node, struct uvh_redis_channel, link)
+
 void uvh_redis_channels_remove(struct uvh_redis_channels *channels, const char *pattern)
 {
-    const char *channel_of = strcmp(pattern, STAND_IN) == 0 ? EVERYTHING : pattern;
+    const char *channel_of = strcmp(pattern, REPLACEMENT) == 0 ? EVERYTHING : pattern;
     struct uvh_redis_channel *key = make(channels, channel_of);
     if (key != NULL) {
-        struct uvh_redis_channel **slot = tfind(key, &channels->tree, compare);
-        if (slot != NULL)
-            (void)remove_from(channels, *slot, pattern);
-        release(channels, key);
+        struct uvh_redis_channel *channel = find(channels, key->glob, key->text);
+        if (channel != NULL)
+            (void)remove_from(channels, channel, pattern);
+        uvh_free(channels->allocator, key);
         return;
     }
     /* Without memory for the key, search all channels: unused ones must be removed. */
-    struct uvh_redis_channel *channel = channels->first;
-    while (channel != NULL && !remove_from(channels, channel, pattern))
-        channel = channel->next;
+    struct uvh_list *node = channels->all.next;
+    while (node != &channels->all && !remove_from(channels, CHANNEL_OF(node), pattern))
+        node = node->next;
 }
 
 /* A message that matches a refused glob. */
 static bool fits_refused(const struct uvh_redis_channels *channels, const char *topic)
 {
-    for (const struct uvh_redis_channel *one = channels->first; one != NULL; one = one->next) {
+    for (struct uvh_list *node = channels->all.next; node != &channels->all; node = node->next) {
+        const struct uvh_redis_channel *one = CHANNEL_OF(node);
         const struct uvh_redis_pattern *pattern = one->refused && one->glob ? one->patterns : NULL;
         while (pattern != NULL && !fits(pattern->text, topic))
             pattern = pattern->next;
@@ -198,35 +198,14 @@ static bool fits_refused(const struct uvh_redis_channels *channels, const char *
     return false;
 }
 
-/* False when out of memory. */
-static bool find(struct uvh_redis_channels *channels, bool glob, const char *text,
-                 struct uvh_redis_channel **channel)
-{
-    size_t length = strlen(text);
-    struct uvh_redis_channel *key =
-        channels->allocator->allocate(sizeof(*key) + length + 1, channels->allocator->context);
-    *channel = NULL;
-    if (key == NULL)
-        return false;
-    *key = (struct uvh_redis_channel){.glob = glob};
-    memcpy(key->text, text, length + 1);
-    struct uvh_redis_channel **slot = tfind(key, &channels->tree, compare);
-    if (slot != NULL)
-        *channel = *slot;
-    release(channels, key);
-    return true;
-}
-
 bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glob,
                             const char *topic)
 {
-    struct uvh_redis_channel *channel;
-    if (!find(channels, true, glob, &channel))
-        return true; /* the topics match it again; it only costs more */
+    const struct uvh_redis_channel *channel = find(channels, true, glob);
     const struct uvh_redis_pattern *pattern = channel == NULL ? NULL : channel->patterns;
     for (; pattern != NULL; pattern = pattern->next) {
-        if (strcmp(pattern->text, STAND_IN) == 0 ? fits_refused(channels, topic)
-                                                 : fits(pattern->text, topic))
+        if (strcmp(pattern->text, REPLACEMENT) == 0 ? fits_refused(channels, topic)
+                                                    : fits(pattern->text, topic))
             return true;
     }
     return false;
@@ -236,24 +215,24 @@ bool uvh_redis_channels_fit(struct uvh_redis_channels *channels, const char *glo
 static const struct uvh_redis_channel *find_everything(const struct uvh_redis_channels *channels)
 {
     struct uvh_redis_channel *key = make(channels, EVERYTHING);
-    struct uvh_redis_channel **slot = key == NULL ? NULL : tfind(key, &channels->tree, compare);
-    release(channels, key);
-    return slot == NULL ? NULL : *slot;
+    const struct uvh_redis_channel *found = key == NULL ? NULL : find(channels, true, key->text);
+    uvh_free(channels->allocator, key);
+    return found;
 }
 
 bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, const char *text,
-                               bool may_stand_in)
+                               bool may_replace)
 {
-    struct uvh_redis_channel *channel;
-    if (!find(channels, glob, text, &channel) || channel == NULL || channel->refused)
+    struct uvh_redis_channel *channel = find(channels, glob, text);
+    if (channel == NULL || channel->refused)
         return false;
     const struct uvh_redis_channel *everything = find_everything(channels);
     channel->sent = false;
     channel->refused = true;
-    if (!glob || !may_stand_in || channel == everything ||
+    if (!glob || !may_replace || channel == everything ||
         (everything != NULL && everything->refused))
         return false;
-    if (channels->refused == 0 && !add(channels, EVERYTHING, STAND_IN))
+    if (channels->refused == 0 && !add(channels, EVERYTHING, REPLACEMENT))
         return false;
     channel->replaced = true;
     channels->refused++;
@@ -264,51 +243,51 @@ bool uvh_redis_channels_refuse(struct uvh_redis_channels *channels, bool glob, c
 static void forget_refusal(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
 {
     if (channel->replaced && --channels->refused == 0)
-        uvh_redis_channels_remove(channels, STAND_IN);
+        uvh_redis_channels_remove(channels, REPLACEMENT);
     channel->refused = false;
     channel->replaced = false;
 }
 
 struct uvh_redis_channel *uvh_redis_channels_changed(struct uvh_redis_channels *channels)
 {
-    struct uvh_redis_channel *channel = channels->changed;
-    if (channel == NULL)
-        return NULL;
-    channels->changed = channel->next_changed;
-    channel->changed = false;
-    return channel;
+    struct uvh_list *node = uvh_list_take(&channels->changed);
+    return node == NULL ? NULL : UVH_CONTAINER_OF(node, struct uvh_redis_channel, changed);
 }
 
 void uvh_redis_channels_free(struct uvh_redis_channels *channels, struct uvh_redis_channel *channel)
 {
     forget_refusal(channels, channel);
     (void)tdelete(channel, &channels->tree, compare);
-    if (channel->previous != NULL)
-        channel->previous->next = channel->next;
-    else
-        channels->first = channel->next;
-    if (channel->next != NULL)
-        channel->next->previous = channel->previous;
+    uvh_list_remove(&channel->link);
+    uvh_list_remove(&channel->changed);
     while (channel->patterns != NULL) {
         struct uvh_redis_pattern *next = channel->patterns->next;
-        release(channels, channel->patterns);
+        uvh_free(channels->allocator, channel->patterns);
         channel->patterns = next;
     }
-    release(channels, channel);
+    uvh_free(channels->allocator, channel);
 }
 
 void uvh_redis_channels_forget(struct uvh_redis_channels *channels)
 {
-    for (struct uvh_redis_channel *channel = channels->first; channel != NULL;
-         channel = channel->next) {
+    for (struct uvh_list *node = channels->all.next; node != &channels->all; node = node->next) {
+        struct uvh_redis_channel *channel = CHANNEL_OF(node);
         channel->sent = false;
         forget_refusal(channels, channel);
         note_changed(channels, channel);
     }
 }
 
+void uvh_redis_channels_init(struct uvh_redis_channels *channels,
+                             const uvhttp_allocator_t *allocator)
+{
+    *channels = (struct uvh_redis_channels){.allocator = allocator};
+    uvh_list_init(&channels->all);
+    uvh_list_init(&channels->changed);
+}
+
 void uvh_redis_channels_release(struct uvh_redis_channels *channels)
 {
-    while (channels->first != NULL)
-        uvh_redis_channels_free(channels, channels->first);
+    while (!uvh_list_empty(&channels->all))
+        uvh_redis_channels_free(channels, CHANNEL_OF(channels->all.next));
 }

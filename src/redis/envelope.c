@@ -1,6 +1,6 @@
 /* "t 9f86d081884c7d65 17\n", then the data: the kind ("t" for text, "b" for binary), the sender's
  * id, and the sender's message number. Readable, so that other programs can publish, too. */
-#include "redis/redis.h"
+#include "redis/envelope.h"
 
 #include <inttypes.h>
 #include <stdio.h>

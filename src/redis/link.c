@@ -5,13 +5,15 @@
  * hiredis connects, writes and reads without blocking; this file decides when. A poll handle
  * belongs to one connection, since its descriptor does. It is freed when the connection is
  * closed. */
-#include "redis/redis.h"
+#include "redis/link.h"
 
 #include <netdb.h>
 #include <poll.h>
 #include <string.h>
 
 #include <uvhttp/embedding.h>
+
+#include "base/alloc.h"
 
 enum {
     CONNECT_MS = 5000,    /* timeout until a connection is ready */
@@ -25,24 +27,30 @@ static void on_timer(uv_timer_t *timer);
 
 /* ---- the end of a connection ---- */
 
-static void free_poll(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
-    struct uvhttp_redis *redis = handle->data;
-    redis->allocator.release(handle, redis->allocator.context);
-    uvh_redis_closed((uv_handle_t *)&redis->wake); /* counted for the poll handle */
+    struct uvh_redis_link *link = handle->data;
+    if (handle != (uv_handle_t *)&link->timer)
+        uvh_free(link->broker->allocator, handle);
+    if (--link->handles == 0) /* the timer is open until uvh_redis_link_close */
+        link->closed(link);
 }
 
 /* Closes the socket; its poll handle must be closed before. */
 static void drop_context(struct uvh_redis_link *link)
 {
-    if (link->poll != NULL) {
-        link->poll->data = link->redis;
-        uv_close((uv_handle_t *)link->poll, free_poll);
-    }
+    if (link->poll != NULL)
+        uv_close((uv_handle_t *)link->poll, on_closed);
     if (link->context != NULL)
         redisFree(link->context);
     link->poll = NULL;
     link->context = NULL;
+}
+
+static void set_state(struct uvh_redis_link *link, enum uvh_redis_link_state state)
+{
+    link->state = state;
+    atomic_store(&link->connected, state == UVH_REDIS_READY);
 }
 
 static void set_timer(struct uvh_redis_link *link, uint64_t ms)
@@ -61,35 +69,34 @@ static uint64_t next_delay(const struct uvh_redis_link *link)
 {
     unsigned doublings = link->failures < MOST_DOUBLINGS ? link->failures : MOST_DOUBLINGS;
     uint64_t delay = (uint64_t)FIRST_DELAY_MS << doublings;
-    return delay < link->redis->max_delay_ms ? delay : link->redis->max_delay_ms;
+    return delay < link->broker->max_delay_ms ? delay : link->broker->max_delay_ms;
 }
 
 /* The connection broke or failed. Logs one line and schedules another attempt, or tries the next
  * address at once. */
 static void lose(struct uvh_redis_link *link, const char *why)
 {
-    struct uvhttp_redis *redis = link->redis;
+    uvhttp_server_t *server = link->broker->server;
     bool was_ready = link->state == UVH_REDIS_READY;
     uint64_t delay = link->next != NULL ? 0 : next_delay(link);
     if (link->next != NULL)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
+        uvhttp_server_log(server, UVHTTP_LOG_DEBUG,
                           "redis: the connection for %s is tried at the next address: %s",
-                          link->name, why);
+                          link->events->name, why);
     else
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: the connection for %s %s: %s; again in %llu.%llu s", link->name,
-                          was_ready ? "broke" : "cannot be made", why,
-                          (unsigned long long)(delay / 1000),
-                          (unsigned long long)(delay % 1000 / 100));
+        uvhttp_server_log(
+            server, UVHTTP_LOG_WARNING, "redis: the connection for %s %s: %s; again in %llu.%llu s",
+            link->events->name, was_ready ? "broke" : "cannot be made", why,
+            (unsigned long long)(delay / 1000), (unsigned long long)(delay % 1000 / 100));
     link->failures += link->next == NULL;
-    link->state = UVH_REDIS_DOWN;
+    set_state(link, UVH_REDIS_DOWN);
     drop_context(link);
     if (link->next == NULL)
         drop_addresses(link);
     set_timer(link, delay);
-    size_t messages = uvh_redis_parcels_drop(&link->parcel, &redis->allocator);
-    if (was_ready)
-        link->lost(link, messages);
+    size_t messages = uvh_redis_parcels_limit(&link->sent, 0, link->broker->allocator);
+    if (was_ready && link->events->on_lost != NULL)
+        link->events->on_lost(link, messages);
 }
 
 static const char *error_of(const redisContext *context)
@@ -99,48 +106,39 @@ static const char *error_of(const redisContext *context)
 
 /* ---- commands ---- */
 
-static void command(struct uvh_redis_link *link, int count, const char **words, const size_t *sizes)
-{
-    if (redisAppendCommandArgv(link->context, count, words, sizes) != REDIS_OK)
-        link->context->err = REDIS_ERR_OOM; /* detected when it is flushed */
-}
-
 void uvh_redis_link_send(struct uvh_redis_link *link, struct uvh_redis_parcel *parcel, int count,
                          const char **words, const size_t *sizes)
 {
-    if (parcel == NULL) { /* its reply would be matched to another command */
-        link->context->err = REDIS_ERR_OOM;
-        return;
-    }
-    uvh_redis_parcels_append(&link->parcel, parcel);
-    command(link, count, words, sizes);
+    if (parcel != NULL) /* without it, its reply would be matched to another command */
+        uvh_redis_parcels_append(&link->sent, parcel);
+    if (parcel == NULL || redisAppendCommandArgv(link->context, count, words, sizes) != REDIS_OK)
+        link->context->err = REDIS_ERR_OOM; /* detected when it is flushed */
 }
 
-static void append_words(struct uvh_redis_link *link, int count, const char *first,
-                         const char *second, const char *third)
+/* Queues a command whose reply this file handles. NULL words are omitted. */
+static void send_words(struct uvh_redis_link *link, const char *first, const char *second,
+                       const char *third)
 {
-    const char *words[COMMAND_WORDS] = {first, second, third};
-    size_t sizes[COMMAND_WORDS] = {strlen(first), second == NULL ? 0 : strlen(second),
-                                   third == NULL ? 0 : strlen(third)};
-    command(link, count, words, sizes);
-}
-
-static void ping(struct uvh_redis_link *link)
-{
-    const char *word = "PING";
-    size_t size = strlen(word);
-    struct uvh_redis_parcel *parcel =
-        link->redis->allocator.allocate(sizeof(*parcel), link->redis->allocator.context);
+    const char *words[COMMAND_WORDS] = {first};
+    size_t sizes[COMMAND_WORDS] = {strlen(first)};
+    int count = 1;
+    if (second != NULL)
+        words[count++] = second;
+    if (third != NULL)
+        words[count++] = third;
+    for (int i = 1; i < count; i++)
+        sizes[i] = strlen(words[i]);
+    struct uvh_redis_parcel *parcel = uvh_alloc(link->broker->allocator, sizeof(*parcel));
     if (parcel != NULL)
-        *parcel = (struct uvh_redis_parcel){.command = UVH_REDIS_PING};
-    uvh_redis_link_send(link, parcel, 1, &word, &size);
+        *parcel = (struct uvh_redis_parcel){.command = UVH_REDIS_LINK};
+    uvh_redis_link_send(link, parcel, count, words, sizes);
 }
 
 static void watch(struct uvh_redis_link *link, int events)
 {
-    if (link->events == events)
+    if (link->polled == events)
         return;
-    link->events = events;
+    link->polled = events;
     /* cannot fail for a descriptor that is polled */
     (void)uv_poll_start(link->poll, events, on_poll);
     uv_unref((uv_handle_t *)link->poll);
@@ -160,22 +158,16 @@ void uvh_redis_link_flush(struct uvh_redis_link *link)
 
 /* ---- receiving ---- */
 
-/* Handles replies to the commands of the handshake. */
-static void on_handshake_reply(struct uvh_redis_link *link, const redisReply *reply)
+/* The last reply of the handshake has arrived. */
+static void become_ready(struct uvh_redis_link *link)
 {
-    if (reply->type == REDIS_REPLY_ERROR) {
-        lose(link, reply->str);
-        return;
-    }
-    if (--link->greetings > 0)
-        return;
-    link->state = UVH_REDIS_READY;
+    set_state(link, UVH_REDIS_READY);
     link->failures = 0;
     drop_addresses(link);
-    uvhttp_server_log(link->redis->server, UVHTTP_LOG_INFO, "redis: the connection for %s is ready",
-                      link->name);
-    set_timer(link, link->redis->ping_ms);
-    link->ready(link);
+    uvhttp_server_log(link->broker->server, UVHTTP_LOG_INFO,
+                      "redis: the connection for %s is ready", link->events->name);
+    set_timer(link, link->broker->ping_ms);
+    link->events->on_ready(link);
 }
 
 /* A push message, not a reply. */
@@ -193,13 +185,19 @@ static bool is_message(const redisReply *reply)
 static void on_reply(struct uvh_redis_link *link, const redisReply *reply)
 {
     if (is_message(reply)) {
-        link->on_reply(link, NULL, reply);
+        link->events->on_reply(link, NULL, reply);
         return;
     }
-    struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&link->parcel);
-    if (parcel != NULL && parcel->command != UVH_REDIS_PING)
-        link->on_reply(link, parcel, reply);
-    uvh_redis_release(link->redis, parcel);
+    struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&link->sent);
+    if (parcel != NULL && parcel->command != UVH_REDIS_LINK)
+        link->events->on_reply(link, parcel, reply);
+    uvh_free(link->broker->allocator, parcel);
+    if (link->state != UVH_REDIS_CONNECTING)
+        return;
+    if (reply->type == REDIS_REPLY_ERROR)
+        lose(link, reply->str);
+    else if (uvh_list_empty(&link->sent.list))
+        become_ready(link);
 }
 
 static void read_replies(struct uvh_redis_link *link)
@@ -213,10 +211,7 @@ static void read_replies(struct uvh_redis_link *link)
         }
         if (reply == NULL)
             return;
-        if (link->state == UVH_REDIS_CONNECTING)
-            on_handshake_reply(link, reply);
-        else
-            on_reply(link, reply);
+        on_reply(link, reply);
         freeReplyObject(reply);
     }
 }
@@ -246,7 +241,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
 {
     struct pollfd one = {.fd = link->context->fd, .events = POLLIN};
-    if ((link->events & UV_WRITABLE) != 0)
+    if ((link->polled & UV_WRITABLE) != 0)
         one.events |= POLLOUT;
     if (poll(&one, 1, ms) <= 0) /* timed out or interrupted */
         return;
@@ -261,33 +256,29 @@ void uvh_redis_link_wait(struct uvh_redis_link *link, int ms)
 /* Starts the handshake on a new socket: nothing is written before it is writable. */
 static void begin_handshake(struct uvh_redis_link *link, redisContext *context)
 {
-    struct uvhttp_redis *redis = link->redis;
+    const struct uvh_redis_broker *broker = link->broker;
     link->context = context;
     if (context == NULL || context->err != 0) {
         lose(link, context == NULL ? "out of memory" : error_of(context));
         return;
     }
-    uv_poll_t *poll = redis->allocator.allocate(sizeof(*poll), redis->allocator.context);
-    int err = poll == NULL ? UV_ENOMEM : uv_poll_init(redis->loop, poll, context->fd);
+    uv_poll_t *poll = uvh_alloc(broker->allocator, sizeof(*poll));
+    int err = poll == NULL ? UV_ENOMEM : uv_poll_init(broker->loop, poll, context->fd);
     if (err != 0) {
-        redis->allocator.release(poll, redis->allocator.context);
+        uvh_free(broker->allocator, poll);
         lose(link, uv_strerror(err));
         return;
     }
-    redis->handles++;
+    link->handles++;
     poll->data = link;
     link->poll = poll;
-    link->state = UVH_REDIS_CONNECTING;
-    link->greetings = 1;
-    link->events = 0;
-    if (redis->password != NULL) {
-        link->greetings++;
-        if (redis->user != NULL)
-            append_words(link, 3, "AUTH", redis->user, redis->password);
-        else
-            append_words(link, 2, "AUTH", redis->password, NULL);
-    }
-    append_words(link, 1, "PING", NULL, NULL);
+    set_state(link, UVH_REDIS_CONNECTING);
+    link->polled = 0;
+    if (broker->password != NULL && broker->user != NULL)
+        send_words(link, "AUTH", broker->user, broker->password);
+    else if (broker->password != NULL)
+        send_words(link, "AUTH", broker->password, NULL);
+    send_words(link, "PING", NULL, NULL);
     watch(link, UV_READABLE | UV_WRITABLE);
     set_timer(link, CONNECT_MS);
 }
@@ -304,14 +295,14 @@ static void try_next(struct uvh_redis_link *link)
     if (err != 0)
         lose(link, gai_strerror(err));
     else
-        begin_handshake(link, redisConnectNonBlock(text, link->redis->port));
+        begin_handshake(link, redisConnectNonBlock(text, link->broker->port));
 }
 
 static void on_looked_up(void *arg, int status, struct addrinfo *found)
 {
     struct uvh_redis_link *link = arg;
     link->lookup = NULL;
-    link->state = UVH_REDIS_DOWN;
+    set_state(link, UVH_REDIS_DOWN);
     link->found = found;
     link->next = found;
     if (found == NULL)
@@ -322,26 +313,24 @@ static void on_looked_up(void *arg, int status, struct addrinfo *found)
 
 static void attempt(struct uvh_redis_link *link)
 {
-    struct uvhttp_redis *redis = link->redis;
+    const struct uvh_redis_broker *broker = link->broker;
     union uvh_address literal;
-    uv_mutex_lock(&redis->lock);
-    redis->stats.attempts++;
-    uv_mutex_unlock(&redis->lock);
-    if (redis->path != NULL) {
-        begin_handshake(link, redisConnectUnixNonBlock(redis->path));
+    uvh_counter_add(&link->attempts, 1);
+    if (broker->path != NULL) {
+        begin_handshake(link, redisConnectUnixNonBlock(broker->path));
     } else if (link->next != NULL) {
         try_next(link);
-    } else if (uvh_lookup_literal(redis->host, redis->port, &literal)) {
-        begin_handshake(link, redisConnectNonBlock(redis->host, redis->port));
+    } else if (uvh_lookup_literal(broker->host, broker->port, &literal)) {
+        begin_handshake(link, redisConnectNonBlock(broker->host, broker->port));
     } else {
-        int err = uvh_lookup_start(&link->lookup, redis->loop, redis->host, redis->port,
+        int err = uvh_lookup_start(&link->lookup, broker->loop, broker->host, broker->port,
                                    on_looked_up, link);
         if (err != 0) {
             lose(link, uv_strerror(err));
             return;
         }
         uvh_lookup_unref(link->lookup);
-        link->state = UVH_REDIS_RESOLVING;
+        set_state(link, UVH_REDIS_RESOLVING);
     }
 }
 
@@ -361,8 +350,8 @@ static void on_timer(uv_timer_t *timer)
             break;
         }
         link->heard = false;
-        ping(link);
-        set_timer(link, link->redis->ping_ms);
+        send_words(link, "PING", NULL, NULL);
+        set_timer(link, link->broker->ping_ms);
         uvh_redis_link_flush(link);
         break;
     case UVH_REDIS_RESOLVING:
@@ -373,34 +362,28 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- open and close ---- */
 
-int uvh_redis_link_open(struct uvh_redis_link *link, struct uvhttp_redis *redis, const char *name)
+void uvh_redis_link_open(struct uvh_redis_link *link, const struct uvh_redis_broker *broker,
+                         const struct uvh_redis_link_events *events)
 {
-    link->redis = redis;
-    link->name = name;
-    int err = uv_timer_init(redis->loop, &link->timer);
-    if (err != 0)
-        return err;
-    redis->handles++;
+    link->broker = broker;
+    link->events = events;
+    uvh_list_init(&link->sent.list);
+    (void)uv_timer_init(broker->loop, &link->timer); /* never fails */
+    link->handles = 1;
     link->timer.data = link;
     set_timer(link, 0);
     uv_unref((uv_handle_t *)&link->timer);
-    return 0;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
-{
-    struct uvh_redis_link *link = handle->data;
-    uvh_redis_closed((uv_handle_t *)&link->redis->wake);
-}
-
-void uvh_redis_link_close(struct uvh_redis_link *link)
+void uvh_redis_link_close(struct uvh_redis_link *link, void (*closed)(struct uvh_redis_link *link))
 {
     if (link->lookup != NULL)
         uvh_lookup_forget(link->lookup);
     link->lookup = NULL;
-    link->state = UVH_REDIS_ENDED;
+    link->closed = closed;
+    set_state(link, UVH_REDIS_ENDED);
     drop_addresses(link);
     drop_context(link);
-    (void)uvh_redis_parcels_drop(&link->parcel, &link->redis->allocator);
-    uv_close((uv_handle_t *)&link->timer, on_timer_closed);
+    (void)uvh_redis_parcels_limit(&link->sent, 0, link->broker->allocator);
+    uv_close((uv_handle_t *)&link->timer, on_closed);
 }

@@ -1,5 +1,7 @@
 /* Messages in order, and their size in bytes. */
-#include "redis/redis.h"
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "redis/link.h"
 
 static size_t cost(const struct uvh_redis_parcel *parcel)
 {
@@ -8,21 +10,16 @@ static size_t cost(const struct uvh_redis_parcel *parcel)
 
 void uvh_redis_parcels_append(struct uvh_redis_parcels *parcels, struct uvh_redis_parcel *parcel)
 {
-    parcel->next = NULL;
-    if (parcels->first == NULL)
-        parcels->first = parcel;
-    else
-        parcels->last->next = parcel;
-    parcels->last = parcel;
+    uvh_list_append(&parcels->list, &parcel->link);
     parcels->bytes += cost(parcel);
 }
 
 struct uvh_redis_parcel *uvh_redis_parcels_take(struct uvh_redis_parcels *parcels)
 {
-    struct uvh_redis_parcel *first = parcels->first;
-    if (first == NULL)
+    struct uvh_list *node = uvh_list_take(&parcels->list);
+    if (node == NULL)
         return NULL;
-    parcels->first = first->next;
+    struct uvh_redis_parcel *first = UVH_CONTAINER_OF(node, struct uvh_redis_parcel, link);
     parcels->bytes -= cost(first);
     return first;
 }
@@ -31,16 +28,10 @@ size_t uvh_redis_parcels_limit(struct uvh_redis_parcels *parcels, size_t bytes,
                                const uvhttp_allocator_t *allocator)
 {
     size_t dropped = 0;
-    while (parcels->first != NULL && parcels->bytes > bytes) {
+    while (parcels->bytes > bytes) {
         struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(parcels);
         dropped += parcel->command == UVH_REDIS_MESSAGE;
-        allocator->release(parcel, allocator->context);
+        uvh_free(allocator, parcel);
     }
     return dropped;
-}
-
-size_t uvh_redis_parcels_drop(struct uvh_redis_parcels *parcels,
-                              const uvhttp_allocator_t *allocator)
-{
-    return uvh_redis_parcels_limit(parcels, 0, allocator);
 }

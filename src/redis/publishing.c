@@ -8,6 +8,8 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
+#include "base/alloc.h"
+
 enum {
     /* bytes sent without a reply; above this, messages stay in the outbox, where they can be
      * dropped */
@@ -15,27 +17,43 @@ enum {
     /* times the limit the outbox may hold while the broker is connected, since one loop iteration
      * may publish much */
     BURST = 4,
-    FINISH_MS = 5000,  /* for sending the last messages and receiving their replies */
-    SILENCE_MS = 1000, /* or until no reply has arrived for so long */
+    FINISH_MS = 5000,         /* for sending the last messages and receiving their replies */
+    SILENCE_MS = 1000,        /* or until no reply has arrived for so long */
+    NANOSECONDS = 1000000000, /* per second */
 };
+
+static struct uvhttp_redis *redis_of(struct uvh_redis_link *link)
+{
+    return UVH_CONTAINER_OF(link, struct uvhttp_redis, publishing);
+}
+
+/* True at most once a second; `*last` is the time of the last true result. */
+static bool may_log(uint64_t *last)
+{
+    uint64_t now = uv_hrtime();
+    if (*last != 0 && now - *last < NANOSECONDS)
+        return false;
+    *last = now;
+    return true;
+}
 
 /* ---- lost messages ---- */
 
 /* Requires the lock. The number of dropped messages to log now; 0: none. */
-static uint64_t drops_to_tell(struct uvhttp_redis *redis)
+static uint64_t drops_to_log(struct uvhttp_redis *redis)
 {
-    if (redis->drops_unlogged == 0 || !uvh_redis_may_log(&redis->drops_logged))
+    if (redis->drops_unlogged == 0 || !may_log(&redis->drops_logged))
         return 0;
     uint64_t drops = redis->drops_unlogged;
     redis->drops_unlogged = 0;
     return drops;
 }
 
-static void tell_drops(struct uvhttp_redis *redis, uint64_t drops, size_t limit)
+static void log_drops(struct uvhttp_redis *redis, uint64_t drops, size_t limit)
 {
     if (drops > 0)
         uvhttp_server_log(
-            redis->server, UVHTTP_LOG_WARNING,
+            redis->broker.server, UVHTTP_LOG_WARNING,
             "redis: %zu bytes wait for the broker, so the oldest messages are dropped: %" PRIu64
             " so far",
             limit, drops);
@@ -48,7 +66,7 @@ void uvh_redis_publishing_send(struct uvhttp_redis *redis)
     struct uvh_redis_link *link = &redis->publishing;
     if (link->state != UVH_REDIS_READY)
         return;
-    while (link->parcel.bytes < SENT_MOST) {
+    while (link->sent.bytes < SENT_MOST) {
         uv_mutex_lock(&redis->lock);
         struct uvh_redis_parcel *parcel = uvh_redis_parcels_take(&redis->waiting);
         uv_mutex_unlock(&redis->lock);
@@ -63,8 +81,7 @@ void uvh_redis_publishing_send(struct uvhttp_redis *redis)
 
 static void on_ready(struct uvh_redis_link *link)
 {
-    struct uvhttp_redis *redis = link->redis;
-    uvh_redis_note_connected(redis);
+    struct uvhttp_redis *redis = redis_of(link);
     uv_mutex_lock(&redis->lock);
     uint64_t dropped = redis->stats.dropped - redis->dropped_before;
     redis->dropped_before = redis->stats.dropped;
@@ -73,7 +90,7 @@ static void on_ready(struct uvh_redis_link *link)
                                                             : BURST * redis->max_queue_size;
     uv_mutex_unlock(&redis->lock);
     if (dropped > 0)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
                           "redis: %" PRIu64 " messages were lost while the broker was away",
                           dropped);
     uvh_redis_publishing_send(redis);
@@ -83,23 +100,23 @@ static void on_ready(struct uvh_redis_link *link)
 static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel *parcel,
                      const redisReply *reply)
 {
-    struct uvhttp_redis *redis = link->redis;
+    struct uvhttp_redis *redis = redis_of(link);
     if (parcel == NULL)
         return;
     bool taken = reply->type == REDIS_REPLY_INTEGER;
     uv_mutex_lock(&redis->lock);
     redis->stats.published += taken;
     redis->stats.dropped += !taken;
-    uint64_t drops = redis->waiting.first == NULL ? drops_to_tell(redis) : 0;
+    uint64_t drops = redis->waiting.bytes == 0 ? drops_to_log(redis) : 0;
     size_t limit = redis->limit;
     uv_mutex_unlock(&redis->lock);
-    tell_drops(redis, drops, limit);
-    if (!taken && uvh_redis_may_log(&redis->refusal_logged))
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+    log_drops(redis, drops, limit);
+    if (!taken && may_log(&redis->refusal_logged))
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
                           "redis: a message on %.*s was refused: %s", (int)parcel->channel,
                           parcel->bytes,
                           reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
-    if (link->parcel.bytes < SENT_MOST / 2)
+    if (link->sent.bytes < SENT_MOST / 2)
         uvh_redis_publishing_send(redis);
 }
 
@@ -107,24 +124,18 @@ static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel 
  * deliver them twice. */
 static void on_lost(struct uvh_redis_link *link, size_t messages)
 {
-    struct uvhttp_redis *redis = link->redis;
-    uvh_redis_note_connected(redis);
+    struct uvhttp_redis *redis = redis_of(link);
     uv_mutex_lock(&redis->lock);
     redis->dropped_before = redis->stats.dropped;
     redis->limit = redis->max_queue_size;
     redis->stats.dropped += messages;
     redis->stats.dropped +=
-        uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
+        uvh_redis_parcels_limit(&redis->waiting, redis->limit, redis->broker.allocator);
     uv_mutex_unlock(&redis->lock);
 }
 
-void uvh_redis_publishing_init(struct uvhttp_redis *redis)
-{
-    redis->limit = redis->max_queue_size;
-    redis->publishing.ready = on_ready;
-    redis->publishing.on_reply = on_reply;
-    redis->publishing.lost = on_lost;
-}
+const struct uvh_redis_link_events uvh_redis_publishing_events = {
+    .name = "publishing", .on_ready = on_ready, .on_reply = on_reply, .on_lost = on_lost};
 
 /* ---- from topics ---- */
 
@@ -137,7 +148,7 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     size_t most = sizeof(*parcel) + channel + UVH_REDIS_ENVELOPE_MAX + size;
     bool fits = most <= redis->max_queue_size; /* if it never fits, drop nothing for it */
     if (fits)
-        parcel = redis->allocator.allocate(most, redis->allocator.context);
+        parcel = uvh_alloc(redis->broker.allocator, most);
     uv_mutex_lock(&redis->lock);
     if (parcel == NULL) {
         redis->stats.dropped++;
@@ -153,13 +164,14 @@ int uvh_redis_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t 
     if (size > 0)
         memcpy(parcel->bytes + channel + head, data, size);
     uvh_redis_parcels_append(&redis->waiting, parcel);
-    size_t dropped = uvh_redis_parcels_limit(&redis->waiting, redis->limit, &redis->allocator);
+    size_t dropped =
+        uvh_redis_parcels_limit(&redis->waiting, redis->limit, redis->broker.allocator);
     redis->stats.dropped += dropped;
     redis->drops_unlogged += dropped;
-    uint64_t drops = dropped > 0 ? drops_to_tell(redis) : 0;
+    uint64_t drops = dropped > 0 ? drops_to_log(redis) : 0;
     size_t limit = redis->limit;
     uv_mutex_unlock(&redis->lock);
-    tell_drops(redis, drops, limit);
+    log_drops(redis, drops, limit);
     uv_async_send(&redis->wake);
     return 0;
 }
@@ -174,24 +186,24 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     struct uvh_redis_link *link = &redis->publishing;
     uint64_t now = uv_hrtime() / 1000000, heard = now, end = now + FINISH_MS;
     uvh_redis_publishing_send(redis);
-    while (link->state == UVH_REDIS_READY &&
-           (link->parcel.first != NULL || redis->waiting.first != NULL) && now < end &&
-           now - heard < SILENCE_MS) {
+    while (link->state == UVH_REDIS_READY && link->sent.bytes + redis->waiting.bytes > 0 &&
+           now < end && now - heard < SILENCE_MS) {
         link->heard = false;
         uvh_redis_link_wait(link, (int)(end - now < SILENCE_MS ? end - now : SILENCE_MS));
         now = uv_hrtime() / 1000000;
         heard = link->heard ? now : heard;
     }
+    const uvhttp_allocator_t *allocator = redis->broker.allocator;
     const char *why = link->state == UVH_REDIS_READY ? "has not answered" : "was away";
     uint64_t before = redis->stats.dropped;
     uv_mutex_lock(&redis->lock);
-    redis->stats.dropped += uvh_redis_parcels_drop(&link->parcel, &redis->allocator);
-    redis->stats.dropped += uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
+    redis->stats.dropped += uvh_redis_parcels_limit(&link->sent, 0, allocator);
+    redis->stats.dropped += uvh_redis_parcels_limit(&redis->waiting, 0, allocator);
     uint64_t lost =
         redis->stats.dropped - (link->state == UVH_REDIS_READY ? before : redis->dropped_before);
     uv_mutex_unlock(&redis->lock);
     if (lost > 0)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
                           "redis: %" PRIu64 " messages were lost at the end, since the broker %s",
                           lost, why);
 }

@@ -2,7 +2,6 @@
 #include "redis/redis.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <uvhttp/embedding.h>
@@ -14,78 +13,38 @@ enum {
     DEFAULT_PING_SECONDS = 15,
     DEFAULT_DELAY_SECONDS = 10,
     MOST_SECONDS = 86400,
-    NANOSECONDS = 1000000000, /* per second */
 };
-
-/* ---- memory ---- */
-
-static void *allocate_by_default(size_t size, void *context)
-{
-    (void)context;
-    return malloc(size);
-}
-
-static void *reallocate_by_default(void *memory, size_t size, void *context)
-{
-    (void)context;
-    return realloc(memory, size);
-}
-
-static void release_by_default(void *memory, void *context)
-{
-    (void)context;
-    free(memory);
-}
-
-void uvh_redis_release(const struct uvhttp_redis *redis, void *memory)
-{
-    if (memory != NULL)
-        redis->allocator.release(memory, redis->allocator.context);
-}
 
 static void redis_free(struct uvhttp_redis *redis)
 {
-    uvhttp_allocator_t allocator = redis->allocator;
-    (void)uvh_redis_parcels_drop(&redis->waiting, &redis->allocator);
+    (void)uvh_redis_parcels_limit(&redis->waiting, 0, redis->broker.allocator);
     uvh_redis_channels_release(&redis->channels);
-    uvh_redis_release(redis, redis->host);
-    uvh_redis_release(redis, redis->path);
-    uvh_redis_release(redis, redis->user);
-    if (redis->password != NULL)
-        memset(redis->password, 0, strlen(redis->password));
-    uvh_redis_release(redis, redis->password);
-    uvh_redis_release(redis, redis->prefix);
+    if (redis->broker.password != NULL)
+        memset((char *)(uintptr_t)redis->broker.password, 0, strlen(redis->broker.password));
     uv_mutex_destroy(&redis->lock);
-    allocator.release(redis, allocator.context);
+    uvh_owned_free(&redis->owned);
 }
 
-void uvh_redis_closed(uv_handle_t *handle)
+static void on_closed(struct uvhttp_redis *redis)
 {
-    struct uvhttp_redis *redis = handle->data;
     if (--redis->handles == 0)
         redis_free(redis);
 }
 
-/* ---- for both connections ---- */
-
-void uvh_redis_note_connected(struct uvhttp_redis *redis)
+static void on_wake_closed(uv_handle_t *wake)
 {
-    uv_mutex_lock(&redis->lock);
-    redis->stats.connected =
-        redis->publishing.state == UVH_REDIS_READY && redis->subscribing.state == UVH_REDIS_READY;
-    uv_mutex_unlock(&redis->lock);
+    on_closed(wake->data);
 }
 
-bool uvh_redis_may_log(uint64_t *last)
+static void on_publishing_closed(struct uvh_redis_link *link)
 {
-    uint64_t now = uv_hrtime();
-    if (*last != 0 && now - *last < NANOSECONDS)
-        return false;
-    *last = now;
-    return true;
+    on_closed(UVH_CONTAINER_OF(link, struct uvhttp_redis, publishing));
 }
 
-/* ---- create and destroy ---- */
+static void on_subscribing_closed(struct uvh_redis_link *link)
+{
+    on_closed(UVH_CONTAINER_OF(link, struct uvhttp_redis, subscribing));
+}
 
 static void on_wake(uv_async_t *wake)
 {
@@ -102,21 +61,16 @@ static void end(void *adapter)
         return;
     redis->ended = true;
     uvh_redis_publishing_finish(redis);
-    uvh_redis_link_close(&redis->publishing);
-    uvh_redis_link_close(&redis->subscribing);
-    uv_close((uv_handle_t *)&redis->wake, uvh_redis_closed);
+    uvh_redis_link_close(&redis->publishing, on_publishing_closed);
+    uvh_redis_link_close(&redis->subscribing, on_subscribing_closed);
+    uv_close((uv_handle_t *)&redis->wake, on_wake_closed);
 }
 
 /* With NULL it copies nothing. False when out of memory. */
-static bool copy(struct uvhttp_redis *redis, char **slot, const char *text)
+static bool copy(struct uvhttp_redis *redis, const char **slot, const char *text)
 {
-    size_t size = text == NULL ? 0 : strlen(text) + 1;
-    if (text == NULL)
-        return true;
-    *slot = redis->allocator.allocate(size, redis->allocator.context);
-    if (*slot != NULL)
-        memcpy(*slot, text, size);
-    return *slot != NULL;
+    *slot = text == NULL ? NULL : uvh_owned_string(&redis->owned, text, strlen(text));
+    return *slot != NULL || text == NULL;
 }
 
 static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t *options)
@@ -126,15 +80,18 @@ static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t 
     if (options->port < 0 || options->port > 65535 || ping < 0 || ping > MOST_SECONDS ||
         delay < 0 || delay > MOST_SECONDS)
         return UVHTTP_EINVAL;
-    redis->port = options->port == 0 ? DEFAULT_PORT : options->port;
-    redis->ping_ms = (uint64_t)ping * 1000;
-    redis->max_delay_ms = (uint64_t)delay * 1000;
+    struct uvh_redis_broker *broker = &redis->broker;
+    broker->port = options->port == 0 ? DEFAULT_PORT : options->port;
+    broker->ping_ms = (uint64_t)ping * 1000;
+    broker->max_delay_ms = (uint64_t)delay * 1000;
     redis->max_queue_size = options->max_queue_size == 0 ? DEFAULT_QUEUE : options->max_queue_size;
+    redis->limit = redis->max_queue_size;
     bool copied =
-        copy(redis, &redis->host, options->host == NULL ? "127.0.0.1" : options->host) &&
-        copy(redis, &redis->path, options->path) && copy(redis, &redis->user, options->user) &&
-        copy(redis, &redis->password, options->password) &&
+        copy(redis, &broker->host, options->host == NULL ? "127.0.0.1" : options->host) &&
+        copy(redis, &broker->path, options->path) && copy(redis, &broker->user, options->user) &&
+        copy(redis, &broker->password, options->password) &&
         copy(redis, &redis->prefix, options->prefix == NULL ? "uvhttp:" : options->prefix);
+    redis->channels.prefix = redis->prefix;
     return copied ? 0 : UVHTTP_ENOMEM;
 }
 
@@ -150,27 +107,23 @@ static int make_id(struct uvhttp_redis *redis)
     return err;
 }
 
-/* Requires a loop. `end` reverts it. */
+/* `end` reverts it. */
 static int open_handles(struct uvhttp_redis *redis)
 {
-    int err = uv_async_init(redis->loop, &redis->wake, on_wake);
+    int err = uv_async_init(redis->broker.loop, &redis->wake, on_wake);
     if (err != 0)
         return err;
     redis->wake.data = redis;
-    redis->handles = 1;
+    redis->handles = 3; /* this and the links */
     uv_unref((uv_handle_t *)&redis->wake);
-    uvh_redis_publishing_init(redis);
-    uvh_redis_subscribing_init(redis);
-    (void)uvh_redis_link_open(&redis->publishing, redis, "publishing"); /* timers never fail */
-    (void)uvh_redis_link_open(&redis->subscribing, redis, "subscribing");
+    uvh_redis_link_open(&redis->publishing, &redis->broker, &uvh_redis_publishing_events);
+    uvh_redis_link_open(&redis->subscribing, &redis->broker, &uvh_redis_subscribing_events);
     return 0;
 }
 
 int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
                        const uvhttp_redis_options_t *options, uvhttp_redis_t **out)
 {
-    static const uvhttp_allocator_t by_default = {allocate_by_default, reallocate_by_default,
-                                                  release_by_default, NULL};
     static const uvhttp_topics_adapter_t functions = {uvh_redis_publish, uvh_redis_subscribe,
                                                       uvh_redis_unsubscribe, end};
     static const uvhttp_redis_options_t defaults;
@@ -180,24 +133,20 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
         return UVHTTP_ENOMEM;
     if (options == NULL)
         options = &defaults;
-    const uvhttp_allocator_t *allocator =
-        options->allocator == NULL ? &by_default : options->allocator;
-    struct uvhttp_redis *redis = allocator->allocate(sizeof(*redis), allocator->context);
+    struct uvhttp_redis *redis = uvh_owned_new(options->allocator, sizeof(*redis));
     if (redis == NULL)
         return UVHTTP_ENOMEM;
-    memset(redis, 0, sizeof(*redis));
-    redis->allocator = *allocator;
-    redis->server = server;
     redis->topics = topics;
-    redis->loop = uvhttp_server_loop(server);
+    redis->broker = (struct uvh_redis_broker){
+        .allocator = redis->owned.allocator, .server = server, .loop = uvhttp_server_loop(server)};
+    uvh_list_init(&redis->waiting.list);
+    uvh_redis_channels_init(&redis->channels, redis->owned.allocator);
     int err = uv_mutex_init(&redis->lock);
     if (err != 0) {
-        allocator->release(redis, allocator->context);
+        uvh_owned_free(&redis->owned);
         return err;
     }
     err = put_options(redis, options);
-    redis->channels.allocator = &redis->allocator;
-    redis->channels.prefix = redis->prefix;
     if (err == 0)
         err = make_id(redis);
     if (err == 0)
@@ -225,4 +174,8 @@ void uvhttp_redis_read_stats(uvhttp_redis_t *redis, uvhttp_redis_stats_t *stats)
     *stats = redis->stats;
     stats->waiting = redis->waiting.bytes;
     uv_mutex_unlock(&redis->lock);
+    stats->connected =
+        atomic_load(&redis->publishing.connected) && atomic_load(&redis->subscribing.connected);
+    stats->attempts = uvh_counter_read(&redis->publishing.attempts) +
+                      uvh_counter_read(&redis->subscribing.attempts);
 }

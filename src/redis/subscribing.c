@@ -7,24 +7,31 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
+#include "base/alloc.h"
+
+static struct uvhttp_redis *redis_of(struct uvh_redis_link *link)
+{
+    return UVH_CONTAINER_OF(link, struct uvhttp_redis, subscribing);
+}
+
 /* ---- subscriptions at the broker ---- */
 
-static void tell_broker(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel,
+static void send_change(struct uvhttp_redis *redis, const struct uvh_redis_channel *channel,
                         bool subscribe)
 {
     const char *words[] = {subscribe ? (channel->glob ? "PSUBSCRIBE" : "SUBSCRIBE")
                                      : (channel->glob ? "PUNSUBSCRIBE" : "UNSUBSCRIBE"),
                            channel->text};
-    size_t sizes[] = {strlen(words[0]), channel->length};
+    size_t length = strlen(channel->text), sizes[] = {strlen(words[0]), length};
     struct uvh_redis_parcel *parcel =
-        redis->allocator.allocate(sizeof(*parcel) + channel->length + 1, redis->allocator.context);
+        uvh_alloc(redis->broker.allocator, sizeof(*parcel) + length + 1);
     if (parcel != NULL) {
         *parcel = (struct uvh_redis_parcel){.command = subscribe ? UVH_REDIS_SUBSCRIBE
                                                                  : UVH_REDIS_UNSUBSCRIBE,
                                             .glob = channel->glob,
-                                            .channel = channel->length,
-                                            .size = channel->length};
-        memcpy(parcel->bytes, channel->text, channel->length + 1);
+                                            .channel = length,
+                                            .size = length};
+        memcpy(parcel->bytes, channel->text, length + 1);
     }
     uvh_redis_link_send(&redis->subscribing, parcel, 2, words, sizes);
 }
@@ -39,7 +46,7 @@ void uvh_redis_subscribing_send(struct uvhttp_redis *redis)
         bool needed = channel->patterns != NULL;
         bool wanted = ready && needed && !channel->refused;
         if (ready && wanted != channel->sent)
-            tell_broker(redis, channel, wanted);
+            send_change(redis, channel, wanted);
         channel->sent = wanted;
         if (!needed)
             uvh_redis_channels_free(&redis->channels, channel);
@@ -51,18 +58,11 @@ void uvh_redis_subscribing_send(struct uvhttp_redis *redis)
 
 static void on_ready(struct uvh_redis_link *link)
 {
-    struct uvhttp_redis *redis = link->redis;
-    uvh_redis_note_connected(redis);
+    struct uvhttp_redis *redis = redis_of(link);
     uv_mutex_lock(&redis->lock);
     uvh_redis_channels_forget(&redis->channels);
     uv_mutex_unlock(&redis->lock);
     uvh_redis_subscribing_send(redis);
-}
-
-static void on_lost(struct uvh_redis_link *link, size_t messages)
-{
-    (void)messages;
-    uvh_redis_note_connected(link->redis);
 }
 
 /* Redis compares a glob byte for byte with those of its ACL, so a rule for "uvhttp:*" permits
@@ -73,13 +73,13 @@ static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel
     if (parcel->command != UVH_REDIS_SUBSCRIBE)
         return;
     uv_mutex_lock(&redis->lock);
-    bool stands_in = uvh_redis_channels_refuse(&redis->channels, parcel->glob, parcel->bytes,
-                                               strncmp(why, "NOPERM", strlen("NOPERM")) == 0);
+    bool replaced = uvh_redis_channels_refuse(&redis->channels, parcel->glob, parcel->bytes,
+                                              strncmp(why, "NOPERM", strlen("NOPERM")) == 0);
     uv_mutex_unlock(&redis->lock);
-    uvhttp_server_log(redis->server, stands_in ? UVHTTP_LOG_INFO : UVHTTP_LOG_WARNING,
+    uvhttp_server_log(redis->broker.server, replaced ? UVHTTP_LOG_INFO : UVHTTP_LOG_WARNING,
                       "redis: the subscription to %s was refused%s: %s", parcel->bytes,
-                      stands_in ? ", that to all channels stands in for it" : "", why);
-    if (stands_in)
+                      replaced ? ", that to all channels stands in for it" : "", why);
+    if (replaced)
         uvh_redis_subscribing_send(redis);
 }
 
@@ -110,7 +110,7 @@ static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
         return;
     const char *topic = channel->str + prefix;
     if (!uvh_redis_envelope_read(payload->str, (size_t)payload->len, &envelope)) {
-        uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_DEBUG,
                           "redis: a message on %s is not one of ours", channel->str);
         return;
     }
@@ -127,7 +127,7 @@ static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
     int err = uvhttp_topics_deliver(redis->topics, topic, envelope.kind, envelope.data.base,
                                     envelope.data.length);
     if (err != 0 && err != UVHTTP_ESTOPPED)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
                           "redis: a message on %s cannot be delivered: %s", channel->str,
                           uvhttp_strerror(err));
 }
@@ -135,22 +135,19 @@ static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
 static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel *parcel,
                      const redisReply *reply)
 {
+    struct uvhttp_redis *redis = redis_of(link);
     if (parcel != NULL && reply->type == REDIS_REPLY_ERROR)
-        on_refused(link->redis, parcel, reply->str);
+        on_refused(redis, parcel, reply->str);
     if (parcel != NULL || reply->type != REDIS_REPLY_ARRAY)
         return;
     if (reply->elements == 3)
-        on_message(link->redis, NULL, reply->element[1], reply->element[2]);
+        on_message(redis, NULL, reply->element[1], reply->element[2]);
     else if (reply->elements == 4)
-        on_message(link->redis, reply->element[1], reply->element[2], reply->element[3]);
+        on_message(redis, reply->element[1], reply->element[2], reply->element[3]);
 }
 
-void uvh_redis_subscribing_init(struct uvhttp_redis *redis)
-{
-    redis->subscribing.ready = on_ready;
-    redis->subscribing.on_reply = on_reply;
-    redis->subscribing.lost = on_lost;
-}
+const struct uvh_redis_link_events uvh_redis_subscribing_events = {
+    .name = "subscribing", .on_ready = on_ready, .on_reply = on_reply};
 
 /* ---- from topics ---- */
 
@@ -164,7 +161,7 @@ static void change(struct uvhttp_redis *redis, const char *pattern, bool add)
         uvh_redis_channels_remove(&redis->channels, pattern);
     uv_mutex_unlock(&redis->lock);
     if (!done)
-        uvhttp_server_log(redis->server, UVHTTP_LOG_ERROR,
+        uvhttp_server_log(redis->broker.server, UVHTTP_LOG_ERROR,
                           "redis: %s is not subscribed to: out of memory", pattern);
     uv_async_send(&redis->wake);
 }

@@ -57,13 +57,15 @@ static void on_tick(uv_timer_t *tick)
 
 /* ---- messages ---- */
 
-static void read_messages(struct uvh_worker *worker, struct uvh_message *message)
+/* With `shut`, the inbox accepts no further messages. */
+static void read_messages(struct uvh_worker *worker, bool shut)
 {
+    struct uvh_list messages, *first;
+    uvh_inbox_take(&worker->inbox, &messages, shut);
     worker->reading = true;
-    while (message != NULL) {
-        struct uvh_message *next = message->next;
+    while ((first = uvh_list_take(&messages)) != NULL) {
+        struct uvh_message *message = UVH_CONTAINER_OF(first, struct uvh_message, link);
         message->read(message, worker);
-        message = next;
     }
     worker->reading = false;
 }
@@ -74,7 +76,7 @@ static void on_resume(uv_idle_t *resume)
     uvh_loop_stats_event(&worker->loop_stats);
     if (worker->messages_here) {
         worker->messages_here = false;
-        read_messages(worker, uvh_inbox_take(&worker->inbox));
+        read_messages(worker, false);
     }
     bool more = uvh_shared_resume(&worker->conns);
     if (!more && !worker->messages_here)
@@ -85,7 +87,7 @@ static void on_woken(uv_async_t *wake)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(wake, struct uvh_worker, inbox.wake);
     uvh_loop_stats_event(&worker->loop_stats);
-    read_messages(worker, uvh_inbox_take(&worker->inbox));
+    read_messages(worker, false);
     if (worker->index == 0)
         uvh_server_woken(worker->server);
     uvh_worker_apply_state(worker);
@@ -149,9 +151,9 @@ void uvh_worker_apply_state(struct uvh_worker *worker)
 
 /* Reads messages until the worker has something else to do. False when a message has given it a
  * connection that another worker accepted late. */
-static bool read_last_messages(struct uvh_worker *worker, struct uvh_message *messages)
+static bool read_last_messages(struct uvh_worker *worker, bool shut)
 {
-    read_messages(worker, messages);
+    read_messages(worker, shut);
     if (worker->conns.count > 0) /* before it has a request, whose handler may need messages */
         uvh_inbox_reopen(&worker->inbox);
     if (worker->closes_idle)
@@ -170,8 +172,7 @@ void uvh_worker_settle(struct uvh_worker *worker)
     if (worker->index == 0 && !uvh_workers_ended(worker->server))
         return;
     /* Twice: the first messages may cause more; after the second call none is accepted. */
-    if (!read_last_messages(worker, uvh_inbox_take(&worker->inbox)) ||
-        !read_last_messages(worker, uvh_inbox_shut(&worker->inbox)))
+    if (!read_last_messages(worker, false) || !read_last_messages(worker, true))
         return;
     worker->life = UVH_WORKER_CLOSING;
     if (worker->index == 0)

@@ -12,7 +12,7 @@
 #include <uvhttp/response.h>
 
 #include "codec/websocket/extension.h"
-#include "options/option_text.h"
+#include "options/option_check.h"
 
 /* Of an endpoint. Lists end with NULL. */
 struct uvh_ws_accept_rules {

@@ -25,9 +25,15 @@ static size_t *header_of(void *memory)
 static void *heap_allocate(size_t size, void *context)
 {
     struct fault_heap *heap = context;
-    size_t *header = fails(heap) ? NULL : malloc(HEADER + size);
+    if (fails(heap))
+        return NULL;
+    if (heap->before != NULL)
+        heap->before();
+    size_t *header = malloc(HEADER + size);
     if (header == NULL)
         return NULL;
+    if (size > atomic_load(&heap->largest))
+        atomic_store(&heap->largest, size);
     *header = size;
     atomic_fetch_add(&heap->live, 1);
     atomic_fetch_add(&heap->held, size);
@@ -58,6 +64,8 @@ static void *heap_reallocate(void *memory, size_t size, void *context)
 void fault_heap_init(struct fault_heap *heap)
 {
     heap->allocator = (uvhttp_allocator_t){heap_allocate, heap_reallocate, heap_release, heap};
+    heap->before = NULL;
+    atomic_store(&heap->largest, 0);
     atomic_store(&heap->live, 0);
     atomic_store(&heap->held, 0);
     fault_heap_arm(heap, 0, false);

@@ -19,8 +19,10 @@ struct fault_heap {
     atomic_size_t live;
     atomic_size_t held; /* bytes of these blocks */
     atomic_size_t failures;
-    size_t fail_at; /* the call that fails, counted from 1; 0: none */
-    bool fail_on;   /* all calls after it fail too */
+    atomic_size_t largest; /* bytes of the largest block since a test has set this to 0 */
+    void (*before)(void);  /* called before each block is handed out; NULL: nothing */
+    size_t fail_at;        /* the call that fails, counted from 1; 0: none */
+    bool fail_on;          /* all calls after it fail too */
 };
 
 void fault_heap_init(struct fault_heap *heap);

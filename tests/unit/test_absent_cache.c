@@ -15,33 +15,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "support/fault_heap.h"
 
-static long live;
-static long left; /* allocations until one fails */
-
-static void *allocate(size_t size, void *context)
-{
-    (void)context;
-    if (left-- == 1)
-        return NULL;
-    live++;
-    return malloc(size);
-}
-
-static void *reallocate(void *memory, size_t size, void *context)
-{
-    (void)context;
-    return realloc(memory, size);
-}
-
-static void release(void *memory, void *context)
-{
-    (void)context;
-    live--;
-    free(memory);
-}
-
-static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+static struct fault_heap heap;
 
 static uvhttp_slice_t slice(const char *text)
 {
@@ -72,8 +48,8 @@ static void test_the_oldest_goes_first(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
-    uvh_absent_cache_init(&cache, &allocator, 3, 42);
-    assert_int_equal(live, 0);
+    uvh_absent_cache_init(&cache, &heap.allocator, 3, 42);
+    assert_int_equal(heap.live, 0);
     assert_null(uvh_absent_cache_find(&cache, slice("a")));
     uvh_absent_cache_remove(&cache, slice("a"));
     for (const char *name = "abc"; *name != '\0'; name++) {
@@ -91,7 +67,7 @@ static void test_the_oldest_goes_first(void **state)
     assert_non_null(uvh_absent_cache_find(&cache, slice("")));
     assert_sane(&cache);
     uvh_absent_cache_release(&cache);
-    assert_int_equal(live, 0);
+    assert_int_equal(heap.live, 0);
 }
 
 static void test_bounds(void **state)
@@ -100,16 +76,16 @@ static void test_bounds(void **state)
     char longest[UVH_ABSENT_CACHE_MAX_KEY + 1];
     (void)state;
     memset(longest, 'x', sizeof(longest));
-    uvh_absent_cache_init(&cache, &allocator, 3, 42);
+    uvh_absent_cache_init(&cache, &heap.allocator, 3, 42);
     assert_null(uvh_absent_cache_put(&cache, (uvhttp_slice_t){longest, sizeof(longest)}));
     assert_null(uvh_absent_cache_find(&cache, (uvhttp_slice_t){longest, sizeof(longest)}));
     assert_non_null(uvh_absent_cache_put(&cache, (uvhttp_slice_t){longest, sizeof(longest) - 1}));
     assert_non_null(uvh_absent_cache_find(&cache, (uvhttp_slice_t){longest, sizeof(longest) - 1}));
     uvh_absent_cache_release(&cache);
-    uvh_absent_cache_init(&cache, &allocator, 0, 42);
+    uvh_absent_cache_init(&cache, &heap.allocator, 0, 42);
     assert_null(uvh_absent_cache_put(&cache, slice("a")));
     uvh_absent_cache_release(&cache);
-    assert_int_equal(live, 0);
+    assert_int_equal(heap.live, 0);
 }
 
 static void test_random_walk(void **state)
@@ -120,7 +96,7 @@ static void test_random_walk(void **state)
     unsigned random = 3;
     (void)state;
     memset(order, 0, sizeof(order));
-    uvh_absent_cache_init(&cache, &allocator, LIMIT, 42);
+    uvh_absent_cache_init(&cache, &heap.allocator, LIMIT, 42);
     for (int i = 1; i <= STEPS; i++) {
         char name[8];
         random = random * 1103515245u + 12345u;
@@ -152,26 +128,27 @@ static void test_random_walk(void **state)
     }
     assert_int_equal(cache.count, LIMIT);
     uvh_absent_cache_release(&cache);
-    assert_int_equal(live, 0);
+    assert_int_equal(heap.live, 0);
 }
 
 static void test_every_allocation_may_fail(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
-    for (long fail_at = 1; fail_at <= 2; fail_at++) {
-        uvh_absent_cache_init(&cache, &allocator, 2, 42);
-        left = fail_at; /* the buckets, the entry */
+    for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
+        uvh_absent_cache_init(&cache, &heap.allocator, 2, 42);
+        fault_heap_arm(&heap, fail_at, false); /* the buckets, the entry */
         assert_null(uvh_absent_cache_put(&cache, slice("a")));
         assert_sane(&cache);
         assert_non_null(uvh_absent_cache_put(&cache, slice("a")));
         uvh_absent_cache_release(&cache);
-        assert_int_equal(live, 0);
+        assert_int_equal(heap.live, 0);
     }
 }
 
 int main(void)
 {
+    fault_heap_init(&heap);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_oldest_goes_first),
         cmocka_unit_test(test_bounds),

@@ -2,6 +2,7 @@
  * any bytes stay text there. tests/wire/test_static_listing.py reads pages back with a real HTML
  * parser. */
 #include "files/dir_listing.h"
+#include "support/fault_heap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,42 +21,11 @@
 
 #include <uvhttp/error.h>
 
-/* Counts what is allocated, and fails one call. */
-struct counter {
-    long live;
-    long calls;
-    long fail_at; /* 1-based; 0: never */
-};
-
-static void *counted_reallocate(void *memory, size_t size, void *context)
-{
-    struct counter *counter = context;
-    if (++counter->calls == counter->fail_at)
-        return NULL;
-    void *moved = realloc(memory, size);
-    if (memory == NULL && moved != NULL)
-        counter->live++;
-    return moved;
-}
-
-static void *counted_allocate(size_t size, void *context)
-{
-    return counted_reallocate(NULL, size, context);
-}
-
-static void counted_release(void *memory, void *context)
-{
-    struct counter *counter = context;
-    counter->live--;
-    free(memory);
-}
-
 struct place {
     char path[64];
     int directory;
     struct uvh_file_root root;
-    struct counter counter;
-    uvhttp_allocator_t allocator;
+    struct fault_heap heap;
     struct uvh_bytes page;
 };
 
@@ -68,9 +38,8 @@ static int set_up(void **state)
     place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(place->directory >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
-                                            &place->counter};
-    uvh_bytes_init(&place->page, &place->allocator, 64 * 1024 * 1024);
+    fault_heap_init(&place->heap);
+    uvh_bytes_init(&place->page, &place->heap.allocator, 64 * 1024 * 1024);
     *state = place;
     return 0;
 }
@@ -80,7 +49,7 @@ static int tear_down(void **state)
     struct place *place = *state;
     char command[128];
     uvh_bytes_release(&place->page);
-    assert_int_equal(place->counter.live, 0);
+    assert_int_equal(place->heap.live, 0);
     uvh_file_root_close(&place->root);
     close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
@@ -105,8 +74,8 @@ static const char *list_as(struct place *place, const struct uvh_dir_listing_opt
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
     uvh_bytes_release(&place->page);
-    uvh_bytes_init(&slice, &place->allocator, UVH_DIR_LISTING_SLICE_MAX);
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, order), 0);
+    uvh_bytes_init(&slice, &place->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
+    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, order), 0);
     int result;
     do {
         slice.length = 0;
@@ -544,10 +513,10 @@ static void test_errors_of_the_folder(void **state)
     struct uvh_dir_listing listing;
     struct uvh_dir_listing_options order = {
         .query = {.root = &place->root, .directory = "missing/", .most = 1}, .title = "/"};
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, &order), -ENOENT);
+    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, &order), -ENOENT);
     make_file(place, "file", 1);
     order.query.directory = "file";
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->allocator, &order), -ENOTDIR);
+    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, &order), -ENOTDIR);
 }
 
 /* One listing as it is made for a client. */
@@ -555,8 +524,8 @@ static int list_once(struct place *place, const struct uvh_dir_listing_options *
 {
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
-    uvh_bytes_init(&slice, &place->allocator, UVH_DIR_LISTING_SLICE_MAX);
-    int result = uvh_dir_listing_open(&listing, &place->allocator, order);
+    uvh_bytes_init(&slice, &place->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
+    int result = uvh_dir_listing_open(&listing, &place->heap.allocator, order);
     if (result == 0) {
         result = uvh_dir_listing_make(&listing, &slice);
         uvh_dir_listing_close(&listing);
@@ -577,12 +546,12 @@ static void test_every_allocation_may_fail(void **state)
     }
     write_file(place, "README", "text", 4);
     int result = UVHTTP_ENOMEM;
-    long fail_at = 0;
+    size_t fail_at = 0;
     while (result != 1) {
-        place->counter = (struct counter){.fail_at = ++fail_at};
+        fault_heap_arm(&place->heap, ++fail_at, false);
         result = list_once(place, &order);
         assert_true(result == 1 || result == UVHTTP_ENOMEM);
-        assert_int_equal(place->counter.live, 0);
+        assert_int_equal(place->heap.live, 0);
     }
     assert_true(fail_at > 10);
 }

@@ -19,15 +19,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "support/fault_heap.h"
 
 enum { MEMORY_FILE_SIZE = 100 };
-
-/* Counts what is allocated, and fails one call. */
-struct counter {
-    long live;
-    long calls;
-    long fail_at; /* 1-based; 0: never */
-};
 
 /* Stands between the look at a file and the reading of it, as another process may. */
 static struct {
@@ -40,6 +34,8 @@ static struct {
 static void intrude(void)
 {
     char bytes[64];
+    if (intruder.times == 0)
+        return;
     intruder.times--;
     intruder.size++;
     memset(bytes, 'a' + (int)(intruder.size % 26), sizeof(bytes));
@@ -49,37 +45,11 @@ static void intrude(void)
     close(descriptor);
 }
 
-static void *counted_reallocate(void *memory, size_t size, void *context)
-{
-    struct counter *counter = context;
-    if (++counter->calls == counter->fail_at)
-        return NULL;
-    if (intruder.times > 0)
-        intrude();
-    void *moved = realloc(memory, size);
-    if (memory == NULL && moved != NULL)
-        counter->live++;
-    return moved;
-}
-
-static void *counted_allocate(size_t size, void *context)
-{
-    return counted_reallocate(NULL, size, context);
-}
-
-static void counted_release(void *memory, void *context)
-{
-    struct counter *counter = context;
-    counter->live--;
-    free(memory);
-}
-
 struct place {
     char path[64];
     int directory;
     struct uvh_file_root root;
-    struct counter counter;
-    uvhttp_allocator_t allocator;
+    struct fault_heap heap;
     struct uvh_file_cache cache;
 };
 
@@ -100,8 +70,8 @@ static int set_up(void **state)
     place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(place->directory >= 0);
     assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
-                                            &place->counter};
+    fault_heap_init(&place->heap);
+    place->heap.before = intrude;
     *state = place;
     return 0;
 }
@@ -112,7 +82,7 @@ static int tear_down(void **state)
     char command[128];
     if (place->cache.buckets != NULL)
         uvh_file_cache_release(&place->cache);
-    assert_int_equal(place->counter.live, 0);
+    assert_int_equal(place->heap.live, 0);
     uvh_file_root_close(&place->root);
     close(place->directory);
     snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
@@ -124,7 +94,7 @@ static int tear_down(void **state)
 static void init_cache(struct place *place, size_t entries, size_t memory, size_t descriptors)
 {
     struct uvh_file_cache_limits limits = {entries, memory, descriptors};
-    assert_int_equal(uvh_file_cache_init(&place->cache, &place->allocator, &limits, 42), 0);
+    assert_int_equal(uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 42), 0);
 }
 
 static void make_file(struct place *place, const char *name, size_t size, char byte)
@@ -141,7 +111,7 @@ static void make_file(struct place *place, const char *name, size_t size, char b
 static int load(struct place *place, const char *path, struct uvh_file_entry **entry)
 {
     struct uvh_file_load_options order = {
-        .allocator = &place->allocator,
+        .allocator = &place->heap.allocator,
         .root = &place->root,
         .path = path,
         .key = {path, strlen(path)},
@@ -359,7 +329,7 @@ static void test_old_files_are_settled(void **state)
     struct uvh_file_entry *entry;
     struct place *place = *state;
     assert_int_equal(uvh_file_root_open(&root, "/usr/bin"), 0);
-    struct uvh_file_load_options order = {.allocator = &place->allocator,
+    struct uvh_file_load_options order = {.allocator = &place->heap.allocator,
                                           .root = &root,
                                           .path = "env",
                                           .key = {"env", 3},
@@ -610,7 +580,7 @@ static void test_a_cache_can_be_copied(void **state)
     struct uvh_file_cache_limits limits = {10, 1000, 10};
     struct uvh_file_cache copy;
     int before = count_descriptors();
-    long failing = 0, missing = 0;
+    size_t failing = 0, missing = 0;
     init_cache(place, 10, 1000, 10);
     make_file(place, "small", 10, 's');
     make_file(place, "empty", 0, 'e');
@@ -619,12 +589,11 @@ static void test_a_cache_can_be_copied(void **state)
     add(place, "empty");
     add(place, "large");
     do {
-        assert_int_equal(uvh_file_cache_init(&copy, &place->allocator, &limits, 43), 0);
-        place->counter.calls = 0;
-        place->counter.fail_at = ++failing;
+        assert_int_equal(uvh_file_cache_init(&copy, &place->heap.allocator, &limits, 43), 0);
+        fault_heap_arm(&place->heap, ++failing, false);
         uvh_file_cache_copy(&copy, &place->cache);
-        bool failed = place->counter.calls >= failing;
-        place->counter.fail_at = 0;
+        bool failed = place->heap.calls >= failing;
+        place->heap.fail_at = 0;
         assert_sane(&copy);
         assert_sane(&place->cache);
         assert_int_equal(copy.count, failed ? 2 : 3);
@@ -767,12 +736,12 @@ static void test_every_allocation_may_fail(void **state)
     int before = count_descriptors();
     make_file(place, "small", 10, 's');
     make_file(place, "large", 1000, 'l');
-    long fail_at = 0;
+    size_t fail_at = 0;
     bool done = false;
     while (!done) {
-        place->counter = (struct counter){.fail_at = ++fail_at};
+        fault_heap_arm(&place->heap, ++fail_at, false);
         struct uvh_file_entry *entries[2] = {NULL, NULL};
-        int err = uvh_file_cache_init(&place->cache, &place->allocator, &limits, 1);
+        int err = uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 1);
         if (err == 0) {
             err = load(place, "small", &entries[0]);
             if (err == 0)
@@ -786,7 +755,7 @@ static void test_every_allocation_may_fail(void **state)
         }
         done = err == 0;
         assert_true(done || err == UVHTTP_ENOMEM);
-        assert_int_equal(place->counter.live, 0);
+        assert_int_equal(place->heap.live, 0);
         assert_int_equal(count_descriptors(), before);
     }
     assert_true(fail_at > 6);

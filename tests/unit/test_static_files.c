@@ -21,48 +21,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/fault_heap.h"
+
 enum { LARGE = 300 * 1024 };
-
-/* Counts what is allocated, and fails one call. Used by the server's thread and by those of the
- * pool. */
-struct counter {
-    atomic_long live;
-    atomic_long calls;
-    atomic_long fail_at; /* 1-based; 0: never */
-    atomic_size_t largest;
-};
-
-static void *counted_reallocate(void *memory, size_t size, void *context)
-{
-    struct counter *counter = context;
-    if (atomic_fetch_add(&counter->calls, 1) + 1 == atomic_load(&counter->fail_at))
-        return NULL;
-    if (size > atomic_load(&counter->largest))
-        atomic_store(&counter->largest, size);
-    void *moved = realloc(memory, size);
-    if (memory == NULL && moved != NULL)
-        atomic_fetch_add(&counter->live, 1);
-    return moved;
-}
-
-static void *counted_allocate(size_t size, void *context)
-{
-    return counted_reallocate(NULL, size, context);
-}
-
-static void counted_release(void *memory, void *context)
-{
-    struct counter *counter = context;
-    atomic_fetch_sub(&counter->live, 1);
-    free(memory);
-}
 
 /* Has the server's root in a folder that is removed at the end, and counts what static files
  * allocate. */
 struct place {
     char root[64];
-    struct counter counter;
-    uvhttp_allocator_t allocator;
+    struct fault_heap heap;
     uvhttp_static_config_t config;
     uvhttp_static_t *files;
     uvhttp_server_t *server;
@@ -99,10 +66,9 @@ static int set_up(void **state)
     make_file(place, "large", LARGE);
     make_file(place, "sub/index.html", 10);
     make_file(place, ".hidden", 10);
-    place->allocator = (uvhttp_allocator_t){counted_allocate, counted_reallocate, counted_release,
-                                            &place->counter};
+    fault_heap_init(&place->heap);
     place->config = (uvhttp_static_config_t){
-        .root = place->root, .revalidate_ms = 3600000, .allocator = &place->allocator};
+        .root = place->root, .revalidate_ms = 3600000, .allocator = &place->heap.allocator};
     place->server = uvhttp_server_new(NULL);
     assert_non_null(place->server);
     *state = place;
@@ -134,7 +100,7 @@ static void stop(struct place *place)
     uvhttp_static_close(place->files);
     place->server = NULL;
     place->files = NULL;
-    assert_int_equal(atomic_load(&place->counter.live), 0);
+    assert_int_equal(atomic_load(&place->heap.live), 0);
 }
 
 static int tear_down(void **state)
@@ -217,9 +183,9 @@ static size_t largest_for_first_request(struct place *place, const char *pattern
     if (prewarmed != NULL)
         assert_int_equal(uvhttp_static_prewarm_cache(place->files, prewarmed), 0);
     start(place);
-    atomic_store(&place->counter.largest, 0);
+    atomic_store(&place->heap.largest, 0);
     assert_int_equal(ask(place, "GET", target), 200);
-    size_t largest = atomic_load(&place->counter.largest);
+    size_t largest = atomic_load(&place->heap.largest);
     stop(place);
     place->server = uvhttp_server_new(NULL);
     assert_non_null(place->server);
@@ -270,10 +236,10 @@ static void test_cached_files_allocate_nothing(void **state)
     start(place);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(ask(place, "GET", targets[i]), 200);
-    long calls = atomic_load(&place->counter.calls);
+    size_t calls = atomic_load(&place->heap.calls);
     for (int i = 0; i < 30; i++)
         assert_int_equal(ask(place, i % 2 == 0 ? "GET" : "HEAD", targets[i % 3]), 200);
-    assert_int_equal(atomic_load(&place->counter.calls), calls);
+    assert_int_equal(atomic_load(&place->heap.calls), calls);
 }
 
 static void test_open_says_what_is_wrong(void **state)
@@ -585,10 +551,9 @@ struct expected {
 static void fail_every_allocation(struct place *place, const struct expected *cases, size_t count)
 {
     bool failed = true;
-    for (long fail_at = 1; failed; fail_at++) {
+    for (size_t fail_at = 1; failed; fail_at++) {
         int unavailable = 0;
-        atomic_store(&place->counter.calls, 0);
-        atomic_store(&place->counter.fail_at, fail_at);
+        fault_heap_arm(&place->heap, fail_at, false);
         int err = uvhttp_static_mount(place->server, "/", &place->config);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0) {
@@ -600,7 +565,7 @@ static void fail_every_allocation(struct place *place, const struct expected *ca
             }
             assert_true(unavailable <= 1);
         }
-        failed = atomic_load(&place->counter.calls) >= fail_at;
+        failed = atomic_load(&place->heap.calls) >= fail_at;
         stop(place);
         place->server = uvhttp_server_new(NULL);
         assert_non_null(place->server);
@@ -636,7 +601,7 @@ static void test_every_allocation_may_fail_with_pages(void **state)
     fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
     place->config = (uvhttp_static_config_t){.root = place->root,
                                              .file = "small",
-                                             .allocator = &place->allocator,
+                                             .allocator = &place->heap.allocator,
                                              .revalidate_ms = 3600000};
     static const struct expected alias[] = {{"/anything", 200}};
     fail_every_allocation(place, alias, 1);
@@ -655,9 +620,9 @@ static void test_a_fallback_and_pages_allocate_little(void **state)
     start(place);
     assert_int_equal(ask(place, "GET", "/a/route"), 200);
     assert_int_equal(ask(place, "GET", "/a.png"), 404);
-    atomic_store(&place->counter.largest, 0);
+    atomic_store(&place->heap.largest, 0);
     for (int round = 0; round < 2; round++) {
-        long calls = atomic_load(&place->counter.calls);
+        size_t calls = atomic_load(&place->heap.calls);
         for (int i = 0; i < 20; i++) {
             char target[32];
             snprintf(target, sizeof(target), "/another/%d", i);
@@ -667,9 +632,9 @@ static void test_a_fallback_and_pages_allocate_little(void **state)
         }
         if (round == 1)
             /* each route is known by now */
-            assert_int_equal(atomic_load(&place->counter.calls), calls);
+            assert_int_equal(atomic_load(&place->heap.calls), calls);
     }
-    assert_true(atomic_load(&place->counter.largest) < 300); /* both pages lie in the cache, once */
+    assert_true(atomic_load(&place->heap.largest) < 300); /* both pages lie in the cache, once */
 }
 
 static void test_mounting_one_file(void **state)
@@ -709,10 +674,10 @@ static void test_one_file_is_prewarmed(void **state)
     open_files(place, "/program");
     assert_int_equal(uvhttp_static_prewarm_cache(place->files, "/program"), 0);
     start(place);
-    atomic_store(&place->counter.largest, 0);
+    atomic_store(&place->heap.largest, 0);
     assert_int_equal(ask(place, "GET", "/program"), 200);
     assert_int_equal(answer.size, status.st_size);
-    assert_int_equal(atomic_load(&place->counter.largest), 0);
+    assert_int_equal(atomic_load(&place->heap.largest), 0);
 }
 
 static void test_a_missing_root_among_several(void **state)
@@ -722,7 +687,7 @@ static void test_a_missing_root_among_several(void **state)
     place->config.more_roots = more;
     assert_int_equal(uvhttp_static_open(&place->files, &place->config), -ENOENT);
     assert_null(place->files);
-    assert_int_equal(atomic_load(&place->counter.live), 0);
+    assert_int_equal(atomic_load(&place->heap.live), 0);
 }
 
 static void test_prewarming_what_a_list_finds(void **state)

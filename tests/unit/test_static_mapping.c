@@ -112,7 +112,7 @@ static void expect(const struct place *place, uvhttp_static_config_t config,
     assert_int_equal(uvh_static_settings_open(&settings, &config), 0);
     for (int walk = 0; walk < 2; walk++) {
         if (walk == 1)
-            uvh_file_root_force_walk(&settings.root);
+            settings.root.walk = true;
         for (size_t i = 0; i < count; i++) {
             struct uvh_static_found found;
             char text[PATH_MAX + 16];

@@ -12,38 +12,19 @@
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "support/fault_heap.h"
 #include "tls/used_tickets.h"
 
 enum { LIFETIME = 100, NOW = 1000, THREADS = 4, TICKETS = 20000 };
 
 static struct uvh_tls_used_tickets used;
-static int allowed; /* allocations until one fails; negative: none fails */
-
-static void *allocate(size_t size, void *context)
-{
-    (void)context;
-    return allowed-- == 0 ? NULL : malloc(size);
-}
-
-static void *reallocate(void *memory, size_t size, void *context)
-{
-    (void)context;
-    return realloc(memory, size);
-}
-
-static void release(void *memory, void *context)
-{
-    (void)context;
-    free(memory);
-}
-
-static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL};
+static struct fault_heap heap;
 
 static int begin(void **state)
 {
     (void)state;
-    allowed = -1;
-    uvh_tls_used_tickets_init(&used, &allocator, NOW);
+    fault_heap_init(&heap);
+    uvh_tls_used_tickets_init(&used, &heap.allocator, NOW);
     return 0;
 }
 
@@ -154,10 +135,10 @@ static void memory_that_runs_out_changes_nothing(void **state)
     (void)state;
     reserve(2);
     assert_true(claim(1, NOW, NOW));
-    for (int n = 0; n < 2; n++) {
-        allowed = n;
+    for (size_t n = 1; n <= 2; n++) {
+        fault_heap_arm(&heap, n, false);
         assert_false(uvh_tls_used_tickets_reserve(&used, 100, LIFETIME));
-        allowed = -1;
+        fault_heap_arm(&heap, 0, false);
     }
     assert_false(claim(1, NOW, NOW));
     assert_true(claim(2, NOW, NOW));

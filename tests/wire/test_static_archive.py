@@ -49,8 +49,7 @@ def files_of(root):
 def test_gnu_tar_unpacks_what_was_there(tree, serve, tmp_path):
     response = serve("--listing", "--archive").ask("/?format=tar")
     assert (response.status, response.get("Content-Type")) == (200, "application/x-tar")
-    assert response.get(
-        "Content-Disposition") == "attachment; filename=\"files.tar\"; filename*=UTF-8''files.tar"
+    assert response.get("Content-Disposition") == "attachment; filename=\"files.tar\""
     done = subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=response.body,
                           capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, done.stderr
@@ -80,10 +79,9 @@ def test_python_unpacks_what_was_there(tree, serve):
 
 @pytest.mark.parametrize(
     "folder, name, field",
-    [("photos 2024", "photos 2024",
-      "filename=\"photos 2024.tar\"; filename*=UTF-8''photos%202024.tar"),
+    [("photos 2024", "photos 2024", "filename=\"photos 2024.tar\""),
      ("grüße \"1\"", "grüße \"1\"",
-      "filename=\"gr____e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
+      "filename=\"gr__e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
      ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
      (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""), ])
 def test_the_archive_has_the_name_of_the_folder(place, serve, folder, name, field):

@@ -17,11 +17,6 @@ static uvhttp_slice_t slice_of(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-static bool equals(uvhttp_slice_t a, uvhttp_slice_t b)
-{
-    return uvh_field_name_equal(a, b);
-}
-
 /* Matches one offer: how specific `element` is for it, 0 if it does not match, -1 if it is
  * malformed. */
 typedef int (*nearness_cb)(const struct uvh_weighted *element, uvhttp_slice_t offer);
@@ -77,7 +72,7 @@ static bool has_parameter(uvhttp_slice_t parameters, const struct uvh_parameter 
 {
     struct uvh_parameter parameter;
     while (uvh_parameter_next(&parameters, &parameter) > 0) {
-        if (equals(parameter.name, wanted->name) && same_value(&parameter, wanted))
+        if (uvh_field_name_equal(parameter.name, wanted->name) && same_value(&parameter, wanted))
             return true;
     }
     return false;
@@ -112,13 +107,13 @@ static int type_nearness(const struct uvh_weighted *element, uvhttp_slice_t offe
     uvhttp_slice_t front = uvh_parameter_front(&offer);
     if (!split_type(element->range, &wanted[0], &wanted[1]))
         return -1;
-    bool any_type = equals(wanted[0], SLICE("*"));
-    bool any_subtype = equals(wanted[1], SLICE("*"));
+    bool any_type = uvh_field_name_equal(wanted[0], SLICE("*"));
+    bool any_subtype = uvh_field_name_equal(wanted[1], SLICE("*"));
     if (any_type && !any_subtype)
         return -1;
     if (!split_type(front, &offered[0], &offered[1]) ||
-        !(any_type || equals(wanted[0], offered[0])) ||
-        !(any_subtype || equals(wanted[1], offered[1])) ||
+        !(any_type || uvh_field_name_equal(wanted[0], offered[0])) ||
+        !(any_subtype || uvh_field_name_equal(wanted[1], offered[1])) ||
         !has_all_parameters(offer, element->parameters))
         return 0;
     size_t parameters = element->parameter_count < KIND ? element->parameter_count : KIND - 1;
@@ -129,15 +124,17 @@ static int encoding_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
 {
     if (!uvh_field_name_valid(element->range) || element->parameter_count > 0)
         return -1;
-    if (equals(element->range, SLICE("*")))
+    if (uvh_field_name_equal(element->range, SLICE("*")))
         return 1;
-    return equals(uvh_weighted_coding(element->range), uvh_weighted_coding(offer)) ? 2 : 0;
+    return uvh_field_name_equal(uvh_weighted_coding(element->range), uvh_weighted_coding(offer))
+               ? 2
+               : 0;
 }
 
 /* 1*8ALPHA *( "-" 1*8alphanum ), or "*" (RFC 4647 section 2.1) */
 static bool is_language_range(uvhttp_slice_t text)
 {
-    if (equals(text, SLICE("*")))
+    if (uvh_field_name_equal(text, SLICE("*")))
         return true;
     bool first = true;
     size_t length = 0;
@@ -160,7 +157,7 @@ static bool is_language_range(uvhttp_slice_t text)
 static bool begins_with(uvhttp_slice_t tag, uvhttp_slice_t front)
 {
     return tag.length > front.length && tag.base[front.length] == '-' &&
-           equals((uvhttp_slice_t){tag.base, front.length}, front);
+           uvh_field_name_equal((uvhttp_slice_t){tag.base, front.length}, front);
 }
 
 static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t offer)
@@ -170,9 +167,9 @@ static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
     uvhttp_slice_t range = element->range;
     if (!is_language_range(range) || element->parameter_count > 0)
         return -1;
-    if (equals(range, SLICE("*")))
+    if (uvh_field_name_equal(range, SLICE("*")))
         return 1;
-    if (equals(range, offer))
+    if (uvh_field_name_equal(range, offer))
         return EXACT;
     if (range.length >= PREFIX - 2)
         return 0;
@@ -196,7 +193,7 @@ int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char
     if (offer == NULL)
         return 0;
     struct verdict verdict = judge(accept_encoding, slice_of(offer), encoding_nearness);
-    if (verdict.nearness > 0 || !equals(slice_of(offer), SLICE("identity")))
+    if (verdict.nearness > 0 || !uvh_field_name_equal(slice_of(offer), SLICE("identity")))
         return verdict.quality;
     return verdict.any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
 }

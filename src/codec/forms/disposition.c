@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/text/chars.h"
+#include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
 
 static char *append(char *out, const char *text)
@@ -13,32 +13,13 @@ static char *append(char *out, const char *text)
     return out + length;
 }
 
+/* attr-char of RFC 8187 section 3.2.1, besides letters and digits. */
+static const char attribute_characters[] = "!#$&+-.^_`|~";
+
 /* Characters that every client reads the same way inside quotes. */
 static bool is_plain(char c)
 {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '%';
-}
-
-/* attr-char of RFC 8187 section 3.2.1: token characters except '*', the apostrophe and '%'. */
-static bool is_attribute_character(char c)
-{
-    return uvh_chars_is(c, UVH_CHAR_TOKEN) && c != '*' && c != '\'' && c != '%';
-}
-
-static char *append_encoded(char *out, uvhttp_slice_t name)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < name.length; i++) {
-        unsigned char byte = (unsigned char)name.base[i];
-        if (is_attribute_character(name.base[i])) {
-            *out++ = name.base[i];
-            continue;
-        }
-        *out++ = '%';
-        *out++ = digits[byte >> 4];
-        *out++ = digits[byte & 15];
-    }
-    return out;
 }
 
 /* Replaces each character that is not plain, of any length in bytes, by one '_'. */
@@ -61,7 +42,7 @@ size_t uvh_disposition_write(char *out, const char *kind, uvhttp_slice_t name)
     end = append_plain(end, name, &changed);
     *end++ = '"';
     if (changed && uvh_utf8_sequence_valid(name.base, name.length))
-        end = append_encoded(append(end, "; filename*=UTF-8''"), name);
+        end = uvh_percent_write(append(end, "; filename*=UTF-8''"), name, attribute_characters);
     *end = '\0';
     return (size_t)(end - out);
 }

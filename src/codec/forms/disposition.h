@@ -1,6 +1,6 @@
 /* Writes Content-Disposition (RFC 6266) for a file's name.
  *
- * Called by static_rules.c. */
+ * Called by static_rules.c and static_listing.c. */
 #ifndef UVH_CODEC_FORMS_DISPOSITION_H
 #define UVH_CODEC_FORMS_DISPOSITION_H
 

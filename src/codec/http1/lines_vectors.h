@@ -4,18 +4,17 @@
  * the next line takes only a shift and a bit count. Names, target and host are found by a vector at
  * their start; no other operation depends on the result.
  *
- * The header of the instruction set, UVH_VECTOR_HEADER, provides:
+ * codec/simd/vector_neon.h (with UVH_VECTOR_NEON) and vector_x86.h provide:
  *   UVH_VECTOR_SIZE                bytes in a vector
  *   UVH_VECTOR_BITS                mask bits per byte: all are set, or none
  *   uvh_vector, uvh_vector_load(p)
- *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_not_token(v),
- *   uvh_vector_target_ends(v), uvh_vector_questions(v),
- *   uvh_vector_not_reg_name(v)     masks, unused bits are 0: controls and DEL, ':', bytes not
- *                                  allowed in a token, bytes that end a target, '?', bytes not
- *                                  allowed in a registered name
+ *   uvh_vector_controls(v), uvh_vector_colons(v), uvh_vector_target_ends(v),
+ *   uvh_vector_questions(v), uvh_vector_not_in(v, rows)
+ *                                  masks, unused bits are 0: controls and DEL, ':', bytes that end
+ *                                  a target, '?', bytes not in a class of codec/text/chars.h
  *   uvh_lines_equal                see lines.h
- *   uvh_vector_block_controls(p)   if UVH_VECTOR_HAS_BLOCK is defined: the mask of controls of the
- *                                  64 bytes at `p` */
+ *   uvh_vector_block_controls(p)   with UVH_VECTOR_AVX512: the mask of controls of the 64 bytes at
+ *                                  `p` */
 #ifndef UVH_CODEC_HTTP1_LINES_VECTORS_H
 #define UVH_CODEC_HTTP1_LINES_VECTORS_H
 
@@ -24,15 +23,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#if !defined(UVH_VECTOR_HEADER)
-#define UVH_VECTOR_HEADER "codec/simd/vector_sse42.h"
-#endif
-#include UVH_VECTOR_HEADER
-
 #include "base/compiler.h"
 #include "codec/fields/field.h"
 #include "codec/http1/lines.h"
 #include "codec/simd/scan_swar.h"
+#if defined(UVH_VECTOR_NEON)
+#include "codec/simd/vector_neon.h"
+#else
+#include "codec/simd/vector_x86.h"
+#endif
 
 enum {
     UVH_LINES_SHORTEST = UVH_VECTOR_SIZE + UVH_LINES_AFTER,
@@ -61,7 +60,7 @@ static UVH_ALWAYS_INLINE uint64_t uvh_lines_block(const struct uvh_lines *lines,
 {
     uint64_t controls = 0;
     if (UVH_LIKELY(p + UVH_BLOCK_SIZE - UVH_VECTOR_SIZE <= lines->last)) {
-#if defined(UVH_VECTOR_HAS_BLOCK)
+#if defined(UVH_VECTOR_AVX512)
         return uvh_vector_block_controls(p);
 #else
 #pragma GCC unroll 4
@@ -165,8 +164,8 @@ static UVH_ALWAYS_INLINE bool uvh_lines_is_token(const struct uvh_lines *lines, 
                                                  size_t length, bool quick)
 {
     const char *p = line <= lines->last ? line : lines->last;
-    uint64_t others =
-        uvh_vector_not_token(uvh_vector_load(p)) >> (size_t)(line - p) * UVH_VECTOR_BITS;
+    uint64_t others = uvh_vector_not_in(uvh_vector_load(p), uvh_chars_token_rows) >>
+                      (size_t)(line - p) * UVH_VECTOR_BITS;
     if (quick || others != 0)
         return others != 0 && length > 0 && uvh_lines_index(others) == length;
     return uvh_field_name_valid((uvhttp_slice_t){line, length});
@@ -211,8 +210,8 @@ static UVH_ALWAYS_INLINE size_t uvh_lines_reg_name(const struct uvh_lines *lines
     const char *at = p;
     for (;;) {
         const char *from = at <= lines->last ? at : lines->last;
-        uint64_t others =
-            uvh_vector_not_reg_name(uvh_vector_load(from)) >> (size_t)(at - from) * UVH_VECTOR_BITS;
+        uint64_t others = uvh_vector_not_in(uvh_vector_load(from), uvh_chars_reg_name_rows) >>
+                          (size_t)(at - from) * UVH_VECTOR_BITS;
         if (UVH_LIKELY(others != 0))
             return (size_t)(at - p) + uvh_lines_index(others);
         at += UVH_VECTOR_SIZE;

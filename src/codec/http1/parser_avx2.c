@@ -8,8 +8,8 @@
 #pragma GCC target("avx2,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
-#define UVH_VECTOR_HEADER   "codec/simd/vector_avx2.h"
+#define UVH_LINES_HEADER "codec/http1/lines_vectors.h"
+#define UVH_VECTOR_AVX2
 #define UVH_H1_BACKEND      uvh_h1_backend_avx2
 #define UVH_H1_BACKEND_NAME "avx2"
 #include "codec/http1/parser.h"

@@ -9,8 +9,8 @@
 #pragma GCC target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
-#define UVH_VECTOR_HEADER   "codec/simd/vector_avx512.h"
+#define UVH_LINES_HEADER "codec/http1/lines_vectors.h"
+#define UVH_VECTOR_AVX512
 #define UVH_H1_BACKEND      uvh_h1_backend_avx512
 #define UVH_H1_BACKEND_NAME "avx512"
 #include "codec/http1/parser.h"

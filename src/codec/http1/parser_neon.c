@@ -3,8 +3,8 @@
  * UVH_NEON_EMULATED. */
 #if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
 
-#define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
-#define UVH_VECTOR_HEADER   "codec/simd/vector_neon.h"
+#define UVH_LINES_HEADER "codec/http1/lines_vectors.h"
+#define UVH_VECTOR_NEON
 #define UVH_H1_BACKEND      uvh_h1_backend_neon
 #define UVH_H1_BACKEND_NAME "neon"
 #include "codec/http1/parser.h"

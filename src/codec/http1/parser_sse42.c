@@ -9,7 +9,6 @@
 #endif
 
 #define UVH_LINES_HEADER    "codec/http1/lines_vectors.h"
-#define UVH_VECTOR_HEADER   "codec/simd/vector_sse42.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_sse42
 #define UVH_H1_BACKEND_NAME "sse42"
 #include "codec/http1/parser.h"

@@ -8,7 +8,7 @@
 #pragma GCC target("avx2,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_OCTETS_HEADER   "codec/simd/octets_avx2.h"
+#define UVH_OCTETS_AVX2
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_avx2
 #include "codec/simd/payload_kernels.h"
 

@@ -9,7 +9,7 @@
 #pragma GCC target("avx2,avx512f,avx512bw,bmi,bmi2,lzcnt")
 #endif
 
-#define UVH_OCTETS_HEADER   "codec/simd/octets_avx512.h"
+#define UVH_OCTETS_AVX512
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_avx512
 #include "codec/simd/payload_kernels.h"
 

@@ -1,5 +1,5 @@
 /* Masking and UTF-8 with vectors, compiled once per instruction set: each file payload_*.c names
- * the header of its vectors (codec/simd/octets_*.h) and includes this.
+ * its instruction set (codec/simd/octets.h) and its back end, and includes this.
  *
  * A rest shorter than a vector is processed with a vector that overlaps its neighbour, so there are
  * no loops over single bytes. No byte outside of the input is read. */
@@ -11,14 +11,12 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "codec/simd/octets.h"
 #include "codec/text/utf8_sequence.h"
 
-/* Defined by a file payload_*.c before it includes this. */
-#if !defined(UVH_OCTETS_HEADER)
-#define UVH_OCTETS_HEADER   "codec/simd/octets_sse42.h"
+#if !defined(UVH_PAYLOAD_BACKEND)
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_sse42
 #endif
-#include UVH_OCTETS_HEADER
 
 enum { STEP = 4 * UVH_OCTETS_SIZE };
 
@@ -28,18 +26,18 @@ enum { STEP = 4 * UVH_OCTETS_SIZE };
 static void mask_payload(char *out, const char *data, size_t size, uint32_t word)
 {
     size_t last_at = size - UVH_OCTETS_SIZE;
-    uvh_octets first = uvh_octets_xor(uvh_octets_load(data), uvh_octets_of_word(word));
-    uvh_octets last = uvh_octets_xor(uvh_octets_load(data + last_at),
-                                     uvh_octets_of_word(uvh_payload_rotate(word, last_at)));
+    uvh_octets first = uvh_octets_load(data) ^ uvh_octets_of_word(word);
+    uvh_octets last =
+        uvh_octets_load(data + last_at) ^ uvh_octets_of_word(uvh_payload_rotate(word, last_at));
     size_t at = UVH_OCTETS_SIZE - (uintptr_t)out % UVH_OCTETS_SIZE;
     uvh_octets rotated = uvh_octets_of_word(uvh_payload_rotate(word, at));
     for (; at + STEP <= size; at += STEP) {
 #pragma GCC unroll 4
         for (size_t i = 0; i < STEP; i += UVH_OCTETS_SIZE)
-            uvh_octets_store(out + at + i, uvh_octets_xor(uvh_octets_load(data + at + i), rotated));
+            uvh_octets_store(out + at + i, uvh_octets_load(data + at + i) ^ rotated);
     }
     for (; at < last_at; at += UVH_OCTETS_SIZE)
-        uvh_octets_store(out + at, uvh_octets_xor(uvh_octets_load(data + at), rotated));
+        uvh_octets_store(out + at, uvh_octets_load(data + at) ^ rotated);
     uvh_octets_store(out, first);
     uvh_octets_store(out + last_at, last);
 }
@@ -62,82 +60,60 @@ enum {
     CONTINUED = ASCII_CONTINUED | BOTH_CONTINUE | LONGER_THAN_2,
 };
 
+#define FOUR(errors) (errors), (errors), (errors), (errors)
+
 /* Indexed by the upper nibble of the first byte. */
 static const alignas(16) uint8_t first_high[16] = {
-    [0x0] = ASCII_CONTINUED,
-    [0x1] = ASCII_CONTINUED,
-    [0x2] = ASCII_CONTINUED,
-    [0x3] = ASCII_CONTINUED,
-    [0x4] = ASCII_CONTINUED,
-    [0x5] = ASCII_CONTINUED,
-    [0x6] = ASCII_CONTINUED,
-    [0x7] = ASCII_CONTINUED,
-    [0x8] = BOTH_CONTINUE,
-    [0x9] = BOTH_CONTINUE,
-    [0xA] = BOTH_CONTINUE,
-    [0xB] = BOTH_CONTINUE,
-    [0xC] = LEAD_ALONE | LONGER_THAN_2,
-    [0xD] = LEAD_ALONE,
-    [0xE] = LEAD_ALONE | LONGER_THAN_3 | SURROGATE,
-    [0xF] = LEAD_ALONE | LONGER_THAN_4 | BEYOND,
+    FOUR(ASCII_CONTINUED),
+    FOUR(ASCII_CONTINUED),
+    FOUR(BOTH_CONTINUE),
+    LEAD_ALONE | LONGER_THAN_2,
+    LEAD_ALONE,
+    LEAD_ALONE | LONGER_THAN_3 | SURROGATE,
+    LEAD_ALONE | LONGER_THAN_4 | BEYOND,
 };
 
 /* Indexed by its lower nibble. */
 static const alignas(16) uint8_t first_low[16] = {
-    [0x0] = ANY_LOW | LONGER_THAN_2 | LONGER_THAN_3 | LONGER_THAN_4,
-    [0x1] = ANY_LOW | LONGER_THAN_2,
-    [0x2] = ANY_LOW,
-    [0x3] = ANY_LOW,
-    [0x4] = ANY_LOW | BEYOND,
-    [0x5] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0x6] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0x7] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0x8] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0x9] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0xA] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0xB] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0xC] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0xD] = ANY_LOW | BEYOND | LONGER_THAN_4 | SURROGATE,
-    [0xE] = ANY_LOW | BEYOND | LONGER_THAN_4,
-    [0xF] = ANY_LOW | BEYOND | LONGER_THAN_4,
+    ANY_LOW | LONGER_THAN_2 | LONGER_THAN_3 | LONGER_THAN_4,
+    ANY_LOW | LONGER_THAN_2,
+    ANY_LOW,
+    ANY_LOW,
+    ANY_LOW | BEYOND,
+    FOUR(ANY_LOW | BEYOND | LONGER_THAN_4), /* 5 to 8 */
+    FOUR(ANY_LOW | BEYOND | LONGER_THAN_4), /* 9 to C */
+    ANY_LOW | BEYOND | LONGER_THAN_4 | SURROGATE,
+    ANY_LOW | BEYOND | LONGER_THAN_4,
+    ANY_LOW | BEYOND | LONGER_THAN_4,
 };
 
 /* Indexed by the upper nibble of the second byte. */
 static const alignas(16) uint8_t second_high[16] = {
-    [0x0] = LEAD_ALONE,
-    [0x1] = LEAD_ALONE,
-    [0x2] = LEAD_ALONE,
-    [0x3] = LEAD_ALONE,
-    [0x4] = LEAD_ALONE,
-    [0x5] = LEAD_ALONE,
-    [0x6] = LEAD_ALONE,
-    [0x7] = LEAD_ALONE,
-    [0x8] = CONTINUED | LONGER_THAN_3 | LONGER_THAN_4,
-    [0x9] = CONTINUED | LONGER_THAN_3 | BEYOND,
-    [0xA] = CONTINUED | SURROGATE | BEYOND,
-    [0xB] = CONTINUED | SURROGATE | BEYOND,
-    [0xC] = LEAD_ALONE,
-    [0xD] = LEAD_ALONE,
-    [0xE] = LEAD_ALONE,
-    [0xF] = LEAD_ALONE,
+    FOUR(LEAD_ALONE),
+    FOUR(LEAD_ALONE),
+    CONTINUED | LONGER_THAN_3 | LONGER_THAN_4,
+    CONTINUED | LONGER_THAN_3 | BEYOND,
+    CONTINUED | SURROGATE | BEYOND,
+    CONTINUED | SURROGATE | BEYOND,
+    FOUR(LEAD_ALONE),
 };
 
 /* Nonzero where a byte of the vector at `p` is invalid after the three bytes before it. */
 static UVH_ALWAYS_INLINE uvh_octets errors_at(const char *p)
 {
     uvh_octets before = uvh_octets_load(p - 1);
-    uvh_octets low = uvh_octets_and(before, uvh_octets_all(0x0f));
-    uvh_octets pairs = uvh_octets_and(
-        uvh_octets_look_up(uvh_octets_table(first_high), uvh_octets_high_halves(before)),
-        uvh_octets_look_up(uvh_octets_table(first_low), low));
-    pairs = uvh_octets_and(pairs, uvh_octets_look_up(uvh_octets_table(second_high),
-                                                     uvh_octets_high_halves(uvh_octets_load(p))));
+    uvh_octets low = before & uvh_octets_all(0x0f);
+    uvh_octets pairs =
+        UVH_OCTETS_LOOK_UP(UVH_OCTETS_TABLE(first_high), uvh_octets_high_halves(before)) &
+        UVH_OCTETS_LOOK_UP(UVH_OCTETS_TABLE(first_low), low);
+    pairs &= UVH_OCTETS_LOOK_UP(UVH_OCTETS_TABLE(second_high),
+                                uvh_octets_high_halves(uvh_octets_load(p)));
     /* Two adjacent continuation bytes are allowed exactly for the third and fourth bytes of
      * characters; lead bytes that require them set the upper bit. */
-    uvh_octets third = uvh_octets_less(uvh_octets_load(p - 2), uvh_octets_all(0xe0 - 0x80));
-    uvh_octets fourth = uvh_octets_less(uvh_octets_load(p - 3), uvh_octets_all(0xf0 - 0x80));
-    uvh_octets wanted = uvh_octets_and(uvh_octets_or(third, fourth), uvh_octets_all(BOTH_CONTINUE));
-    return uvh_octets_xor(pairs, wanted);
+    uvh_octets third = UVH_OCTETS_LESS(uvh_octets_load(p - 2), uvh_octets_all(0xe0 - 0x80));
+    uvh_octets fourth = UVH_OCTETS_LESS(uvh_octets_load(p - 3), uvh_octets_all(0xf0 - 0x80));
+    uvh_octets wanted = (third | fourth) & uvh_octets_all(BOTH_CONTINUE);
+    return pairs ^ wanted;
 }
 
 /* The start of an incomplete character at the end of the text. All bytes before it are valid as far
@@ -166,17 +142,17 @@ static UVH_NEVER_INLINE const char *check_short(const char *data, const char *en
     memcpy(space + sizeof space - size, data, size);
     uvh_octets errors = errors_at(space + sizeof space - UVH_OCTETS_SIZE);
     if (size > UVH_OCTETS_SIZE)
-        errors = uvh_octets_or(errors, errors_at(space + 3));
-    return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
+        errors |= errors_at(space + 3);
+    return UVH_OCTETS_ARE_ZERO(errors) ? incomplete_at(data, end) : NULL;
 }
 
 /* True if the STEP bytes at `p` are ASCII. */
 static UVH_ALWAYS_INLINE bool is_ascii(const char *p)
 {
-    uvh_octets front = uvh_octets_or(uvh_octets_load(p), uvh_octets_load(p + UVH_OCTETS_SIZE));
-    uvh_octets back = uvh_octets_or(uvh_octets_load(p + 2 * UVH_OCTETS_SIZE),
-                                    uvh_octets_load(p + 3 * UVH_OCTETS_SIZE));
-    return uvh_octets_are_ascii(uvh_octets_or(front, back));
+    uvh_octets front = uvh_octets_load(p) | uvh_octets_load(p + UVH_OCTETS_SIZE);
+    uvh_octets back =
+        uvh_octets_load(p + 2 * UVH_OCTETS_SIZE) | uvh_octets_load(p + 3 * UVH_OCTETS_SIZE);
+    return UVH_OCTETS_ARE_ASCII(front | back);
 }
 
 /* Skips ASCII at the start of the text, or its first characters, so that three bytes precede the
@@ -205,22 +181,22 @@ static const char *check_utf8(const char *data, const char *end)
     while (end - p >= STEP) {
         uvh_octets errors = errors_at(p);
         for (size_t i = UVH_OCTETS_SIZE; i < STEP; i += UVH_OCTETS_SIZE)
-            errors = uvh_octets_or(errors, errors_at(p + i));
+            errors |= errors_at(p + i);
         p += STEP;
         if (end - p >= STEP && is_ascii(p)) {
             /* a character may continue across its start */
-            errors = uvh_octets_or(errors, errors_at(p));
+            errors |= errors_at(p);
             do
                 p += STEP;
             while (end - p >= STEP && is_ascii(p));
         }
-        if (!uvh_octets_are_zero(errors))
+        if (!UVH_OCTETS_ARE_ZERO(errors))
             return NULL;
     }
     uvh_octets errors = errors_at(end - UVH_OCTETS_SIZE);
     for (; end - p > UVH_OCTETS_SIZE; p += UVH_OCTETS_SIZE)
-        errors = uvh_octets_or(errors, errors_at(p));
-    return uvh_octets_are_zero(errors) ? incomplete_at(data, end) : NULL;
+        errors |= errors_at(p);
+    return UVH_OCTETS_ARE_ZERO(errors) ? incomplete_at(data, end) : NULL;
 }
 
 const struct uvh_payload_backend UVH_PAYLOAD_BACKEND = {

@@ -2,7 +2,7 @@
  * machines, with their own arm_neon.h and UVH_NEON_EMULATED. */
 #if defined(__AARCH64EL__) || defined(UVH_NEON_EMULATED)
 
-#define UVH_OCTETS_HEADER   "codec/simd/octets_neon.h"
+#define UVH_OCTETS_NEON
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_neon
 #include "codec/simd/payload_kernels.h"
 

@@ -8,7 +8,6 @@
 #pragma GCC target("sse4.2")
 #endif
 
-#define UVH_OCTETS_HEADER   "codec/simd/octets_sse42.h"
 #define UVH_PAYLOAD_BACKEND uvh_payload_backend_sse42
 #include "codec/simd/payload_kernels.h"
 

@@ -49,16 +49,6 @@ static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_in(uvh_vector bytes, const uint
     return ~uvh_vector_mask(vtstq_u8(row, bit));
 }
 
-static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_token(uvh_vector bytes)
-{
-    return uvh_vector_not_in(bytes, uvh_chars_token_rows);
-}
-
-static UVH_ALWAYS_INLINE uint64_t uvh_vector_not_reg_name(uvh_vector bytes)
-{
-    return uvh_vector_not_in(bytes, uvh_chars_reg_name_rows);
-}
-
 static UVH_ALWAYS_INLINE uint64_t uvh_vector_target_ends(uvh_vector bytes)
 {
     /* DEL or a byte above it, plus one, is negative or 0 as a signed number. */

@@ -1,4 +1,4 @@
-/* The NEON intrinsics that src/codec/simd/vector_neon.h and octets_neon.h use, written in plain C
+/* The NEON intrinsics that src/codec/simd/vector_neon.h and octets.h use, written in plain C
  * by SIMDe, so that its back end can be tested on any machine: the build puts this folder in front
  * where the tests compile that back end elsewhere than on ARM. No library is ever built with it. */
 #ifndef UVH_TESTS_ARM_NEON_H
