@@ -181,10 +181,9 @@ def judge_sslyze(text, protocols):
     for key, name in names.items():
         suites = found.get(f"{key}_cipher_suites")
         if suites is None or suites["is_tls_version_supported"] != (name in protocols):
-            wrong.append(
-                f"{name} is "
-                f"{'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}"
-            )
+            supported = suites and suites["is_tls_version_supported"]
+            state = "not known" if suites is None else "on" if supported else "off"
+            wrong.append(f"{name} is {state}")
         count += len(suites["accepted_cipher_suites"]) if suites else 0
     expected = {
         "tls_compression": ("supports_compression", False),
