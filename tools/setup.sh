@@ -27,14 +27,11 @@ bench="$bench_alone nginx-light wrk openssl"
 # that cannot be had is no reason to miss the others.
 peer_nginx="nginx-light"
 peer_h2o="h2o"
-peer_apache="apache2-bin"
-peer_caddy="caddy"
 peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
-peer_libwebsockets="gcc libc6-dev pkg-config libmimalloc-dev libwebsockets-dev"
 # Some have a newer one than the distribution's, from elsewhere.
-peer_go= peer_actix="gcc libc6-dev"
+peer_go= peer_rust="gcc libc6-dev"
 if ! command -v go >/dev/null; then peer_go=golang-go; fi
-if ! command -v cargo >/dev/null; then peer_actix="$peer_actix cargo"; fi
+if ! command -v cargo >/dev/null; then peer_rust="$peer_rust cargo"; fi
 tidy="$test clang-tidy"
 docs="doxygen mandoc python3 python3-venv"
 arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
@@ -53,12 +50,9 @@ arm64) wanted=$arm64 ;;
 ktls) wanted=$ktls ;;
 peer-nginx) wanted=$peer_nginx ;;
 peer-h2o) wanted=$peer_h2o ;;
-peer-apache) wanted=$peer_apache ;;
-peer-caddy) wanted=$peer_caddy ;;
 peer-libmicrohttpd) wanted=$peer_libmicrohttpd ;;
 peer-go) wanted=$peer_go ;;
-peer-actix) wanted=$peer_actix ;;
-peer-libwebsockets) wanted=$peer_libwebsockets ;;
+peer-rust) wanted=$peer_rust ;;
 *)
     echo "usage: tools/setup.sh NAME, which is serve, test, bench, bench-alone, conformance," \
         "conformance-tls, peer-NAME, tidy, docs, arm64 or ktls" >&2
@@ -108,7 +102,7 @@ services=
 for package in $missing; do
     case $package in
     nginx-light) services="$services nginx.service" ;;
-    h2o | caddy | prometheus | redis-server) services="$services $package.service" ;;
+    h2o | prometheus | redis-server) services="$services $package.service" ;;
     esac
 done
 if [ -n "$services" ] && [ ! -e $policy ]; then
