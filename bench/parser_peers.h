@@ -24,7 +24,6 @@ typedef int (*peer_answer_fn)(const char *data, size_t length, int response,
 
 /* uint64_t peer_run(...): parses so many times; the sum of something that the result has, 0 after a
  * failure. */
-typedef uint64_t (*peer_run_fn)(const char *data, size_t length, int response,
-                                uint64_t iterations);
+typedef uint64_t (*peer_run_fn)(const char *data, size_t length, int response, uint64_t iterations);
 
 #endif

@@ -20,7 +20,7 @@ bench_alone="$serve libcmocka-dev python3"
 # A newer Node than the distribution's brings its own npm, which that of the distribution would be
 # in conflict with.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
-conformance="$bench_alone python3-venv debian-archive-keyring"
+conformance="$bench_alone python3-venv python3-websockets debian-archive-keyring"
 conformance_tls="$bench_alone sslscan nmap testssl.sh openssl python3-venv"
 bench="$bench_alone nginx-light wrk openssl"
 # Servers that `./dev bench http` and `./dev bench ws` compare with, each by itself, so that one

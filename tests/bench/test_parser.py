@@ -26,6 +26,18 @@ def test_a_debug_build_is_refused(tmp_path):
     assert "refused: this is not a Release build (0.0.0 gcc 0 Debug)" in done.stderr
 
 
+def test_b3_measures_each_scenario():
+    done = run(BIN / "B3-HttpParser", 20, "--rounds", 1)
+    if done.returncode == 1:
+        assert "not a Release build" in done.stderr
+        return
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.findall(r"^([1-7]) ", done.stdout, re.M) == list("1234445") + ["6", "7"]
+    for wrong in (["0"], ["1", "2"], ["--rounds"], ["--json", "x"]):
+        done = run(BIN / "B3-HttpParser", *wrong)
+        assert done.returncode == 2 and "usage: B3-HttpParser" in done.stderr
+
+
 def test_the_program_needs_the_parser_alone():
     needed = re.findall(r"\(NEEDED\).*\[(\S+)\]", run("readelf", "-d", CORPUS).stdout)
     assert set(needed) <= {"libc.so.6", "libdl.so.2"}

@@ -93,9 +93,8 @@ def test_an_npm_from_elsewhere_will_do(tmp_path):
 
 
 def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
-    result = System(
-        tmp_path,
-        [*SERVE, "libcmocka-dev", "python3", "debian-archive-keyring"]).setup("conformance")
+    result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "python3-websockets",
+                               "debian-archive-keyring"]).setup("conformance")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends python3-venv\n" in result.stderr
 

@@ -27,14 +27,11 @@ class Floor(Contender):
         self.version = servers.uvhttp_build(place.bin_folder).split()[0]
 
     def response(self, place, work):
-        if work.kind == "json":
-            return ["--text", work.body.decode()]
         if work.kind == "mix":
             return ["--mix", place.site / work.folder]
-        if work.encoding:
-            way = "--file" if work.floor_file else "--read"
-            return ["--gzip", way, place.site / work.encoded_name]
-        return ["--file", place.site / work.file_name] if work.floor_file else ["--body", work.size]
+        name = work.encoded_name if work.encoding else work.file_name
+        return ["--file" if work.floor_file else "--read", place.site / name,
+                *(["--gzip"] if work.encoding else [])]
 
     def command(self, place, work, port):
         return [servers.program(place.bin_folder, "floor"), *self.response(place, work),
@@ -199,9 +196,6 @@ class Built(Contender):
     def command(self, place, work, port):
         return [self.program, place.site, 1]
 
-    def environment(self, place):
-        return {"GOMAXPROCS": "1"}
-
 
 class Microhttpd(Built):
     """libmicrohttpd manual, "Performance": epoll in its own thread and MHD_USE_TURBO."""
@@ -228,6 +222,9 @@ class Go(Built):
 
     def command(self, place, work, port):
         return [self.program, place.site]
+
+    def environment(self, place):
+        return {"GOMAXPROCS": "1"}
 
 
 ALL = [Floor, Uvhttp, Nginx, H2o, Microhttpd, Go]

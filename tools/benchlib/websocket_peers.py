@@ -4,7 +4,6 @@ All print "listening on URL". They send back what comes to /echo, compressed whe
 that; what comes to /topic goes to all others there.
 """
 
-import pathlib
 import re
 
 from . import servers
@@ -62,7 +61,7 @@ class Gorilla(WebSocketContender):
     def prepare(self, place):
         self.program = self.folder(place, "websocket-gorilla") / "server"
         built = build_go("websocket-go", self.program, "./gorilla")
-        text = pathlib.Path(SOURCES / "websocket-go/go.mod").read_text()
+        text = (SOURCES / "websocket-go/go.mod").read_text()
         module = re.search(r"gorilla/websocket v(\S+)", text)[1]
         self.version = f"{module} (Go {built})"
 
