@@ -4,7 +4,6 @@
 #define UVH_BENCH_B3_MESSAGES_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdnoreturn.h>
@@ -37,7 +36,7 @@ static void *allocate(size_t size)
     return memory;
 }
 
-/* A head with as many digits behind it; the result has `size` bytes, or something is wrong with
+/* A head and as many digits after it; the result has `size` bytes, or something is wrong with
  * this program. */
 static struct message make_message(const char *head, size_t body_size, size_t size)
 {
@@ -74,24 +73,6 @@ static struct message make_batch(void)
         memcpy(all.bytes + i * one.size, one.bytes, one.size);
     free(one.bytes);
     return all;
-}
-
-/* A head of exactly `size` bytes. */
-static struct message make_head(size_t size, bool one_line)
-{
-    static char head[MOST_HEAD];
-    int at = snprintf(head, sizeof(head), "GET /heads HTTP/1.1\r\nHost: localhost\r\n");
-    for (int number = 1; (size_t)at + 2 < size; number++) {
-        size_t line = size - 2 - (size_t)at;
-        if (!one_line && line >= 2 * 64)
-            line = 64;
-        int name = snprintf(head + at, sizeof(head) - (size_t)at, "X-Field-%03d: ", number);
-        memset(head + at + name, 'v', line - (size_t)name - 2);
-        memcpy(head + at + line - 2, "\r\n", 2);
-        at += (int)line;
-    }
-    memcpy(head + at, "\r\n", 3);
-    return make_message(head, 0, size);
 }
 
 #endif

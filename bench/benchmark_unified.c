@@ -27,45 +27,14 @@ enum {
     RESOURCES = 25
 };
 
-static const char text[] = "Hello, world\n";
 /* The text again and again. */
 static char bytes[STREAM_SIZE];
-
-static int answer_text(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    (void)request;
-    (void)arg;
-    return uvhttp_response_send_static(response, 200, "text/plain", text, sizeof(text) - 1);
-}
 
 static int answer_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     const size_t *size = arg;
     return uvhttp_response_send_static(response, 200, "text/plain", bytes, *size);
-}
-
-static int answer_json(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    (void)request;
-    (void)arg;
-    char json[64];
-    snprintf(json, sizeof(json), "{\"message\":\"%.*s\"}", 12, text);
-    return uvhttp_response_send_json(response, 200, json);
-}
-
-/* The body lives as long as the exchange, so nothing is to be released. */
-static void release_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static int answer_post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    (void)arg;
-    uvhttp_slice_t body = uvhttp_request_body(request);
-    return uvhttp_response_send_borrowed(response, 200, "application/octet-stream", body.base,
-                                         body.length, release_nothing, NULL);
 }
 
 static int answer_user(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -101,16 +70,11 @@ static int add_named_routes(uvhttp_server_t *server, int *descriptor)
         uvhttp_handler_cb handler;
         void *arg;
     } routes[] = {
-        {"GET", "/", answer_text, NULL},
-        {"GET", "/json", answer_json, NULL},
-        {"GET", "/small", answer_bytes, &sizes[0]},
-        {"GET", "/medium", answer_bytes, &sizes[1]},
-        {"GET", "/large", answer_bytes, &sizes[2]},
-        {"POST", "/post", answer_post, NULL},
-        {"GET", "/users/:id", answer_user, NULL},
+        {"GET", "/small", answer_bytes, &sizes[0]},    {"GET", "/medium", answer_bytes, &sizes[1]},
+        {"GET", "/large", answer_bytes, &sizes[2]},    {"GET", "/users/:id", answer_user, NULL},
         {"GET", "/stream", answer_stream, descriptor},
     };
-    int err = 0;
+    int err = add_plain_routes(server);
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
         err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler,
                                   routes[i].arg);
@@ -126,32 +90,25 @@ static int add_further_routes(uvhttp_server_t *server)
         for (int resource = 0; resource < RESOURCES; resource++)
             for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]) && err == 0; i++) {
                 snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", version, resource, tails[i]);
-                err = uvhttp_server_route(server, "GET", pattern, answer_text, NULL);
+                err = uvhttp_server_route(server, "GET", pattern, send_text, NULL);
             }
     return err;
 }
 
 int main(int argc, char **argv)
 {
-    int workers = take_workers(&argc, argv);
-    int port = argc > 1 ? parse_port(argv[1]) : 18081;
-    if (port < 0 || workers < 0 || argc > 2) {
-        fprintf(stderr, "benchmark_unified: %s\nusage: benchmark_unified [--workers N] [PORT]\n",
-                argc > 2 ? "too many arguments"
-                : workers < 0
-                    ? "the number of workers is from 1 to 1024, or 0 or auto for one for each core"
-                    : "the port is a number from 0 to 65535");
+    int workers, port;
+    if (!take_arguments("benchmark_unified", "", argc, argv, &workers, &port))
         return 2;
-    }
     print_build("benchmark_unified");
     for (size_t i = 0; i < STREAM_SIZE; i++)
-        bytes[i] = text[i % (sizeof(text) - 1)];
+        bytes[i] = hello[i % (sizeof(hello) - 1)];
     int descriptor = open_stream();
     if (descriptor < 0) {
         perror("benchmark_unified: no memory for /stream");
         return 1;
     }
-    uvhttp_server_t *server = new_server_of(workers);
+    uvhttp_server_t *server = new_server_of(workers, 0);
     int err = add_named_routes(server, &descriptor);
     if (err == 0)
         err = add_further_routes(server);

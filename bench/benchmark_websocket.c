@@ -59,28 +59,13 @@ static int add_routes(uvhttp_server_t *server)
     return err != 0 ? err : uvhttp_websocket_route(server, "/topic", &many);
 }
 
-static uvhttp_server_t *new_server(int workers)
-{
-    uvhttp_config_t *config = uvhttp_config_new();
-    if (config == NULL)
-        return NULL;
-    config->max_connections = MAX_CONNECTIONS;
-    config->workers = (size_t)workers;
-    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
-    uvhttp_config_free(config);
-    return server;
-}
-
 int main(int argc, char **argv)
 {
-    int workers = take_workers(&argc, argv);
-    int port = argc > 1 ? parse_port(argv[1]) : 18084;
-    if (workers < 0 || port < 0 || argc > 2) {
-        fputs("usage: benchmark_websocket [--workers N] [PORT]\n", stderr);
+    int workers, port;
+    if (!take_arguments("benchmark_websocket", "", argc, argv, &workers, &port))
         return 2;
-    }
     print_build("benchmark_websocket");
-    uvhttp_server_t *server = new_server(workers);
+    uvhttp_server_t *server = new_server_of(workers, MAX_CONNECTIONS);
     int err = server == NULL ? UVHTTP_ENOMEM : add_routes(server);
     return run_server("benchmark_websocket", server, err, port);
 }

@@ -3,32 +3,25 @@
  * the same system calls can be cheaper. The benchmarks give their figures as multiples of it. Not a
  * server for anything else: it believes every byte.
  *
- *     floor [--body BYTES | --text TEXT | --file PATH | --read PATH | --mix FOLDER] [--gzip]
- *           [--post BYTES] [--close] [PORT]
+ *     floor --file PATH | --read PATH | --mix DIRECTORY [--gzip] [--post BYTES] [--close] [PORT]
  *
- * --body (default 13), --text and --read answer from memory, all requests of one read with one
- * write; --file by the header and sendfile. --mix: the files 0000.txt, 0001.txt and so on of a
- * folder, the first number in a request says which one; up to 8 KB from memory, longer ones by
- * sendfile. One request is answered for each read. --gzip: the answer is told to be gzip. --post:
- * that many bytes follow each head and are thrown away. --close: a connection ends after its
- * answer. */
+ * --read responds with a file from memory, to all requests of one read with one write; --file by
+ * the header and sendfile. --mix: the files 0000.txt, 0001.txt and so on of a directory, the first
+ * number in a request says which one; up to 8 KB from memory, longer ones by sendfile. One request
+ * is answered for each read. --gzip: the answer is told to be gzip. --post: that many bytes follow
+ * each head and are thrown away. --close: a connection ends after its answer. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "floor.h"
 
 #define CLIENT_MAX 4096 /* descriptors */
 #define COPIES     64   /* answers that leave in one write */
@@ -150,18 +143,9 @@ static void serve(int epoll, int fd)
     }
 }
 
-static void accept_all(int epoll, int listener)
+static void open_client(int fd)
 {
-    int fd, on = 1;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
-        struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-        if (fd >= CLIENT_MAX || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-            close(fd);
-            continue;
-        }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        clients[fd] = (struct client){.owed = 0};
-    }
+    clients[fd] = (struct client){.owed = 0};
 }
 
 static void fail(const char *what)
@@ -199,16 +183,6 @@ static void repeat(struct answer *answer)
         memcpy(answer->bytes + i * answer->size, answer->bytes, answer->size);
 }
 
-/* From memory: `text` again and again, up to `size` bytes. */
-static void add_text(const char *text, size_t size)
-{
-    struct answer *answer = add_answer(-1, size, COPIES);
-    size_t length = strlen(text);
-    for (size_t i = 0; i < size; i++)
-        answer->bytes[answer->head_size + i] = text[i % length];
-    repeat(answer);
-}
-
 /* A file: from memory up to `memory_max` bytes, else by sendfile. */
 static void add_file(const char *path, size_t memory_max, size_t copies)
 {
@@ -238,40 +212,31 @@ static void add_mix(const char *directory)
     }
 }
 
-static int listen_on(unsigned long port, struct sockaddr_in *address)
-{
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
-    socklen_t size = sizeof(*address);
-    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(listener, (struct sockaddr *)address, size) != 0 || listen(listener, SOMAXCONN) != 0 ||
-        getsockname(listener, (struct sockaddr *)address, &size) != 0) {
-        perror("floor: cannot listen");
-        exit(1);
-    }
-    return listener;
-}
-
 static size_t number(const char *text)
 {
     return strtoul(text, NULL, 10);
 }
 
+static noreturn void usage(void)
+{
+    fputs("usage: floor --file PATH | --read PATH | --mix DIRECTORY [--gzip] [--post BYTES] "
+          "[--close] [PORT]\n",
+          stderr);
+    exit(2);
+}
+
 /* Returns the port, with the answers made. */
 static unsigned long read_options(int argc, char **argv)
 {
-    static const struct option options[] = {{"body", required_argument, NULL, 'b'},
-                                            {"text", required_argument, NULL, 't'},
-                                            {"file", required_argument, NULL, 'f'},
+    static const struct option options[] = {{"file", required_argument, NULL, 'f'},
                                             {"read", required_argument, NULL, 'r'},
                                             {"mix", required_argument, NULL, 'x'},
                                             {"post", required_argument, NULL, 'p'},
                                             {"gzip", no_argument, NULL, 'z'},
                                             {"close", no_argument, NULL, 'c'},
                                             {NULL, 0, NULL, 0}};
-    const char *text = "Hello, world\n", *what = "13";
-    int kind = 'b', option;
+    const char *what = NULL;
+    int kind = 0, option;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -285,22 +250,15 @@ static unsigned long read_options(int argc, char **argv)
             close_after = true;
             break;
         case '?':
-            fprintf(stderr,
-                    "floor: what is '%s'? Usage: floor [--body BYTES | --text TEXT | --file PATH | "
-                    "--read PATH | "
-                    "--mix FOLDER] [--gzip] [--post BYTES] [--close] [PORT]\n",
-                    argv[optind - 1]);
-            exit(2);
+            usage();
         default:
             kind = option;
             what = optarg;
         }
     }
-    if (kind == 'b')
-        add_text(text, number(what));
-    else if (kind == 't')
-        add_text(what, strlen(what));
-    else if (kind == 'x')
+    if (kind == 0)
+        usage();
+    if (kind == 'x')
         add_mix(what);
     else
         add_file(what, kind == 'r' ? SIZE_MAX : 0, COPIES);
@@ -309,22 +267,6 @@ static unsigned long read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    unsigned long port = read_options(argc, argv);
-    struct sockaddr_in address;
-    int listener = listen_on(port, &address);
-    int epoll = epoll_create1(0);
-    struct epoll_event events[256], event = {.events = EPOLLIN, .data.fd = listener};
     signal(SIGPIPE, SIG_IGN); /* sendfile knows no MSG_NOSIGNAL */
-    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
-    printf("listening on http://127.0.0.1:%d/\n", ntohs(address.sin_port));
-    fflush(stdout);
-    for (;;) {
-        int count = epoll_wait(epoll, events, 256, -1);
-        for (int i = 0; i < count; i++) {
-            if (events[i].data.fd == listener)
-                accept_all(epoll, listener);
-            else
-                serve(epoll, events[i].data.fd);
-        }
-    }
+    run_floor(read_options(argc, argv), CLIENT_MAX, open_client, serve);
 }

@@ -7,17 +7,11 @@
  *
  * What is sent to /topic is written to all others that are connected to /topic instead, one write
  * each. */
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "floor.h"
 #include "websocket_key.h"
 
 #define CLIENT_MAX  32768 /* descriptors */
@@ -142,28 +136,23 @@ static void publish(int from, const unsigned char *bytes, size_t size)
 }
 
 /* The whole request is expected in one read. */
-static bool shake_hands(int fd, char *request)
+static bool shake_hands(int fd, const char *request)
 {
-    static const char name[] = "\r\nSec-WebSocket-Key: ";
-    char accept[ACCEPT_SIZE + 1], answer[256];
-    char *key = strstr(request, name), *end = strstr(request, "\r\n\r\n");
-    if (key == NULL || end == NULL || end - key < (ptrdiff_t)sizeof(name) - 1 + KEY_SIZE)
+    static const char response[] =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: " WEBSOCKET_ACCEPT "\r\n\r\n";
+    if (strstr(request, "\r\n\r\n") == NULL)
         return false;
-    websocket_accept(key + sizeof(name) - 1, accept);
-    int size =
-        snprintf(answer, sizeof(answer),
-                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                 "Sec-WebSocket-Accept: %s\r\n\r\n",
-                 accept);
     clients[fd].open = true;
     clients[fd].topic = strncmp(request, "GET /topic ", 11) == 0;
     if (clients[fd].topic)
         subscribers[subscriber_count++] = fd;
-    return put(fd, answer, (size_t)size);
+    return put(fd, response, sizeof(response) - 1);
 }
 
-static void serve(int fd)
+static void serve(int epoll, int fd)
 {
+    (void)epoll;
     struct client *client = &clients[fd];
     unsigned char *read = buffer + HEAD_MAX, *end;
     ssize_t size = recv(fd, read, BUFFER_SIZE - 1, 0);
@@ -186,33 +175,9 @@ static void serve(int fd)
         drop(fd);
 }
 
-static void accept_all(int epoll, int listener)
+static void open_client(int fd)
 {
-    int fd, on = 1;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
-        struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-        if (fd >= CLIENT_MAX || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-            close(fd);
-            continue;
-        }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        clients[fd] = (struct client){.open = false};
-    }
-}
-
-static int listen_on(unsigned long port, struct sockaddr_in *address)
-{
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
-    socklen_t size = sizeof(*address);
-    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(listener, (struct sockaddr *)address, size) != 0 || listen(listener, SOMAXCONN) != 0 ||
-        getsockname(listener, (struct sockaddr *)address, &size) != 0) {
-        perror("floor_websocket: cannot listen");
-        exit(1);
-    }
-    return listener;
+    clients[fd] = (struct client){.open = false};
 }
 
 int main(int argc, char **argv)
@@ -221,20 +186,5 @@ int main(int argc, char **argv)
         fputs("usage: floor_websocket [PORT]\n", stderr);
         return 2;
     }
-    struct sockaddr_in address;
-    int listener = listen_on(argc == 2 ? strtoul(argv[1], NULL, 10) : 18083, &address);
-    int epoll = epoll_create1(0);
-    struct epoll_event events[256], event = {.events = EPOLLIN, .data.fd = listener};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
-    printf("listening on http://127.0.0.1:%d/\n", ntohs(address.sin_port));
-    fflush(stdout);
-    for (;;) {
-        int count = epoll_wait(epoll, events, 256, -1);
-        for (int i = 0; i < count; i++) {
-            if (events[i].data.fd == listener)
-                accept_all(epoll, listener);
-            else
-                serve(events[i].data.fd);
-        }
-    }
+    run_floor(argc == 2 ? strtoul(argv[1], NULL, 10) : 18083, CLIENT_MAX, open_client, serve);
 }

@@ -1,18 +1,15 @@
 /* parser_corpus [OPTION...] FILE...: times this parser, on each back end the processor has, and
- * others beside it, over whole messages.
+ * another beside it, over whole messages.
  *
  *     --rounds N           how often each is timed (default 15)
  *     --milliseconds N     how long each is timed in a round (default 5)
- *     --peers LABEL=FILE   a shared library of other parsers (bench/parser_peers.h), shown with
- *     that label; several are allowed
- *     --instructions       also counts the instructions of each
+ *     --peer NAME=FILE     another parser, in a shared library (bench/parser_peers.h)
  *
  * All run in one process, in turn within each round, and get the same bytes: a complete message in
  * one call. An operation of this parser is uvhttp_head_init, the head with its known fields, and
  * the framing. What each parser makes of a message is compared with a slow reading of it first; a
  * wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
  * Called by tools/benchlib/run_parser.py. */
-#include "instruction_count.h"
 #include "measuring.h"
 #include "parser_peers.h"
 
@@ -35,14 +32,11 @@ struct message {
     struct rounds rounds[MOST_PARSERS];
     uint64_t iterations[MOST_PARSERS]; /* of a round */
     uint64_t sum[MOST_PARSERS];        /* of one iteration */
-    uint64_t instructions[MOST_PARSERS];
 };
 
 struct parser {
     char name[96];
-    const char *version;
     const char *backend; /* this parser's; NULL for others */
-    size_t number;
     peer_answer_fn answer;
     peer_run_fn run;
 };
@@ -156,10 +150,8 @@ static bool needs_large_table(const char *data, size_t length, bool response)
     return !parse(&head, &framing, data, length, response, false);
 }
 
-static int own_answer(size_t number, const char *data, size_t length, int response,
-                      struct peer_answer *answer)
+static int own_answer(const char *data, size_t length, int response, struct peer_answer *answer)
 {
-    (void)number;
     uvhttp_head_t head;
     uvhttp_framing_t framing;
     if (!parse(&head, &framing, data, length, response, needs_large_table(data, length, response)))
@@ -200,10 +192,8 @@ static inline uint64_t own_loop(const char *data, size_t length, bool response, 
     return sum;
 }
 
-static uint64_t own_run(size_t number, const char *data, size_t length, int response,
-                        uint64_t iterations)
+static uint64_t own_run(const char *data, size_t length, int response, uint64_t iterations)
 {
-    (void)number;
     bool large = needs_large_table(data, length, response);
     return response ? own_loop(data, length, true, large, iterations)
                     : own_loop(data, length, false, large, iterations);
@@ -217,47 +207,27 @@ static void add_own(void)
         if (!uvhttp_parser_use_backend(names[i]))
             continue;
         struct parser *parser = &parsers[parser_count++];
-        *parser = (struct parser){
-            .version = BUILD, .backend = names[i], .answer = own_answer, .run = own_run};
+        *parser = (struct parser){.backend = names[i], .answer = own_answer, .run = own_run};
         snprintf(parser->name, sizeof(parser->name), "uvhttp %s", names[i]);
     }
 }
 
-/* A function of a shared library. POSIX has a pointer to an object stand for it. */
-#define FIND(library, type, name) \
-    ((union {                     \
-         void *object;            \
-         type function;           \
-     }){dlsym(library, name)}     \
-         .function)
-
-/* `text` is LABEL=FILE. */
-static bool add_peers(char *text)
+/* `text` is NAME=FILE. */
+static bool add_peer(char *text)
 {
     char *file = strchr(text, '=');
-    if (file == NULL)
-        return fail("not of the form LABEL=FILE", text);
+    if (file == NULL || parser_count == MOST_PARSERS)
+        return fail("not of the form NAME=FILE", text);
     *file++ = '\0';
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return fail(dlerror(), file);
-    peers_interface_fn interface = FIND(library, peers_interface_fn, "peers_interface");
-    peer_text_fn name = FIND(library, peer_text_fn, "peer_name");
-    peer_text_fn version = FIND(library, peer_text_fn, "peer_version");
-    peer_answer_fn answer = FIND(library, peer_answer_fn, "peer_answer");
-    peer_run_fn run = FIND(library, peer_run_fn, "peer_run");
-    if (interface == NULL || interface() != PEERS_INTERFACE || name == NULL || version == NULL ||
-        answer == NULL || run == NULL)
-        return fail("not a library of parsers that fits", file);
-    for (size_t i = 0; name(i) != NULL; i++) {
-        if (parser_count == MOST_PARSERS)
-            return fail("too many parsers", file);
-        struct parser *parser = &parsers[parser_count++];
-        *parser = (struct parser){.version = version(i), .number = i, .answer = answer, .run = run};
-        snprintf(parser->name, sizeof(parser->name), "%s%s%s", name(i), *text != '\0' ? " " : "",
-                 text);
-    }
-    return true;
+    struct parser *parser = &parsers[parser_count++];
+    /* POSIX has a pointer to an object stand for one to a function. */
+    *(void **)&parser->answer = dlsym(library, "peer_answer");
+    *(void **)&parser->run = dlsym(library, "peer_run");
+    snprintf(parser->name, sizeof(parser->name), "%s", text);
+    return (parser->answer != NULL && parser->run != NULL) || fail("not a parser", file);
 }
 
 static void select_backend(const struct parser *parser)
@@ -269,8 +239,7 @@ static void select_backend(const struct parser *parser)
 static uint64_t run_parser(const struct parser *parser, const struct message *message,
                            uint64_t iterations)
 {
-    return parser->run(parser->number, message->bytes, message->size, message->response,
-                       iterations);
+    return parser->run(message->bytes, message->size, message->response, iterations);
 }
 
 /* No parser may be quick because it is wrong. Also learns what one iteration adds to the sum. */
@@ -279,8 +248,7 @@ static bool verify(size_t which, struct message *message)
     const struct parser *parser = &parsers[which];
     struct peer_answer got = {0};
     select_backend(parser);
-    if (parser->answer(parser->number, message->bytes, message->size, message->response, &got) !=
-        1) {
+    if (parser->answer(message->bytes, message->size, message->response, &got) != 1) {
         fprintf(stderr, "parser_corpus: %s refuses %s\n", parser->name, message->name);
         return false;
     }
@@ -348,99 +316,47 @@ static bool measure(uint64_t rounds, uint64_t wanted)
     return true;
 }
 
-struct counted {
-    const struct parser *parser;
-    const struct message *message;
-    uint64_t sum, iterations;
-};
-
-static bool run_counted(void *arg)
-{
-    const struct counted *counted = arg;
-    return run_parser(counted->parser, counted->message, counted->iterations) ==
-           counted->iterations * counted->sum;
-}
-
-/* Of one iteration: what a second one adds. */
-static bool count_all(void)
-{
-    for (size_t i = 0; i < message_count; i++) {
-        for (size_t which = 0; which < parser_count; which++) {
-            struct counted counted = {&parsers[which], messages[i], messages[i]->sum[which], 1};
-            select_backend(counted.parser);
-            uint64_t one = count_instructions(run_counted, &counted);
-            counted.iterations = 2;
-            uint64_t two = count_instructions(run_counted, &counted);
-            if (one == 0 || two <= one)
-                return fail("its instructions cannot be counted here", counted.parser->name);
-            messages[i]->instructions[which] = two - one;
-        }
-    }
-    return true;
-}
-
-static void print_message(const struct message *message, bool instructions)
+static void print_message(const struct message *message)
 {
     printf("{\"name\": \"%s\", \"size\": %zu, \"head_size\": %" PRIu64 ", \"fields\": %" PRIu64
            ", \"parsers\": {",
            message->name, message->size, message->answer.head_size, message->answer.fields);
     for (size_t which = 0; which < parser_count; which++) {
-        printf("%s\n    \"%s\": {", which > 0 ? "," : "", parsers[which].name);
-        if (instructions)
-            printf("\"instructions\": %" PRIu64 ", ", message->instructions[which]);
-        printf("\"rounds\": ");
+        printf("%s\n    \"%s\": {\"rounds\": ", which > 0 ? "," : "", parsers[which].name);
         write_rounds(stdout, &message->rounds[which]);
         putchar('}');
     }
     printf("}}");
 }
 
-static void print_json(bool instructions)
+static void print_json(void)
 {
-    printf("{\"build\": \"%s\", \"flags\": \"%s\",\n \"parsers\": [", BUILD, UVH_FLAGS);
-    for (size_t i = 0; i < parser_count; i++)
-        printf("%s{\"name\": \"%s\", \"version\": \"%s\"}", i > 0 ? ",\n  " : "\n  ",
-               parsers[i].name, parsers[i].version);
-    printf("],\n \"messages\": [");
+    printf("{\"build\": \"%s\", \"flags\": \"%s\",\n \"messages\": [", BUILD, UVH_FLAGS);
     for (size_t i = 0; i < message_count; i++) {
         printf("%s", i > 0 ? ",\n  " : "\n  ");
-        print_message(messages[i], instructions);
+        print_message(messages[i]);
     }
     printf("]}\n");
 }
 
 struct options {
     uint64_t rounds, milliseconds;
-    bool instructions;
 };
 
 /* The number of words that options take up, or -1 when they cannot be used. */
 static int read_options(int argc, char **argv, struct options *options)
 {
     int i = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
-        const char *name = argv[i];
-        int values = strcmp(name, "--instructions") == 0 ? 0 : 1;
-        bool right = i + values < argc;
-        if (!right) {
-            fail("the option has no value", name);
-            return -1;
-        }
-        if (values == 0)
-            options->instructions = true;
-        else if (strcmp(name, "--rounds") == 0)
+    for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
+        bool right = false;
+        if (strcmp(argv[i], "--rounds") == 0)
             right = read_number(argv[i + 1], 1, MOST_ROUNDS, &options->rounds);
-        else if (strcmp(name, "--milliseconds") == 0)
+        else if (strcmp(argv[i], "--milliseconds") == 0)
             right = read_number(argv[i + 1], 1, 10000, &options->milliseconds);
-        else if (strcmp(name, "--peers") == 0)
-            right = add_peers(argv[i + 1]);
-        else
-            right = false;
-        if (!right) {
-            fail("there is no such option, or not with that value", name);
+        else if (strcmp(argv[i], "--peer") == 0)
+            right = add_peer(argv[i + 1]);
+        if (!right)
             return -1;
-        }
-        i += values;
     }
     return i;
 }
@@ -451,9 +367,7 @@ int main(int argc, char **argv)
     add_own();
     int i = read_options(argc, argv, &options);
     if (i < 0 || i == argc || argc - i > MOST_MESSAGES) {
-        fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peers LABEL=FILE]... "
-              "[--instructions] "
-              "FILE...\n",
+        fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peer NAME=FILE] FILE...\n",
               stderr);
         return 2;
     }
@@ -470,9 +384,8 @@ int main(int argc, char **argv)
         for (size_t m = 0; m < message_count; m++)
             if (!verify(which, messages[m]))
                 return 1;
-    if (!measure(options.rounds, options.milliseconds * 1000000) ||
-        (options.instructions && !count_all()))
+    if (!measure(options.rounds, options.milliseconds * 1000000))
         return 1;
-    print_json(options.instructions);
+    print_json();
     return 0;
 }

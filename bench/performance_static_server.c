@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     if (config.root == NULL)
         return refuse("-d is missing: the folder to serve");
     print_build("performance_static_server");
-    uvhttp_server_t *server = new_server_of(workers);
+    uvhttp_server_t *server = new_server_of(workers, 0);
     int err = uvhttp_static_mount(server, "/", &config);
     if (err != 0) {
         fprintf(stderr, "performance_static_server: %s: %s\n", config.root, uvhttp_strerror(err));

@@ -1,15 +1,57 @@
-/* How a benchmark server starts: says which build it is, warns when figures of it would mean
- * nothing, and listens until it is stopped. Included by each of them once; what is printed first is
- * what the harness reads (tools/benchlib/servers.py). UVH_FLAGS comes from the build. */
+/* What the benchmark servers share: the least handlers, and how they start. A server says which
+ * build it is, warns when figures of it would mean nothing, and listens until it is stopped.
+ * Included by each of them once; what is printed first is what the harness reads
+ * (tools/benchlib/servers.py). UVH_FLAGS comes from the build. */
 #ifndef UVH_BENCH_START_LINE_H
 #define UVH_BENCH_START_LINE_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <uvhttp.h>
 #include <uvhttp/parser.h>
+
+static const char hello[] = "Hello, world\n";
+
+static inline int send_text(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    return uvhttp_response_send_static(response, 200, "text/plain", hello, sizeof(hello) - 1);
+}
+
+static inline int send_json(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    char json[64];
+    snprintf(json, sizeof(json), "{\"message\":\"%.*s\"}", 12, hello);
+    return uvhttp_response_send_json(response, 200, json);
+}
+
+/* The body lives as long as the exchange. */
+static inline void release_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static inline int send_back(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    uvhttp_slice_t body = uvhttp_request_body(request);
+    return uvhttp_response_send_borrowed(response, 200, "application/octet-stream", body.base,
+                                         body.length, release_nothing, NULL);
+}
+
+/* The routes of benchmark_rps, which benchmark_unified has, too. */
+static inline int add_plain_routes(uvhttp_server_t *server)
+{
+    int err = uvhttp_server_route(server, "GET", "/", send_text, NULL);
+    if (err == 0)
+        err = uvhttp_server_route(server, "GET", "/json", send_json, NULL);
+    return err != 0 ? err : uvhttp_server_route(server, "POST", "/post", send_back, NULL);
+}
 
 /* A port as text; -1 when it is none. 0 takes a free one. */
 static inline int parse_port(const char *text)
@@ -59,6 +101,24 @@ static inline int take_workers(int *argc, char **argv)
     return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
 }
 
+/* Takes the number of workers and the port, 18081 without one; false, with the usage printed, when
+ * they are wrong. */
+static inline bool take_arguments(const char *name, const char *options, int argc, char **argv,
+                                  int *workers, int *port)
+{
+    *workers = take_workers(&argc, argv);
+    *port = argc > 1 ? parse_port(argv[1]) : 18081;
+    if (*port >= 0 && *workers >= 0 && argc <= 2)
+        return true;
+    fprintf(stderr, "%s: %s\nusage: %s %s[--workers N] [PORT]\n", name,
+            argc > 2       ? "too many arguments"
+            : *workers < 0 ? "the number of workers is from 1 to 1024, or 0 or auto for one for "
+                             "each core"
+                           : "the port is a number from 0 to 65535",
+            name, options);
+    return false;
+}
+
 /* What "--tls FILE" names, a certificate with its key: run_server then serves HTTPS. */
 static const char *tls_file;
 
@@ -95,13 +155,16 @@ static inline int listen_locally(uvhttp_server_t *server, int port)
     return err;
 }
 
-/* With the defaults but for the number of workers; NULL when memory ran out. */
-static inline uvhttp_server_t *new_server_of(int workers)
+/* With the defaults but for the number of workers, and of connections unless that is 0; NULL when
+ * memory ran out. */
+static inline uvhttp_server_t *new_server_of(int workers, size_t max_connections)
 {
     uvhttp_config_t *config = uvhttp_config_new();
     if (config == NULL)
         return NULL;
     config->workers = (size_t)workers;
+    if (max_connections > 0)
+        config->max_connections = max_connections;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     return server;

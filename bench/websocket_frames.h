@@ -9,10 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef UVH_BENCH_ZLIB
 #include <zlib.h>
-#endif
 
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
@@ -85,7 +82,6 @@ static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
     }
 }
 
-#ifdef UVH_BENCH_ZLIB
 /* Deflates a message on its own, as RFC 7692 section 7.2.1 wants it, with the smallest window, so
  * that it fits whatever was agreed on. */
 static inline size_t deflate_message(const unsigned char *bytes, size_t size, unsigned char *out,
@@ -104,7 +100,6 @@ static inline size_t deflate_message(const unsigned char *bytes, size_t size, un
     deflateEnd(&stream);
     return length;
 }
-#endif
 
 /* Message `number`: bytes of any kind, or compressed text. */
 static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool deflated)
@@ -118,12 +113,10 @@ static inline void make_sample(struct sample *sample, unsigned number, size_t si
         fill_text(sample->payload, size, &state);
     for (size_t i = 0; !deflated && i < size; i++)
         sample->payload[i] = (unsigned char)(draw(&state) >> 11);
-#ifdef UVH_BENCH_ZLIB
     if (deflated) {
         packed = need(malloc(room));
         length = deflate_message(sample->payload, size, packed, room);
     }
-#endif
     unsigned first = FIN | (deflated ? TEXT | COMPRESSED : BINARY);
     sample->frame_size = write_frame(sample->frame, first, packed, length, draw(&state) | 1);
     if (packed != sample->payload)

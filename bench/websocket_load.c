@@ -1,14 +1,13 @@
 /* The load generator of `./dev bench ws`: many connections, each with one message under way, on one
  * thread and epoll. Every byte that comes back is compared with what must come back.
  *
- *     websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] [--size BYTES]
- *                    [--deflate] [--patience MS]
+ *     websocket_load PORT PATH MODE CONNECTIONS SIZE PATIENCE [deflate]
  *
  * echo       each connection sends a message, waits until it has come back, and sends the next.
  * broadcast  N subscribers and one more, which sends a message when all of them have got the one
  *            before. Messages are counted where they arrive.
  * idle       each connection has one message echoed, and does nothing any more.
- * --deflate  offers permessage-deflate as browsers do, sends compressed text, and takes no response
+ * deflate    offers permessage-deflate as browsers do, sends compressed text, and takes no response
  *            that is not compressed.
  *
  * Prints a line when all connections are open and have had one response, and then takes lines: `run
@@ -16,9 +15,8 @@
  * `open` (how many connections still are). It ends with its input, and in any case after ten
  * minutes without a line.
  *
- * A message without a response for --patience (default 5,000 ms) is missing; when the time is up,
- * that long is waited for those under way. */
-#include <arpa/inet.h>
+ * A message without a response for PATIENCE milliseconds is missing; when the time is up, that long
+ * is waited for those under way. Called by tools/benchlib/websocket_load.py. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -52,19 +50,17 @@ struct client {
     size_t unsent;   /* of the frame */
     uint64_t sent_at;
     bool keeps_context; /* of the server's compressor */
-#ifdef UVH_BENCH_ZLIB
     z_stream *inflater;
-#endif
 };
 
 static struct {
-    const char *host, *path;
+    const char *path;
     int port;
     enum mode mode;
     size_t connections, size;
     bool deflate;
     uint64_t patience;
-} options = {.connections = 50, .size = 20, .patience = 5 * NS};
+} options;
 
 /* Of one run. A fault of a connection ends it. */
 static struct {
@@ -185,7 +181,6 @@ static bool match(struct client *client, const unsigned char *bytes, size_t size
     return true;
 }
 
-#ifdef UVH_BENCH_ZLIB
 static bool expand(struct client *client, const unsigned char *bytes, size_t size)
 {
     static unsigned char out[65536];
@@ -225,7 +220,6 @@ static bool end_expanding(struct client *client)
     }
     return true;
 }
-#endif
 
 static bool take_payload(struct client *client, const unsigned char *bytes, size_t size)
 {
@@ -234,11 +228,7 @@ static bool take_payload(struct client *client, const unsigned char *bytes, size
         client->control_size += size;
         return true;
     }
-#ifdef UVH_BENCH_ZLIB
-    if (client->message_compressed)
-        return expand(client, bytes, size);
-#endif
-    return match(client, bytes, size);
+    return client->message_compressed ? expand(client, bytes, size) : match(client, bytes, size);
 }
 
 static bool answer_ping(struct client *client)
@@ -264,10 +254,8 @@ static bool end_frame(struct client *client)
     }
     if (client->opcode >= CLOSE || !client->fin)
         return true;
-#ifdef UVH_BENCH_ZLIB
     if (client->message_compressed && !end_expanding(client))
         return false;
-#endif
     if (client->matched != client->sample->size) {
         give_up(client, &result.wrong, "fewer bytes than expected came back");
         return false;
@@ -359,11 +347,12 @@ static void take(struct client *client, const unsigned char *bytes, size_t size)
 static void start_connecting(size_t index)
 {
     struct client *client = &clients[index];
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)options.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval limit = {.tv_sec = WAIT_SECONDS};
     int on = 1;
     char request[1024];
-    inet_pton(AF_INET, options.host, &address.sin_addr);
     client->fd = socket(AF_INET, SOCK_STREAM, 0);
     if (client->fd < 0 || connect(client->fd, (struct sockaddr *)&address, sizeof(address)) != 0)
         fail(index, "cannot connect");
@@ -371,9 +360,9 @@ static void start_connecting(size_t index)
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     int size = snprintf(
         request, sizeof(request),
-        "GET %s HTTP/1.1\r\nHost: %s:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: load%017zuA==\r\n%s\r\n",
-        options.path, options.host, options.port, index,
+        "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " WEBSOCKET_KEY "\r\n%s\r\n",
+        options.path, options.port,
         options.deflate ? "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
                         : "");
     if (send(client->fd, request, (size_t)size, MSG_NOSIGNAL) != size)
@@ -381,34 +370,32 @@ static void start_connecting(size_t index)
     alive++;
 }
 
-/* The answer of the server, which must not send anything behind it unasked. */
+/* The response of the server, which must not send anything after it unrequested. */
 static void finish_handshake(size_t index)
 {
     struct client *client = &clients[index];
-    char answer[4096], key[KEY_SIZE + 1], accept[ACCEPT_SIZE + 1], wanted[64];
+    char response[4096];
     size_t got = 0;
-    answer[0] = '\0';
+    response[0] = '\0';
     errno = 0;
-    while (strstr(answer, "\r\n\r\n") == NULL) {
-        ssize_t size = got < sizeof(answer) - 1
-                           ? recv(client->fd, answer + got, sizeof(answer) - 1 - got, 0)
+    while (strstr(response, "\r\n\r\n") == NULL) {
+        ssize_t size = got < sizeof(response) - 1
+                           ? recv(client->fd, response + got, sizeof(response) - 1 - got, 0)
                            : 0;
         if (size <= 0)
-            fail(index, "the handshake was not answered");
+            fail(index, "there is no response to the handshake");
         got += (size_t)size;
-        answer[got] = '\0';
+        response[got] = '\0';
     }
     errno = 0;
-    snprintf(key, sizeof(key), "load%017zuA==", index);
-    websocket_accept(key, accept);
-    snprintf(wanted, sizeof(wanted), "\r\nSec-WebSocket-Accept: %s\r\n", accept);
-    if (strncmp(answer, "HTTP/1.1 101 ", 13) != 0)
-        fail(index, "the answer to the handshake is not 101");
-    if (strcasestr(answer, wanted) == NULL || strstr(answer, accept) == NULL)
-        fail(index, "the answer to the handshake has another Sec-WebSocket-Accept");
-    if (strstr(answer, "\r\n\r\n")[4] != '\0')
-        fail(index, "bytes follow the answer to the handshake");
-    const char *agreed = strcasestr(answer, "\r\nSec-WebSocket-Extensions:");
+    if (strncmp(response, "HTTP/1.1 101 ", 13) != 0)
+        fail(index, "the response to the handshake is not 101");
+    if (strcasestr(response, "\r\nSec-WebSocket-Accept: " WEBSOCKET_ACCEPT "\r\n") == NULL ||
+        strstr(response, WEBSOCKET_ACCEPT) == NULL)
+        fail(index, "the response to the handshake has another Sec-WebSocket-Accept");
+    if (strstr(response, "\r\n\r\n")[4] != '\0')
+        fail(index, "bytes follow the response to the handshake");
+    const char *agreed = strcasestr(response, "\r\nSec-WebSocket-Extensions:");
     if (options.deflate != (agreed != NULL && strcasestr(agreed, "permessage-deflate") != NULL))
         fail(index, options.deflate ? "the server did not agree to compression"
                                     : "the server agreed to what was not offered");
@@ -424,7 +411,7 @@ static void await_one(size_t index)
         errno = 0;
         ssize_t size = recv(client->fd, input, sizeof(input), 0);
         if (size <= 0)
-            fail(index, "the first message was not answered");
+            fail(index, "there is no response to the first message");
         errno = 0;
         take(client, input, (size_t)size);
         if (client->fd < 0) {
@@ -518,7 +505,7 @@ static void run(double seconds)
     }
     result.missing += waiting;
     if (waiting > 0)
-        snprintf(last_fault, sizeof(last_fault), "%zu messages were not answered", waiting);
+        snprintf(last_fault, sizeof(last_fault), "%zu messages had no response", waiting);
     for (size_t i = 0; i < client_count; i++)
         if (clients[i].waiting)
             clients[i].waiting = false;
@@ -569,68 +556,40 @@ static void take_commands(void)
     }
 }
 
-static void usage(void)
-{
-    fputs("usage: websocket_load HOST PORT PATH [--mode echo|broadcast|idle] [--connections N] "
-          "[--size "
-          "BYTES]\n"
-          "                      [--deflate] [--patience MS]\n",
-          stderr);
-    exit(2);
-}
-
-static void take_option(const char *name, const char *value)
-{
-    static const char *const modes[] = {"echo", "broadcast", "idle"};
-    double number = value != NULL ? strtod(value, NULL) : 0;
-    if (value == NULL) {
-        usage();
-    } else if (strcmp(name, "--mode") == 0) {
-        for (options.mode = ECHO; strcmp(value, modes[options.mode]) != 0; options.mode++)
-            if (options.mode == IDLE)
-                usage();
-    } else if (!(number > 0 && number <= 1e8)) {
-        usage();
-    } else if (strcmp(name, "--connections") == 0) {
-        options.connections = (size_t)number;
-    } else if (strcmp(name, "--size") == 0) {
-        options.size = (size_t)number;
-    } else if (strcmp(name, "--patience") == 0) {
-        options.patience = (uint64_t)(number * 1e6);
-    } else {
-        usage();
-    }
-}
-
 static void make_samples(void)
 {
     sample_count = SAMPLES_LEAST;
-    if (options.deflate && options.size > 0)
+    if (options.deflate)
         sample_count += FORGOTTEN / options.size;
     samples = need(calloc(sample_count, sizeof(*samples)));
     for (unsigned i = 0; i < sample_count; i++)
         make_sample(&samples[i], i, options.size, options.deflate);
 }
 
+static bool read_arguments(int argc, char **argv)
+{
+    static const char *const modes[] = {"echo", "broadcast", "idle"};
+    options.deflate = argc == 8 && strcmp(argv[7], "deflate") == 0;
+    if (argc != 7 + options.deflate)
+        return false;
+    options.port = (int)strtol(argv[1], NULL, 10);
+    options.path = argv[2];
+    while (options.mode <= IDLE && strcmp(argv[3], modes[options.mode]) != 0)
+        options.mode++;
+    options.connections = strtoul(argv[4], NULL, 10);
+    options.size = strtoul(argv[5], NULL, 10);
+    options.patience = strtoul(argv[6], NULL, 10) * (NS / 1000);
+    return options.mode <= IDLE && options.connections > 0 && options.size > 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 4)
-        usage();
-    options.host = argv[1];
-    options.port = (int)strtol(argv[2], NULL, 10);
-    options.path = argv[3];
-    for (int i = 4; i < argc; i++) {
-        if (strcmp(argv[i], "--deflate") == 0)
-            options.deflate = true;
-        else
-            take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL), i++;
+    if (!read_arguments(argc, argv)) {
+        fputs("usage: websocket_load PORT PATH echo|broadcast|idle CONNECTIONS SIZE PATIENCE "
+              "[deflate]\n",
+              stderr);
+        return 2;
     }
-#ifndef UVH_BENCH_ZLIB
-    if (options.deflate) {
-        fputs("websocket_load: built without zlib, so nothing can be compressed\n", stderr);
-        return 1;
-    }
-#endif
     alarm(ALARM);
     make_samples();
     open_all();

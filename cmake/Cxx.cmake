@@ -1,5 +1,6 @@
-# C++ for what is written in it: the examples and the tests of uvhttp.hpp. The libraries and the program are C, and whoever builds only them needs no
-# C++ compiler: then UVHTTP_HAVE_CXX is off and those examples are left out. The tests demand one.
+# C++ for what is written in it: the examples and the tests of uvhttp.hpp. The libraries and the
+# program are C, and whoever builds only them needs no C++ compiler: then UVHTTP_HAVE_CXX is off and
+# those examples are left out. The tests demand one.
 
 include(CheckLanguage)
 check_language(CXX)

@@ -1,4 +1,5 @@
-# The system libraries. One that is missing ends the configuration with the name of its Debian package.
+# The system libraries. One that is missing ends the configuration with the name of its Debian
+# package.
 
 find_package(PkgConfig)
 if(NOT PkgConfig_FOUND)
@@ -7,7 +8,8 @@ endif()
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# uvhttp_require(<prefix> <pkg-config module with version> <Debian package>): the target PkgConfig::<prefix>.
+# uvhttp_require(<prefix> <pkg-config module with version> <Debian package>): the target
+# PkgConfig::<prefix>.
 function(uvhttp_require prefix module package)
     pkg_check_modules(${prefix} IMPORTED_TARGET GLOBAL "${module}")
     if(NOT ${prefix}_FOUND)
@@ -27,7 +29,8 @@ add_library(uvhttp_mimalloc INTERFACE)
 if(BUILD_WITH_MIMALLOC)
     find_package(mimalloc QUIET)
     if(NOT mimalloc_FOUND)
-        message(FATAL_ERROR "mimalloc is missing (Debian package: libmimalloc-dev; or -DBUILD_WITH_MIMALLOC=OFF)")
+        message(FATAL_ERROR
+            "mimalloc is missing (Debian package: libmimalloc-dev; or -DBUILD_WITH_MIMALLOC=OFF)")
     endif()
     target_link_libraries(uvhttp_mimalloc INTERFACE mimalloc)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
@@ -47,7 +50,8 @@ endif()
 # brotli, zstd and zlib, for compressed answers; on where all three are found.
 set(UVHTTP_COMPRESSION_MODULES "libbrotlienc>=1.0.7" "libzstd>=1.4.5" "zlib>=1.2.9")
 pkg_check_modules(UVHTTP_COMPRESSION QUIET IMPORTED_TARGET GLOBAL ${UVHTTP_COMPRESSION_MODULES})
-option(BUILD_WITH_COMPRESSION "Use brotli, zstd and zlib: compressed answers" ${UVHTTP_COMPRESSION_FOUND})
+option(BUILD_WITH_COMPRESSION "Use brotli, zstd and zlib: compressed answers"
+    ${UVHTTP_COMPRESSION_FOUND})
 add_library(uvhttp_compression INTERFACE)
 if(BUILD_WITH_COMPRESSION)
     uvhttp_require(UVHTTP_BROTLI "libbrotlienc>=1.0.7" libbrotli-dev)

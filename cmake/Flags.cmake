@@ -1,10 +1,12 @@
 # Compiler and linker flags, as one interface target (uvhttp_flags) that every target of ours links.
 #
-# Sets UVHTTP_BUILD_TYPE and UVHTTP_COMPILER, which `uvhttp --version` prints and the benchmarks check.
+# Sets UVHTTP_BUILD_TYPE and UVHTTP_COMPILER, which `uvhttp --version` prints and the benchmarks
+# check.
 
 if(ENABLE_DEBUG)
     if(CMAKE_BUILD_TYPE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-        message(FATAL_ERROR "ENABLE_DEBUG is on, but CMAKE_BUILD_TYPE is ${CMAKE_BUILD_TYPE}: leave one of them out")
+        message(FATAL_ERROR
+            "ENABLE_DEBUG is on and CMAKE_BUILD_TYPE is ${CMAKE_BUILD_TYPE}: leave one of them out")
     endif()
     set(CMAKE_BUILD_TYPE Debug)
 elseif(NOT CMAKE_BUILD_TYPE)
@@ -35,17 +37,19 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_library(uvhttp_flags INTERFACE)
 target_compile_definitions(uvhttp_flags INTERFACE _GNU_SOURCE)
 target_compile_options(uvhttp_flags INTERFACE
-    -Wall -Wextra -Wformat=2 -Wshadow -Wconversion $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>
+    -Wall -Wextra -Wformat=2 -Wshadow -Wconversion
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>
     -Wvla -Werror -fstack-protector-strong)
 target_link_options(uvhttp_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # The library's own calls to its exported functions need no detour for somebody who might replace them.
+    # The library's own calls to its exported functions need no detour for somebody who might
+    # replace them.
     target_compile_options(uvhttp_flags INTERFACE -fno-semantic-interposition)
 endif()
 
-# glibc checks the sizes only where the optimiser finds them; without optimisation the macro is an error in itself. Under a
-# sanitizer the checked variants would hide accesses from it.
+# glibc checks the sizes only where the optimiser finds them; without optimisation the macro is an
+# error in itself. Under a sanitizer the checked variants would hide accesses from it.
 if(NOT UVHTTP_SANITIZER AND NOT ENABLE_COVERAGE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(uvhttp_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()
@@ -59,25 +63,29 @@ if(ENABLE_COVERAGE)
     target_link_options(uvhttp_flags INTERFACE --coverage)
 endif()
 
-set(UVHTTP_ASAN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+set(UVHTTP_ASAN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
 if(UVHTTP_SANITIZER STREQUAL "asan")
     set(sanitizer_flags ${UVHTTP_ASAN_FLAGS})
 elseif(UVHTTP_SANITIZER STREQUAL "tsan")
     set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
 elseif(UVHTTP_SANITIZER STREQUAL "fuzz")
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
-        message(FATAL_ERROR "libFuzzer comes with clang: set CMAKE_C_COMPILER=clang (Debian package: clang)")
+        message(FATAL_ERROR
+            "libFuzzer comes with clang: set CMAKE_C_COMPILER=clang (Debian package: clang)")
     endif()
     set(sanitizer_flags -fsanitize=fuzzer-no-link ${UVHTTP_ASAN_FLAGS})
 elseif(UVHTTP_SANITIZER)
-    message(FATAL_ERROR "UVHTTP_SANITIZER is '${UVHTTP_SANITIZER}'; allowed are asan, tsan, fuzz and nothing")
+    message(FATAL_ERROR
+        "UVHTTP_SANITIZER is '${UVHTTP_SANITIZER}'; allowed are asan, tsan, fuzz and nothing")
 else()
     # A shared library that names a function nobody gives it fails here, not at its user's.
     set(CMAKE_SHARED_LINKER_FLAGS "${CMAKE_SHARED_LINKER_FLAGS} -Wl,-z,defs")
 endif()
 target_compile_options(uvhttp_flags INTERFACE ${sanitizer_flags})
 if(UVHTTP_SANITIZER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # What a sanitizer inserts hides ranges of values from GCC, and these two warnings become guesses; Release has them on.
+    # What a sanitizer inserts hides ranges of values from GCC, and these two warnings become
+    # guesses; Release has them on.
     target_compile_options(uvhttp_flags INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized)
 endif()
 target_link_options(uvhttp_flags INTERFACE ${sanitizer_flags})

@@ -1,4 +1,5 @@
-# cmake --install: libraries, headers, the program, manual pages, pkg-config files and the CMake package.
+# cmake --install: libraries, headers, the program, manual pages, pkg-config files and the CMake
+# package.
 
 include(CMakePackageConfigHelpers)
 
@@ -18,14 +19,17 @@ if(BUILD_WITH_REDIS)
     install(TARGETS uvhttp_redis_static EXPORT uvhttp-redis-static-targets)
     install(EXPORT uvhttp-redis-static-targets NAMESPACE uvhttp:: DESTINATION ${package_dir})
 endif()
-configure_package_config_file(cmake/uvhttp-config.cmake.in ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake
+configure_package_config_file(cmake/uvhttp-config.cmake.in
+    ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake
     INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
     COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake ${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
+install(FILES ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake
+    ${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
     DESTINATION ${package_dir})
 
-# The files find their prefix from where they lie, so that `cmake --install --prefix` and a moved tree keep working.
+# The files find their prefix from where they lie, so that `cmake --install --prefix` and a moved
+# tree keep working.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 set(pc_private_libs "")
@@ -51,10 +55,12 @@ else()
 endif()
 foreach(name ${pc_names})
     configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/package/${name}.pc @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(FILES ${CMAKE_BINARY_DIR}/package/${name}.pc DESTINATION
+        ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+    PATTERN "*.hpp"
     ${absent_headers})
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)

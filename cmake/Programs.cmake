@@ -1,4 +1,5 @@
-# The program, the examples and the benchmarks. All land in dist/bin below the build folder, under the name of their file.
+# The program, the examples and the benchmarks. All land in dist/bin below the build folder, under
+# the name of their file.
 
 set(UVHTTP_BIN_DIR ${CMAKE_BINARY_DIR}/dist/bin)
 
@@ -10,11 +11,14 @@ if(app_sources)
     if(BUILD_WITH_HTTPS)
         list(FILTER app_sources EXCLUDE REGEX "/no_openssl\\.c$")
     else()
-        list(FILTER app_sources EXCLUDE REGEX "/(certificate|cert_report|self_signed|tls_advice)\\.c$")
+        list(FILTER app_sources EXCLUDE REGEX
+            "/(certificate|cert_report|self_signed|tls_advice)\\.c$")
     endif()
     add_executable(uvhttp_program ${app_sources})
-    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)
-    set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
+    target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static
+        PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)
+    set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY
+        ${UVHTTP_BIN_DIR})
 endif()
 
 # The large file of the sample site, which examples, tests and `./dev serve` serve, is not stored.
@@ -43,14 +47,16 @@ function(uvhttp_add_example target name source folder)
     if(name MATCHES "^parse_")
         target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_parser_static)
     else()
-        # A handler rarely needs all three of its arguments, and (void) lines would hide the idea of the example.
+        # A handler rarely needs all three of its arguments, and (void) lines would hide the idea of
+        # the example.
         target_compile_options(${target} PRIVATE -Wno-unused-parameter)
         target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static)
     endif()
     if(needs_cjson)
         target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_CJSON)
     endif()
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR}/${folder})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+        ${UVHTTP_BIN_DIR}/${folder})
 endfunction()
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
@@ -58,8 +64,8 @@ if(UVHTTP_HAVE_CXX)
     file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/*.cpp)
     list(APPEND example_sources ${cpp_example_sources})
     if(NOT UVHTTP_SANITIZER)
-        # The same examples in C++, in a directory of their own, dist/bin/cpp. Their tests run with the release build only, and the
-        # tests of uvhttp.hpp with all.
+        # The same examples in C++, in a directory of their own, dist/bin/cpp. Their tests run with
+        # the release build only, and the tests of uvhttp.hpp with all.
         file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/cpp/*.cpp)
         list(APPEND example_sources ${cpp_example_sources})
     endif()
@@ -88,38 +94,45 @@ uvhttp_without_websocket(bench_sources)
 if(NOT BUILD_WITH_HTTPS)
     list(FILTER bench_sources EXCLUDE REGEX "/tls_load\\.c$")
 endif()
+# What measures compression expands by itself what comes back.
+pkg_check_modules(UVHTTP_BENCH_ZLIB QUIET IMPORTED_TARGET zlib)
+if(NOT UVHTTP_BENCH_ZLIB_FOUND)
+    list(FILTER bench_sources EXCLUDE REGEX "/websocket_load\\.c$")
+endif()
 foreach(source ${bench_sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(bench_${name} ${source})
     target_link_libraries(bench_${name} PRIVATE uvhttp_flags)
-    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${UVHTTP_BIN_DIR})
+    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+        ${UVHTTP_BIN_DIR})
     if(name MATCHES "parser")
         # The parser is a library of its own, and only what it brings may be needed here.
         target_link_libraries(bench_${name} PRIVATE uvhttp_parser_static ${CMAKE_DL_LIBS})
         target_compile_definitions(bench_${name} PRIVATE
-            UVH_VERSION="${PROJECT_VERSION}" UVH_COMPILER="${UVHTTP_COMPILER}" UVH_BUILD_TYPE="${UVHTTP_BUILD_TYPE}"
+            UVH_VERSION="${PROJECT_VERSION}" UVH_COMPILER="${UVHTTP_COMPILER}"
+            UVH_BUILD_TYPE="${UVHTTP_BUILD_TYPE}"
             UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
     else()
         target_link_libraries(bench_${name} PRIVATE PkgConfig::UVHTTP_LIBUV Threads::Threads)
-        target_compile_definitions(bench_${name} PRIVATE UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
-        # The floors are what the system costs without uvhttp, so they must not get uvhttp's allocator either; and what makes the load shall not
-        # share its mistakes.
+        target_compile_definitions(bench_${name} PRIVATE
+            UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
+        # The floors are what the system costs without uvhttp, so they must not get uvhttp's
+        # allocator either; and what makes the load shall not share its mistakes.
         if(NOT name MATCHES "^floor|_load$")
             target_link_libraries(bench_${name} PRIVATE uvhttp_static)
         endif()
     endif()
-    # The router has no public function for matching alone, so its benchmark looks inside, as the unit tests do.
+    # The router has no public function for matching alone, so its benchmark looks inside, as the
+    # unit tests do.
     if(name MATCHES "^router")
         target_include_directories(bench_${name} PRIVATE src)
         target_compile_definitions(bench_${name} PRIVATE
-            UVH_VERSION="${PROJECT_VERSION}" UVH_COMPILER="${UVHTTP_COMPILER}" UVH_BUILD_TYPE="${UVHTTP_BUILD_TYPE}")
+            UVH_VERSION="${PROJECT_VERSION}" UVH_COMPILER="${UVHTTP_COMPILER}"
+            UVH_BUILD_TYPE="${UVHTTP_BUILD_TYPE}")
     endif()
 endforeach()
-# What measures compression expands by itself what comes back.
-pkg_check_modules(UVHTTP_BENCH_ZLIB QUIET IMPORTED_TARGET zlib)
-if(UVHTTP_BENCH_ZLIB_FOUND)
+if(TARGET bench_websocket_load)
     target_link_libraries(bench_websocket_load PRIVATE PkgConfig::UVHTTP_BENCH_ZLIB)
-    target_compile_definitions(bench_websocket_load PRIVATE UVH_BENCH_ZLIB)
 endif()
 if(BUILD_WITH_HTTPS)
     target_link_libraries(bench_tls_load PRIVATE PkgConfig::UVHTTP_OPENSSL)

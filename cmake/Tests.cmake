@@ -1,5 +1,5 @@
-# Tests written in C and C++, run by ctest: cmocka programs (labels unit, vectors, faults, budget) and the replay of every fuzz
-# corpus (label fuzz). `./dev test` runs these and the tests in Python.
+# Tests written in C and C++, run by ctest: cmocka programs (labels unit, vectors, faults, budget)
+# and the replay of every fuzz corpus (label fuzz). `./dev test` runs these and the tests in Python.
 
 enable_testing()
 
@@ -10,27 +10,31 @@ set(test_environment
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1")
 
-# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that compare back ends, which find these files here
-# before they find them in the library.
+# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that
+# compare back ends, which find these files here before they find them in the library.
 set(emulated_backend "")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     find_path(UVHTTP_SIMDE_INCLUDE_DIR simde/arm/neon.h)
     if(UVHTTP_SIMDE_INCLUDE_DIR)
-        uvhttp_add_objects(uvhttp_emulated_backend src/codec/http1/backend.c src/codec/http1/parser_neon.c
+        uvhttp_add_objects(uvhttp_emulated_backend src/codec/http1/backend.c
+            src/codec/http1/parser_neon.c
             src/codec/simd/payload_neon.c)
         target_compile_definitions(uvhttp_emulated_backend PUBLIC UVH_NEON_EMULATED)
         target_include_directories(uvhttp_emulated_backend PRIVATE tests/support/emulated)
-        target_include_directories(uvhttp_emulated_backend SYSTEM PRIVATE ${UVHTTP_SIMDE_INCLUDE_DIR})
+        target_include_directories(uvhttp_emulated_backend SYSTEM PRIVATE
+            ${UVHTTP_SIMDE_INCLUDE_DIR})
         set(emulated_backend uvhttp_emulated_backend)
     else()
-        message(STATUS "The NEON back end is not tested: SIMDe is missing (Debian package: libsimde-dev)")
+        message(STATUS
+            "The NEON back end is not tested: SIMDe is missing (Debian package: libsimde-dev)")
     endif()
 endif()
 
 # The reading of configuration files is the program's, and no library has it.
 file(GLOB config_sources CONFIGURE_DEPENDS app/config_*.c)
 uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
-uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/address.c app/expand.c app/option_table.c app/options.c
+uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/address.c app/expand.c
+    app/option_table.c app/options.c
     app/print_config.c app/problems.c app/suggest.c app/utf8.c app/yaml_reader.c)
 target_link_libraries(uvhttp_config_objects PRIVATE PkgConfig::UVHTTP_LIBYAML)
 
@@ -68,11 +72,13 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             endif()
             if(name STREQUAL "test_config_file")
                 target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-                target_link_libraries(${target} PRIVATE uvhttp_config_objects PkgConfig::UVHTTP_LIBYAML)
+                target_link_libraries(${target} PRIVATE uvhttp_config_objects
+                    PkgConfig::UVHTTP_LIBYAML)
                 target_link_options(${target} PRIVATE -Wl,--wrap=malloc,--wrap=calloc)
             endif()
             if(name MATCHES "compress|deflate" AND BUILD_WITH_COMPRESSION)
-                target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_COMPRESSION PkgConfig::UVHTTP_BROTLI_DECODER)
+                target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_COMPRESSION
+                    PkgConfig::UVHTTP_BROTLI_DECODER)
             endif()
             if(name MATCHES "redis")
                 target_link_libraries(${target} PRIVATE uvhttp_redis_static)
@@ -80,14 +86,17 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             target_include_directories(${target} PRIVATE src tests)
             # For reading test data, wherever the test is started from.
             target_compile_definitions(${target} PRIVATE
-                UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>
+                UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
+                UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>
                 UVHTTP_TESTS_COMPRESSION=$<BOOL:${BUILD_WITH_COMPRESSION}>)
-            target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc PkgConfig::UVHTTP_CMOCKA)
+            target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc
+                PkgConfig::UVHTTP_CMOCKA)
             set_target_properties(${target} PROPERTIES
                 OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${kind})
             add_test(NAME ${kind}/${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
             # The time only ends a test that hangs; no test measures time.
-            set_tests_properties(${kind}/${name} PROPERTIES LABELS ${kind} TIMEOUT 900 ENVIRONMENT "${test_environment}")
+            set_tests_properties(${kind}/${name} PROPERTIES LABELS ${kind} TIMEOUT 900 ENVIRONMENT
+                "${test_environment}")
         endforeach()
     endforeach()
 
@@ -99,25 +108,33 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
         if(BUILD_WITH_WEBSOCKET)
             target_compile_definitions(wire_server PRIVATE UVHTTP_TESTS_WEBSOCKET)
         endif()
-        target_link_libraries(wire_server PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
-        set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+        target_link_libraries(wire_server PRIVATE uvhttp_flags uvhttp_static
+            PkgConfig::UVHTTP_LIBUV)
+        set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+            ${CMAKE_BINARY_DIR}/dist/bin)
         # The same for what runs on several threads.
         foreach(server workers_server tls_server)
             add_executable(${server} tests/wire/${server}.c)
-            target_link_libraries(${server} PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV Threads::Threads)
-            set_target_properties(${server} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+            target_link_libraries(${server} PRIVATE uvhttp_flags uvhttp_static
+                PkgConfig::UVHTTP_LIBUV Threads::Threads)
+            set_target_properties(${server} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                ${CMAKE_BINARY_DIR}/dist/bin)
         endforeach()
     endif()
     # Topics, alone and with a broker; TLS as a client.
     if(BUILD_WITH_WEBSOCKET)
         add_executable(tls_client tests/wire/tls_client.c)
         target_link_libraries(tls_client PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
-        set_target_properties(tls_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+        set_target_properties(tls_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+            ${CMAKE_BINARY_DIR}/dist/bin)
         add_executable(topics_server tests/wire/topics_server.c)
-        target_compile_definitions(topics_server PRIVATE UVHTTP_TESTS_REDIS=$<BOOL:${BUILD_WITH_REDIS}>)
-        target_link_libraries(topics_server PRIVATE uvhttp_flags $<$<BOOL:${BUILD_WITH_REDIS}>:uvhttp_redis_static>
+        target_compile_definitions(topics_server PRIVATE
+            UVHTTP_TESTS_REDIS=$<BOOL:${BUILD_WITH_REDIS}>)
+        target_link_libraries(topics_server PRIVATE uvhttp_flags
+            $<$<BOOL:${BUILD_WITH_REDIS}>:uvhttp_redis_static>
             uvhttp_static)
-        set_target_properties(topics_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+        set_target_properties(topics_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+            ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
 
     # What conformance suites test: `./dev conformance`.
@@ -125,7 +142,8 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
         foreach(name ws_echo_server ws_echo_client)
             add_executable(${name} tests/conformance/${name}.c)
             target_link_libraries(${name} PRIVATE uvhttp_flags uvhttp_static)
-            set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/dist/bin)
+            set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                ${CMAKE_BINARY_DIR}/dist/bin)
         endforeach()
     endif()
 endif()
@@ -149,8 +167,11 @@ foreach(source ${fuzz_sources})
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     else()
         target_sources(${target} PRIVATE tests/fuzz/replay_main.c)
-        add_test(NAME fuzz/${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-        set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 900 ENVIRONMENT "${test_environment}")
+        add_test(NAME fuzz/${name} COMMAND ${target}
+            ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+        set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 900 ENVIRONMENT
+            "${test_environment}")
     endif()
-    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fuzz)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+        ${CMAKE_BINARY_DIR}/tests/fuzz)
 endforeach()

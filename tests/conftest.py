@@ -1,7 +1,7 @@
 """Markers of all tests in Python. `tools/run_tests.py` chooses by them what runs when.
 
-`./dev test` runs tests in several processes (pytest-xdist). The tests of a file that share a fixture
-run in one process, in their order; any other test runs in whichever process is free.
+`./dev test` runs tests in several processes (pytest-xdist). The tests of a file that share a
+fixture run in one process, in their order; any other test runs in whichever process is free.
 """
 
 import pytest

@@ -8,7 +8,8 @@ import subprocess
 
 import csource
 
-FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -Werror -fsyntax-only -Iinclude -Isrc
+FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -Werror -fsyntax-only
+-Iinclude -Isrc
 -Itests -I.""".split()
 C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
 CXX = ["clang++", "-std=c++20"]

@@ -6,7 +6,8 @@ import re
 import csource
 
 SYSTEMS = re.compile(
-    r"\b(_?_?(linux|unix|gnu_linux|APPLE|MACH|FreeBSD|OpenBSD|NetBSD|DragonFly|ANDROID|CYGWIN|HAIKU)(__)?"
+    r"\b(_?_?(linux|unix|gnu_linux|APPLE|MACH|FreeBSD|OpenBSD|NetBSD|DragonFly|ANDROID|CYGWIN|"
+    r"HAIKU)(__)?"
     r"|_WIN32|_WIN64|WIN32|__MINGW32__|__sun|_AIX|__GLIBC__)\b")
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.M)
 

@@ -12,6 +12,7 @@ import csource
 
 COLUMNS = 100
 LINES_OF = ("include", "src", "app", "examples", "bench", "tests")
+SCRIPTS = re.compile(r".*\.(py|sh|cmake)|CMakeLists\.txt|dev|run")
 WORDS_OF = ("include", "src", "app")
 STRINGS_OF = ("app",)
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
@@ -104,7 +105,8 @@ def term(word):
 
 def check(root):
     violations = []
-    for path in csource.c_files(root, LINES_OF):
+    scripts = [path for path in csource.project_files(root) if SCRIPTS.fullmatch(path.name)]
+    for path in csource.c_files(root, LINES_OF) + scripts:
         text = csource.read(root, path)
         for number, line in enumerate(text.splitlines(), 1):
             if len(line) > COLUMNS:

@@ -31,43 +31,38 @@ KEYS = {
 SECURE_GROUPS = {"x25519", "x448", "secp256r1", "secp384r1", "secp521r1"}
 # Findings of testssl.sh by the beginning of their id, and why they say nothing of the server.
 ACCEPTED = {
-    "cert_trust":
-        "the certificate of the test is made for it", "cert_chain_of_trust":
-            "no authority has signed the certificate of the test", "cert_caIssuers":
-                "as above", "cert_crlDistributionPoints":
-                    "as above", "cert_ocspURL":
-                        "as above", "cert_revocation":
-                            "as above", "cert_notAfter":
-                                "it is valid for 30 days", "cert_expirationStatus":
-                                    "as above", "cert_extlifeSpan":
-                                        "as above", "OCSP_stapling":
-                                            "no authority gives responses for it", "DNS_CAArecord":
-                                                "localhost has no DNS record",
-    "HSTS":
-        "a matter of the site, off unless it is asked for", "security_headers":
-            "a matter of the site", "banner_server":
-                "there is none", "BREACH":
-                    "nothing is compressed here; a matter of the site", "overall_grade":
-                        "of the certificate that is not trusted", "grade_cap_reason":
-                            "as above", "scanTime":
-                                "how long it took", "engine_problem":
-                                    "of the OpenSSL that testssl.sh uses", "optimal_proto":
-                                        "of the OpenSSL that testssl.sh uses",
-    "cipher_order":
-        "all ciphers are strong, so the client chooses the one it is quick with, as Mozilla "
-        "recommends",
-    "HTTP_clock_skew":
-        "no finding", "clientsimulation":
-            "old clients without TLS 1.2 or 1.3, which are not supported", "FS_ECDHE_curves":
-                "judged by sslscan",
+    "cert_trust": "the certificate of the test is made for it",
+    "cert_chain_of_trust": "no authority has signed the certificate of the test",
+    "cert_caIssuers": "as above",
+    "cert_crlDistributionPoints": "as above",
+    "cert_ocspURL": "as above",
+    "cert_revocation": "as above",
+    "cert_notAfter": "it is valid for 30 days",
+    "cert_expirationStatus": "as above",
+    "cert_extlifeSpan": "as above",
+    "OCSP_stapling": "no authority gives responses for it",
+    "DNS_CAArecord": "localhost has no DNS record",
+    "HSTS": "a matter of the site, off unless it is asked for",
+    "security_headers": "a matter of the site",
+    "banner_server": "there is none",
+    "BREACH": "nothing is compressed here; a matter of the site",
+    "overall_grade": "of the certificate that is not trusted",
+    "grade_cap_reason": "as above",
+    "scanTime": "how long it took",
+    "engine_problem": "of the OpenSSL that testssl.sh uses",
+    "optimal_proto": "of the OpenSSL that testssl.sh uses",
+    "cipher_order": "all ciphers are strong, so the client chooses the one it is quick with, as "
+        "Mozilla recommends",
+    "HTTP_clock_skew": "no finding",
+    "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
+    "FS_ECDHE_curves": "judged by sslscan",
 }
 # Differences from Mozilla's guidelines that sslyze finds, and why they say nothing of the server.
 ACCEPTED_BY_MOZILLA = {
-    "certificate_path_validation":
-        "no authority has signed the certificate of the test", "certificate_types":
-            "the modern guidelines want ECDSA, and one of the two certificates of the test is RSA",
-    "certificate_signatures":
-        "as above",
+    "certificate_path_validation": "no authority has signed the certificate of the test",
+    "certificate_types": "the modern guidelines want ECDSA, and one of the two certificates of "
+        "the test is RSA",
+    "certificate_signatures": "as above",
 }
 BAD = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
@@ -111,10 +106,8 @@ def judge_sslscan(text, protocols):
         wrong.append("insecure renegotiation")
     if test.find("compression") is not None and test.find("compression").get("supported") == "1":
         wrong.append("compression")
-    wrong += [
-        f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
-        if one.get("vulnerable") == "1"
-    ]
+    wrong += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
+              if one.get("vulnerable") == "1"]
     return wrong, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
 
 
@@ -141,20 +134,14 @@ def judge_testssl(text, protocols):
         f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
         if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))
     ]
-    offered = {
-        one["id"]
-        for one in findings
-        if one["id"] in ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2",
-                         "TLS1_3") and one["finding"].startswith("offered")
-    }
+    versions = ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2", "TLS1_3")
+    offered = {one["id"] for one in findings
+               if one["id"] in versions and one["finding"].startswith("offered")}
     expected = {name.replace("v", "").replace(".", "_") for name in protocols}
     if offered != expected:
         wrong.append(f"offered are {sorted(offered)}")
-    accepted = sorted({
-        one["id"]
-        for one in findings
-        if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))
-    })
+    accepted = sorted({one["id"] for one in findings
+                       if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))})
     return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}"
                                                  if accepted else "")
 
@@ -164,52 +151,40 @@ def judge_sslyze(text, protocols):
     report = json.loads(text)
     server, = report["server_scan_results"]
     attempts = server["scan_result"] or {}
-    wrong = [
-        f"{name} was not scanned" for name, attempt in attempts.items()
-        if attempt["status"] == "ERROR"
-    ]
-    found = {
-        name: attempt["result"]
-        for name, attempt in attempts.items()
-        if attempt["status"] == "COMPLETED"
-    }
-    names = {
-        "ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1",
-        "tls_1_2": "TLSv1.2", "tls_1_3": "TLSv1.3"
-    }
+    wrong = [f"{name} was not scanned" for name, attempt in attempts.items()
+             if attempt["status"] == "ERROR"]
+    found = {name: attempt["result"] for name, attempt in attempts.items()
+             if attempt["status"] == "COMPLETED"}
+    names = {"ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1",
+             "tls_1_2": "TLSv1.2", "tls_1_3": "TLSv1.3"}
     count = 0
     for key, name in names.items():
         suites = found.get(f"{key}_cipher_suites")
         if suites is None or suites["is_tls_version_supported"] != (name in protocols):
-            wrong.append(
-                f"{name} is "
-                f"{'not known' if suites is None else 'on' if suites['is_tls_version_supported'] else 'off'}"
-            )
+            supported = suites and suites["is_tls_version_supported"]
+            state = "not known" if suites is None else "on" if supported else "off"
+            wrong.append(f"{name} is {state}")
         count += len(suites["accepted_cipher_suites"]) if suites else 0
     expected = {
         "tls_compression": ("supports_compression", False),
         "tls_1_3_early_data": ("supports_early_data", False),
-        "openssl_ccs_injection": ("is_vulnerable_to_ccs_injection", False), "heartbleed":
-            ("is_vulnerable_to_heartbleed", False), "session_renegotiation":
-                ("is_vulnerable_to_client_renegotiation_dos", False), "tls_extended_master_secret":
-                    ("supports_ems_extension", True), "tls_fallback_scsv":
-                        ("supports_fallback_scsv", True)
-    }
+        "openssl_ccs_injection": ("is_vulnerable_to_ccs_injection", False),
+        "heartbleed": ("is_vulnerable_to_heartbleed", False),
+        "session_renegotiation": ("is_vulnerable_to_client_renegotiation_dos", False),
+        "tls_extended_master_secret": ("supports_ems_extension", True),
+        "tls_fallback_scsv": ("supports_fallback_scsv", True)}
     if "TLSv1.2" not in protocols:
         del expected["tls_extended_master_secret"], expected["tls_fallback_scsv"]
-    wrong += [
-        f"{field} is {found.get(name, {}).get(field)}" for name, (field, value) in expected.items()
-        if found.get(name, {}).get(field) != value
-    ]
+    wrong += [f"{field} is {found.get(name, {}).get(field)}"
+              for name, (field, value) in expected.items()
+              if found.get(name, {}).get(field) != value]
     if not found.get("robot", {}).get("robot_result", "").startswith("NOT_VULNERABLE"):
         wrong.append(f"ROBOT: {found.get('robot', {}).get('robot_result')}")
-    curves = [
-        curve["name"] for curve in found.get("elliptic_curves", {}).get("supported_curves") or []
-    ]
+    curves = [curve["name"]
+              for curve in found.get("elliptic_curves", {}).get("supported_curves") or []]
     wrong += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
-    wrong += [
-        f"{name}: {text}" for name, text in report["mozilla"] if name not in ACCEPTED_BY_MOZILLA
-    ]
+    wrong += [f"{name}: {text}" for name, text in report["mozilla"]
+              if name not in ACCEPTED_BY_MOZILLA]
     accepted = sorted({name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA})
     return wrong, f"{count} ciphers, {len(curves)} groups" + (f"; accepted: {', '.join(accepted)}"
                                                               if accepted else "")

@@ -7,6 +7,7 @@ each group went how. Ends with 1 if a case failed, none was run, or a client lef
 """
 
 import argparse
+import asyncio
 import datetime
 import json
 import os
@@ -20,7 +21,9 @@ import subprocess
 import sys
 import time
 
-from benchlib import Refused, websocket_verify
+import websockets
+
+from benchlib import servers
 from conformance import results, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -79,12 +82,6 @@ def stop(process):
         return process.wait()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def command(options, kind, compression):
     if options.program:
         return [options.program]
@@ -103,11 +100,8 @@ def parts_of(cases):
 
 def write_spec(folder, **more):
     path = folder / "spec.json"
-    path.write_text(
-        json.dumps({
-            "outdir": str(folder / "reports"), "exclude-cases": [], "exclude-agent-cases": {},
-            **more
-        }))
+    path.write_text(json.dumps({"outdir": str(folder / "reports"), "exclude-cases": [],
+                                "exclude-agent-cases": {}, **more}))
     return path
 
 
@@ -151,16 +145,19 @@ def accepts(port):
 def count_cases(port):
     """How many the fuzzing server has, by its own word: a client that ends early has seen fewer of
     them."""
+    async def receive():
+        async with websockets.connect(f"ws://127.0.0.1:{port}/getCaseCount") as client:
+            return int(await client.recv())
+
     try:
-        with websocket_verify.Client(port, "/getCaseCount") as client:
-            return int(client.receive()[1])
-    except (OSError, ValueError, Refused) as reason:
+        return asyncio.run(receive())
+    except (OSError, ValueError, websockets.WebSocketException) as reason:
         raise suite.Missing(f"wstest does not say how many cases it has: {reason}") from reason
 
 
 def test_client(installed, options, compression, agent, cases, folder):
     """How many cases there are."""
-    port = free_port()
+    port = servers.free_port()
     spec = write_spec(folder, cases=cases, url=f"ws://127.0.0.1:{port}")
     # -u 0: without pages that a browser could look at.
     fuzzer = installed.start("-m", "fuzzingserver", "-u", "0", "-s", spec,
@@ -173,10 +170,9 @@ def test_client(installed, options, compression, agent, cases, folder):
                     f"wstest does not listen:\n{(folder / 'wstest.log').read_text()[-2000:]}")
             time.sleep(0.1)
         count = count_cases(port)
-        done = subprocess.run([
-            *(str(word)
-              for word in command(options, "client", compression)), f"ws://127.0.0.1:{port}", agent
-        ], stdin=subprocess.DEVNULL, timeout=HOURS * 3600)
+        words = [*command(options, "client", compression), f"ws://127.0.0.1:{port}", agent]
+        done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
+                              timeout=HOURS * 3600)
         if done.returncode != 0:
             raise suite.Missing(f"the client ended with {done.returncode}")
         return count

@@ -19,38 +19,18 @@ import reference
 LINK = re.compile(r"\]\(([^)\s#:]+)[^)\s]*\)")
 SENTENCE = re.compile(r"/\* (.*?)[.:;](?: \*/|\n| [A-Z])", re.S)
 LANGUAGES = {
-    ".c": "c",
-    ".h": "c",
-    ".cpp": "cpp",
-    ".py": "python",
-    ".mjs": "js",
-    ".js": "js",
-    ".html": "html",
-    ".yaml": "yaml",
-}
+    ".c": "c", ".h": "c", ".cpp": "cpp", ".py": "python", ".mjs": "js", ".js": "js",
+    ".html": "html", ".yaml": "yaml"}
 # The navigation: patterns of pages, in order. Tasks are the pages of docs that no other group has,
 # in the order of docs/README.md.
 NAVIGATION = {
     "Start": ["index", "docs/tutorial/README"],
     "Tasks": ["docs/README"],
-    "Reference": [
-        "include/c",
-        "include/cpp",
-        "docs/configuration",
-        "docs/limits",
-        "docs/errors",
-        "docs/man/*",
-    ],
+    "Reference": ["include/c", "include/cpp", "docs/configuration", "docs/limits", "docs/errors",
+                  "docs/man/*"],
     "Examples": ["examples/index"],
-    "Design": [
-        "docs/architecture",
-        "docs/pitfalls",
-        "docs/performance",
-        "docs/conformance/*",
-        "CONTRIBUTING",
-        "SECURITY",
-        "CHANGELOG",
-    ],
+    "Design": ["docs/architecture", "docs/pitfalls", "docs/performance", "docs/conformance/*",
+               "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
 # Pages that are in the navigation below another one.
 CHILDREN = {
@@ -63,12 +43,8 @@ TITLES = {"index": "About uvhttp", "docs/README": "Find a page", "examples/index
 
 def toctree(names, *options):
     entries = [
-        (
-            f"{TITLES[name]} <{'self' if name == 'index' else f'/{name}'}>"
-            if name in TITLES
-            else f"/{name}"
-        )
-        for name in names
+        f"{TITLES[name]} <{'self' if name == 'index' else f'/{name}'}>" if name in TITLES
+        else f"/{name}" for name in names
     ]
     return "\n".join(["", "```{toctree}", *options, "", *entries, "```", ""])
 
@@ -91,27 +67,18 @@ class Site:
 
     def add_sources(self):
         """A page for each file of the examples, and for each other file that a link leads to."""
-        examples = [
-            self.name(path)
-            for path in (self.root / "examples").rglob("*")
-            if path.suffix in LANGUAGES
-        ]
-        linked = [
-            os.path.normpath(pathlib.PurePath(name).parent / target)
-            for name, text in self.pages.items()
-            for target in LINK.findall(text)
-        ]
+        examples = [self.name(path) for path in (self.root / "examples").rglob("*")
+                    if path.suffix in LANGUAGES]
+        linked = [os.path.normpath(pathlib.PurePath(name).parent / target)
+                  for name, text in self.pages.items() for target in LINK.findall(text)]
         for name in {*examples, *linked}:
             path = self.root / name
             if path.is_file() and path.suffix not in (".md", ".h", ".hpp", ".1", *IMAGES):
                 language = LANGUAGES.get(path.suffix, "text")
-                self.pages[name] = (
-                    f"---\norphan: true\n---\n# {path.name}\n\n"
-                    f"````````{language}\n{path.read_text()}````````\n"
-                )
-        self.pages["examples/index"] = self.index_of_examples(
-            sorted(examples, key=lambda name: (name.endswith(".cpp"), name))
-        )
+                self.pages[name] = (f"---\norphan: true\n---\n# {path.name}\n\n"
+                                    f"````````{language}\n{path.read_text()}````````\n")
+        examples.sort(key=lambda name: (name.endswith(".cpp"), name))
+        self.pages["examples/index"] = self.index_of_examples(examples)
 
     def about(self, name):
         """The first sentence of a source, for a cell of a table."""
@@ -123,64 +90,35 @@ class Site:
         for name in names:
             stem, _, ending = name.removeprefix("examples/").removeprefix("cpp/").partition(".")
             if "/" not in stem and ending in ("c", "cpp"):
-                rows.setdefault(stem, [self.about(name)]).append(
-                    f"[{'C' if ending == 'c' else 'C++'}](/{name})"
-                )
+                language = "C" if ending == "c" else "C++"
+                rows.setdefault(stem, [self.about(name)]).append(f"[{language}](/{name})")
             else:
                 others.append(f"- [{name.removeprefix('examples/')}](/{name})")
-        table = [
-            f"| **{stem}**<br>{' '.join(links)} | {about} |"
-            for stem, (about, *links) in sorted(rows.items())
-        ]
-        return "\n".join(
-            [
-                "# Examples",
-                "",
-                "| program | what it shows |",
-                "|---|---|",
-                *table,
-                "",
-                "## Other files",
-                "",
-                *others,
-                "",
-            ]
-        )
+        table = [f"| **{stem}**<br>{' '.join(links)} | {about} |"
+                 for stem, (about, *links) in sorted(rows.items())]
+        return "\n".join(["# Examples", "", "| program | what it shows |", "|---|---|", *table, "",
+                          "## Other files", "", *others, ""])
 
     def add_headers(self):
         for page, title, ending in (("c", "The API in C", ".h"), ("cpp", "The API in C++", ".hpp")):
             names = sorted(self.name(path) for path in (self.root / "include").rglob(f"*{ending}"))
-            table = [
-                f"| [{name.removeprefix('include/')}](/{name}) | {self.about(name)} |"
-                for name in names
-            ]
+            table = [f"| [{name.removeprefix('include/')}](/{name}) | {self.about(name)} |"
+                     for name in names]
             self.pages[f"include/{page}"] = "\n".join(
-                [
-                    f"# {title}",
-                    "",
-                    "| header | what it has |",
-                    "|---|---|",
-                    *table,
-                    toctree(names, ":hidden:"),
-                ]
-            )
+                [f"# {title}", "", "| header | what it has |", "|---|---|", *table,
+                 toctree(names, ":hidden:")])
             for name in names:
                 header = pathlib.PurePath(name).name
-                self.pages[name] = (
-                    f"# {header}\n\n```{{highlight}} text\n```\n\n"
-                    f"```{{doxygenfile}} {header}\n```\n"
-                )
+                self.pages[name] = (f"# {header}\n\n```{{highlight}} text\n```\n\n"
+                                    f"```{{doxygenfile}} {header}\n```\n")
 
     def add_manual_pages(self):
         for path in (self.root / "docs/man").glob("*.1"):
-            text = subprocess.run(
-                ["mandoc", "-T", "markdown", path], check=True, capture_output=True, text=True
-            ).stdout
-            _, _, text = text.partition("\n")
+            text = subprocess.run(["mandoc", "-T", "markdown", path], check=True,
+                                  capture_output=True, text=True).stdout
+            text = re.sub(r"^#", "##", text.partition("\n")[2], flags=re.M)
             self.pages[self.name(path)] = (
-                f"# Manual page of the program: {path.stem}(1)\n"
-                + re.sub(r"^#", "##", text, flags=re.M)
-            )
+                f"# Manual page of the program: {path.stem}(1)\n{text}")
 
     def add_navigation(self):
         for parent, pattern in CHILDREN.items():
@@ -190,24 +128,18 @@ class Site:
         groups = {caption: [] for caption in NAVIGATION}
         for caption, patterns in NAVIGATION.items():
             for pattern in patterns:
-                found = [
-                    name
-                    for name in sorted(self.pages)
-                    if re.fullmatch(pattern.replace("*", "[^/]+"), name)
-                ]
+                found = [name for name in sorted(self.pages)
+                         if re.fullmatch(pattern.replace("*", "[^/]+"), name)]
                 groups[caption] += [name for name in found if name not in groups[caption]]
         in_order = re.findall(r"\]\(([\w-]+)\.md", self.pages.get("docs/README", ""))
         tasks = dict.fromkeys([*(f"docs/{name}" for name in in_order), *sorted(self.pages)])
         grouped = [name for names in groups.values() for name in names]
         groups["Tasks"] += [
-            name
-            for name in tasks
-            if re.fullmatch(r"docs/[^/]+", name) and name in self.pages and name not in grouped
-        ]
+            name for name in tasks
+            if re.fullmatch(r"docs/[^/]+", name) and name in self.pages and name not in grouped]
         for caption, names in groups.items():
-            self.pages["index"] += (
-                toctree(names, ":hidden:", f":caption: {caption}") if names else ""
-            )
+            if names:
+                self.pages["index"] += toctree(names, ":hidden:", f":caption: {caption}")
 
     def write(self, output):
         """Writes what has changed, so that Sphinx builds only those pages again.
@@ -240,20 +172,8 @@ def install():
         print("Installing Sphinx from PyPI", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run(
-            [
-                python,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--disable-pip-version-check",
-                "--no-deps",
-                "-r",
-                pinned,
-            ],
-            check=True,
-        )
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
+                        "--no-deps", "-r", pinned], check=True)
         done.write_text(pinned.read_text())
     return python
 
@@ -265,29 +185,12 @@ def build(root, output):
     Site(root).write(output)
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
     environment = {
-        **os.environ,
-        "UVHTTP_DOCS_ROOT": str(root),
+        **os.environ, "UVHTTP_DOCS_ROOT": str(root),
         "UVHTTP_DOCS_VERSION": version[1] if version else "",
-        "UVHTTP_DOCS_XML": str(output / "reference/xml"),
-    }
-    command = [
-        python,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-j",
-        "auto",
-        "-b",
-        "html",
-        "-c",
-        csource.ROOT / "docs/sphinx",
-        "-d",
-        output / "doctrees",
-        output / "source",
-        output / "html",
-    ]
+        "UVHTTP_DOCS_XML": str(output / "reference/xml")}
+    command = [python, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html",
+               "-c", csource.ROOT / "docs/sphinx", "-d", output / "doctrees", output / "source",
+               output / "html"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         # Pages that do not change are not warned of again: the next build is a whole one.

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs the fuzz targets of build/fuzz: tools/fuzz.sh [TARGET] [SECONDS]. Called by `./dev fuzz`, which builds them.
+# Runs the fuzz targets of build/fuzz: tools/fuzz.sh [TARGET] [SECONDS]. Called by `./dev fuzz`,
+# which builds them.
 #
-# With `compare [COUNT [SEED [FIRST]]]` it compares so many random messages (default: 10000000) with the reference parser instead; the
-# head of tests/unit/test_codec_compare.c says more.
+# With `compare [COUNT [SEED [FIRST]]]` it compares so many random messages (default: 10000000) with
+# the reference parser instead; the head of tests/unit/test_codec_compare.c says more.
 #
-# New inputs go to build/fuzz/corpus/TARGET, so that the checkout's corpus grows only on purpose; findings go to
-# build/fuzz/findings. Exits with 1 at the first finding.
+# New inputs go to build/fuzz/corpus/TARGET, so that the checkout's corpus grows only on purpose;
+# findings go to build/fuzz/findings. Exits with 1 at the first finding.
 set -eu
 
 if [ "${1:-}" = compare ]; then
@@ -30,7 +31,8 @@ for program in build/fuzz/tests/fuzz/fuzz_*; do
     if [ -n "$target" ] && [ "$name" != "$target" ]; then continue; fi
     found=yes
     mkdir -p "build/fuzz/corpus/$name" build/fuzz/findings
-    set -- "-max_total_time=$seconds" "-artifact_prefix=build/fuzz/findings/$name-" -print_final_stats=1
+    set -- "-max_total_time=$seconds" -print_final_stats=1 \
+        "-artifact_prefix=build/fuzz/findings/$name-"
     if [ -f "tests/fuzz/$name.dict" ]; then set -- "$@" "-dict=tests/fuzz/$name.dict"; fi
     set -- "$@" "build/fuzz/corpus/$name"
     if [ -d "tests/fuzz/corpus/$name" ]; then set -- "$@" "tests/fuzz/corpus/$name"; fi

@@ -23,8 +23,9 @@ SOURCES = ("iana", None, "nginx", "apache")  # None: added by mime-db itself
 # nowhere, and browsers save such files; types like "application/x-httpd-php" make some think that
 # it is to be run.
 PLAIN_TEXT = """
-    asm bash bat c cc cfg clj cmake cmd conf cpp cs csh cts cxx d dart diff el erl ex exs f f77 f90 for fs go gradle groovy h hh hpp hs
-    hxx ini java jl jsonc kt log lua mk ml nix p pas patch php pl pm properties proto ps1 py r rb rs rst s scala scm sh svelte swift
+    asm bash bat c cc cfg clj cmake cmd conf cpp cs csh cts cxx d dart diff el erl ex exs f f77 f90
+    for fs go gradle groovy h hh hpp hs hxx ini java jl jsonc kt log lua mk ml nix p pas patch php
+    pl pm properties proto ps1 py r rb rs rst s scala scm sh svelte swift
     tcl tex text tsx txt vue zig zsh
 """.split()
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Tries what the README promises on a fresh Debian 12: tools/try_fresh_debian.sh [MIRROR [FOLDER]]
 #
-# Makes a minimal Debian tree (base system, git, ca-certificates) in FOLDER (default: a new one below /tmp), copies the checkout
-# without its build folders into it, and runs there, by chroot, `./dev serve` on the tree's documentation, fetching files from
-# it, and `./dev test --all`. Needs root, debootstrap and curl. A tree that FOLDER holds already is used as it is, which shows
-# the second run. The last line is that of `./dev test --all`.
+# Makes a minimal Debian tree (base system, git, ca-certificates) in FOLDER (default: a new one
+# below /tmp), copies the checkout without its build folders into it, and runs there, by chroot,
+# `./dev serve` on the tree's documentation, fetching files from it, and `./dev test --all`. Needs
+# root, debootstrap and curl. A tree that FOLDER holds already is used as it is, which shows the
+# second run. The last line is that of `./dev test --all`.
 set -eu
 
 mirror=${1:-http://deb.debian.org/debian}
@@ -31,7 +32,8 @@ chmod 755 "$folder"
 
 if [ ! -e "$folder/etc/debian_version" ]; then
     echo "== debootstrap into $folder"
-    debootstrap --variant=minbase --include=git,ca-certificates bookworm "$folder" "$mirror" >"$folder.log" 2>&1 ||
+    debootstrap --variant=minbase --include=git,ca-certificates bookworm "$folder" "$mirror" \
+        >"$folder.log" 2>&1 ||
         { tail "$folder.log" >&2; exit 1; }
 fi
 # debootstrap knows only the release itself; corrections come from these two.
@@ -55,12 +57,14 @@ tar -c --exclude=./build . | tar -x -C "$folder/uvhttp"
 
 # Becomes the command: call it in a shell of its own, whose process number then is the command's.
 inside() {
-    exec chroot "$folder" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
+    exec chroot "$folder" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        LC_ALL=C.UTF-8 "$@"
 }
 
 serve() {
     echo "== ./dev serve /usr/share/doc ($1)"
-    (inside sh -c "cd /uvhttp && exec ./dev serve /usr/share/doc --port $port") >"$folder.serve.log" 2>&1 &
+    (inside sh -c "cd /uvhttp && exec ./dev serve /usr/share/doc --port $port") \
+        >"$folder.serve.log" 2>&1 &
     server=$!
     until curl -s -o /dev/null "http://127.0.0.1:$port/git/copyright"; do
         if ! kill -0 "$server" 2>/dev/null; then

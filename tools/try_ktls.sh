@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs the tests of TLS with kernel TLS on Debian's kernel in a virtual machine: tools/try_ktls.sh [PYTEST-OPTION...]
+# Runs the tests of TLS with kernel TLS on Debian's kernel in a virtual machine: tools/try_ktls.sh
+# [PYTEST-OPTION...]
 #
 # For Debian 12 on x86-64. Without options: tests/wire/test_ktls.py, and test_tls.py and
-# test_websocket.py with the kernel encrypting. The machine sees this system's files, which it cannot
-# change, by 9p; the kernel is unpacked from its package into build/ktls. It is emulated, which takes
-# about 30 minutes; UVHTTP_TRY_ACCEL=kvm is faster where KVM works. Installs qemu (tools/setup.sh ktls).
-# The last line says whether all passed.
+# test_websocket.py with the kernel encrypting. The machine sees this system's files, which it
+# cannot change, by 9p; the kernel is unpacked from its package into build/ktls. It is emulated,
+# which takes about 30 minutes; UVHTTP_TRY_ACCEL=kvm is faster where KVM works. Installs qemu
+# (tools/setup.sh ktls). The last line says whether all passed.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -17,7 +18,8 @@ kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-
 root=$folder/$kernel
 if [ ! -e "$root/complete" ]; then
     echo "== kernel $kernel"
-    (cd "$folder/packages" && apt-get -q download "linux-image-$kernel") >"$folder/packages.log" 2>&1 ||
+    (cd "$folder/packages" && apt-get -q download "linux-image-$kernel") \
+        >"$folder/packages.log" 2>&1 ||
         { tail "$folder/packages.log" >&2; exit 1; }
     dpkg -x "$folder"/packages/linux-image-"$kernel"_*.deb "$root"
     busybox depmod -b "$root" "$kernel"
@@ -25,7 +27,10 @@ if [ ! -e "$root/complete" ]; then
 fi
 
 echo "== build"
-{ cmake --preset release && cmake --build build/release --target uvhttp_program tls_server wire_server; } >"$folder/build.log" 2>&1 ||
+{
+    cmake --preset release &&
+        cmake --build build/release --target uvhttp_program tls_server wire_server
+} >"$folder/build.log" 2>&1 ||
     { tail -n 30 "$folder/build.log" >&2; exit 1; }
 
 echo "== tests"
@@ -65,7 +70,8 @@ END
 chmod +x "$initrd/init"
 
 cat >"$folder/inside.sh" <<END
-export PATH=/usr/bin:/bin:/usr/sbin:/sbin PYTHONDONTWRITEBYTECODE=1 UVHTTP_BUILD_DIR=$PWD/build/release
+export PATH=/usr/bin:/bin:/usr/sbin:/sbin PYTHONDONTWRITEBYTECODE=1
+export UVHTTP_BUILD_DIR=$PWD/build/release
 cd "$PWD"
 ulimit -n 20000
 try() { python3 -m pytest -q --color=no -p no:cacheprovider "\$@"; }
@@ -80,8 +86,10 @@ END
 (cd "$initrd" && find . | cpio -o -H newc --quiet | gzip -1) >"$folder/initrd.gz"
 accel=${UVHTTP_TRY_ACCEL:-tcg}
 case $accel in kvm) cpu=host ;; *) cpu=max ;; esac
-qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 4096 -nodefaults -nographic -no-reboot -serial stdio \
-    -kernel "$root/boot/vmlinuz-$kernel" -initrd "$folder/initrd.gz" -append "console=ttyS0 quiet loglevel=3 panic=-1" \
+qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 4096 \
+    -nodefaults -nographic -no-reboot -serial stdio \
+    -kernel "$root/boot/vmlinuz-$kernel" -initrd "$folder/initrd.gz" \
+    -append "console=ttyS0 quiet loglevel=3 panic=-1" \
     -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
     -device virtio-9p-pci,fsdev=host,mount_tag=host </dev/null | tee "$folder/tests.log"
 if grep -q "^kernel TLS: passed" "$folder/tests.log"; then exit 0; fi

@@ -58,9 +58,7 @@ def content(path, request_body):
     if NAME == "floor":
         if option("--mix"):
             return (pathlib.Path(option("--mix")).parent / path.lstrip("/")).read_bytes()
-        if option("--file") or option("--read"):
-            return pathlib.Path(option("--file") or option("--read")).read_bytes()
-        return (option("--text") or "").encode() or text(int(option("--body") or 13))
+        return pathlib.Path(option("--file") or option("--read")).read_bytes()
     if path == "/":
         return text(13)
     if path == "/json":
@@ -245,10 +243,9 @@ def main():
         print(f"uvhttp 0.0.0\nbuild: {build}")
     elif NAME == "uvhttp":
         serve(int(option("--port")))
-    elif NAME.startswith("benchmark_"):
-        print(f"{NAME}: uvhttp {build}")
-        serve(0)
     else:
+        if NAME.startswith("benchmark_"):
+            print(f"{NAME}: uvhttp {build}")
         serve(0)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from support import BIN, bench, copies, is_refused, two_cores
 
-from benchlib import Refused, run_ws, servers, websocket_load, websocket_verify
+from benchlib import Refused, run_ws, servers, websocket_load
 
 pytestmark = two_cores
 own_server = pytest.mark.skipif(not (BIN / "benchmark_websocket").exists(),
@@ -68,18 +68,12 @@ def test_a_debug_build_is_refused(build, mode):
 
 
 @pytest.mark.parametrize("mode, work, reason", [
-    ("accept", ECHO, "the Sec-WebSocket-Accept is wrong"),
-    ("content", ECHO, "the right length and the wrong content came back"),
-    ("truncate", "echo-16k-c50", "16383 bytes came back for 16384"),
-    ("kind", ECHO, "a frame of kind 2 came back for one of kind 1"),
-    ("masked", ECHO, "a frame of the server is masked"),
-    ("close", ECHO, "the server sent a close frame"),
-    ("drop", ECHO, "it was cut off"),
-    ("agree", ECHO, "the server agreed to compression that was not offered"),
+    ("accept", ECHO, "another Sec-WebSocket-Accept"),
+    ("content", ECHO, "other bytes came back"),
+    ("truncate", "echo-16k-c50", "fewer bytes than expected came back"),
+    ("agree", ECHO, "the server agreed to what was not offered"),
     ("no-deflate", DEFLATE, "the server did not agree to compression"),
-    ("plain", DEFLATE, "the response is not compressed"),
-    ("self", BROADCAST, "a message came that was not expected"),
-    ("extra", BROADCAST, "a message came that was not expected"),
+    ("plain", DEFLATE, "a message came back that is not compressed"),
 ])
 def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason):
     done = ours(build, mode, work, rounds=2)
@@ -95,12 +89,13 @@ def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason)
     ("longer", ECHO, "wrong", "more bytes than expected came back"),
     ("kind", ECHO, "wrong", "a message of another kind came back"),
     ("self", BROADCAST, "wrong", "a message came that was not expected"),
+    ("extra", BROADCAST, "wrong", "other bytes came back"),
     ("masked", ECHO, "protocol", "a masked frame"),
     ("bits", ECHO, "protocol", "a frame with reserved bits"),
     ("close", ECHO, "closed", "the server sent a close frame"),
     ("drop", ECHO, "closed", "the server closed it"),
-    ("stall", ECHO, "missing", "were not answered"),
-    ("skip", BROADCAST, "missing", "were not answered"),
+    ("stall", ECHO, "missing", "messages had no response"),
+    ("skip", BROADCAST, "missing", "messages had no response"),
     ("plain", DEFLATE, "uncompressed", "a message came back that is not compressed"),
 ])
 def test_a_run_with_errors_does_not_count(build, mode, work, kind, reason):
@@ -116,8 +111,8 @@ def test_the_load_names_a_server_that_is_missing(build):
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["127.0.0.1", "1"], ["127.0.0.1", "1", "/", "--mode", "flood"],
-    ["127.0.0.1", "1", "/", "--size"], ["127.0.0.1", "1", "/", "--sise", "1"]])
+    [], ["1", "/", "flood", "1", "20", "1"], ["1", "/", "echo", "0", "20", "1"],
+    ["1", "/", "echo", "1", "20", "1", "inflate"]])
 def test_the_load_refuses_wrong_arguments(arguments):
     done = subprocess.run([BIN / "websocket_load", *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("usage: websocket_load")
@@ -137,7 +132,6 @@ def server(request, tmp_path):
 @pytest.mark.parametrize("size", [1, 126, 65536, 300000])
 def test_the_real_servers_echo(server, size):
     work = run_ws.Work("", "", "echo", "echo", size, 10)
-    websocket_verify.check(server, "/echo", work)
     with websocket_load.Load(BIN, server.port, "/echo", work, {1}, 10) as load:
         result = load.run(0.2)
         assert not websocket_load.entry_of(result)["fault"], result
@@ -145,7 +139,6 @@ def test_the_real_servers_echo(server, size):
 
 
 def test_the_real_servers_publish(server):
-    websocket_verify.check(server, "/topic", WORKS[BROADCAST])
     with websocket_load.Load(BIN, server.port, "/topic", WORKS[BROADCAST], {1}, 30) as load:
         result = load.run(0.2)
         assert result["errors"] == 0 and result["messages"] == 30 * result["published"] > 0

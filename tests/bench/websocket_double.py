@@ -92,7 +92,10 @@ class Peer:
         if MODE == "accept":
             accept = accept[::-1]
         self.deflate = b"Sec-WebSocket-Extensions" in fields and MODE != "no-deflate"
-        agreed = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n" if self.deflate or MODE == "agree" else ""
+        agreed = ""
+        if self.deflate or MODE == "agree":
+            agreed = ("Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover"
+                      "\r\n")
         self.connection.sendall(("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                                  f"Sec-WebSocket-Accept: {accept}\r\n{agreed}\r\n").encode())
         return head.split(b" ")[1].decode()

@@ -516,6 +516,8 @@ def test_options_of_cpp_are_of_a_public_struct(project):
      ["bad.c:1", "'asked for': requested"]),
     ("docs/bad.md", "# A page\n\nIts folder.\n", ["bad.md:3", "'folder': directory"]),
     ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
+    *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"]) for name in (
+        "tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake", "CMakeLists.txt")),
 ])
 def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
     assert_refused(project, "words", name, text, *words)

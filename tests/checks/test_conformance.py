@@ -75,15 +75,18 @@ FUZZER = """
 import base64, hashlib, json, os, re, signal, socket, sys
 spec = json.load(open(sys.argv[1]))
 os.makedirs(spec["outdir"])
-json.dump({"agent": {"1.1.1": {"behavior": "OK", "behaviorClose": "OK"}}}, open(spec["outdir"] + "/index.json", "w"))
+json.dump({"agent": {"1.1.1": {"behavior": "OK", "behaviorClose": "OK"}}},
+          open(spec["outdir"] + "/index.json", "w"))
 listener = socket.create_server(("127.0.0.1", int(spec["url"].rsplit(":", 1)[1])))
 while True:
     connection = listener.accept()[0]
     head = connection.recv(65536)
     if head:
-        key = re.search(rb"Sec-WebSocket-Key: (.*)\\r", head)[1] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        connection.sendall(b"HTTP/1.1 101 X\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: "
-                           + base64.b64encode(hashlib.sha1(key).digest()) + b"\\r\\n\\r\\n\\x81\\x01" + sys.argv[2].encode())
+        key = re.search(rb"Sec-WebSocket-Key: (.*)\\r", head)[1]
+        key += b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        connection.sendall(b"HTTP/1.1 101 X\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
+                           b"Sec-WebSocket-Accept: " + base64.b64encode(hashlib.sha1(key).digest())
+                           + b"\\r\\n\\r\\n\\x81\\x01" + sys.argv[2].encode())
     connection.close()
 """
 

@@ -99,7 +99,8 @@ def results(tmp_path, text):
 def test_pytest_is_counted(tmp_path):
     path = results(
         tmp_path, """<testsuites><testsuite>
-        <testcase classname="a" name="one"/><testcase classname="a" name="two"><failure message="x"/></testcase>
+        <testcase classname="a" name="one"/>
+        <testcase classname="a" name="two"><failure message="x"/></testcase>
         <testcase classname="a" name="three"><skipped/></testcase>
         <testcase classname="a" name="four"/><testcase classname="a" name="four"><error/></testcase>
         </testsuite></testsuites>""")
@@ -148,7 +149,8 @@ def test_a_test_that_nobody_runs_is_found(tmp_path):
 def test_group_is_not_part_of_the_name(tmp_path):
     path = results(
         tmp_path,
-        """<testsuites><testsuite><testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
+        """<testsuites><testsuite>
+        <testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
         </testsuite></testsuites>""")
     assert run_tests.count_pytest("wire", path, 1).failures == ["a.one[x@y]"]
 

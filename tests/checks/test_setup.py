@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVE = """gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev libmimalloc-dev libbrotli-dev libzstd-dev
-zlib1g-dev libyaml-dev""".split()
+SERVE = """gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev
+libcrypt-dev libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev""".split()
 
 
 class System:
@@ -71,13 +71,12 @@ def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
 def test_documents_need_no_compiler(tmp_path):
     result = System(tmp_path, ["python3"]).setup("docs")
     assert result.returncode == 1
-    assert "    apt-get install --no-install-recommends doxygen mandoc python3-venv\n" in result.stderr
+    command = "    apt-get install --no-install-recommends doxygen mandoc python3-venv\n"
+    assert command in result.stderr
 
 
 @pytest.mark.parametrize("peer, packages", [("nginx", "nginx-light"), ("h2o", "h2o"),
-                                            ("apache", "apache2-bin"),
-                                            ("libmicrohttpd", "libmicrohttpd-dev"),
-                                            ("libwebsockets", "libwebsockets-dev"), ])
+                                            ("libmicrohttpd", "libmicrohttpd-dev")])
 def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages):
     system = System(tmp_path, [*SERVE, "python3"])
     result = system.setup(f"peer-{peer}")
@@ -94,14 +93,13 @@ def test_an_npm_from_elsewhere_will_do(tmp_path):
 
 
 def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
-    result = System(
-        tmp_path,
-        [*SERVE, "libcmocka-dev", "python3", "debian-archive-keyring"]).setup("conformance")
+    result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "python3-websockets",
+                               "debian-archive-keyring"]).setup("conformance")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends python3-venv\n" in result.stderr
 
 
-@pytest.mark.parametrize("peer, program", [("go", "go"), ("actix", "cargo")])
+@pytest.mark.parametrize("peer, program", [("go", "go"), ("rust", "cargo")])
 def test_a_language_from_elsewhere_will_do(tmp_path, peer, program):
     system = System(tmp_path, SERVE)
     system.add(program, "exit 0")

@@ -18,7 +18,8 @@ import sys
 
 import pytest
 
-from test_install import ROOT, compile_as_told, library_folder, parser_environment, prefix, run  # noqa: F401  (fixtures)
+from test_install import (  # noqa: F401  (fixtures)
+    ROOT, compile_as_told, library_folder, parser_environment, prefix, run)
 
 sys.path.insert(0, str(ROOT / "tests/wire"))
 
@@ -45,9 +46,11 @@ PRELUDE = """#include <inttypes.h>
 #include <uv.h>
 #include <uvhttp.h>
 """
-PRELUDE_CPP = "#include <memory>\n#include <string>\n#include <vector>\n" + PRELUDE + "#include <uvhttp.hpp>\n"
-FUNCTION = """static int block_{number}(uvhttp_server_t *server, uvhttp_router_t *router, uvhttp_request_t *req, uvhttp_response_t *res,
-                    uv_loop_t *loop, void *arg, int err)
+PRELUDE_CPP = ("#include <memory>\n#include <string>\n#include <vector>\n" + PRELUDE
+               + "#include <uvhttp.hpp>\n")
+FUNCTION = """static int block_{number}(uvhttp_server_t *server, uvhttp_router_t *router,
+                    uvhttp_request_t *req, uvhttp_response_t *res, uv_loop_t *loop, void *arg,
+                    int err)
 {{
     {{
 {body}

@@ -47,7 +47,8 @@ int main(void)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_topics_t *topics;
     uvhttp_redis_options_t options = {0};
-    if (uvhttp_topics_new(&topics, server, NULL) != 0 || uvhttp_redis_carry(topics, server, &options, NULL) != 0 ||
+    if (uvhttp_topics_new(&topics, server, NULL) != 0 ||
+        uvhttp_redis_carry(topics, server, &options, NULL) != 0 ||
         uvhttp_redis_carry(topics, server, &options, NULL) != UVHTTP_EINVAL)
         return 1;
     uvhttp_server_free(server);
@@ -90,9 +91,10 @@ int main(void)
     uvhttp_reason_t reason = uvhttp_request_framing(&head, &framing);
     uvhttp_ring_consume(&ring, head.size);
     uvhttp_ring_readable(&ring, pieces);
-    printf("%d %u %d %d %.*s %.*s\n", writer.error, (unsigned)count, result, reason, UVHTTP_SLICE_ARGS(framing.path),
-           UVHTTP_SLICE_ARGS(pieces[0]));
-    printf("%d %s\n", uvhttp_reason_status(UVHTTP_REASON_HOST_MISSING), uvhttp_reason_name(UVHTTP_REASON_HOST_MISSING));
+    printf("%d %u %d %d %.*s %.*s\n", writer.error, (unsigned)count, result, reason,
+           UVHTTP_SLICE_ARGS(framing.path), UVHTTP_SLICE_ARGS(pieces[0]));
+    printf("%d %s\n", uvhttp_reason_status(UVHTTP_REASON_HOST_MISSING),
+           uvhttp_reason_name(UVHTTP_REASON_HOST_MISSING));
     return 0;
 }
 """
@@ -275,7 +277,8 @@ int main()
     auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
     if (error || !request.isComplete())
         return 1;
-    std::cout << request.path() << " " << request.field("host").value_or("") << " " << ring.consume(consumed) << "\\n";
+    std::cout << request.path() << " " << request.field("host").value_or("") << " "
+              << ring.consume(consumed) << "\\n";
     return 0;
 }
 """
@@ -318,7 +321,8 @@ static std::string ask(int port, const std::string &path)
     const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
     std::string answer;
     char bytes[4096];
-    if (connect(client, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0 && write(client, request.data(), request.size()) > 0) {
+    if (connect(client, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0 &&
+        write(client, request.data(), request.size()) > 0) {
         for (ssize_t got; (got = read(client, bytes, sizeof bytes)) > 0;)
             answer.append(bytes, static_cast<std::size_t>(got));
     }
@@ -332,11 +336,14 @@ int main()
         ~Last() { std::puts("destroyed"); }
     };
     uvhttp::Server server;
-    server.get("/users/:id", [last = std::make_unique<Last>()](uvhttp::Request req, uvhttp::Response res) {
+    server.get("/users/:id", [last = std::make_unique<Last>()](uvhttp::Request req,
+                                                               uvhttp::Response res) {
         return res.sendText(200, req.param("id"));
     });
     server.get("/work", [](uvhttp::Response res) {
-        return res.defer([] { return std::string("worked"); }, [](uvhttp::Response later, std::string text) { return later.sendText(200, text); });
+        return res.defer(
+            [] { return std::string("worked"); },
+            [](uvhttp::Response later, std::string text) { return later.sendText(200, text); });
     });
     server.get("/stop", [&server](uvhttp::Response res) {
         server.stop();

@@ -87,7 +87,7 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
      ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
      ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
      ("performance_static_server", ["-x"], "invalid option -- 'x'"),
-     ("floor", ["--magic"], "what is '--magic'?"), ("floor_websocket", ["--magic"], "sage"),
+     ("floor", ["--magic"], "sage: floor --file"), ("floor_websocket", ["--magic"], "sage"),
      ("floor_websocket", ["1", "2"], "sage"),
      *((("benchmark_websocket", [port], "sage")
         for port in ("65536", "80x", "-1")) if WEBSOCKET else ()), ])
@@ -180,15 +180,14 @@ def test_the_static_server_serves_its_folder(start):
 # The floor: only what the benchmarks ask of it
 
 
-def test_the_floor_answers_text_and_bodies(start):
-    server = start("floor", "--text", '{"a":1}', "0")
-    assert server.ask("/").body == b'{"a":1}'
-    server = start("floor", "--body", "1000", "0")
-    assert server.ask("/").body == content(1000)
+@pytest.fixture
+def hello(tmp_path):
+    (tmp_path / "hello.txt").write_bytes(TEXT)
+    return tmp_path / "hello.txt"
 
 
-def test_the_floor_waits_for_the_whole_body_of_a_request(start):
-    server = start("floor", "--post", "1000", "0")
+def test_the_floor_waits_for_the_whole_body_of_a_request(start, hello):
+    server = start("floor", "--read", hello, "--post", "1000", "0")
     request = raw.request("POST", "/", "Content-Length: 1000") + b"\r\n\r\n".ljust(1000, b"x")
     with server.connect() as connection:
         # Two at once, cut in all kinds of places.
@@ -199,8 +198,8 @@ def test_the_floor_waits_for_the_whole_body_of_a_request(start):
             assert [connection.response().body for _ in range(2)] == [TEXT, TEXT]
 
 
-def test_the_floor_closes_when_told(start):
-    server = start("floor", "--close", "0")
+def test_the_floor_closes_when_told(start, hello):
+    server = start("floor", "--file", hello, "--close", "0")
     with server.connect() as connection:
         answer = connection.ask()
         assert answer.body == TEXT and answer.get("connection") == "close"

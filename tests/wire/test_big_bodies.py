@@ -223,9 +223,11 @@ const block = Buffer.alloc(100000, 'x');
 function* blocks() { for (let sent = 0; sent < size; sent += block.length) yield block; }
 
 // fetch with a stream as the body, and a body read as a stream
-const put = await fetch(`${base}/upload/big?folder=${folder}`, { method: 'PUT', body: Readable.toWeb(Readable.from(blocks())), duplex: 'half' });
+const put = await fetch(`${base}/upload/big?folder=${folder}`,
+  { method: 'PUT', body: Readable.toWeb(Readable.from(blocks())), duplex: 'half' });
 let got = 0;
-for await (const piece of (await fetch(`${base}/pulled?size=${size}&piece=10000`)).body) got += piece.length;
+const pulled = await fetch(`${base}/pulled?size=${size}&piece=10000`);
+for await (const piece of pulled.body) got += piece.length;
 
 // http.request with back-pressure by hand
 const digest = await new Promise((resolve, reject) => {

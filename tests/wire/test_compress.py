@@ -92,7 +92,8 @@ def test_aiohttp(site):
 def test_node(site):
     script = f"""(async () => {{
         for (const path of ['/items', '/table', '/numbers']) {{
-            const answer = await fetch('{site}' + path, {{headers: {{'Accept-Encoding': 'gzip, deflate, br'}}}})
+            const answer = await fetch('{site}' + path,
+                {{headers: {{'Accept-Encoding': 'gzip, deflate, br'}}}})
             console.log(answer.headers.get('content-encoding'), (await answer.text()).length)
         }}
     }})()"""

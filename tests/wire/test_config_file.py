@@ -95,7 +95,8 @@ def test_static_folders(start):
 sites:
   - routes:
       - {path: /, static: site}
-      - {path: /list/, static: site, listing: true, index: "", hidden: yes, prewarm: [/assets/style.css]}
+      - {path: /list/, static: site, listing: true, index: "", hidden: yes,
+         prewarm: [/assets/style.css]}
       - path: /style/:any
         static: site/assets
       - path: /assets/*
@@ -124,7 +125,8 @@ sites:
       - {path: /read/, static: in}
   - hosts: other.example
     routes:
-      - {path: /*, static: in, uploads: true, upload_overwrite: true, upload_directories: true, upload_sync: true}
+      - {path: /*, static: in, uploads: true, upload_overwrite: true, upload_directories: true,
+         upload_sync: true}
 """)
 
     def put(target, body=b"abc", host="localhost"):
@@ -164,8 +166,8 @@ def test_the_options_of_a_folder_are_used(start, tmp_path):
 server: {workers: 1}
 sites:
   - routes:
-      - {path: /, static: site, index: "none.html start.htm", revalidate_ms: 3600000, cache_memory: 1MiB,
-         cache_entries: 10, memory_file_size: 4K}
+      - {path: /, static: site, index: "none.html start.htm", revalidate_ms: 3600000,
+         cache_memory: 1MiB, cache_entries: 10, memory_file_size: 4K}
 """)
     page = tmp_path / "site" / "start.htm"
     page.write_text("first\n")
@@ -210,7 +212,8 @@ sites:
   - routes:
       - {path: /, respond: {body: "a\\nb"}}
       - {path: /empty, respond: {status: 204}}
-      - {path: /gone, respond: {status: 410, type: text/html, body: "<p>"}, methods: [GET, PUT, PURGE]}
+      - {path: /gone, respond: {status: 410, type: text/html, body: "<p>"},
+         methods: [GET, PUT, PURGE]}
 """)
     assert (get(program).text,
             get(program).headers["content-type"]) == ("a\nb", "text/plain; charset=utf-8")
@@ -464,12 +467,17 @@ sites:
     slash: ignore
     headers: {X-A: "a # b: 'c' $$5", X-B: "é\\u2028€\\U0001F600"}
     routes:
-      - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307, headers: {X-$C: "1"}}
+      - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307,
+         headers: {X-$C: "1"}}
       - {path: /b, redirect: "- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
-      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M, cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
-         memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true, compress_min_size: 1, compress_max_size: 2K,
-         gzip_level: 1, brotli_level: 2, zstd_level: 3, rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true, upload_directories: true, upload_sync: true, prewarm: [/index.html, "**/*.html"], watch: true, negative_ms: 7, cache_descriptors: 8}
+      - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M,
+         cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
+         memory_file_size: 5K, revalidate_ms: 6, precompressed: true, compress: true,
+         compress_min_size: 1, compress_max_size: 2K, gzip_level: 1, brotli_level: 2, zstd_level: 3,
+         rate_limit: 7M, rate_burst: 8K, uploads: true, upload_max_size: 7K, upload_overwrite: true,
+         upload_directories: true, upload_sync: true, prewarm: [/index.html, "**/*.html"],
+         watch: true, negative_ms: 7, cache_descriptors: 8}
 """
 
 

@@ -436,7 +436,8 @@ def test_basic_with_real_clients(server):
     script = """
 const headers = {Authorization: 'Bearer later-yes'};
 const http = require('http');
-http.get({host: '127.0.0.1', port: +process.argv[1], path: '/who', headers: {...headers, Host: 'bearer.auth.test'}}, (answer) => {
+http.get({host: '127.0.0.1', port: +process.argv[1], path: '/who',
+          headers: {...headers, Host: 'bearer.auth.test'}}, (answer) => {
   console.log(answer.statusCode); answer.resume();
 });
 """

@@ -418,8 +418,8 @@ def test_client_that_vanishes_during_deferred_work(start):
     eventually(lambda: own.stats()["deferred"] == 1, "the end of the deferred work")
     own.wait_for_connections(0)
     after = own.stats()
-    assert (after["deferred"], after["deferred_gone"], after["last_error"]) == (1, 1,
-                                                                                "UVHTTP_EDISCONNECTED")
+    assert (after["deferred"], after["deferred_gone"],
+            after["last_error"]) == (1, 1, "UVHTTP_EDISCONNECTED")
     assert after["aborted_exchanges"] == 1
 
 

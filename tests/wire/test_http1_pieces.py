@@ -634,10 +634,14 @@ def test_output_grows_behind_a_full_socket(start):
 def test_node_sees_hints_and_trailers(server):
     script = """
         import http from 'node:http';
-        const ask = (path, seen = []) => new Promise((resolve, reject) => http.get(process.argv[1] + path, (answer) => {
-            answer.resume();
-            answer.on('end', () => resolve([answer.statusCode, seen, answer.trailers]));
-        }).on('information', (hint) => seen.push([hint.statusCode, hint.headers.link])).on('error', reject));
+        const ask = (path, seen = []) => new Promise((resolve, reject) => {
+            const request = http.get(process.argv[1] + path, (answer) => {
+                answer.resume();
+                answer.on('end', () => resolve([answer.statusCode, seen, answer.trailers]));
+            });
+            request.on('information', (hint) => seen.push([hint.statusCode, hint.headers.link]));
+            request.on('error', reject);
+        });
         console.log(JSON.stringify([await ask('/early-hints'), await ask('/trailers-out')]));"""
     answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script,
                  f"http://127.0.0.1:{server.port}")

@@ -86,8 +86,10 @@ def test_both_schemes_wide_and_narrow(opened, place, site, width, dark):
                                   ("rgb(255, 255, 255)", "rgb(29, 33, 38)"))
     # No text over another one, and links large enough for a finger.
     assert opened.evaluate(
-        """[...document.querySelectorAll('tr')].every(row => [...row.cells].every((cell, i, cells) =>
-        i == 0 || cells[i - 1].getBoundingClientRect().right <= cell.getBoundingClientRect().left + 1))"""
+        """[...document.querySelectorAll('tr')].every(row =>
+            [...row.cells].every((cell, i, cells) => i == 0 ||
+                cells[i - 1].getBoundingClientRect().right <=
+                    cell.getBoundingClientRect().left + 1))"""
     )
     if width < 600:
         assert opened.evaluate(

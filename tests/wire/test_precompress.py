@@ -182,7 +182,9 @@ def test_special_files_do_not_hang_it(site):
     (site / "folder.txt").mkdir()
     (site / "index.html.br").mkdir()
     done = precompress(site, code=1)
-    assert "index.html.br: Is a directory" in done.stderr and "14 created" in done.stdout and "1 failed" in done.stdout
+    assert "index.html.br: Is a directory" in done.stderr
+    assert "14 created" in done.stdout
+    assert "1 failed" in done.stdout
     assert not [name for name in listing(site) if name.endswith(".part")]
 
 
@@ -199,7 +201,8 @@ def test_special_files_do_not_hang_it(site):
      (["--nonsense", "."], "--nonsense"), ])
 def test_wrong_usage(arguments, message):
     done = precompress(*arguments, code=2)
-    assert message in done.stderr and "uvhttp precompress --help" in done.stderr and done.stdout == ""
+    assert message in done.stderr and "uvhttp precompress --help" in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_folder_that_is_none(tmp_path):
@@ -226,7 +229,8 @@ def test_what_may_not_be_read_is_told(site):
     (site / "index.html").chmod(0)
     (site / "css").chmod(0)
     done = precompress(site, code=1)
-    assert "index.html.br: Permission denied" in done.stderr and "css: Permission denied" in done.stderr
+    assert "index.html.br: Permission denied" in done.stderr
+    assert "css: Permission denied" in done.stderr
 
 
 def test_an_interrupt_leaves_whole_files(site):

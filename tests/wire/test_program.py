@@ -301,7 +301,8 @@ def test_a_port_in_use(site):
 def test_an_address_of_another_machine(site):
     done = run("uvhttp", "serve", "-l", "198.51.100.77:0", site)
     assert done.returncode == 1
-    assert "uvhttp: this machine has no address 198.51.100.77; choose another with --listen\n" in done.stderr
+    assert ("uvhttp: this machine has no address 198.51.100.77; choose another with --listen\n"
+            in done.stderr)
 
 
 # Start output
@@ -444,7 +445,8 @@ def test_unix_socket_that_is_in_use_or_no_socket_is_left_alone(serve, site, tmp_
     path = str(tmp_path / "socket")
     serve("--listen", f"unix:{path}")
     second = run("uvhttp", "serve", "-l", f"unix:{path}", site)
-    assert second.returncode == 1 and f"cannot listen on '{path}': address already in use" in second.stderr
+    assert second.returncode == 1
+    assert f"cannot listen on '{path}': address already in use" in second.stderr
     assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
     other = tmp_path / "text"
     other.write_text("mine")
@@ -618,8 +620,9 @@ def test_uploads(serve, site):
         return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
 
     assert put(serve(), "/new") == 405
-    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite", "--upload-directories",
-                                              "--upload-sync", "--upload-max-size", "1K")
+    careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite",
+                                              "--upload-directories", "--upload-sync",
+                                              "--upload-max-size", "1K")
     assert [put(careful, "/new"), put(careful, "/new"), put(careful, "/a/b/new")] == [201, 409, 409]
     assert [put(bold, "/new"),
             put(bold, "/a/b/new"),

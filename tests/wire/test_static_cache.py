@@ -346,8 +346,8 @@ def test_prewarm_says_what_is_wrong(place, words, message):
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on the disk
 def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_path, size):
-    """From memory, head and all; with --response-cache-memory 0 it takes another call for the head. What
-    clients get is the same."""
+    """From memory, head and all; with --response-cache-memory 0 it takes another call for the head.
+    What clients get is the same."""
     content = raw.pattern(size)
     write(place, "often", content)
     answers = {}

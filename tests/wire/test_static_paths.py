@@ -103,8 +103,8 @@ def test_no_spelling_shows_the_outside(attacked, serve, flags):
             encode() + body)
         answer = connection.response()
         assert answer.status < 500, (method, target, answer)
-        assert SECRET not in answer.body and b"root:" not in answer.body and b"secret.txt</a>" not in answer.body, (
-            target, answer)
+        for hidden in (SECRET, b"root:", b"secret.txt</a>"):
+            assert hidden not in answer.body, (target, answer)
         assert answer.status != 200 or answer.body in (
             INSIDE, ATTACK) or answer.body.startswith(b"<!DOCTYPE html>"), (target, answer)
         seen[answer.status] = seen.get(answer.status, 0) + 1

@@ -81,8 +81,9 @@ def test_fields_with_every_kind_of_answer(place, start, size):
     """Cached or not, in memory or from the disk, a part or nothing new: RFC 9110 section 15.4.5."""
     write(place, "a.css", raw.pattern(size))
     server = start(
-        """rules: [{match: "*.css", cache_control: max-age=5, headers: {Vary: Origin, X-Robots-Tag: noindex,
-                               Expires: "Thu, 01 Jan 2026 00:00:00 GMT", Content-Location: /b.css}}]"""
+        """rules: [{match: "*.css", cache_control: max-age=5,
+                    headers: {Vary: Origin, X-Robots-Tag: noindex, Content-Location: /b.css,
+                              Expires: "Thu, 01 Jan 2026 00:00:00 GMT"}}]"""
     )
     both = {
         "Cache-Control": "max-age=5", "Vary": "Origin", "Expires": "Thu, 01 Jan 2026 00:00:00 GMT",
@@ -107,7 +108,8 @@ def test_rules_are_for_files_alone(place, start):
     write(place, "a/index.html", b"x")
     os.mkdir(os.path.join(place, "empty"))
     server = start(
-        """listing: true, rules: [{match: "**", cache_control: max-age=5, headers: {X-Rule: "1"}}]"""
+        """listing: true,
+           rules: [{match: "**", cache_control: max-age=5, headers: {X-Rule: "1"}}]"""
     )
     for target, status in (("/none.css", 404), ("/a", 301), ("/empty/", 200)):
         answer = server.ask(target)
@@ -219,7 +221,8 @@ def test_curl_saves_a_download_under_its_name(place, start, tmp_path):
 def test_everything_in_a_file_is_printed_and_loads_again(place, start, tmp_path):
     write(place, "a.x", b"x")
     start("""types: {x: text/x-x, "tar.gz": a/b}, default_type: text/plain, immutable_assets: true,
-             rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache, download: true, headers: {X-A: "a $$ \\" b"}}]"""
+             rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache,
+                      download: true, headers: {X-A: "a $$ \\" b"}}]"""
           )
     path = tmp_path / "site.yaml"
     printed = run("uvhttp", "run", "--print-config", path).stdout

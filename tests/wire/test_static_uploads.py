@@ -56,7 +56,8 @@ def wait_until_it_holds(root, *wanted):
 
 
 def digest(body, kind="sha-256"):
-    return f"{kind}=:{base64.b64encode(hashlib.new(kind.replace('-', ''), body).digest()).decode()}:"
+    found = hashlib.new(kind.replace("-", ""), body).digest()
+    return f"{kind}=:{base64.b64encode(found).decode()}:"
 
 
 # PUT
@@ -135,12 +136,12 @@ DERIVED = {
     "root-index": ({}, [], ("/", ), "/index.html", 403, (200, b"new")), "fallback":
         ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html",
          (200, b"old"), (200, b"new")), "no-fallback-any-more":
-             ({"index.html": b"old"}, ["--spa",
-                                       "--upload-directories"], ("/deep/place", "Accept: text/html"),
-              "/deep/place", (200, b"old"), (200, b"new")), "error-page":
-                  ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none", ),
-                   "/404.html", (404, b"old"), (404, b"new")), "made-folder":
-                       ({}, ["--upload-directories"], ("/a/b/", ), "/a/b/c/d", 404, 403),
+             ({"index.html": b"old"}, ["--spa", "--upload-directories"],
+              ("/deep/place", "Accept: text/html"), "/deep/place",
+              (200, b"old"), (200, b"new")), "error-page":
+                   ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none", ),
+                    "/404.html", (404, b"old"), (404, b"new")), "made-folder":
+                        ({}, ["--upload-directories"], ("/a/b/", ), "/a/b/c/d", 404, 403),
     "made-folder-without-slash":
         ({}, ["--upload-directories"], ("/a", ), "/a/b/c/d", 404, 301), "sibling":
             ({"app.js": b"source",
@@ -199,7 +200,8 @@ def test_upload_leaves_other_entries_alone(place, serve):
     """They need no look at the disk: it would find that the file has gone."""
     for name in ("kept", "d/kept.html", "d/index.html"):
         write(place, name, b"old")
-    server = serve("--uploads", "--upload-directories", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
+    server = serve("--uploads", "--upload-directories", "--revalidate-ms", HOUR, "--negative-ms",
+                   HOUR)
     for target in ("/kept", "/d/kept.html", "/d/"):
         assert server.ask(target).body == b"old"
         os.remove(os.path.join(place, target[1:] + ("index.html" if target.endswith("/") else "")))
@@ -433,7 +435,8 @@ def test_links_inside_the_root_are_followed_to_folders(place, serve):
     "/.%2e/x", "/%c0%ae%c0%ae/x"
 ])
 def test_nothing_is_written_outside(place, serve, target):
-    assert put(serve("--uploads", "--upload-directories"), target).status in (201, 400, 403, 404, 409)
+    assert put(serve("--uploads", "--upload-directories"),
+               target).status in (201, 400, 403, 404, 409)
     assert names(os.path.dirname(place)) == ["root", "secret.txt"]
 
 
@@ -714,12 +717,16 @@ def test_node(place, serve):
     server = serve("--uploads")
     script = """
         const url = process.argv[1];
-        const put = await fetch(url + "x", {method: "PUT", body: Buffer.alloc(3000000, "n"), headers: {"If-None-Match": "*"}});
-        const again = await fetch(url + "x", {method: "PUT", body: "y", headers: {"If-None-Match": "*"}});
+        const send = (body) =>
+            fetch(url + "x", {method: "PUT", body, headers: {"If-None-Match": "*"}});
+        const put = await send(Buffer.alloc(3000000, "n"));
+        const again = await send("y");
         const form = new FormData();
         form.append("file", new Blob(["inside"]), "node.txt");
         const post = await fetch(url, {method: "POST", body: form});
-        console.log(JSON.stringify([put.status, put.headers.get("location"), again.status, post.status, await post.text()]));
+        console.log(JSON.stringify([
+            put.status, put.headers.get("location"), again.status, post.status,
+            await post.text()]));
     """
     result = subprocess.run(
         [installed("node", "nodejs"), "--input-type=module", "-e", script, server.url],

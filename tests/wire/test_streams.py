@@ -308,11 +308,13 @@ def test_a_server_that_stops_ends_its_own_connections(start):
 def test_node_goes_over(server):
     script = """
       const http = require('http');
-      const request = http.request({host: '127.0.0.1', port: %d, path: '/echo-stream', headers: {Connection: 'Upgrade', Upgrade: 'Echo/1'}});
+      const request = http.request({host: '127.0.0.1', port: %d, path: '/echo-stream',
+                                    headers: {Connection: 'Upgrade', Upgrade: 'Echo/1'}});
       request.on('upgrade', (response, socket, head) => {
         let text = head.toString();
         socket.on('data', data => { text += data; if (text.length == 5) socket.end(); });
-        socket.on('close', () => console.log(JSON.stringify([response.statusCode, response.headers.upgrade, text])));
+        socket.on('close', () => console.log(JSON.stringify(
+          [response.statusCode, response.headers.upgrade, text])));
         socket.write('hello');
       });
       request.end();

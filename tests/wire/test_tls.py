@@ -1256,8 +1256,8 @@ def test_plain_request_on_the_port_of_tls_gets_400(server, method):
     with raw.Connection(server.port, tls=None) as client:
         client.send(raw.request(method, "/hello"))
         response = client.response(method)
-        assert response.status == 400 and b"this port speaks HTTPS" in response.body and response.says_close(
-        )
+        assert response.status == 400 and b"this port speaks HTTPS" in response.body
+        assert response.says_close()
         client.assert_closed()
 
 

@@ -509,7 +509,9 @@ def odd_files(pair, tmp_path):
 ])
 def test_files_that_hold_something_else(site, write, odd_files, certificate, key, message):
     one, other = odd_files[certificate], odd_files[key]
-    told = f"the certificate of {one} cannot be read: {message}" if certificate != "certificate" else f"the key of {one} cannot be read from {other}: {message}"
+    told = f"the certificate of {one} cannot be read: {message}"
+    if certificate == "certificate":
+        told = f"the key of {one} cannot be read from {other}: {message}"
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-key", other)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {told}\n")
     assert problems(
@@ -930,7 +932,8 @@ def test_hsts_of_a_configuration_and_of_its_sites(start, write):
 listen: [127.0.0.1:0, 'http://127.0.0.1:0']
 tls: {{certificates: [{{certificate: {tls.usual()}}}], hsts: 1h}}
 sites:
-  - {{hosts: own.example, headers: {{Strict-Transport-Security: max-age=1}}, routes: [{{path: /, respond: {{}}}}]}}
+  - {{hosts: own.example, headers: {{Strict-Transport-Security: max-age=1}},
+      routes: [{{path: /, respond: {{}}}}]}}
   - {{routes: [{{path: /, respond: {{}}}}]}}
 """)
     program = start("run", path)
@@ -1319,8 +1322,8 @@ def test_cert_prints_what_a_certificate_says():
 def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
     certificate, key = pair("a", kind="rsa")
     done = run("uvhttp", "cert", "--key", key, certificate)
-    assert done.returncode == 0 and "  key:          RSA (2048 bits)\n" in done.stdout and done.stdout.endswith(
-        "key: belongs to certificate 1\n")
+    assert done.returncode == 0 and "  key:          RSA (2048 bits)\n" in done.stdout
+    assert done.stdout.endswith("key: belongs to certificate 1\n")
     for other in (pair("b", kind="rsa")[1], pair("c")[1]):
         done = run("uvhttp", "cert", certificate, "-k", other)
         assert done.returncode == 1 and done.stdout.endswith(

@@ -186,8 +186,8 @@ def test_the_limit_of_the_route_holds_too(server, tmp_path):
 def test_a_folder_that_does_not_exist_is_500_and_logged(start, tmp_path):
     server = start()
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500
-    assert f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)" in server.log(
-    )
+    assert (f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)"
+            in server.log())
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500, "and again"
 
 

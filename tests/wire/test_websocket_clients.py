@@ -269,26 +269,34 @@ IN_THE_PAGE = """
     const socket = new WebSocket(`ws://${location.host}${path}`, protocols ?? []);
     socket.binaryType = 'arraybuffer';
     const waiting = [], got = [];
-    socket.next = () => got.length ? Promise.resolve(got.shift()) : new Promise((...both) => waiting.push(both));
-    socket.onmessage = (event) => waiting.length ? waiting.shift()[0](event.data) : got.push(event.data);
+    socket.next = () => got.length ? Promise.resolve(got.shift())
+      : new Promise((...both) => waiting.push(both));
+    socket.onmessage = (event) =>
+      waiting.length ? waiting.shift()[0](event.data) : got.push(event.data);
     socket.closed = new Promise((one) => socket.onclose = (event) => {
-      for (const [, reject] of waiting) reject(new Error(`closed with ${event.code} ${event.reason}`));
+      for (const [, reject] of waiting)
+        reject(new Error(`closed with ${event.code} ${event.reason}`));
       one([event.code, event.reason, event.wasClean]);
     });
     socket.onopen = () => resolve(socket);
     socket.onerror = () => reject(new Error(`${path} is refused`));
   });
-  const same = (a, b) => { if (a !== b) throw new Error(`${String(a).slice(0, 200)} instead of ${String(b).slice(0, 200)}`); };
+  const same = (a, b) => {
+    const [found, wanted] = [a, b].map((one) => String(one).slice(0, 200));
+    if (a !== b) throw new Error(`${found} instead of ${wanted}`);
+  };
   for (const path of ['/ws/echo', '/ws/echo-deflate', '/ws/echo-dedicated']) {
     const socket = await talk(path);
     same(socket.extensions.includes('permessage-deflate'), path !== '/ws/echo');
-    for (const text of ['', 'a', 'größer 😀', 'x'.repeat(126), 'words, '.repeat(20000), 'z'.repeat(16 << 20)]) {
+    for (const text of ['', 'a', 'größer 😀', 'x'.repeat(126), 'words, '.repeat(20000),
+                        'z'.repeat(16 << 20)]) {
       socket.send(text);
       same(await socket.next(), text);
     }
     for (const size of [0, 1, 125, 126, 65535, 65536, 16 << 20]) {
       const bytes = new Uint8Array(size);
-      for (let at = 0; at < size; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
+      for (let at = 0; at < size; at += 65536)
+        crypto.getRandomValues(bytes.subarray(at, at + 65536));
       socket.send(bytes);
       const back = new Uint8Array(await socket.next());
       same(back.length, size);

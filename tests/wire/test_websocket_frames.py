@@ -7,7 +7,8 @@ import struct
 import pytest
 import ws_raw
 from wire_server import eventually
-from ws_raw import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fragments, frame, websocket_state
+from ws_raw import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fragments, frame,
+                    websocket_state)
 
 OFFER = "Sec-WebSocket-Extensions: permessage-deflate"
 ENDPOINTS = [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )), ("/ws/echo-dedicated", (OFFER, )),

@@ -12,7 +12,8 @@ import time
 import pytest
 import ws_raw
 from wire_server import WireServer, eventually
-from ws_raw import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fragments, frame, websocket_state
+from ws_raw import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fragments, frame,
+                    websocket_state)
 
 OFFER = "Sec-WebSocket-Extensions: permessage-deflate"
 STEP = 0.3

@@ -26,7 +26,7 @@ def generator_seconds():
 
 def measure(server, work, connections, options):
     """{"counted", "fault", figures} of a warm-up and a run."""
-    size, largest = verify.check_work(server, work)
+    size = verify.check_work(server, work)
     if work.idle:
         return idle.measure(server, work, connections)
     if options.warm_up:
@@ -36,7 +36,7 @@ def measure(server, work, connections, options):
     generator = generator_seconds() - generator
     spent = cpu.read(server.pid) - before
     # First the fault: it says more than a server that does not respond any longer.
-    fault = wrk.fault(result, size, connections, work.pipeline, largest)
+    fault = wrk.fault(result, size, connections, work.pipeline, work.largest)
     if fault is None and work.handshake:
         fault = tls.fault(result, work, connections)
     entry = {"counted": fault is None, "fault": fault, "requests": result["requests"]}

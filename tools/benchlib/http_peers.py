@@ -6,7 +6,7 @@ worker."""
 import os
 
 from . import servers, tls
-from .contender import Contender, ask, build_c, build_go, build_rust, crate_version, find
+from .contender import Contender, ask, build_c, build_go, find
 
 CONNECTIONS = 8192
 # Files that stay open or in memory, so that all of the mix do.
@@ -27,14 +27,11 @@ class Floor(Contender):
         self.version = servers.uvhttp_build(place.bin_folder).split()[0]
 
     def response(self, place, work):
-        if work.kind == "json":
-            return ["--text", work.body.decode()]
         if work.kind == "mix":
             return ["--mix", place.site / work.folder]
-        if work.encoding:
-            way = "--file" if work.floor_file else "--read"
-            return ["--gzip", way, place.site / work.encoded_name]
-        return ["--file", place.site / work.file_name] if work.floor_file else ["--body", work.size]
+        name = work.encoded_name if work.encoding else work.file_name
+        return ["--file" if work.floor_file else "--read", place.site / name,
+                *(["--gzip"] if work.encoding else [])]
 
     def command(self, place, work, port):
         return [servers.program(place.bin_folder, "floor"), *self.response(place, work),
@@ -190,98 +187,6 @@ listen:
         return ["-c", config]
 
 
-class Apache(Debian):
-    """httpd.apache.org/docs/2.4/misc/perf-tuning.html: event MPM, no .htaccess, sendfile."""
-
-    name, title, program_name = "apache", "Apache (event)", "apache2"
-    packages, threads = "peer-apache", 64
-    configuration = "event MPM, one process of 64 threads, sendfile, no .htaccess"
-    kinds = frozenset({"file", "mix"})
-
-    def config(self, place, folder, port, certificate):
-        # Started by root it insists on another user, who must be able to reach the files.
-        user = "User nobody\nGroup nogroup\n" if os.geteuid() == 0 else ""
-        for path in (place.folder, place.site, folder):
-            path.chmod(0o755)
-        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so"
-                            for name in ("mpm_event", "authz_core", "mime"))
-        return f"""\
-ServerRoot {folder}
-ServerName 127.0.0.1
-PidFile {folder}/pid
-DefaultRuntimeDir {folder}
-ErrorLog {folder}/errors.log
-Listen 127.0.0.1:{port}
-ListenBackLog 4096
-{modules}
-{user}StartServers 1
-ServerLimit 1
-ThreadLimit {self.threads}
-ThreadsPerChild {self.threads}
-MaxRequestWorkers {self.threads}
-MinSpareThreads 1
-MaxSpareThreads {self.threads}
-AsyncRequestWorkerFactor {CONNECTIONS // self.threads}
-MaxConnectionsPerChild 0
-MaxKeepAliveRequests 0
-KeepAliveTimeout 75
-EnableSendfile On
-TypesConfig /dev/null
-AddType text/plain .txt
-DocumentRoot {place.site}
-<Directory {place.site}>
-    AllowOverride None
-    Options FollowSymLinks
-    Require all granted
-</Directory>
-"""
-
-    def arguments(self, config, folder):
-        return ["-DFOREGROUND", "-f", config]
-
-
-class Caddy(Debian):
-    """caddyserver.com/docs/caddyfile: file_server with precompressed, respond from memory."""
-
-    name, title, program_name = "caddy", "Caddy", "caddy"
-    packages, version_argument = "peer-caddy", "version"
-    configuration = "file_server with precompressed gzip, respond from memory, GOMAXPROCS 1"
-    kinds = frozenset({"memory", "json"}) | FILES
-    paths = {"memory": "/memory", "json": "/json"}
-
-    def config(self, place, folder, port, certificate):
-        return f"""\
-{{
-    admin off
-    auto_https off
-    servers {{
-        protocols h1
-    }}
-}}
-http://127.0.0.1:{port} {{
-    bind 127.0.0.1
-    route {{
-        respond /memory "Hello, world
-" 200
-        header /json Content-Type application/json
-        respond /json `{{"message":"Hello, world"}}` 200
-        file_server {{
-            root {place.site}
-            precompressed gzip
-        }}
-    }}
-}}
-"""
-
-    def arguments(self, config, folder):
-        return ["run", "--config", config, "--adapter", "caddyfile"]
-
-    def environment(self, place):
-        folder = str(place.folder / self.name)
-        return {**dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), folder),
-                "GOMAXPROCS": "1"}
-
-
 class Built(Contender):
     """Takes the folder to serve, and responds at /memory, /json, /echo and with files."""
 
@@ -290,9 +195,6 @@ class Built(Contender):
 
     def command(self, place, work, port):
         return [self.program, place.site, 1]
-
-    def environment(self, place):
-        return {"GOMAXPROCS": "1"}
 
 
 class Microhttpd(Built):
@@ -321,19 +223,9 @@ class Go(Built):
     def command(self, place, work, port):
         return [self.program, place.site]
 
-
-class Actix(Built):
-    """actix.rs/docs: release build; with mimalloc, as uvhttp has it."""
-
-    name, title = "actix", "actix-web"
-    packages = "peer-actix"
-    configuration = "release with thin LTO and mimalloc, actix-files"
-
-    def prepare(self, place):
-        built = build_rust("actix", self.folder(place))
-        self.version = f"{crate_version('actix', 'actix-web')} ({built})"
-        self.program = self.folder(place) / "release/actix-peer"
+    def environment(self, place):
+        return {"GOMAXPROCS": "1"}
 
 
-ALL = [Floor, Uvhttp, Nginx, H2o, Apache, Caddy, Microhttpd, Go, Actix]
+ALL = [Floor, Uvhttp, Nginx, H2o, Microhttpd, Go]
 USUAL = ["floor", "uvhttp", "nginx"]

@@ -78,7 +78,7 @@ class Idle:
                 group.append(tls.connect(self.server, verify.TIMEOUT_SECONDS))
                 group[-1].sendall(self.request)
             for connection in group:
-                status, _, _ = verify.receive_response(connection)
+                status = verify.receive_all(connection)[1]
                 if status != 200:
                     raise Refused(f"the status is {status} instead of 200")
             if self.server.tls:

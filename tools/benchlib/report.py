@@ -5,9 +5,8 @@ can be made again from a file.
 """
 
 import html
-import statistics
 
-from . import Refused
+from . import Refused, table
 
 OWN = "uvhttp"
 WIDTH, LABEL, BAR, GAP = 720, 170, 16, 4
@@ -33,9 +32,7 @@ class Work:
     def ratio(self, peer):
         """Ours beside the peer's: the median of the ratios within each round."""
         ours, other = (self.results.get(name, {"runs": []})["runs"] for name in (OWN, peer))
-        ratios = [one[self.key] / reference[self.key] for one, reference in zip(ours, other)
-                  if one["counted"] and reference["counted"] and reference[self.key] > 0]
-        return statistics.median(ratios) if ratios else None
+        return table.ratio(ours, other, self.key)
 
 
 def read_works(result):
@@ -58,7 +55,7 @@ def row(cells):
     return "| " + " | ".join(plain(cell) for cell in cells) + " |"
 
 
-def table(works, peers):
+def comparison(works, peers):
     """A line for each work, a column for each server; the least of the servers is bold."""
     lines = [row(["", *(peer["title"] for peer in peers)]), "|---" + "|--:" * len(peers) + "|"]
     for work in works:
@@ -143,7 +140,7 @@ def section(result, path):
     for key in UNITS:
         mine = [work for work in works if work.key == key]
         if mine:
-            parts += [table(mine, peers), "\n".join(sentence(work, peers) for work in mine)]
+            parts += [comparison(mine, peers), "\n".join(sentence(work, peers) for work in mine)]
         for work in mine:
             if any(work.value(peer["name"]) is not None for peer in peers):
                 count = work.title.split(", ")[-1].split()[0].replace(",", "")

@@ -1,7 +1,7 @@
-"""./dev bench parser: nanoseconds per message, beside picohttpparser and httparse.
+"""./dev bench parser: nanoseconds per message, beside picohttpparser.
 
 An operation takes a complete message in one call. uvhttp: the head with its known fields looked up,
-and the framing. picohttpparser and httparse: start line and fields only.
+and the framing. picohttpparser: start line and fields only.
 """
 
 import re
@@ -10,11 +10,9 @@ import statistics
 from . import command, contender, environment, programs, servers, table
 
 MESSAGES = command.ROOT / "bench/messages"
-PICO = "picohttpparser native"
-# label: (flags of the C compiler and of rustc, arguments of cargo); without a label the crates' own
-LEVELS = {"native": ({"CFLAGS": "-O3 -march=native", "RUSTFLAGS": "-C target-cpu=native"},
-                     ["--no-default-features"]),
-          "": ({}, [])}
+PICO = "picohttpparser"
+# Of the C compiler and of rustc.
+FLAGS = {"CFLAGS": "-O3 -march=native", "RUSTFLAGS": "-C target-cpu=native"}
 
 
 def add_options(parser):
@@ -25,34 +23,28 @@ def add_options(parser):
                              "slower from start to start (default: 5)")
     parser.add_argument("--messages", nargs="+", metavar="NAME", choices=names, default=names,
                         help="only these: " + ", ".join(names))
-    parser.add_argument("--instructions", action="store_true",
-                        help="also count the instructions for each message (a few minutes)")
 
 
-def build_peers(options):
-    """{label: shared library}, and what was built how."""
-    contender.install("peer-actix")
-    libraries, built = {}, {}
-    for label, (flags, arguments) in LEVELS.items():
-        target = options.build_dir.resolve() / "peers" / (label or "plain")
-        made = contender.build_rust("parser", target, *arguments, **flags)
-        libraries[label] = target / "release/libparser_peers.so"
-        built[label or "crates' own flags"] = f"{made} {' '.join(flags.values())}".strip()
-    return libraries, built
+def build_peer(options):
+    """(the shared library, its version)"""
+    contender.install("peer-rust")
+    target = options.build_dir.resolve() / "peers/parser"
+    made = contender.build_rust("parser", target, **FLAGS)
+    crate = contender.crate_version("parser", "picohttpparser-sys")
+    return (target / "release/libparser_peers.so",
+            f"crate picohttpparser-sys {crate}, {made}, {' '.join(FLAGS.values())}")
 
 
-def measure(options, libraries):
+def measure(options, library):
     """The program's results, with the rounds of all starts."""
     words = [servers.program(options.bin_folder, "parser_corpus"),
-             "--milliseconds", options.milliseconds]
-    for label, library in libraries.items():
-        words += ["--peers", f"{label}={library}"]
+             "--milliseconds", options.milliseconds,
+             *(["--peer", f"{PICO}={library}"] if library else [])]
     files = [MESSAGES / f"{name}.http" for name in options.messages]
     starts, whole = min(options.starts, options.rounds), None
     for start in range(starts):
-        more = ["--instructions"] if options.instructions and start == 0 else []
         rounds = (options.rounds + start) // starts
-        corpus = programs.run([*words, "--rounds", rounds, *more, *files])
+        corpus = programs.run([*words, "--rounds", rounds, *files])
         whole = whole or {**corpus, "messages": []}
         for number, message in enumerate(corpus["messages"]):
             if start == 0:
@@ -84,18 +76,15 @@ def print_table(title, messages, cell):
 
 def run(options):
     described = environment.describe(options, None)
-    libraries, built = ({}, {}) if options.no_peers else build_peers(options)
-    corpus = measure(options, libraries)
+    library, version = (None, "not measured") if options.no_peers else build_peer(options)
+    corpus = measure(options, library)
     messages = corpus["messages"]
     add_figures(messages)
-    described.update(uvhttp=f"{corpus['build']}, {corpus['flags']}", built=built, versions={
-        one["name"]: one["version"] for one in corpus["parsers"] if one["version"]})
+    described.update(uvhttp=f"{corpus['build']}, {corpus['flags']}", picohttpparser=version)
     environment.show(described)
     print_table("Nanoseconds per message, median and spread", messages, lambda one: (
         f"{one['ns']:.1f} ({one['low']:.0f}-{one['high']:.0f})"))
     if PICO in messages[0]["parsers"]:
         print_table(f"Time beside {PICO}, within a round", messages,
                     lambda one: f"{one['ratio']:.2f}")
-    if options.instructions:
-        print_table("Instructions per message", messages, lambda one: f"{one['instructions']:,}")
     return {"kind": "parser", "environment": described, "corpus": corpus}

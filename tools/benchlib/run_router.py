@@ -1,34 +1,18 @@
-"""./dev bench router: nanoseconds per lookup, beside httprouter, chi and matchit.
+"""./dev bench router: nanoseconds per lookup, beside matchit.
 
 Sets of 10 to 10,000 routes (routes.py), 1,024 lookups each. All routers read the same file, find
 each route once before the clock (CPU time) starts, and are pinned to one core. A lookup takes a
 method and a path and gives the route and its parameters. uvhttp looks at the host too and finds the
-middleware; httprouter: ServeHTTP with a ready request; chi: Match with a ready context; matchit:
-at.
+middleware; matchit: at.
 """
 
 import pathlib
 import statistics
 
 from . import Refused, command, environment, programs, routes, servers, table
-from .contender import build_go, build_rust, crate_version, install
+from .contender import build_rust, crate_version, install
 
 OWN = "uvhttp"
-
-
-def go(folder):
-    install("peer-go")
-    build_go("router-go", folder / "router-go")
-    return [folder / "router-go"]
-
-
-def rust(folder):
-    install("peer-actix")
-    build_rust("router-rust", folder)
-    return [folder / "release/router-peers"]
-
-
-PEERS = {"httprouter, chi": go, "matchit": rust}
 
 
 def add_options(parser):
@@ -42,34 +26,30 @@ def add_options(parser):
 
 
 def prepare(options):
-    """([command], {peers: why they are missing})"""
-    ready, missing = [], {}
-    for names, builder in {} if options.no_peers else PEERS.items():
-        folder = options.build_dir.resolve() / "peers" / f"router-{builder.__name__}"
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            ready.append(builder(folder))
-        except Refused as error:
-            missing[names] = str(error)
-    return ready, missing
+    """(matchit's program or None, why it is missing or None)"""
+    folder = options.build_dir.resolve() / "peers/router-rust"
+    try:
+        install("peer-rust")
+        build_rust("router-rust", folder)
+        return folder / "release/router-peers", None
+    except Refused as error:
+        return None, str(error)
 
 
-def measure(options, program, ready, file, result):
+def measure(options, program, matchit, file, result):
     """{router: its median} for one set."""
     own = programs.run([program, file, "--rounds", options.rounds,
                         "--milliseconds", options.milliseconds])
     result["versions"][OWN] = f"{own['version']}, {own['flags']}"
     figures = {OWN: statistics.median(own["rounds"])}
-    for peer in ready:
-        for one in programs.run([*peer, file, options.rounds, options.milliseconds],
-                                GOMAXPROCS="1"):
-            version = one["version"] or crate_version("router-rust", "matchit")
-            result["versions"][one["name"]] = version
-            figures[one["name"]] = statistics.median(one["rounds"])
+    if matchit:
+        rounds = programs.run([matchit, file, options.rounds, options.milliseconds])
+        result["versions"]["matchit"] = crate_version("router-rust", "matchit")
+        figures["matchit"] = statistics.median(rounds)
     return figures
 
 
-def measure_shape(options, program, ready, folder, shape, result):
+def measure_shape(options, program, matchit, folder, shape, result):
     """The sets of one shape, which take turns: what the machine does meanwhile meets all."""
     sets = []
     for count in options.routes:
@@ -78,7 +58,7 @@ def measure_shape(options, program, ready, folder, shape, result):
         sets.append((file, {"shape": shape, "routes": count, "figures": {}}))
     for _ in range(options.turns):
         for file, one in sets:
-            for name, value in measure(options, program, ready, file, result).items():
+            for name, value in measure(options, program, matchit, file, result).items():
                 one["figures"].setdefault(name, []).append(value)
     result["sets"] += [one for _, one in sets]
 
@@ -99,13 +79,14 @@ def print_sets(sets):
 def run(options):
     program = servers.program(options.bin_folder, "router_lookup")
     described = environment.describe(options, None)
-    ready, missing = prepare(options)
+    matchit, missing = (None, None) if options.no_peers else prepare(options)
     result = {"kind": "router", "environment": described, "versions": {}, "missing": missing,
               "sets": []}
     with command.temporary_folder() as folder:
         for shape in options.shapes:
-            measure_shape(options, program, ready, folder, shape, result)
+            measure_shape(options, program, matchit, folder, shape, result)
     described["uvhttp"] = result["versions"][OWN]
-    environment.show({**described, "version": result["versions"], "missing": missing})
+    environment.show({**described, "version": result["versions"],
+                      **({"matchit is missing": missing} if missing else {})})
     print_sets(result["sets"])
     return result

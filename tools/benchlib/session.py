@@ -40,11 +40,7 @@ class Result:
         return min(self.values(key)), max(self.values(key))
 
     def ratio(self, other):
-        """The median of the ratios within each round in which both runs count, or None."""
-        ratios = [one[self.main] / reference[self.main]
-                  for one, reference in zip(self.runs, other.runs)
-                  if one["counted"] and reference["counted"] and reference[self.main] > 0]
-        return statistics.median(ratios) if ratios else None
+        return table.ratio(self.runs, other.runs, self.main)
 
     def as_json(self):
         keys = [key for key in table.COLUMNS if self.values(key)]

@@ -1,5 +1,14 @@
 """Figures as text."""
 
+import statistics
+
+
+def ratio(ours, others, key):
+    """The median of the ratios within each round in which both runs count, or None."""
+    ratios = [one[key] / reference[key] for one, reference in zip(ours, others)
+              if one["counted"] and reference["counted"] and reference[key] > 0]
+    return statistics.median(ratios) if ratios else None
+
 
 def number(value, digits=2):
     return "-" if value is None else f"{value:,.{digits}f}"

@@ -45,25 +45,6 @@ def values(lines, name):
             if line.lower().startswith(name + b":")]
 
 
-def is_chunked(lines):
-    return [value.lower() for value in values(lines, b"transfer-encoding")] == [b"chunked"]
-
-
-def receive_chunks(reader):
-    body = b""
-    while True:
-        line = reader.take_to(b"\r\n")
-        try:
-            size = int(line.partition(b";")[0], 16)
-        except ValueError as error:
-            raise Refused(f"a chunk begins with {line!r}") from error
-        body += reader.take(size)
-        if reader.take(2) != b"\r\n":
-            raise Refused("a chunk does not end where it should, or there is a trailer")
-        if size == 0:
-            return body
-
-
 def receive_all(connection):
     """One response: (lines of its head, status, body, its size). Refused for one that is not
     complete, or whose end only the end of the connection would show."""
@@ -72,21 +53,13 @@ def receive_all(connection):
     status = lines[0].split(b" ")
     if len(status) < 2 or not status[1].isdigit():
         raise Refused(f"the response begins with {lines[0]!r}")
-    if is_chunked(lines):
-        body = receive_chunks(reader)
-    else:
-        lengths = values(lines, b"content-length")
-        if len(lengths) != 1 or not lengths[0].isdigit():
-            raise Refused(f"the response has no Content-Length (its status is {int(status[1])})")
-        body = reader.take(int(lengths[0]))
+    lengths = values(lines, b"content-length")
+    if len(lengths) != 1 or not lengths[0].isdigit():
+        raise Refused(f"the response has no Content-Length (its status is {int(status[1])})")
+    body = reader.take(int(lengths[0]))
     if reader.received:
         raise Refused(f"{len(reader.received)} bytes follow the response")
     return lines, int(status[1]), body, reader.taken
-
-
-def receive_response(connection):
-    """As receive_all, without the head."""
-    return receive_all(connection)[1:]
 
 
 def decode(lines, body, encoding):
@@ -102,7 +75,7 @@ def decode(lines, body, encoding):
 
 
 def check_response(connection, request, body, encoding):
-    """(size of the response, whether it came in chunks)"""
+    """The size of the response."""
     connection.sendall(request)
     lines, status, got, size = receive_all(connection)
     if status != 200:
@@ -112,7 +85,7 @@ def check_response(connection, request, body, encoding):
         raise Refused(f"the body has {len(got)} bytes instead of {len(body)}")
     if got != body:
         raise Refused("the body has the right length and the wrong content")
-    return size, is_chunked(lines)
+    return size
 
 
 def make_request(port, path, method="GET", fields=(), request_body=b""):
@@ -140,12 +113,5 @@ def check_file(server, work, name, body):
 
 
 def check_work(server, work):
-    """(mean size of a response, largest size if they differ, else None). Chunks make sizes differ:
-    how many there are is chance."""
-    mean, largest = 0, work.largest
-    for name, body, part in work.samples():
-        size, chunked = check_file(server, work, name, body)
-        mean += size * part
-        if chunked:
-            largest = max(size, largest or 0)
-    return mean, largest
+    """The mean size of a response."""
+    return sum(check_file(server, work, name, body) * part for name, body, part in work.samples())

@@ -1,5 +1,7 @@
 """One run of a WebSocket work with bench/websocket_load.c, which compares every byte that comes
-back. Connections are opened first and the same for warm-up and run: opening is not measured."""
+back, and ends when the first message of a connection gets a wrong response.
+
+Connections are opened first and the same for warm-up and run: opening is not measured."""
 
 import json
 import os
@@ -7,7 +9,7 @@ import select
 import subprocess
 import time
 
-from . import Refused, cpu, idle, servers, websocket_verify
+from . import Refused, cpu, idle, servers
 
 OPEN_SECONDS, STOP_SECONDS = 120, 10
 # How long a message may take until it counts as missing.
@@ -22,10 +24,9 @@ class Load:
 
     def __init__(self, bin_folder, port, path, work, cores, connections, patience_ms=PATIENCE_MS):
         self.patience_ms, self.received = patience_ms, b""
-        command = [servers.program(bin_folder, "websocket_load"), "127.0.0.1", port, path,
-                   "--mode", work.mode, "--size", work.size, "--connections", connections,
-                   "--patience", patience_ms,
-                   *(["--deflate"] if work.kind == "deflate" else [])]
+        command = [servers.program(bin_folder, "websocket_load"), port, path, work.mode,
+                   connections, work.size, patience_ms,
+                   *(["deflate"] if work.kind == "deflate" else [])]
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, cores))
@@ -94,12 +95,9 @@ def entry_of(result):
 
 def measure(server, work, connections, options):
     """{"counted", "fault", figures} of a warm-up and a run."""
-    path = server.paths[work.kind]
-    websocket_verify.check(server, path, work)
-
     def load(count=connections):
-        return Load(options.bin_folder, server.port, path, work, options.load_cores, count,
-                    options.patience)
+        return Load(options.bin_folder, server.port, server.paths[work.kind], work,
+                    options.load_cores, count, options.patience)
 
     if work.idle:
         return measure_idle(server, work, load, connections)
@@ -115,7 +113,6 @@ def measure(server, work, connections, options):
         if entry["fault"]:
             return entry
         memory = cpu.resident_kb(server.pid)
-    websocket_verify.check(server, path, work)
     messages = result["messages"]
     entry.update(spent.per_request(messages), rps=messages / (result["duration_us"] / 1e6),
                  rss_kb=memory, wire_bytes=result["received"] / messages)

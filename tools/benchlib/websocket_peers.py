@@ -1,14 +1,13 @@
-"""The servers of `./dev bench ws`: ours, the floor, and others that are built from bench/peers.
+"""The servers of `./dev bench ws`: ours, the floor, and gorilla/websocket, built from bench/peers.
 
 All print "listening on URL". They send back what comes to /echo, compressed when the client offers
 that; what comes to /topic goes to all others there.
 """
 
-import pathlib
 import re
 
 from . import servers
-from .contender import SOURCES, Contender, build_c, build_go, build_rust, crate_version
+from .contender import SOURCES, Contender, build_go
 
 
 class WebSocketContender(Contender):
@@ -55,21 +54,6 @@ class UvhttpDedicated(Uvhttp):
     kinds, paths = frozenset({"deflate"}), {"deflate": "/echo-dedicated"}
 
 
-class Fastwebsockets(WebSocketContender):
-    """Its example of a server, on hyper."""
-
-    name = title = "fastwebsockets"
-    packages = "peer-actix"
-    configuration = "release with thin LTO and mimalloc, one thread, hyper for the handshake"
-    kinds = frozenset({"echo"})
-
-    def prepare(self, place):
-        target = self.folder(place, "websocket-rust")
-        built = build_rust("websocket-rust", target)
-        self.version = f"{crate_version('websocket-rust', self.name)} ({built})"
-        self.program = target / "release/fastwebsockets"
-
-
 class Gorilla(WebSocketContender):
     name, title, packages = "gorilla", "gorilla/websocket", "peer-go"
     configuration = "net/http, GOMAXPROCS 1; prepared messages; deflate without context, level 1"
@@ -77,7 +61,7 @@ class Gorilla(WebSocketContender):
     def prepare(self, place):
         self.program = self.folder(place, "websocket-gorilla") / "server"
         built = build_go("websocket-go", self.program, "./gorilla")
-        text = pathlib.Path(SOURCES / "websocket-go/go.mod").read_text()
+        text = (SOURCES / "websocket-go/go.mod").read_text()
         module = re.search(r"gorilla/websocket v(\S+)", text)[1]
         self.version = f"{module} (Go {built})"
 
@@ -85,17 +69,5 @@ class Gorilla(WebSocketContender):
         return {"GOMAXPROCS": "1"}
 
 
-class Libwebsockets(WebSocketContender):
-    name = title = "libwebsockets"
-    packages = "peer-libwebsockets"
-    configuration = "mimalloc, one thread on libuv, windows of 32 KiB, level 1"
-
-    def prepare(self, place):
-        self.program = self.folder(place) / "server"
-        # mimalloc as in ours; first, so that it takes the place of the C library's malloc.
-        self.version = build_c("websocket.c", "libwebsockets", self.program,
-                               "-Wl,--no-as-needed", "-lmimalloc")
-
-
-ALL = [Floor, Uvhttp, UvhttpDedicated, Fastwebsockets, Libwebsockets, Gorilla]
+ALL = [Floor, Uvhttp, UvhttpDedicated, Gorilla]
 USUAL = ["floor", "uvhttp", "uvhttp-dedicated"]

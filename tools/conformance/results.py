@@ -115,8 +115,10 @@ def as_markdown(rows):
 
 PAGE = """# Autobahn|Testsuite
 
-What the public conformance suite for WebSocket says about uvhttp: its fuzzing client against our echo server, its fuzzing server against our client,
-each with a compressor per worker (shared) and with windows per connection (dedicated). Each case counts as the worse of how it went and how its connection was closed.
+What the public conformance suite for WebSocket says about uvhttp: its fuzzing client against our
+echo server, its fuzzing server against our client, each with a compressor per worker (shared) and
+with windows per connection (dedicated). Each case counts as the worse of how it went and how its
+connection was closed.
 
 | | |
 |---|---|
@@ -125,9 +127,10 @@ each with a compressor per worker (shared) and with windows per connection (dedi
 | suite | Autobahn\\|Testsuite {suite} with Autobahn {library}, {python} |
 | command | `./dev conformance websocket --page` |
 
-The command installs the suite into `build/conformance`: PyPy for Python 2.7 from Debian 11, the rest from PyPI. It runs
-`tests/conformance/ws_echo_server.c` and `tests/conformance/ws_echo_client.c`, fails when a case fails, and writes this page. Reports
-of all cases with the bytes on the wire are in `build/conformance/websocket`.
+The command installs the suite into `build/conformance`: PyPy for Python 2.7 from Debian 11, the
+rest from PyPI. It runs `ws_echo_server.c` and `ws_echo_client.c` of `tests/conformance`, fails when
+a case fails, and writes this page. Reports of all cases with the bytes on the wire are in
+`build/conformance/websocket`.
 """
 
 

@@ -79,5 +79,5 @@ fn main() {
         assert!(sum == times * known, "a lookup went wrong");
         measured.push(format!("{:.3}", elapsed.as_nanos() as f64 / (times * lookups.len()) as f64));
     }
-    println!("[{{\"name\": \"matchit\", \"version\": \"\", \"rounds\": [{}]}}]", measured.join(", "));
+    println!("[{}]", measured.join(", "));
 }
