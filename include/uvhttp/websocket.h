@@ -72,7 +72,7 @@ typedef struct uvhttp_websocket_events {
     void (*chunk)(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                   size_t size, bool last, void *arg);
     /* The queue has fallen to low_watermark bytes after it exceeded high_watermark
-     * (uvhttp_websocket_send returned UVHTTP_EFULL). */
+     * (uvhttp_websocket_send returned UVHTTP_QUEUED or UVHTTP_EFULL). */
     void (*drain)(uvhttp_websocket_t *ws, void *arg);
     /* A ping was received and its pong sent; a pong was received. At most 125 bytes. */
     void (*ping)(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg);
@@ -147,7 +147,7 @@ typedef struct uvhttp_websocket_options {
 
     /* Send queue, for peers that do not read. */
 
-    /* Queued bytes above which uvhttp_websocket_send returns UVHTTP_EFULL, at most
+    /* Queued bytes above which uvhttp_websocket_send returns UVHTTP_QUEUED, at most
      * max_queue_size; 0: 64 KiB, or max_queue_size if that is less. */
     size_t high_watermark;
     /* Queued bytes at which `drain` is called, at most high_watermark; 0: a quarter of
@@ -267,24 +267,22 @@ UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint
 /* ---- Sending ---- */
 
 /* Sends a message: copies, frames and, if worthwhile, compresses it.
- * Returns 0, or
- *   UVHTTP_EFULL          more than high_watermark bytes are queued: continue at `drain`. The
- *                         message was accepted, unless it would exceed max_queue_size and `slow` is
- *                         DROP_NEWEST, or DROP_OLDEST with too little to drop.
+ * Returns 0, UVHTTP_QUEUED (accepted, and more than high_watermark bytes are queued: pause until
+ * `drain`), or with nothing accepted
+ *   UVHTTP_EFULL          would exceed max_queue_size, and `slow` is DROP_NEWEST, or DROP_OLDEST
+ *                         with too little to drop; `drain` will be called
  *   UVHTTP_EINVAL         a text that is not UTF-8; or within a streamed message
  *   UVHTTP_EDISCONNECTED  closing or closed
- *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted; the message was not
- *                         accepted */
+ *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted */
 UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                         const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text);
 
 /* Sends a streamed message of unknown length: each call sends one frame, uncompressed. All calls
  * have the kind of the first. Until the call with `last` no other message can be sent.
- * Returns 0, or
- *   UVHTTP_EFULL          accepted, and more than high_watermark bytes are queued
- *   UVHTTP_ENOMEM         not accepted: out of memory, or above max_queue_size and `slow` is not
- *                         CLOSE
+ * Returns 0, UVHTTP_QUEUED, or with nothing accepted
+ *   UVHTTP_EFULL          as for uvhttp_websocket_send
+ *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted
  *   UVHTTP_EINVAL         not the kind of the first call, or a text that is not UTF-8
  *   UVHTTP_EDISCONNECTED  closing or closed */
 UVHTTP_EXPORT int uvhttp_websocket_send_fragment(uvhttp_websocket_t *ws,
@@ -301,7 +299,7 @@ uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint, uvhttp_webso
 UVHTTP_EXPORT void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message);
 UVHTTP_EXPORT void uvhttp_websocket_message_unref(uvhttp_websocket_message_t *message);
 
-/* Sends a message, without a copy while the peer reads. Errors as for uvhttp_websocket_send;
+/* Sends a message, without a copy while the peer reads. Results as for uvhttp_websocket_send;
  * UVHTTP_EINVAL also for a client connection, whose frames are masked individually. */
 UVHTTP_EXPORT int uvhttp_websocket_send_message(uvhttp_websocket_t *ws,
                                                 uvhttp_websocket_message_t *message);

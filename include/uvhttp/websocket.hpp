@@ -162,8 +162,8 @@ public:
     explicit WebSocket(uvhttp_websocket_t *ws = nullptr) noexcept : ws_(ws) {}
     uvhttp_websocket_t *native() const noexcept { return ws_; }
 
-    /* UVHTTP_EFULL: the queue is long, continue at `drain`; the message was accepted unless
-     * WebSocketOptions::slow specifies otherwise. */
+    /* Result::queued(): accepted, and the queue is long; pause until `drain`. UVHTTP_EFULL: not
+     * accepted, by WebSocketOptions::slow. */
     Result send(WebSocketKind kind, std::string_view data) const noexcept
     {
         return uvhttp_websocket_send(ws_, kind, data.data(), data.size());

@@ -23,6 +23,9 @@ using uvhttp::WebSocket;
 using uvhttp::WebSocketKind;
 using uvhttp::WebSocketMessage;
 
+static_assert(!Result(UVHTTP_QUEUED) && Result(UVHTTP_QUEUED).queued());
+static_assert(!Result().queued() && !Result(UVHTTP_EFULL).queued() && Result(UVHTTP_EFULL));
+
 static_assert(std::is_trivially_copyable_v<WebSocket> && sizeof(WebSocket) == sizeof(void *));
 static_assert(std::is_nothrow_move_constructible_v<WebSocketMessage>);
 
