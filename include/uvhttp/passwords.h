@@ -16,8 +16,8 @@
  * requests get 503 with Retry-After. An unknown user takes as long as a wrong password. Against
  * guessing use uvhttp/rate_limit.h.
  *
- * Needs crypt(3) of libxcrypt (CMake option BUILD_WITH_CRYPT), and OpenSSL (BUILD_WITH_HTTPS)
- * for the cache. */
+ * Needs crypt(3) of libxcrypt (CMake option BUILD_WITH_CRYPT), and OpenSSL's libcrypto
+ * (BUILD_WITH_LIBCRYPTO) for the cache. */
 #ifndef UVHTTP_PASSWORDS_H
 #define UVHTTP_PASSWORDS_H
 

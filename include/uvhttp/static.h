@@ -258,7 +258,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
  *        replacements of the same state one succeeds
  *   413  larger than upload_max_size
  *   415  Content-Encoding, because it could not be sent back; POST of anything but a form
- *   501  a digest, in a build without OpenSSL
+ *   501  a digest, in a build without libcrypto (BUILD_WITH_LIBCRYPTO)
  *   507  the disk is full, or the file exceeds RLIMIT_FSIZE
  *   500, 503  disk error; out of memory */
 UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request,
