@@ -213,17 +213,15 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
 
 /* Notes the error of an invalid field value. */
 static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                        const char *text)
+                        const char *name, const char *text)
 {
-    uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
-    int err = check == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(check, "X-Value", text);
+    int err = uvhttp_header_check(name, text);
     if (err != 0 || *text == '\0')
         uvh_problems_add(reader->problems, value->mark, "%s cannot be sent: it %s",
                          value->key->text,
                          *text == '\0'           ? "is empty"
                          : err == UVHTTP_EHEADER ? "holds a control character"
                                                  : uvhttp_strerror(err));
-    uvhttp_prepared_free(check);
 }
 
 static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -235,7 +233,7 @@ static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yam
     const char *text = uvh_config_text(reader, value);
     if (text == NULL)
         return;
-    check_value(reader, value, text);
+    check_value(reader, value, "Location", text);
     read_location(reader, value, read->route, text);
 }
 
@@ -267,7 +265,7 @@ static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_no
 {
     const char *text = uvh_config_text(reader, value);
     if (text != NULL)
-        check_value(reader, value, text);
+        check_value(reader, value, "Content-Type", text);
     ((struct uvh_setup_route *)into)->type = text;
 }
 
