@@ -99,6 +99,9 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     case UVH_OPTION_NUMBER:
         uvh_config_read_number(reader, value, "", option->low, option->high, field);
         break;
+    case UVH_OPTION_MS:
+        uvh_config_read_ms(reader, value, "", option->low, option->high, field);
+        break;
     case UVH_OPTION_LIST:
     case UVH_OPTION_WORD:
         read_option_word(reader, value, option, field);
@@ -329,6 +332,8 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
             *(bool *)file_field(&files, option) = false;
         else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
             *(size_t *)file_field(&files, option) = 0;
+        else if (option->kind == UVH_OPTION_MS)
+            *(uint32_t *)file_field(&files, option) = 0;
         else
             return;
     }

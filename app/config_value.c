@@ -200,6 +200,14 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
                          unit);
 }
 
+void uvh_config_read_ms(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        const char *unit, size_t low, size_t high, uint32_t *ms)
+{
+    size_t number = *ms;
+    uvh_config_read_number(reader, value, unit, low, high, &number);
+    *ms = (uint32_t)number;
+}
+
 void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             bool *on)
 {

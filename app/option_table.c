@@ -141,7 +141,7 @@ const struct uvh_option uvh_option_table[] = {
           "files each worker knows at once (default: 1024)"),
     FILES("memory-file-size", SIZE, memory_file_size, 1, GIB, "SIZE",
           "largest file kept in memory; larger ones are sent by sendfile (default: 16K)"),
-    FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
+    FILES("revalidate-ms", MS, revalidate_ms, 1, 3600000, "MS",
           "milliseconds until a changed file is noticed (default: 1000, 10000 with --watch)"),
     FILES("precompressed", SWITCH, precompressed, 0, 0, NULL,
           "send FILE.br, FILE.zst or FILE.gz for FILE to those who accept it"),
@@ -159,7 +159,7 @@ const struct uvh_option uvh_option_table[] = {
           "how hard --compress tries with zstd (default: 3)"),
     FILES("watch", SWITCH, watch, 0, 0, NULL,
           "have the system tell of changed files, so that they show within milliseconds"),
-    FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
+    FILES("negative-ms", MS, negative_ms, 1, 3600000, "MS",
           "milliseconds for which it is remembered that a file is not there (default: as "
           "--revalidate-ms, up "
           "to "

@@ -45,8 +45,8 @@ typedef struct uvhttp_passwords_config {
     /* A file of lines NAME:HASH, read once; empty lines and lines that begin with '#' are
      * ignored; NULL: none. */
     const char *file;
-    /* Seconds for which a correct password is cached; 0: 300, at most 86,400. */
-    size_t remember_seconds;
+    /* Milliseconds for which a correct password is cached, at most 86,400,000; 0: 300,000. */
+    uint32_t remember_ms;
     /* NULL: the system's. Must outlive it and be thread-safe. */
     const uvhttp_allocator_t *allocator;
 } uvhttp_passwords_config_t;

@@ -156,18 +156,18 @@ typedef struct uvhttp_websocket_options {
     size_t max_queue_size; /* bytes queued before another message; 0: 1 MiB. See `slow` */
     uvhttp_websocket_slow_t slow;
 
-    /* Timeouts in seconds; each may be late by up to an eighth of its value plus a quarter of a
-     * second. */
+    /* Timeouts in milliseconds, at most 86,400,000; each may be late by up to an eighth of its
+     * value plus a quarter of a second. */
 
     /* Silence until a ping is sent; a peer that does not reply until the next one is
-     * disconnected (ABNORMAL). 0: 30, -1: never. */
-    int ping_interval;
+     * disconnected (ABNORMAL). 0: 30,000; UVHTTP_NEVER: never. */
+    uint32_t ping_interval_ms;
     /* Time without message data in either direction until the connection is closed with NORMAL.
-     * 0 or -1: never. */
-    int idle_timeout;
+     * 0 or UVHTTP_NEVER: never. */
+    uint32_t idle_timeout_ms;
     /* For the closing handshake, counted from when the peer has received all queued data; and
-     * for a connection to open. 0: 10. */
-    int close_timeout;
+     * for a connection to open. 0: 10,000. */
+    uint32_t close_timeout_ms;
 
     /* Compression. */
     uvhttp_websocket_compression_t compression;
@@ -249,10 +249,10 @@ typedef struct uvhttp_websocket_target {
 } uvhttp_websocket_target_t;
 
 /* Connects to a server. `open` runs on success; otherwise `close` runs with ABNORMAL and the
- * reason, at the latest after twice close_timeout. Offers the endpoint's protocols (one is required
- * if protocol_required) and its compression; `origins` and `admit` are not used. On the thread of
- * the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws` may be
- * NULL.
+ * reason, at the latest after twice close_timeout_ms. Offers the endpoint's protocols (one is
+ * required if protocol_required) and its compression; `origins` and `admit` are not used. On the
+ * thread of the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws`
+ * may be NULL.
  * Returns 0, or without any callback and with `data` still the caller's
  *   UVHTTP_EINVAL    invalid url or fields (see target->message), or the thread of another worker:
  *                    use uvhttp_server_post
@@ -313,9 +313,9 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
 
 /* Closes: sends queued data, then a close frame with the code (1000 to 1003, 1007 to 1014, 3000 to
  * 4999; 0: no code) and the reason (UTF-8, at most 123 bytes; NULL: none), and waits up to
- * close_timeout for the peer's close frame. `close` may run before this returns.
+ * close_timeout_ms for the peer's close frame. `close` may run before this returns.
  *
- * close_timeout counts from when all data has left, and restarts whenever the peer reads; a
+ * close_timeout_ms counts from when all data has left, and restarts whenever the peer reads; a
  * stopping server waits drain_timeout for all. Messages received meanwhile are still delivered. A
  * paused connection is resumed, because otherwise the peer's close frame could not be read. A close
  * frame of the peer is handled in the same way, after queued data.

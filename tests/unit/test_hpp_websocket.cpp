@@ -381,7 +381,7 @@ static void test_clients(void **)
         [&] {
             return Caller{Guest(alive), &trace};
         },
-        {.closeTimeout = 1});
+        {.closeTimeout = std::chrono::seconds(1)});
     auto shared = talk.server->webSocketEndpoint(Everything{&trace}, {});
     talk.server->webSocket("/echo",
                            [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });
