@@ -144,8 +144,8 @@ static void read_access_buffer(struct uvh_config_reader *reader, const struct uv
 static void read_access_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                               void *into)
 {
-    uvh_config_read_number(reader, value, "milliseconds", 1, 60000,
-                           &((struct uvh_setup *)into)->access_log.flush_ms);
+    uvh_config_read_ms(reader, value, "milliseconds", 1, 60000,
+                       &((struct uvh_setup *)into)->access_log.flush_ms);
 }
 
 static void read_access_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

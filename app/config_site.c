@@ -99,6 +99,9 @@ static void read_file_option(struct uvh_config_reader *reader, const struct uvh_
     case UVH_OPTION_NUMBER:
         uvh_config_read_number(reader, value, "", option->low, option->high, field);
         break;
+    case UVH_OPTION_MS:
+        uvh_config_read_ms(reader, value, "", option->low, option->high, field);
+        break;
     case UVH_OPTION_LIST:
     case UVH_OPTION_WORD:
         read_option_word(reader, value, option, field);
@@ -213,16 +216,14 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
 
 /* Notes the error of an invalid field value. */
 static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                        const char *text)
+                        const char *name, const char *text)
 {
-    uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
-    int err = check == NULL ? UVHTTP_ENOMEM : uvhttp_prepared_add(check, "X-Value", text);
+    int err = uvhttp_header_check(name, text);
     if (err != 0 || *text == '\0')
         uvh_problems_add(reader->problems, value->mark, "%s is invalid: it %s", value->key->text,
                          *text == '\0'           ? "is empty"
                          : err == UVHTTP_EHEADER ? "contains a control character"
                                                  : uvhttp_strerror(err));
-    uvhttp_prepared_free(check);
 }
 
 static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -234,7 +235,7 @@ static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yam
     const char *text = uvh_config_text(reader, value);
     if (text == NULL)
         return;
-    check_value(reader, value, text);
+    check_value(reader, value, "Location", text);
     read_location(reader, value, read->route, text);
 }
 
@@ -266,7 +267,7 @@ static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_no
 {
     const char *text = uvh_config_text(reader, value);
     if (text != NULL)
-        check_value(reader, value, text);
+        check_value(reader, value, "Content-Type", text);
     ((struct uvh_setup_route *)into)->type = text;
 }
 
@@ -330,6 +331,8 @@ static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_
             *(bool *)file_field(&files, option) = false;
         else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
             *(size_t *)file_field(&files, option) = 0;
+        else if (option->kind == UVH_OPTION_MS)
+            *(uint32_t *)file_field(&files, option) = 0;
         else
             return;
     }

@@ -145,8 +145,9 @@ static void read_tickets(struct uvh_config_reader *reader, const struct uvh_yaml
 static void read_session_lifetime(struct uvh_config_reader *reader,
                                   const struct uvh_yaml_node *value, void *into)
 {
-    uvh_config_read_number(reader, value, "seconds", 1, SESSION_MAX,
-                           &config_of(into)->session_lifetime);
+    size_t seconds = config_of(into)->session_lifetime_ms / 1000;
+    uvh_config_read_number(reader, value, "seconds", 1, SESSION_MAX, &seconds);
+    config_of(into)->session_lifetime_ms = (uint32_t)(seconds * 1000);
 }
 
 static void read_one_time_tickets(struct uvh_config_reader *reader,

@@ -134,11 +134,10 @@ static bool is_own_field(const char *name)
     return false;
 }
 
-static bool check_field(struct uvh_config_reader *reader, uvhttp_prepared_t *check,
-                        const struct uvh_yaml_node *value)
+static bool check_field(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
 {
     const char *name = value->key->text;
-    int err = uvhttp_prepared_add(check, name, value->text);
+    int err = uvhttp_header_check(name, value->text);
     if (err == UVHTTP_EHEADER)
         uvh_problems_add(reader->problems, value->key->mark,
                          "the field '%.*s' cannot be set: its name is invalid or reserved for the "
@@ -163,14 +162,11 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
         return;
     }
     struct uvh_field *items = uvh_config_allocate(reader, value->count, sizeof(*items));
-    uvhttp_prepared_t *check = uvhttp_prepared_new(NULL);
     size_t count = 0;
-    if (check == NULL)
-        uvh_problems_add(reader->problems, value->mark, "out of memory");
-    for (const struct uvh_yaml_node *one = value->first;
-         one != NULL && items != NULL && check != NULL; one = one->next) {
+    for (const struct uvh_yaml_node *one = value->first; one != NULL && items != NULL;
+         one = one->next) {
         const char *text = uvh_config_text(reader, one);
-        if (text == NULL || !check_field(reader, check, one))
+        if (text == NULL || !check_field(reader, one))
             continue;
         for (size_t i = 0; i < count; i++) {
             if (strcasecmp(items[i].name, one->key->text) == 0)
@@ -180,7 +176,6 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
         }
         items[count++] = (struct uvh_field){one->key->text, text};
     }
-    uvhttp_prepared_free(check);
     list->items = items;
     list->count = count;
 }
@@ -205,6 +200,14 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
         uvh_problems_add(reader->problems, value->mark, "%s: '%.*s' %s; allowed are %zu to %zu%s%s",
                          value->key->text, SHOWN, text, wrong, low, high, *unit == '\0' ? "" : " ",
                          unit);
+}
+
+void uvh_config_read_ms(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        const char *unit, size_t low, size_t high, uint32_t *ms)
+{
+    size_t number = *ms;
+    uvh_config_read_number(reader, value, unit, low, high, &number);
+    *ms = (uint32_t)number;
 }
 
 void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -53,6 +53,10 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
 void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             const char *unit, size_t low, size_t high, size_t *number);
 
+/* The same for a duration in milliseconds. */
+void uvh_config_read_ms(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        const char *unit, size_t low, size_t high, uint32_t *ms);
+
 /* True or false, also as on and off, yes and no, 1 and 0. */
 void uvh_config_read_switch(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             bool *on);

@@ -2,13 +2,10 @@
  * port and a solution. Called by serve.c and run.c. */
 #include "listen.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define OWN_PATH_SIZE 4096
@@ -88,31 +85,6 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-/* A free port for the second scheme: uvhttp_server_port returns only that of the first listener. 0:
- * none. */
-static int find_free_port(const char *host)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address = {.v4 = {.sin_family = AF_INET}};
-    socklen_t size = sizeof(address.v4);
-    int port = 0;
-    if (inet_pton(AF_INET, host, &address.v4.sin_addr) != 1) {
-        address.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
-        size = sizeof(address.v6);
-        inet_pton(AF_INET6, host, &address.v6.sin6_addr);
-    }
-    int probe = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (probe >= 0 && bind(probe, &address.any, size) == 0 &&
-        getsockname(probe, &address.any, &size) == 0)
-        port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
-    if (probe >= 0)
-        close(probe);
-    return port;
-}
-
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
                     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count)
 {
@@ -123,11 +95,8 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
         const char *path = uvh_address_path(address);
         address->scheme =
             uvh_listen_has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
-        int *own = &chosen[address->scheme],
-            other = chosen[UVH_SCHEME_HTTP + UVH_SCHEME_HTTPS - address->scheme];
-        bool choose = address->port == 0;
-        if (choose && *own == 0 && other != 0)
-            *own = find_free_port(address->host);
+        int *own = &chosen[address->scheme];
+        bool choose = path == NULL && address->port == 0;
         if (choose)
             address->port = *own;
         int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
@@ -141,7 +110,7 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
             return false;
         }
         if (choose && *own == 0)
-            *own = uvhttp_server_port(server);
+            *own = uvhttp_server_last_port(server);
         if (choose)
             address->port = *own;
     }

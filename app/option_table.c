@@ -135,7 +135,7 @@ const struct uvh_option uvh_option_table[] = {
           "maximum number of files each worker caches (default: 1024)"),
     FILES("memory-file-size", SIZE, memory_file_size, 1, GIB, "SIZE",
           "largest file cached in memory; larger ones are sent by sendfile (default: 16K)"),
-    FILES("revalidate-ms", NUMBER, revalidate_ms, 1, 3600000, "MS",
+    FILES("revalidate-ms", MS, revalidate_ms, 1, 3600000, "MS",
           "milliseconds until a changed file is noticed (default: 1000, 10000 with --watch)"),
     FILES("precompressed", SWITCH, precompressed, 0, 0, NULL,
           "send FILE.br, FILE.zst or FILE.gz for FILE to clients that accept it"),
@@ -152,7 +152,7 @@ const struct uvh_option uvh_option_table[] = {
     FILES("zstd-level", NUMBER, zstd_level, 1, 19, "N",
           "zstd level of --compress, 1 to 19 (default: 3)"),
     FILES("watch", SWITCH, watch, 0, 0, NULL, "detect changed files within milliseconds (inotify)"),
-    FILES("negative-ms", NUMBER, negative_ms, 1, 3600000, "MS",
+    FILES("negative-ms", MS, negative_ms, 1, 3600000, "MS",
           "milliseconds for which a missing file is cached as missing (default: as "
           "--revalidate-ms, up to 1000)"),
     FILES("cache-descriptors", NUMBER, cache_descriptors, 1, 1000000, "N",

@@ -13,6 +13,7 @@
 enum uvh_option_kind {
     UVH_OPTION_SWITCH, /* bool: --name and --no-name */
     UVH_OPTION_NUMBER, /* size_t */
+    UVH_OPTION_MS,     /* uint32_t, milliseconds */
     UVH_OPTION_SIZE,   /* size_t in bytes; K, M and G may follow */
     UVH_OPTION_PORT,   /* size_t: a port, or UVH_OPTION_OFF */
     UVH_OPTION_TIME,   /* size_t: seconds, or UVH_OPTION_OFF; min, h and d may follow */

@@ -96,7 +96,10 @@ static int set_number(struct uvh_options *options, const struct uvh_option *opti
         return number_error(option, source, size ? "is not a size" : "is not a number");
     if (number < option->low || number > option->high)
         return number_error(option, source, "is out of range");
-    *(size_t *)field_of(options, option) = number;
+    if (option->kind == UVH_OPTION_MS)
+        *(uint32_t *)field_of(options, option) = (uint32_t)number;
+    else
+        *(size_t *)field_of(options, option) = number;
     return UVH_EXIT_OK;
 }
 
@@ -225,6 +228,7 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     *source = (struct source){.text = text, .from_environment = from_environment};
     switch (option->kind) {
     case UVH_OPTION_NUMBER:
+    case UVH_OPTION_MS:
     case UVH_OPTION_SIZE:
         parser->options->port_given |= option->offset == offsetof(struct uvh_options, port);
         return set_number(parser->options, option, source);

@@ -368,17 +368,14 @@ int uvh_precompress_run(int count, char **arguments)
     words[0] = name;
     memcpy(words + 1, arguments, (size_t)count * sizeof(*words));
     int code = read_options(&command, count + 1, words, &help);
-    uvhttp_compress_t *probe = NULL;
     if (help) {
         uvh_precompress_help(stdout);
-    } else if (code == UVH_EXIT_OK &&
-               uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
+    } else if (code == UVH_EXIT_OK && !uvhttp_compress_available()) {
         fputs("uvhttp precompress: this build does not support compression\n", stderr);
         code = UVH_EXIT_FAILED;
     } else if (code == UVH_EXIT_OK) {
         code = run(&command);
     }
-    uvhttp_compress_free(probe);
     free(words);
     return code;
 }

@@ -2,6 +2,7 @@
  * characters special in YAML are escaped, and '$' is doubled. Called by run.c and serve.c. */
 #include "print_config.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -190,8 +191,8 @@ static void print_versions(const uvhttp_tls_config_t *config, FILE *out)
 static void print_sessions(const uvhttp_tls_config_t *config, FILE *out)
 {
     fprintf(out, "  tickets: %s\n", config->no_tickets ? "false" : "true");
-    if (config->session_lifetime != 0)
-        fprintf(out, "  session_lifetime: %zu\n", config->session_lifetime);
+    if (config->session_lifetime_ms != 0)
+        fprintf(out, "  session_lifetime: %" PRIu32 "\n", config->session_lifetime_ms / 1000);
     fprintf(out, "  one_time_tickets: %s\n", config->one_time_tickets ? "true" : "false");
     if (config->max_used_tickets != 0)
         fprintf(out, "  max_used_tickets: %zu\n", config->max_used_tickets);
@@ -256,6 +257,8 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
             print_key(out, 8, key, *(const char *const *)field);
         else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
             print_number(out, key, *(const size_t *)field);
+        else if (option->kind == UVH_OPTION_MS)
+            print_number(out, key, *(const uint32_t *)field);
     }
 }
 
@@ -353,7 +356,7 @@ static void print_access_log(const struct uvh_setup *setup, FILE *out)
     if (setup->access_log.buffer_size != 0)
         fprintf(out, "  buffer_size: %zu\n", setup->access_log.buffer_size);
     if (setup->access_log.flush_ms != 0)
-        fprintf(out, "  flush_ms: %zu\n", setup->access_log.flush_ms);
+        fprintf(out, "  flush_ms: %" PRIu32 "\n", setup->access_log.flush_ms);
 }
 
 void uvh_print_config(const struct uvh_setup *setup, FILE *out)

@@ -34,6 +34,8 @@ static bool is_on(const struct uvh_options *options, const struct uvh_option *op
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_SIZE:
         return *(const size_t *)field != 0;
+    case UVH_OPTION_MS:
+        return *(const uint32_t *)field != 0;
     case UVH_OPTION_PORT:
     case UVH_OPTION_TIME:
         return *(const size_t *)field != UVH_OPTION_OFF;
@@ -100,6 +102,8 @@ static void put_value(struct writer *to, const struct uvh_options *options,
     else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE ||
              option->kind == UVH_OPTION_PORT || option->kind == UVH_OPTION_TIME)
         put_number(to, *(const size_t *)field, option->kind == UVH_OPTION_SIZE);
+    else if (option->kind == UVH_OPTION_MS)
+        put_number(to, *(const uint32_t *)field, false);
     else if (option->kind == UVH_OPTION_TEXT)
         put_text(to, *(const char *const *)field);
     else if (option->kind == UVH_OPTION_LIST)

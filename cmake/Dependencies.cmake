@@ -36,14 +36,23 @@ if(BUILD_WITH_MIMALLOC)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
 endif()
 
-# OpenSSL, for TLS and signed cookies; on where it is found.
+# OpenSSL's libcrypto, for HMAC and SHA-2, and its libssl, for TLS; each on where it is found. TLS needs both.
 pkg_check_modules(UVHTTP_OPENSSL QUIET IMPORTED_TARGET GLOBAL "libssl>=3.0" "libcrypto>=3.0")
-option(BUILD_WITH_HTTPS "Use OpenSSL: TLS and signed cookies" ${UVHTTP_OPENSSL_FOUND})
+pkg_check_modules(UVHTTP_LIBCRYPTO QUIET IMPORTED_TARGET GLOBAL "libcrypto>=3.0")
+option(BUILD_WITH_HTTPS "Use OpenSSL: TLS" ${UVHTTP_OPENSSL_FOUND})
+option(BUILD_WITH_LIBCRYPTO
+    "Use OpenSSL's libcrypto: signed cookies, the cache of passwords, digests of uploads" ${UVHTTP_LIBCRYPTO_FOUND})
 add_library(uvhttp_openssl INTERFACE)
 if(BUILD_WITH_HTTPS)
     uvhttp_require(UVHTTP_LIBSSL "libssl>=3.0" libssl-dev)
-    uvhttp_require(UVHTTP_LIBCRYPTO "libcrypto>=3.0" libssl-dev)
+    if(NOT BUILD_WITH_LIBCRYPTO)
+        message(FATAL_ERROR "BUILD_WITH_HTTPS needs BUILD_WITH_LIBCRYPTO")
+    endif()
     target_link_libraries(uvhttp_openssl INTERFACE PkgConfig::UVHTTP_OPENSSL)
+endif()
+if(BUILD_WITH_LIBCRYPTO)
+    uvhttp_require(UVHTTP_LIBCRYPTO "libcrypto>=3.0" libssl-dev)
+    target_link_libraries(uvhttp_openssl INTERFACE PkgConfig::UVHTTP_LIBCRYPTO)
     target_compile_definitions(uvhttp_openssl INTERFACE UVH_WITH_LIBCRYPTO)
 endif()
 

@@ -31,7 +31,7 @@ static int subscribe(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_event_hub_subscribe(hub, res);
     /* The first event of this one alone: how long a browser waits before it comes back. */
-    return err ? err : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.retry = 2000});
+    return err ? err : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.retry_ms = 2000});
 }
 
 static void tick(uv_timer_t *handle)

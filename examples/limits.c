@@ -44,9 +44,9 @@ static int make_limits(void)
 {
     char message[256] = "";
     const uvhttp_rate_limit_config_t for_each = {
-        .requests = 5, .seconds = 60, .name = "each", .key = key_of};
+        .requests = 5, .period_ms = 60000, .name = "each", .key = key_of};
     const uvhttp_rate_limit_config_t for_all = {
-        .requests = 1000, .seconds = 60, .name = "all", .global = true};
+        .requests = 1000, .period_ms = 60000, .name = "all", .global = true};
     const uvhttp_size_limit_config_t bytes = {.max_request_body = 1000, .max_response_body = 65536};
     int err = uvhttp_rate_limit_new(&each, &for_each, message, sizeof message);
     if (err == 0)

@@ -40,7 +40,7 @@ static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
         err = uvhttp_websocket_send_text(connection, line);
     else if (connection != NULL)
         uvhttp_websocket_close(connection, UVHTTP_WEBSOCKET_NORMAL, NULL);
-    if (err == UVHTTP_EFULL)
+    if (err == UVHTTP_QUEUED)
         held_back++;
     else
         sem_post(&may_read);

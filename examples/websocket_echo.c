@@ -12,9 +12,9 @@
 static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                  size_t size, void *arg)
 {
-    /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it
+    /* Queued: taken, but its client does not read, so we do not read from it until it
      * does. */
-    if (uvhttp_websocket_send(ws, kind, data, size) == UVHTTP_EFULL)
+    if (uvhttp_websocket_send(ws, kind, data, size) == UVHTTP_QUEUED)
         uvhttp_websocket_pause(ws);
 }
 

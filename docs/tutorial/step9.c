@@ -175,9 +175,9 @@ static int make_parts(void)
     if (err == 0)
         err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
     if (err == 0)
-        err = uvhttp_rate_limit_new(&logins,
-                                    &(uvhttp_rate_limit_config_t){.requests = 10, .seconds = 60},
-                                    message, sizeof message);
+        err = uvhttp_rate_limit_new(
+            &logins, &(uvhttp_rate_limit_config_t){.requests = 10, .period_ms = 60000}, message,
+            sizeof message);
     if (err == 0)
         err = uvhttp_access_log_open(&access_log, &(uvhttp_access_log_config_t){.path = "-"});
     if (message[0] != '\0')

@@ -8,6 +8,7 @@
  *
  * Usage: broadcast [PORT]
  */
+#include <chrono>
 #include <cstdio>
 #include <list>
 #include <string>
@@ -15,6 +16,7 @@
 #include <uvhttp.hpp>
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 int main(int argc, char **argv)
 {
@@ -26,7 +28,7 @@ int main(int argc, char **argv)
         if (Result error = res.beginEvents())
             return error;
         listeners.push_back(res.later());
-        return res.sendEvent({.data = "welcome", .retry = 1000});
+        return res.sendEvent({.data = "welcome", .retry = 1s});
     });
     server.post("/say", [&listeners, &count](Request req, Response res) {
         const std::string id = std::to_string(++count);

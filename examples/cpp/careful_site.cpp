@@ -7,12 +7,14 @@
  *
  * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default
  * 127.0.0.0/8) */
+#include <chrono>
 #include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 int main(int argc, char **argv)
 {
@@ -20,7 +22,7 @@ int main(int argc, char **argv)
     const uvhttp::SecurityHeaders headers;
     const uvhttp::AddressRules local({{argc > 3 ? argv[3] : "127.0.0.0/8", true}});
     const uvhttp::AccessLog log(
-        {.path = "-", .pattern = "{client} {status} {target} {request_id}", .flushMs = 100});
+        {.path = "-", .pattern = "{client} {status} {target} {request_id}", .flush = 100ms});
 
     uvhttp::Server server;
     server.use(ids).use(headers).onFinished(log);

@@ -5,6 +5,7 @@
  *     curl -N --max-time 3 http://127.0.0.1:8080/clock
  *
  * Usage: events [PORT] */
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -16,6 +17,7 @@
 #include <uvhttp.hpp>
 
 using uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 static uvhttp::EventHub hub;
 static std::optional<uvhttp::Server> server;
@@ -34,7 +36,7 @@ static Result subscribe(Response res)
 {
     Result error = hub.subscribe(res);
     /* The first event of this one alone: how long a browser waits before it comes back. */
-    return error ? error : res.sendEvent({.retry = 2000});
+    return error ? error : res.sendEvent({.retry = 2s});
 }
 
 static void tick(uv_timer_t *)

@@ -7,6 +7,7 @@
  *     curl -i -d "some text" http://127.0.0.1:8080/api/count
  *
  * Usage: limits [PORT] */
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -14,15 +15,16 @@
 #include <uvhttp.hpp>
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 int main(int argc, char **argv)
 {
     /* Whoever sends a key is counted by it; the others, for whom nothing is said, by their address.
      * A real server checks the key first. */
-    uvhttp::RateLimit each({.requests = 5, .seconds = 60, .name = "each"}, [](Request req) {
+    uvhttp::RateLimit each({.requests = 5, .period = 1min, .name = "each"}, [](Request req) {
         return req.header("X-Api-Key").value_or(std::string_view());
     });
-    uvhttp::RateLimit all({.requests = 1000, .seconds = 60, .global = true, .name = "all"});
+    uvhttp::RateLimit all({.requests = 1000, .period = 1min, .global = true, .name = "all"});
     uvhttp::SizeLimit sizes({.maxRequestBody = 1000, .maxResponseBody = 65536});
 
     uvhttp::Server server;

@@ -15,6 +15,7 @@
 #include <uvhttp.hpp>
 
 using uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 /* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
 static Result work(Response res)
@@ -28,7 +29,7 @@ static Result work(Response res)
 int main(int argc, char **argv)
 {
     const uvhttp::AccessLogOptions options = {
-        .path = argc > 2 ? argv[2] : "-", .format = UVHTTP_ACCESS_COMBINED, .flushMs = 100};
+        .path = argc > 2 ? argv[2] : "-", .format = UVHTTP_ACCESS_COMBINED, .flush = 100ms};
     uvhttp::AccessLog log(options, [](uvhttp_log_level_t, std::string_view message) {
         std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
     });

@@ -7,12 +7,14 @@
  *     curl -i -u ada:guess http://127.0.0.1:8080/private
  *
  * Usage: passwords [PORT] (open /private in a browser to see it ask) */
+#include <chrono>
 #include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
+using namespace std::chrono_literals;
 
 static Result greet(Request req, Response res)
 {
@@ -27,7 +29,7 @@ int main(int argc, char **argv)
     static constexpr uvhttp_auth_user_t users[] = {{"ada", "engine no. 1"},
                                                    {"grace", "nanoseconds"}};
     const uvhttp::Auth auth({.realm = "the engine room", .users = users});
-    const uvhttp::AccessLog log({.path = "-", .flushMs = 100});
+    const uvhttp::AccessLog log({.path = "-", .flush = 100ms});
     uvhttp::Server server;
     server.get("/", greet).onFinished(log);
     server.group("").use(auth).get("/private", greet);

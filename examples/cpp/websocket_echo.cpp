@@ -16,9 +16,9 @@ using uvhttp::Result, uvhttp::WebSocket, uvhttp::WebSocketKind;
 struct Echo {
     void message(WebSocket ws, WebSocketKind kind, std::string_view data)
     {
-        /* UVHTTP_EFULL: taken, but its client does not read, so we do not read from it until it
+        /* Queued: taken, but its client does not read, so we do not read from it until it
          * does. */
-        if (ws.send(kind, data) == UVHTTP_EFULL)
+        if (ws.send(kind, data).queued())
             ws.pause();
     }
     void drain(WebSocket ws) { ws.resume(); }

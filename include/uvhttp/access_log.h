@@ -52,7 +52,7 @@ typedef struct uvhttp_access_log_config {
     const char *pattern;
     /* Bytes of queued lines, 65,536 to 1 GiB; twice that is allocated; 0: 262,144. */
     size_t buffer_size;
-    size_t flush_ms; /* milliseconds a line is buffered at most before it is written; 0: 1,000 */
+    uint32_t flush_ms; /* milliseconds a line is buffered at most before it is written; 0: 1,000 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the log. */
     /* Called on the log's thread when writing fails (once, not at every attempt), works again,
      * or lines are lost. NULL: none. */

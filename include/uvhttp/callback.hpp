@@ -8,7 +8,9 @@
 #ifndef UVHTTP_CALLBACK_HPP
 #define UVHTTP_CALLBACK_HPP
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -19,8 +21,25 @@
 #include <uvhttp/result.hpp>
 #include <uvhttp/server.h>
 
+namespace uvhttp
+{
+
+/* A duration: never (UVHTTP_NEVER). */
+inline constexpr std::chrono::milliseconds never{-1};
+
+} // namespace uvhttp
+
 namespace uvhttp::detail
 {
+
+/* A duration for C. One that does not fit is out of the range of every option. */
+constexpr std::uint32_t toMs(std::chrono::milliseconds time) noexcept
+{
+    if (time.count() < 0)
+        return UVHTTP_NEVER;
+    return time.count() < std::int64_t{UVHTTP_NEVER} ? static_cast<std::uint32_t>(time.count())
+                                                     : UVHTTP_NEVER - 1;
+}
 
 /* The result of a call as a code; void is success. */
 template <class Call> int codeOf(Call &&call)

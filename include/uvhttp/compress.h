@@ -61,6 +61,9 @@ typedef struct uvhttp_compress_config {
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
 } uvhttp_compress_config_t;
 
+/* False in a build without compression (BUILD_WITH_COMPRESSION). Any thread. */
+UVHTTP_EXPORT bool uvhttp_compress_available(void);
+
 /* Creates a policy. `config` NULL: all defaults. Any thread.
  * Returns 0, or with `*compress` NULL
  *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field

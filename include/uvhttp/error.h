@@ -1,4 +1,4 @@
-/* Error codes: 0 is success, all errors are negative.
+/* Result codes: 0 is success, all errors are negative, positive codes are no errors.
  *
  * Besides the codes listed here, functions return libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...)
  * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. */
@@ -36,6 +36,9 @@ enum {
     UVHTTP_OK = 0,
     /* Result of a handler: continue with the next handler. Not an error. */
     UVHTTP_DECLINED = 1,
+    /* Accepted, and more than high_watermark bytes are queued: pause until `drain`. Not an error.
+     */
+    UVHTTP_QUEUED = 2,
 #define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
     UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
 #undef UVHTTP_ERROR_ENUM

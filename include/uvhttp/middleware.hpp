@@ -13,6 +13,7 @@
 #ifndef UVHTTP_MIDDLEWARE_HPP
 #define UVHTTP_MIDDLEWARE_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -114,7 +115,7 @@ private:
 /* Limits the requests of a client (rate_limit.h). */
 struct RateLimitOptions {
     std::size_t requests = 0; /* required */
-    std::size_t seconds = 0;
+    std::chrono::milliseconds period = {};
     std::size_t burst = 0;
     bool global = false;
     std::size_t maxClients = 0;
@@ -155,7 +156,7 @@ private:
         const detail::Option name(options.name);
         uvhttp_rate_limit_config_t raw = {};
         raw.requests = options.requests;
-        raw.seconds = options.seconds;
+        raw.period_ms = detail::toMs(options.period);
         raw.burst = options.burst;
         raw.global = options.global;
         raw.key = key;
@@ -224,7 +225,7 @@ public:
 struct PasswordsOptions {
     std::span<const uvhttp_hashed_user_t> users = {};
     std::string_view file = {};
-    std::size_t rememberSeconds = 0;
+    std::chrono::milliseconds remember = {};
 };
 
 class Passwords : public detail::Made<uvhttp_passwords_t, uvhttp_passwords_free>
@@ -237,7 +238,7 @@ public:
         raw.users = detail::dataOf(options.users);
         raw.user_count = options.users.size();
         raw.file = file.c_str();
-        raw.remember_seconds = options.rememberSeconds;
+        raw.remember_ms = detail::toMs(options.remember);
         if (fine(file.error()))
             make(uvhttp_passwords_new, raw);
     }

@@ -8,6 +8,7 @@
 #ifndef UVHTTP_MODULES_HPP
 #define UVHTTP_MODULES_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -41,7 +42,7 @@ struct FileOptions {
     std::size_t cacheMemory = 0;
     std::size_t cacheEntries = 0;
     std::size_t memoryFileSize = 0;
-    std::size_t revalidateMs = 0;
+    std::chrono::milliseconds revalidate = {};
     bool precompressed = false;
     bool compress = false;
     std::size_t compressMinSize = 0;
@@ -50,7 +51,7 @@ struct FileOptions {
     std::size_t brotliLevel = 0;
     std::size_t zstdLevel = 0;
     std::size_t cacheDescriptors = 0;
-    std::size_t negativeMs = 0; /* UVHTTP_STATIC_NEVER: not at all */
+    std::chrono::milliseconds negative = {}; /* uvhttp::never: not at all */
     bool watch = false;
     std::span<const char *const> types = {}; /* "md=text/markdown" */
     std::string_view defaultType = {};
@@ -92,7 +93,7 @@ struct FileOptions {
         raw.cache_memory = cacheMemory;
         raw.cache_entries = cacheEntries;
         raw.memory_file_size = memoryFileSize;
-        raw.revalidate_ms = revalidateMs;
+        raw.revalidate_ms = detail::toMs(revalidate);
         raw.precompressed = precompressed;
         raw.compress = compress;
         raw.compress_min_size = compressMinSize;
@@ -101,7 +102,7 @@ struct FileOptions {
         raw.brotli_level = brotliLevel;
         raw.zstd_level = zstdLevel;
         raw.cache_descriptors = cacheDescriptors;
-        raw.negative_ms = negativeMs;
+        raw.negative_ms = detail::toMs(negative);
         raw.watch = watch;
         raw.types = detail::dataOf(types);
         raw.type_count = types.size();
@@ -241,7 +242,7 @@ struct AccessLogOptions {
     uvhttp_access_format_t format = UVHTTP_ACCESS_COMMON;
     std::string_view pattern = {};
     std::size_t bufferSize = 0;
-    std::size_t flushMs = 0;
+    std::chrono::milliseconds flush = {};
 };
 
 class AccessLog
@@ -287,7 +288,7 @@ private:
         raw.format = options.format;
         raw.pattern = options.pattern.data() == nullptr ? nullptr : pattern.c_str();
         raw.buffer_size = options.bufferSize;
-        raw.flush_ms = options.flushMs;
+        raw.flush_ms = detail::toMs(options.flush);
         raw.log = report;
         raw.log_arg = arg;
         uvhttp_access_log_t *log = nullptr;

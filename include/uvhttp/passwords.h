@@ -16,8 +16,8 @@
  * requests get 503 with Retry-After. An unknown user takes as long as a wrong password. Against
  * guessing use uvhttp/rate_limit.h.
  *
- * Needs crypt(3) of libxcrypt (CMake option BUILD_WITH_CRYPT), and OpenSSL (BUILD_WITH_HTTPS)
- * for the cache. */
+ * Needs crypt(3) of libxcrypt (CMake option BUILD_WITH_CRYPT), and OpenSSL's libcrypto
+ * (BUILD_WITH_LIBCRYPTO) for the cache. */
 #ifndef UVHTTP_PASSWORDS_H
 #define UVHTTP_PASSWORDS_H
 
@@ -45,8 +45,8 @@ typedef struct uvhttp_passwords_config {
     /* A file of lines NAME:HASH, read once; empty lines and lines that begin with '#' are
      * ignored; NULL: none. */
     const char *file;
-    /* Seconds for which a correct password is cached; 0: 300, at most 86,400. */
-    size_t remember_seconds;
+    /* Milliseconds for which a correct password is cached, at most 86,400,000; 0: 300,000. */
+    uint32_t remember_ms;
     /* NULL: the system's. Must outlive it and be thread-safe. */
     const uvhttp_allocator_t *allocator;
 } uvhttp_passwords_config_t;

@@ -3,14 +3,14 @@
  *
  *     uvhttp_rate_limit_t *limit;
  *     char message[256];
- *     uvhttp_rate_limit_config_t config = {.requests = 100, .seconds = 60};
+ *     uvhttp_rate_limit_config_t config = {.requests = 100, .period_ms = 60000};
  *     int err = uvhttp_rate_limit_new(&limit, &config, message, sizeof message);
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_rate_limit_handle_request, limit);
  *
  * Each client has a token bucket of `burst` requests, initially full, that is refilled with
- * `requests` in `seconds`. So a client can make at most burst + t * requests / seconds requests in
- * t seconds. The limit is exact on all threads: workers share one table with a lock per section.
- * Time is the loop time (uvhttp_response_now), constant during a loop iteration.
+ * `requests` in `period_ms`. So a client can make at most burst + t * requests / period_ms requests
+ * in t milliseconds. The limit is exact on all threads: workers share one table with a lock per
+ * section. Time is the loop time (uvhttp_response_now), constant during a loop iteration.
  *
  * Every response after the middleware, including the server's own, has the fields of
  * draft-ietf-httpapi-ratelimit-headers-10; a 429 also has Retry-After (RFC 9110 section 10.2.3):
@@ -43,8 +43,8 @@ typedef int (*uvhttp_rate_key_cb)(uvhttp_request_t *request, uvhttp_slice_t *key
 
 /* Options of uvhttp_rate_limit_new. All except `requests` may be zero. */
 typedef struct uvhttp_rate_limit_config {
-    size_t requests; /* requests refilled per `seconds`, 1 to 1,000,000; required */
-    size_t seconds;  /* 1 to 86,400; 0: 1 */
+    size_t requests;    /* requests refilled per `period_ms`, 1 to 1,000,000; required */
+    uint32_t period_ms; /* milliseconds, 1,000 to 86,400,000; 0: 1,000 */
     /* Bucket size, 1 to 1,000,000, and at most the requests refilled in 365 days; 0: `requests`. */
     size_t burst;
     bool global;            /* one bucket for all clients */

@@ -41,11 +41,11 @@ typedef struct uvhttp_redis_options {
     /* Bytes of messages queued while disconnected, and of one message; four times as much while
      * connected, for bursts. Above that the oldest are dropped. 0: 4 MiB. */
     size_t max_queue_size;
-    /* Seconds of silence until a ping; a broker that does not reply until the next one is
-     * disconnected. 0: 15. */
-    int ping_interval;
-    /* maximal delay between connection attempts, in seconds; 0: 10 */
-    int max_delay;
+    /* Milliseconds of silence until a ping, at most 86,400,000; a broker that does not reply until
+     * the next one is disconnected. 0: 15,000. */
+    uint32_t ping_interval_ms;
+    /* Maximal delay between connection attempts, in milliseconds, at most 86,400,000; 0: 10,000. */
+    uint32_t max_delay_ms;
     const uvhttp_allocator_t *allocator; /* NULL: the C library's. Must outlive the server */
 } uvhttp_redis_options_t;
 

@@ -28,6 +28,13 @@ UVHTTP_EXPORT int uvhttp_response_set_status(uvhttp_response_t *response, int st
 /* The status set or sent so far. */
 UVHTTP_EXPORT int uvhttp_response_status(const uvhttp_response_t *response);
 
+/* Checks a field as uvhttp_response_set_header does, without a response. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EHEADER  the name is no token, the field belongs to the server, or the value has a
+ *                   control character
+ *   UVHTTP_EINVAL   no name or value */
+UVHTTP_EXPORT int uvhttp_header_check(const char *name, const char *value);
+
 /* Sets a field and replaces earlier ones of that name; or adds another field of that name
  * (Set-Cookie). Name and value are copied. Content-Length, Transfer-Encoding, Connection and
  * Date are set by the server: UVHTTP_EHEADER. */

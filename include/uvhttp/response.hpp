@@ -9,6 +9,7 @@
 #ifndef UVHTTP_RESPONSE_HPP
 #define UVHTTP_RESPONSE_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -51,11 +52,11 @@ struct Event {
     std::string_view event = {};
     std::string_view data = {};
     std::string_view comment = {};
-    std::uint32_t retry = 0; /* milliseconds */
+    std::chrono::milliseconds retry = {};
 
     uvhttp_sse_event_t native() const noexcept
     {
-        return {toSlice(id), toSlice(event), toSlice(data), toSlice(comment), retry};
+        return {toSlice(id), toSlice(event), toSlice(data), toSlice(comment), detail::toMs(retry)};
     }
 };
 

@@ -19,8 +19,8 @@
 namespace uvhttp
 {
 
-/* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition if it is an
- * error, like std::error_code:
+/* 0, UVHTTP_DECLINED, UVHTTP_QUEUED, or a negative code of error.h or libuv. True in a condition if
+ * it is an error, like std::error_code:
  *
  *     if (uvhttp::Result error = res.setHeader("X-Name", name))
  *         return error; */
@@ -37,6 +37,8 @@ public:
     }
 
     constexpr explicit operator bool() const noexcept { return code_ < 0; }
+    /* Success with UVHTTP_QUEUED: accepted, but pause until `drain`. */
+    constexpr bool queued() const noexcept { return code_ == UVHTTP_QUEUED; }
     constexpr int code() const noexcept { return code_; }
     /* "UVHTTP_ENOMEM" and "out of memory"; static and NUL-terminated. */
     const char *name() const noexcept { return uvhttp_error_name(code_); }

@@ -39,7 +39,7 @@ extern "C" {
 typedef struct uvhttp_router uvhttp_router_t;
 
 /* A handler or middleware; `arg` is the argument it was added with.
- * Returns 0 if it sends the response now or later, or
+ * Returns 0 or UVHTTP_QUEUED if it sends the response now or later, or
  *   UVHTTP_DECLINED  continue with the next handler
  *   negative         failure, logged with the name of the code: 503 for UVHTTP_ENOMEM,
  *                    UVHTTP_EFULL and UVHTTP_ESTOPPED, otherwise 500, unless the response was

@@ -170,6 +170,9 @@ UVHTTP_EXPORT int uvhttp_server_listen(uvhttp_server_t *server, const char *addr
 /* The port of the first listener that has one; 0 without one. */
 UVHTTP_EXPORT int uvhttp_server_port(const uvhttp_server_t *server);
 
+/* The same of the last listener that has one. */
+UVHTTP_EXPORT int uvhttp_server_last_port(const uvhttp_server_t *server);
+
 /* Runs the loop and the other workers' threads until the server has stopped. Without a listener it
  * runs until the last outgoing stream (uvhttp_stream_connect) has ended. Only for a server with its
  * own loop; otherwise run the caller's loop.

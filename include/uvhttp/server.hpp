@@ -344,9 +344,10 @@ public:
     }
     std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(native()); }
 
-    /* The port of the first listener, 0 before; the loop; the refreshed counters, all 0 without
-     * a server. */
+    /* The ports of the first and the last listener, 0 before; the loop; the refreshed counters, all
+     * 0 without a server. */
     int port() noexcept { return uvhttp_server_port(native()); }
+    int lastPort() noexcept { return uvhttp_server_last_port(native()); }
     uv_loop_s *loop() noexcept { return uvhttp_server_loop(native()); }
     const Stats &stats() noexcept
     {

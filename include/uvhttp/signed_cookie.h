@@ -20,8 +20,8 @@
  * To rotate keys, put the new key first: the first one signs, all of them verify. Remove the old
  * key when its cookies have expired.
  *
- * Needs OpenSSL's libcrypto (CMake option BUILD_WITH_HTTPS): without it uvhttp_cookie_signer_new
- * returns UVHTTP_ENOTSUP. */
+ * Needs OpenSSL's libcrypto (CMake option BUILD_WITH_LIBCRYPTO): without it
+ * uvhttp_cookie_signer_new returns UVHTTP_ENOTSUP. */
 #ifndef UVHTTP_SIGNED_COOKIE_H
 #define UVHTTP_SIGNED_COOKIE_H
 
@@ -53,7 +53,7 @@ typedef struct uvhttp_cookie_signer_config {
  *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names
  *                   field, value and range, never a key (`message` may be NULL)
  *   UVHTTP_EINVAL   no config or keys
- *   UVHTTP_ENOTSUP  a build without OpenSSL
+ *   UVHTTP_ENOTSUP  a build without libcrypto
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
                                            const uvhttp_cookie_signer_config_t *config,

@@ -21,7 +21,7 @@ typedef struct uvhttp_sse_event {
     /* lines that clients ignore; alone, even empty, it is a heartbeat */
     uvhttp_slice_t comment;
     /* reconnection time of the client in milliseconds; 0 omits it */
-    uint32_t retry;
+    uint32_t retry_ms;
 } uvhttp_sse_event_t;
 
 /* Returns the size of the event in bytes, including the empty line that ends it, and writes it to
@@ -29,7 +29,7 @@ typedef struct uvhttp_sse_event {
  * output is not NUL-terminated. Returns -1 if id or event contain invalid characters, or without
  * event.
  *
- * An event without data reaches no listener, but its id and retry apply. */
+ * An event without data reaches no listener, but its id and retry_ms apply. */
 UVHTTP_EXPORT ptrdiff_t uvhttp_sse_encode(const uvhttp_sse_event_t *event, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -39,8 +39,6 @@ extern "C" {
 /* A served directory with its cache; from uvhttp_static_open. */
 typedef struct uvhttp_static uvhttp_static_t;
 
-/* Value of negative_ms: no caching. */
-#define UVHTTP_STATIC_NEVER SIZE_MAX
 /* A response field for files that match a pattern. All matching rules apply; for the same field the
  * last one does.
  *
@@ -88,7 +86,7 @@ typedef struct uvhttp_static_config {
     /* Bytes; files up to this size are cached in memory, larger ones sent with sendfile; 0: 16
      * KiB. */
     size_t memory_file_size;
-    size_t revalidate_ms; /* milliseconds until a cached file is checked again; 0: 1,000 */
+    uint32_t revalidate_ms; /* milliseconds until a cached file is checked again; 0: 1,000 */
 
     /* Compression (RFC 9110 section 12.5.3), by Accept-Encoding; of equally weighted codings br
      * is preferred to zstd, and zstd to gzip. */
@@ -110,8 +108,8 @@ typedef struct uvhttp_static_config {
     /* Files kept open by all workers together; 0: a quarter of the process's descriptor limit. */
     size_t cache_descriptors;
     /* Milliseconds for which a path without a file (404, 403, a fallback) is cached; 0:
-     * revalidate_ms, at most 1,000; UVHTTP_STATIC_NEVER: not at all. */
-    size_t negative_ms;
+     * revalidate_ms, at most 1,000; UVHTTP_NEVER: not at all. */
+    uint32_t negative_ms;
     /* Detect changes with inotify. A thread reads the events, so a change is visible after some
      * milliseconds, not necessarily for the next request. revalidate_ms, then 10,000 by default,
      * covers changes without events. */
@@ -258,7 +256,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
  *        replacements of the same state one succeeds
  *   413  larger than upload_max_size
  *   415  Content-Encoding, because it could not be sent back; POST of anything but a form
- *   501  a digest, in a build without OpenSSL
+ *   501  a digest, in a build without libcrypto (BUILD_WITH_LIBCRYPTO)
  *   507  the disk is full, or the file exceeds RLIMIT_FSIZE
  *   500, 503  disk error; out of memory */
 UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request,

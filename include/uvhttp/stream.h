@@ -84,14 +84,14 @@ UVHTTP_EXPORT void uvhttp_stream_await_drain(uvhttp_stream_t *stream);
 UVHTTP_EXPORT void uvhttp_stream_set_backlog(uvhttp_stream_t *stream, size_t bytes);
 
 /* Starts a one-shot timer, which replaces an earlier one; 0 stops it, and so does
- * uvhttp_stream_end. `timer` runs after `milliseconds`, or later by up to an eighth of that plus a
+ * uvhttp_stream_end. `timer` runs after `timeout_ms`, or later by up to an eighth of that plus a
  * quarter of a second. It may be set again in `timer`. Timers are cheap, so every stream may have
  * one.
  * Returns 0, or with the timer unchanged
  *   UVHTTP_EDISCONNECTED  closed or ended
  *   UVHTTP_EINVAL         no `timer`, or more than 2^31
  *   UVHTTP_ENOMEM         out of memory */
-UVHTTP_EXPORT int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds);
+UVHTTP_EXPORT int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t timeout_ms);
 
 /* The loop time in milliseconds: monotonic, no system call, constant during one loop iteration. */
 UVHTTP_EXPORT uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream);

@@ -15,7 +15,7 @@
  *
  * TLS 1.2 and 1.3 (RFC 5246, RFC 8446). No renegotiation, no compression; early data only with
  * `early_data`. Sessions are resumed by tickets (RFC 5077), whose keys change every
- * `session_lifetime` seconds. A client that offers ALPN protocols (RFC 7301) must offer http/1.1.
+ * `session_lifetime_ms`. A client that offers ALPN protocols (RFC 7301) must offer http/1.1.
  *
  * In a build without OpenSSL (-DBUILD_WITH_HTTPS=OFF) uvhttp_tls_new returns UVHTTP_ENOTSUP. */
 #ifndef UVHTTP_TLS_H
@@ -86,8 +86,10 @@ typedef struct uvhttp_tls_config {
     /* Key exchange groups in order of preference; NULL: X25519:prime256v1:secp384r1. */
     const char *groups;
 
-    bool no_tickets;         /* no resumption: every handshake is a full one */
-    size_t session_lifetime; /* seconds a session can be resumed, 1 to 604,800; 0: 7200 */
+    bool no_tickets; /* no resumption: every handshake is a full one */
+    /* Milliseconds for which a session can be resumed, 1,000 to 604,800,000, rounded up to seconds;
+     * 0: 7,200,000. */
+    uint32_t session_lifetime_ms;
     /* A TLS 1.3 ticket resumes a session once (RFC 8446 section 8.1); each resumption issues a
      * new ticket. A reused ticket, and any ticket while `max_used_tickets` used ones have not
      * expired, results in a full handshake. All workers share the list of used tickets, and

@@ -12,6 +12,7 @@
 #ifndef UVHTTP_TLS_HPP
 #define UVHTTP_TLS_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,7 +67,7 @@ struct TlsOptions {
     std::string_view cipherSuites = {};
     std::string_view groups = {};
     bool noTickets = false;
-    std::size_t sessionLifetime = 0; /* seconds */
+    std::chrono::milliseconds sessionLifetime = {};
     bool oneTimeTickets = false;
     std::size_t earlyData = 0; /* bytes; 0: none */
     std::size_t maxUsedTickets = 0;
@@ -104,7 +105,7 @@ struct TlsOptions {
         raw.cipher_suites = suites.c_str();
         raw.groups = curves.c_str();
         raw.no_tickets = noTickets;
-        raw.session_lifetime = sessionLifetime;
+        raw.session_lifetime_ms = detail::toMs(sessionLifetime);
         raw.one_time_tickets = oneTimeTickets;
         raw.early_data = earlyData;
         raw.max_used_tickets = maxUsedTickets;

@@ -37,6 +37,10 @@ typedef struct uvhttp_slice {
     .count = sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
 #endif
 
+/* Value of a duration in milliseconds: never. Where an option does not allow it, it is out of
+ * range. */
+#define UVHTTP_NEVER UINT32_MAX
+
 /* Request methods (RFC 9110 section 9, RFC 5789, RFC 4918). A valid method token that is not in
  * this table is UVHTTP_METHOD_OTHER; the request still has its name. */
 #define UVHTTP_METHOD_MAP(X)  \

@@ -72,7 +72,7 @@ typedef struct uvhttp_websocket_events {
     void (*chunk)(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                   size_t size, bool last, void *arg);
     /* The queue has fallen to low_watermark bytes after it exceeded high_watermark
-     * (uvhttp_websocket_send returned UVHTTP_EFULL). */
+     * (uvhttp_websocket_send returned UVHTTP_QUEUED or UVHTTP_EFULL). */
     void (*drain)(uvhttp_websocket_t *ws, void *arg);
     /* A ping was received and its pong sent; a pong was received. At most 125 bytes. */
     void (*ping)(uvhttp_websocket_t *ws, const char *data, size_t size, void *arg);
@@ -147,7 +147,7 @@ typedef struct uvhttp_websocket_options {
 
     /* Send queue, for peers that do not read. */
 
-    /* Queued bytes above which uvhttp_websocket_send returns UVHTTP_EFULL, at most
+    /* Queued bytes above which uvhttp_websocket_send returns UVHTTP_QUEUED, at most
      * max_queue_size; 0: 64 KiB, or max_queue_size if that is less. */
     size_t high_watermark;
     /* Queued bytes at which `drain` is called, at most high_watermark; 0: a quarter of
@@ -156,18 +156,18 @@ typedef struct uvhttp_websocket_options {
     size_t max_queue_size; /* bytes queued before another message; 0: 1 MiB. See `slow` */
     uvhttp_websocket_slow_t slow;
 
-    /* Timeouts in seconds; each may be late by up to an eighth of its value plus a quarter of a
-     * second. */
+    /* Timeouts in milliseconds, at most 86,400,000; each may be late by up to an eighth of its
+     * value plus a quarter of a second. */
 
     /* Silence until a ping is sent; a peer that does not reply until the next one is
-     * disconnected (ABNORMAL). 0: 30, -1: never. */
-    int ping_interval;
+     * disconnected (ABNORMAL). 0: 30,000; UVHTTP_NEVER: never. */
+    uint32_t ping_interval_ms;
     /* Time without message data in either direction until the connection is closed with NORMAL.
-     * 0 or -1: never. */
-    int idle_timeout;
+     * 0 or UVHTTP_NEVER: never. */
+    uint32_t idle_timeout_ms;
     /* For the closing handshake, counted from when the peer has received all queued data; and
-     * for a connection to open. 0: 10. */
-    int close_timeout;
+     * for a connection to open. 0: 10,000. */
+    uint32_t close_timeout_ms;
 
     /* Compression. */
     uvhttp_websocket_compression_t compression;
@@ -249,10 +249,10 @@ typedef struct uvhttp_websocket_target {
 } uvhttp_websocket_target_t;
 
 /* Connects to a server. `open` runs on success; otherwise `close` runs with ABNORMAL and the
- * reason, at the latest after twice close_timeout. Offers the endpoint's protocols (one is required
- * if protocol_required) and its compression; `origins` and `admit` are not used. On the thread of
- * the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws` may be
- * NULL.
+ * reason, at the latest after twice close_timeout_ms. Offers the endpoint's protocols (one is
+ * required if protocol_required) and its compression; `origins` and `admit` are not used. On the
+ * thread of the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws`
+ * may be NULL.
  * Returns 0, or without any callback and with `data` still the caller's
  *   UVHTTP_EINVAL    invalid url or fields (see target->message), or the thread of another worker:
  *                    use uvhttp_server_post
@@ -267,24 +267,22 @@ UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint
 /* ---- Sending ---- */
 
 /* Sends a message: copies, frames and, if worthwhile, compresses it.
- * Returns 0, or
- *   UVHTTP_EFULL          more than high_watermark bytes are queued: continue at `drain`. The
- *                         message was accepted, unless it would exceed max_queue_size and `slow` is
- *                         DROP_NEWEST, or DROP_OLDEST with too little to drop.
+ * Returns 0, UVHTTP_QUEUED (accepted, and more than high_watermark bytes are queued: pause until
+ * `drain`), or with nothing accepted
+ *   UVHTTP_EFULL          would exceed max_queue_size, and `slow` is DROP_NEWEST, or DROP_OLDEST
+ *                         with too little to drop; `drain` will be called
  *   UVHTTP_EINVAL         a text that is not UTF-8; or within a streamed message
  *   UVHTTP_EDISCONNECTED  closing or closed
- *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted; the message was not
- *                         accepted */
+ *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted */
 UVHTTP_EXPORT int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
                                         const void *data, size_t size);
 UVHTTP_EXPORT int uvhttp_websocket_send_text(uvhttp_websocket_t *ws, const char *text);
 
 /* Sends a streamed message of unknown length: each call sends one frame, uncompressed. All calls
  * have the kind of the first. Until the call with `last` no other message can be sent.
- * Returns 0, or
- *   UVHTTP_EFULL          accepted, and more than high_watermark bytes are queued
- *   UVHTTP_ENOMEM         not accepted: out of memory, or above max_queue_size and `slow` is not
- *                         CLOSE
+ * Returns 0, UVHTTP_QUEUED, or with nothing accepted
+ *   UVHTTP_EFULL          as for uvhttp_websocket_send
+ *   UVHTTP_ENOMEM         out of memory, or options.memory is exhausted
  *   UVHTTP_EINVAL         not the kind of the first call, or a text that is not UTF-8
  *   UVHTTP_EDISCONNECTED  closing or closed */
 UVHTTP_EXPORT int uvhttp_websocket_send_fragment(uvhttp_websocket_t *ws,
@@ -301,7 +299,7 @@ uvhttp_websocket_message_new(uvhttp_websocket_endpoint_t *endpoint, uvhttp_webso
 UVHTTP_EXPORT void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message);
 UVHTTP_EXPORT void uvhttp_websocket_message_unref(uvhttp_websocket_message_t *message);
 
-/* Sends a message, without a copy while the peer reads. Errors as for uvhttp_websocket_send;
+/* Sends a message, without a copy while the peer reads. Results as for uvhttp_websocket_send;
  * UVHTTP_EINVAL also for a client connection, whose frames are masked individually. */
 UVHTTP_EXPORT int uvhttp_websocket_send_message(uvhttp_websocket_t *ws,
                                                 uvhttp_websocket_message_t *message);
@@ -315,9 +313,9 @@ UVHTTP_EXPORT int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data
 
 /* Closes: sends queued data, then a close frame with the code (1000 to 1003, 1007 to 1014, 3000 to
  * 4999; 0: no code) and the reason (UTF-8, at most 123 bytes; NULL: none), and waits up to
- * close_timeout for the peer's close frame. `close` may run before this returns.
+ * close_timeout_ms for the peer's close frame. `close` may run before this returns.
  *
- * close_timeout counts from when all data has left, and restarts whenever the peer reads; a
+ * close_timeout_ms counts from when all data has left, and restarts whenever the peer reads; a
  * stopping server waits drain_timeout for all. Messages received meanwhile are still delivered. A
  * paused connection is resumed, because otherwise the peer's close frame could not be read. A close
  * frame of the peer is handled in the same way, after queued data.

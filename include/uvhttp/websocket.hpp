@@ -27,6 +27,7 @@
 #ifndef UVHTTP_WEBSOCKET_HPP
 #define UVHTTP_WEBSOCKET_HPP
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -62,9 +63,9 @@ struct WebSocketOptions {
     std::size_t lowWatermark = 0;
     std::size_t maxQueueSize = 0;
     uvhttp_websocket_slow_t slow = UVHTTP_WEBSOCKET_SLOW_CLOSE;
-    int pingInterval = 0;
-    int idleTimeout = 0;
-    int closeTimeout = 0;
+    std::chrono::milliseconds pingInterval = {}; /* uvhttp::never */
+    std::chrono::milliseconds idleTimeout = {};
+    std::chrono::milliseconds closeTimeout = {};
     uvhttp_websocket_compression_t compression = UVHTTP_WEBSOCKET_COMPRESS_NOT;
     int compressionLevel = 0;
     std::size_t compressionMinSize = 0;
@@ -162,8 +163,8 @@ public:
     explicit WebSocket(uvhttp_websocket_t *ws = nullptr) noexcept : ws_(ws) {}
     uvhttp_websocket_t *native() const noexcept { return ws_; }
 
-    /* UVHTTP_EFULL: the queue is long, continue at `drain`; the message was accepted unless
-     * WebSocketOptions::slow specifies otherwise. */
+    /* Result::queued(): accepted, and the queue is long; pause until `drain`. UVHTTP_EFULL: not
+     * accepted, by WebSocketOptions::slow. */
     Result send(WebSocketKind kind, std::string_view data) const noexcept
     {
         return uvhttp_websocket_send(ws_, kind, data.data(), data.size());
@@ -515,9 +516,9 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     raw.low_watermark = options.lowWatermark;
     raw.max_queue_size = options.maxQueueSize;
     raw.slow = options.slow;
-    raw.ping_interval = options.pingInterval;
-    raw.idle_timeout = options.idleTimeout;
-    raw.close_timeout = options.closeTimeout;
+    raw.ping_interval_ms = detail::toMs(options.pingInterval);
+    raw.idle_timeout_ms = detail::toMs(options.idleTimeout);
+    raw.close_timeout_ms = detail::toMs(options.closeTimeout);
     raw.compression = options.compression;
     raw.compression_level = options.compressionLevel;
     raw.compression_min_size = options.compressionMinSize;

@@ -63,7 +63,7 @@ static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_
     uint64_t negative_ms =
         settings->revalidate_ms < MOST_NEGATIVE_MS ? settings->revalidate_ms : MOST_NEGATIVE_MS;
     settings->negative_ms = or_default(config->negative_ms, negative_ms);
-    if (config->negative_ms == UVHTTP_STATIC_NEVER)
+    if (config->negative_ms == UVHTTP_NEVER)
         settings->negative_ms = settings->absent_limit = 0;
     settings->watched_ms = or_default(config->revalidate_ms, DEFAULT_WATCHED_MS);
 }

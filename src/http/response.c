@@ -29,7 +29,7 @@ static bool belongs_to_server(uvhttp_slice_t name)
            id == UVHTTP_FIELD_CONNECTION || id == UVHTTP_FIELD_DATE;
 }
 
-static int check_field(const char *name, const char *value)
+int uvhttp_header_check(const char *name, const char *value)
 {
     if (name == NULL || value == NULL)
         return UVHTTP_EINVAL;
@@ -93,7 +93,7 @@ static void remove_header(struct uvh_header_list *list, uvhttp_slice_t name)
 static int store(struct uvh_arena *arena, struct uvh_header_list *list, const char *name,
                  const char *value, bool replace)
 {
-    int err = check_field(name, value);
+    int err = uvhttp_header_check(name, value);
     if (err == 0 && list->count == list->capacity)
         err = grow(arena, list);
     if (err != 0)
@@ -435,7 +435,7 @@ static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
 
 int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)
 {
-    int err = prepared == NULL ? UVHTTP_ENOMEM : check_field(name, value);
+    int err = prepared == NULL ? UVHTTP_ENOMEM : uvhttp_header_check(name, value);
     if (err != 0)
         return err;
     /* One append, so that a failure leaves no partial line. */

@@ -290,6 +290,11 @@ static int check(const uvhttp_compress_config_t *config, struct uvh_option_messa
         "allowed are media types (type/subtype), type/*, +suffix and */*");
 }
 
+bool uvhttp_compress_available(void)
+{
+    return uvh_compress_codings() != 0;
+}
+
 int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config,
                         char *message, size_t size)
 {
@@ -301,7 +306,7 @@ int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_conf
         config = &defaults;
     if (message == NULL)
         size = 0;
-    if (uvh_compress_codings() == 0)
+    if (!uvhttp_compress_available())
         return UVHTTP_ENOTSUP;
     int err = check(config, (struct uvh_option_message){message, size});
     if (err != 0)

@@ -20,8 +20,8 @@
 enum {
     MOST_USERS = 10000,
     MOST_LINE = 1024,
-    MOST_SECONDS = 86400,
-    DEFAULT_SECONDS = 300,
+    MOST_REMEMBER_MS = 86400000,
+    DEFAULT_REMEMBER_MS = 300000,
     KNOWN = 1024,       /* remembered HMACs; a new one replaces the one in its slot */
     MOST_UNDER_WAY = 4, /* leaves threads of the heavy lane to compression and archives */
 };
@@ -303,8 +303,8 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
     int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"remember_seconds", config->remember_seconds, 0,
-                                           MOST_SECONDS, "seconds"};
+    const struct uvh_option_range range = {"remember_ms", config->remember_ms, 0, MOST_REMEMBER_MS,
+                                           "milliseconds"};
     err = uvh_password_available();
     if (err == 0)
         err = uvh_option_check(&range, 1, message, size);
@@ -314,8 +314,7 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
     if (made == NULL)
         return UVHTTP_ENOMEM;
     uvh_lock_init(&made->lock);
-    made->remember_ms = (uint64_t)1000 * (config->remember_seconds != 0 ? config->remember_seconds
-                                                                        : DEFAULT_SECONDS);
+    made->remember_ms = config->remember_ms != 0 ? config->remember_ms : DEFAULT_REMEMBER_MS;
     err = make_key(made);
     if (err == 0)
         err = add_all(made, config, (struct uvh_option_message){message, size});

@@ -17,8 +17,10 @@
 enum {
     NAME_SIZE = 64,
     POLICY_SIZE = NAME_SIZE + 64,
-    FULL_WITHIN = 365 * 86400, /* seconds; keeps the arithmetic of buckets far from overflow */
 };
+
+/* Milliseconds (365 days); keeps the arithmetic of buckets far from overflow. */
+static const uint64_t full_within_ms = (uint64_t)365 * 86400 * 1000;
 
 static const uint64_t ns_per_second = 1000000000;
 static const uint64_t ns_per_ms = 1000000;
@@ -61,7 +63,7 @@ static bool is_policy_name(const char *name)
 static uvhttp_rate_limit_config_t with_defaults(const uvhttp_rate_limit_config_t *config)
 {
     uvhttp_rate_limit_config_t filled = *config;
-    filled.seconds = or_default(config->seconds, 1);
+    filled.period_ms = config->period_ms != 0 ? config->period_ms : 1000;
     filled.burst = or_default(config->burst, config->requests);
     filled.max_clients = or_default(config->max_clients, 65536);
     filled.ipv4_prefix = or_default(config->ipv4_prefix, 32);
@@ -75,7 +77,7 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
 {
     const struct uvh_option_range ranges[] = {
         {"requests", config->requests, 1, 1000000, "requests"},
-        {"seconds", config->seconds, 1, 86400, "seconds"},
+        {"period_ms", config->period_ms, 1000, 86400000, "milliseconds"},
         {"burst", config->burst, 1, 1000000, "requests"},
         {"max_clients", config->max_clients, 1, 16777216, "addresses"},
         {"ipv4_prefix", config->ipv4_prefix, 1, 32, "bits"},
@@ -84,11 +86,11 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
     if (err != 0)
         return err;
-    if ((uint64_t)config->burst * config->seconds / config->requests > FULL_WITHIN) {
+    if ((uint64_t)config->burst * config->period_ms / config->requests > full_within_ms) {
         snprintf(message, size,
-                 "burst is %zu; it must come back within 365 days, and %zu requests in %zu seconds "
-                 "do not",
-                 config->burst, config->requests, config->seconds);
+                 "burst is %zu; it must come back within 365 days, and %zu requests in %lu "
+                 "milliseconds do not",
+                 config->burst, config->requests, (unsigned long)config->period_ms);
         return UVHTTP_ECONFIG;
     }
     if (!is_policy_name(config->name)) {
@@ -107,7 +109,7 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
 /* Nanoseconds per request, at least 1,000; the rounding error is less than a thousandth. */
 static uint64_t interval_of(const uvhttp_rate_limit_config_t *config)
 {
-    return (uint64_t)config->seconds * ns_per_second / config->requests;
+    return (uint64_t)config->period_ms * ns_per_ms / config->requests;
 }
 
 static uint64_t in_seconds(uint64_t nanoseconds)

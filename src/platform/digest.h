@@ -1,5 +1,5 @@
 /* Incremental SHA-256 and SHA-512 (FIPS 180-4) by OpenSSL's libcrypto. Builds without
- * BUILD_WITH_HTTPS do not have it.
+ * BUILD_WITH_LIBCRYPTO do not have it.
  *
  * Called for uploads with a digest. Any thread, one at a time for one digest. */
 #ifndef UVH_PLATFORM_DIGEST_H

@@ -1,5 +1,5 @@
-/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto. Builds without BUILD_WITH_HTTPS do
- * not have it.
+/* HMAC-SHA-256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto. Builds without
+ * BUILD_WITH_LIBCRYPTO do not have it.
  *
  * Called for signed cookies. Any thread. */
 #ifndef UVH_PLATFORM_HMAC_H

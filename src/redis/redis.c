@@ -10,9 +10,9 @@
 enum {
     DEFAULT_PORT = 6379,
     DEFAULT_QUEUE = 4 << 20,
-    DEFAULT_PING_SECONDS = 15,
-    DEFAULT_DELAY_SECONDS = 10,
-    MOST_SECONDS = 86400,
+    DEFAULT_PING_MS = 15000,
+    DEFAULT_DELAY_MS = 10000,
+    MOST_MS = 86400000,
 };
 
 static void redis_free(struct uvhttp_redis *redis)
@@ -75,15 +75,14 @@ static bool copy(struct uvhttp_redis *redis, const char **slot, const char *text
 
 static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t *options)
 {
-    int ping = options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
-    int delay = options->max_delay == 0 ? DEFAULT_DELAY_SECONDS : options->max_delay;
-    if (options->port < 0 || options->port > 65535 || ping < 0 || ping > MOST_SECONDS ||
-        delay < 0 || delay > MOST_SECONDS)
+    uint32_t ping = options->ping_interval_ms == 0 ? DEFAULT_PING_MS : options->ping_interval_ms;
+    uint32_t delay = options->max_delay_ms == 0 ? DEFAULT_DELAY_MS : options->max_delay_ms;
+    if (options->port < 0 || options->port > 65535 || ping > MOST_MS || delay > MOST_MS)
         return UVHTTP_EINVAL;
     struct uvh_redis_broker *broker = &redis->broker;
     broker->port = options->port == 0 ? DEFAULT_PORT : options->port;
-    broker->ping_ms = (uint64_t)ping * 1000;
-    broker->max_delay_ms = (uint64_t)delay * 1000;
+    broker->ping_ms = ping;
+    broker->max_delay_ms = delay;
     redis->max_queue_size = options->max_queue_size == 0 ? DEFAULT_QUEUE : options->max_queue_size;
     redis->limit = redis->max_queue_size;
     bool copied =

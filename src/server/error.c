@@ -10,6 +10,8 @@ const char *uvhttp_strerror(int code)
         return "no error";
     case UVHTTP_DECLINED:
         return "declined";
+    case UVHTTP_QUEUED:
+        return "accepted, and much is queued";
 #define ERROR_TEXT(name, number, text) \
     case number:                       \
         return text;
@@ -32,6 +34,8 @@ const char *uvhttp_error_name(int code)
         return "UVHTTP_OK";
     case UVHTTP_DECLINED:
         return "UVHTTP_DECLINED";
+    case UVHTTP_QUEUED:
+        return "UVHTTP_QUEUED";
 #define ERROR_NAME(name, number, text) \
     case number:                       \
         return "UVHTTP_" #name;

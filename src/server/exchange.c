@@ -152,6 +152,8 @@ static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, i
     uvhttp_response_t *response = &exchange->response;
     if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
         result = respond_unrouted(exchange);
+    if (result == UVHTTP_QUEUED) /* of a message that the handler has sent */
+        result = 0;
     if (result > 0 && result != UVHTTP_DECLINED)
         /* not a valid result of a handler: without an error the client would wait forever */
         result = UVHTTP_EINVAL;
@@ -195,7 +197,8 @@ static bool run_middleware(struct uvh_exchange *exchange)
         int result = next->handler(&exchange->request, response, next->arg);
         if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
             continue;
-        exchange->deciding = result == 0 && uvhttp_response_open(response);
+        exchange->deciding =
+            (result == 0 || result == UVHTTP_QUEUED) && uvhttp_response_open(response);
         uvh_exchange_conclude(exchange, result);
         return false;
     }

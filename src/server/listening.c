@@ -63,7 +63,7 @@ static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_t
     int err = listen_on_loopback(port, (int)server->config.listen_backlog, sockets);
     if (err != 0)
         return err;
-    int port_before = server->port;
+    int port_before = server->port, last_before = server->last_port;
     err = accept_or_close(server, sockets[0], tls);
     if (sockets[1] < 0)
         return err;
@@ -76,6 +76,7 @@ static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_t
     if (err != 0) {
         uvh_accept_drop(UVH_CONTAINER_OF(first, struct uvh_listener, link));
         server->port = port_before;
+        server->last_port = last_before;
     }
     return err;
 }
@@ -133,6 +134,11 @@ int uvhttp_server_listen_tls(uvhttp_server_t *view, const char *address, int por
 int uvhttp_server_port(const uvhttp_server_t *server)
 {
     return server == NULL ? 0 : ((const struct uvh_server *)(const void *)server)->port;
+}
+
+int uvhttp_server_last_port(const uvhttp_server_t *server)
+{
+    return server == NULL ? 0 : ((const struct uvh_server *)(const void *)server)->last_port;
 }
 
 static void log_path_error(struct uvh_server *server, const char *path, int err)

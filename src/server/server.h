@@ -60,6 +60,7 @@ struct uvh_server {
     int scarce_from;
     atomic_bool descriptors_scarce; /* set when logged */
     int port;                       /* of the first listener with a port */
+    int last_port;
     bool listened;
     /* started for outgoing streams only, which alone keep its loop running */
     bool streams_only;

@@ -111,6 +111,15 @@ static struct uvh_listener *last_listener(const struct uvh_worker *worker)
     return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
 }
 
+/* `port` is 0 for a Unix socket. */
+static void note_port(struct uvh_server *server, int port)
+{
+    if (server->port == 0)
+        server->port = port;
+    if (port != 0)
+        server->last_port = port;
+}
+
 int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
                        struct uvh_tls_contexts *tls)
 {
@@ -137,8 +146,7 @@ int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
     } else {
         server->listened = true;
         uvh_server_serves(server);
-        if (server->port == 0)
-            server->port = chosen;
+        note_port(server, chosen);
     }
     uvh_free(server->allocator, sockets);
     return err;
@@ -152,8 +160,7 @@ int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_
         return err;
     server->listened = true;
     uvh_server_serves(server);
-    if (server->port == 0)
-        server->port = port;
+    note_port(server, port);
     return 0;
 }
 

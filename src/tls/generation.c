@@ -19,8 +19,9 @@
 #include "tls/watch.h"
 
 enum {
-    DEFAULT_LIFETIME = 7200,  /* seconds */
-    MOST_LIFETIME = 7 * 86400 /* RFC 8446 section 4.6.1 */
+    DEFAULT_LIFETIME_MS = 7200 * 1000,
+    LEAST_LIFETIME_MS = 1000,
+    MOST_LIFETIME_MS = 7 * 86400 * 1000 /* RFC 8446 section 4.6.1 */
 };
 
 /* ---- options ---- */
@@ -32,9 +33,11 @@ static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_messag
     if ((unsigned)config->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
         return uvh_tls_refuse(message, "client_auth is %d; allowed are 0 to 2",
                               (int)config->client_auth);
-    if (config->session_lifetime > MOST_LIFETIME)
-        return uvh_tls_refuse(message, "session_lifetime is %zu; allowed are 1 to %d seconds",
-                              config->session_lifetime, MOST_LIFETIME);
+    uint32_t lifetime = config->session_lifetime_ms;
+    if (lifetime != 0 && (lifetime < LEAST_LIFETIME_MS || lifetime > MOST_LIFETIME_MS))
+        return uvh_tls_refuse(message,
+                              "session_lifetime_ms is %lu; allowed are %d to %d milliseconds",
+                              (unsigned long)lifetime, LEAST_LIFETIME_MS, MOST_LIFETIME_MS);
     if (config->one_time_tickets && config->no_tickets)
         return uvh_tls_refuse(message, "one_time_tickets and no_tickets are both set");
     if (config->early_data > UVH_TLS_EARLY_DATA_MAX)
@@ -298,10 +301,11 @@ static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tl
 static int load(struct uvh_tls_generation *generation, struct uvh_tls_message message)
 {
     const uvhttp_tls_config_t *config = generation->config;
-    size_t lifetime = config->session_lifetime;
+    uint32_t lifetime = config->session_lifetime_ms;
     generation->files_state = uvh_tls_watch_state(config);
     generation->lists_expire = INT64_MAX;
-    generation->session_lifetime = lifetime == 0 ? DEFAULT_LIFETIME : (int64_t)lifetime;
+    generation->session_lifetime =
+        (lifetime == 0 ? DEFAULT_LIFETIME_MS : (int64_t)lifetime + 999) / 1000;
     generation->one_time_tickets = config->one_time_tickets || config->early_data > 0;
     generation->max_used_tickets =
         config->max_used_tickets == 0 ? UVH_TLS_USED_TICKETS_DEFAULT : config->max_used_tickets;

@@ -111,7 +111,7 @@ static void on_connected(uvhttp_stream_t *stream, int status, void *arg)
         return;
     }
     uvh_websocket_ref(ws);
-    int err = uvhttp_stream_set_timer(stream, (uint32_t)options->close_timeout * 1000);
+    int err = uvhttp_stream_set_timer(stream, options->close_timeout_ms);
     if (err == 0)
         err = uvhttp_stream_write(stream, ws->opening->request, ws->opening->request_size);
     if (err != 0 && ws->stream != NULL)
@@ -242,7 +242,7 @@ static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_ta
                           const struct uvh_ws_url *url)
 {
     const struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
-    uint32_t timeout_ms = (uint32_t)endpoint->options.close_timeout * 1000;
+    uint32_t timeout_ms = endpoint->options.close_timeout_ms;
     char host[HOST_SIZE];
     memcpy(host, url->host.base, url->host.length);
     host[url->host.length] = '\0';

@@ -18,8 +18,8 @@ enum {
     MIB = 1024 * 1024,
     DEFAULT_FRAGMENTS = 1024,
     DEFAULT_FRAGMENT = 1024, /* average bytes of a fragment */
-    DEFAULT_PING_SECONDS = 30,
-    DEFAULT_CLOSE_SECONDS = 10,
+    DEFAULT_PING_MS = 30000,
+    DEFAULT_CLOSE_MS = 10000,
     DEFAULT_MIN_SIZE = 64, /* a smaller message gains less than the header of a compressed block */
     DEFAULT_RATIO = 200,
     /* Level 1 gains three quarters of level 6 in less than half of the time. Broadcast messages are
@@ -27,7 +27,7 @@ enum {
     DEFAULT_LEVEL = 1,
     DEFAULT_LEVEL_FOR_MANY = 6,
     MOST_BITS = 15,
-    MOST_SECONDS = 86400,
+    MOST_MS = 86400000,
 };
 
 static size_t or_default(size_t value, size_t standard)
@@ -42,12 +42,12 @@ static size_t smaller(size_t a, size_t b)
 
 /* ---- options ---- */
 
-static int check_or_never(const char *name, int seconds, char *message, size_t size)
+static int check_or_never(const char *name, uint32_t ms, char *message, size_t size)
 {
-    if (seconds >= -1 && seconds <= MOST_SECONDS)
+    if (ms <= MOST_MS || ms == UVHTTP_NEVER)
         return 0;
-    snprintf(message, size, "%s is %d; allowed are -1 (never) to %d seconds", name, seconds,
-             MOST_SECONDS);
+    snprintf(message, size, "%s is %lu; allowed are 0 to %d milliseconds and UVHTTP_NEVER", name,
+             (unsigned long)ms, MOST_MS);
     return UVHTTP_ECONFIG;
 }
 
@@ -66,7 +66,6 @@ static int check_numbers(const uvhttp_websocket_options_t *options, char *messag
         const char *unit;
     } ranges[] = {
         {"slow", (int)options->slow, 0, 2, "(a policy)"},
-        {"close_timeout", options->close_timeout, 0, MOST_SECONDS, "seconds"},
         {"compression", (int)options->compression, 0, 2, "(a kind)"},
         {"compression_level", options->compression_level, 0, 9, "(zlib's)"},
         {"window_bits", options->window_bits == 0 ? MOST_BITS : options->window_bits, 9, MOST_BITS,
@@ -79,8 +78,9 @@ static int check_numbers(const uvhttp_websocket_options_t *options, char *messag
                  ranges[i].value, ranges[i].least, ranges[i].most, ranges[i].unit);
         return UVHTTP_ECONFIG;
     }
-    int err = check_or_never("ping_interval", options->ping_interval, message, size);
-    return err != 0 ? err : check_or_never("idle_timeout", options->idle_timeout, message, size);
+    int err = check_or_never("ping_interval_ms", options->ping_interval_ms, message, size);
+    return err != 0 ? err
+                    : check_or_never("idle_timeout_ms", options->idle_timeout_ms, message, size);
 }
 
 /* Checks each option separately. */
@@ -96,6 +96,7 @@ static int check_ranges(const uvhttp_websocket_options_t *options, char *message
         {"low_watermark", options->low_watermark, 0, most, "bytes"},
         {"max_queue_size", options->max_queue_size, 0, most, "bytes"},
         {"compression_min_size", options->compression_min_size, 0, most, "bytes"},
+        {"close_timeout_ms", options->close_timeout_ms, 0, MOST_MS, "milliseconds"},
         {"max_ratio", options->max_ratio, 0, 1u << 20, "times"},
         {"memory_per_connection", options->memory_per_connection, 0, most, "bytes"},
     };
@@ -126,10 +127,12 @@ static void put_defaults(uvhttp_websocket_options_t *options)
     options->high_watermark =
         or_default(options->high_watermark, smaller(64 * KIB, options->max_queue_size));
     options->low_watermark = or_default(options->low_watermark, options->high_watermark / 4);
-    options->ping_interval =
-        options->ping_interval == 0 ? DEFAULT_PING_SECONDS : options->ping_interval;
-    options->close_timeout =
-        options->close_timeout == 0 ? DEFAULT_CLOSE_SECONDS : options->close_timeout;
+    if (options->ping_interval_ms == 0)
+        options->ping_interval_ms = DEFAULT_PING_MS;
+    if (options->idle_timeout_ms == 0)
+        options->idle_timeout_ms = UVHTTP_NEVER;
+    if (options->close_timeout_ms == 0)
+        options->close_timeout_ms = DEFAULT_CLOSE_MS;
     options->compression_min_size = or_default(options->compression_min_size, DEFAULT_MIN_SIZE);
     options->window_bits = options->window_bits == 0 ? MOST_BITS : options->window_bits;
     options->max_ratio = or_default(options->max_ratio, DEFAULT_RATIO);

@@ -36,13 +36,12 @@ bool uvh_websocket_charge(struct uvhttp_websocket *ws)
 }
 
 /* Requests the `drain` callback. */
-static int await_writable(struct uvhttp_websocket *ws)
+static void await_drain(struct uvhttp_websocket *ws)
 {
     if (!ws->full) {
         ws->full = true;
         uvhttp_stream_await_drain(ws->stream);
     }
-    return UVHTTP_EFULL;
 }
 
 /* The bytes that the limits apply to. */
@@ -56,9 +55,10 @@ int uvh_websocket_taken(struct uvhttp_websocket *ws)
     if (UVH_UNLIKELY(ws->stream == NULL)) /* await_drain broke the connection */
         return UVHTTP_EDISCONNECTED;
     uvh_websocket_moved(ws);
-    return UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark)
-               ? 0
-               : await_writable(ws);
+    if (UVH_LIKELY(waiting(ws) <= ws->worker->endpoint->options.high_watermark))
+        return 0;
+    await_drain(ws);
+    return UVHTTP_QUEUED;
 }
 
 int uvh_websocket_reserve(struct uvhttp_websocket *ws, size_t size, bool is_message)
@@ -82,7 +82,8 @@ int uvh_websocket_reserve(struct uvhttp_websocket *ws, size_t size, bool is_mess
     }
     if (is_message)
         uvh_counter_add(&worker->dropped, 1);
-    return await_writable(ws);
+    await_drain(ws);
+    return UVHTTP_EFULL;
 }
 
 int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_message *message,

@@ -226,8 +226,6 @@ int uvhttp_websocket_send_fragment(uvhttp_websocket_t *ws, uvhttp_websocket_kind
         if (last)
             uvh_counter_add(&worker->messages_sent, 1);
         err = uvh_websocket_taken(ws);
-    } else if (err == UVHTTP_EFULL) { /* which would mean that it was accepted */
-        err = UVHTTP_ENOMEM;
     }
     uvh_websocket_unref(ws);
     return err;

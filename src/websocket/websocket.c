@@ -160,16 +160,16 @@ static void end_when_sent(struct uvhttp_websocket *ws)
     uvh_websocket_end_if_sent(ws);
 }
 
-/* Gives the peer close_timeout from the last bytes sent. Resumes a paused connection: otherwise the
- * peer's close frame would not be read. */
+/* Gives the peer close_timeout_ms from the last bytes sent. Resumes a paused connection: otherwise
+ * the peer's close frame would not be read. */
 static void await_end(struct uvhttp_websocket *ws)
 {
     ws->closing_timer = true;
     if (ws->stream == NULL)
         return;
     uvh_websocket_moved(ws);
-    if (uvhttp_stream_set_timer(ws->stream, (uint32_t)ws->worker->endpoint->options.close_timeout *
-                                                1000) == UVHTTP_ENOMEM)
+    if (uvhttp_stream_set_timer(ws->stream, ws->worker->endpoint->options.close_timeout_ms) ==
+        UVHTTP_ENOMEM)
         uvhttp_stream_close(ws->stream);
     else
         uvhttp_websocket_resume(ws);
@@ -289,10 +289,10 @@ int uvhttp_websocket_ping(uvhttp_websocket_t *ws, const void *data, size_t size)
     return err;
 }
 
-/* Milliseconds until `seconds` have passed since `since`; 0 when they have. */
-static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, int seconds)
+/* Milliseconds until `whole` have passed since `since`; 0 when they have. */
+static uint32_t left_of(const struct uvhttp_websocket *ws, uint32_t since, uint32_t whole)
 {
-    uint32_t passed = uvh_websocket_now(ws) - since, whole = (uint32_t)seconds * 1000;
+    uint32_t passed = uvh_websocket_now(ws) - since;
     return passed < whole ? whole - passed : 0;
 }
 
@@ -302,10 +302,10 @@ static int schedule_check(struct uvhttp_websocket *ws)
 {
     const uvhttp_websocket_options_t *options = &ws->worker->endpoint->options;
     uint32_t idle = UINT32_MAX, silent = UINT32_MAX;
-    if (options->idle_timeout > 0)
-        idle = left_of(ws, ws->moved_at, options->idle_timeout);
-    if (options->ping_interval > 0)
-        silent = left_of(ws, ws->heard_at, options->ping_interval);
+    if (options->idle_timeout_ms != UVHTTP_NEVER)
+        idle = left_of(ws, ws->moved_at, options->idle_timeout_ms);
+    if (options->ping_interval_ms != UVHTTP_NEVER)
+        silent = left_of(ws, ws->heard_at, options->ping_interval_ms);
     uint32_t least = idle < silent ? idle : silent;
     return least == UINT32_MAX ? 0 : uvhttp_stream_set_timer(ws->stream, least);
 }
@@ -330,11 +330,13 @@ static void on_look(struct uvhttp_websocket *ws)
     note_leaving(ws);
     if (ws->paused) /* then this side does not read */
         uvh_websocket_heard(ws);
-    if (options->idle_timeout > 0 && left_of(ws, ws->moved_at, options->idle_timeout) == 0) {
-        (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "idle_timeout");
+    if (options->idle_timeout_ms != UVHTTP_NEVER &&
+        left_of(ws, ws->moved_at, options->idle_timeout_ms) == 0) {
+        (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "idle timeout");
         return;
     }
-    if (options->ping_interval > 0 && left_of(ws, ws->heard_at, options->ping_interval) == 0) {
+    if (options->ping_interval_ms != UVHTTP_NEVER &&
+        left_of(ws, ws->heard_at, options->ping_interval_ms) == 0) {
         if (ws->pinged) {
             uvh_websocket_set_reason(ws, 0, "no answer to a ping");
             uvhttp_stream_close(ws->stream);
@@ -354,12 +356,12 @@ static void on_look(struct uvhttp_websocket *ws)
 static void on_deadline(struct uvhttp_websocket *ws)
 {
     note_leaving(ws);
-    uint32_t left = left_of(ws, ws->moved_at, ws->worker->endpoint->options.close_timeout);
+    uint32_t left = left_of(ws, ws->moved_at, ws->worker->endpoint->options.close_timeout_ms);
     if (left > 0 && uvhttp_stream_set_timer(ws->stream, left) == 0)
         return;
     if (is_sending(ws))
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL,
-                                 "the peer has taken nothing of what waited for close_timeout");
+                                 "the peer has taken nothing of what waited for close_timeout_ms");
     uvhttp_stream_close(ws->stream);
 }
 
@@ -368,7 +370,7 @@ static void on_timer(uvhttp_stream_t *stream, void *arg)
     struct uvhttp_websocket *ws = arg;
     uvh_websocket_ref(ws);
     if (!ws->opened) {
-        uvh_websocket_set_reason(ws, 0, "no answer within close_timeout");
+        uvh_websocket_set_reason(ws, 0, "no answer within close_timeout_ms");
         uvhttp_stream_close(stream);
     } else if (ws->closing_timer) {
         on_deadline(ws);

@@ -246,7 +246,8 @@ int uvh_websocket_push(struct uvhttp_websocket *ws, struct uvhttp_websocket_mess
  * afterwards. */
 void uvh_websocket_pump(struct uvhttp_websocket *ws);
 
-/* The result for an accepted message: 0, or UVHTTP_EFULL above the high watermark. */
+/* The result for an accepted message: 0, UVHTTP_QUEUED above the high watermark, or
+ * UVHTTP_EDISCONNECTED. */
 int uvh_websocket_taken(struct uvhttp_websocket *ws);
 
 /* ---- for topics.c ---- */

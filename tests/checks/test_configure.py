@@ -59,6 +59,11 @@ def test_a_missing_openssl_is_named_by_its_package_when_it_is_asked_for(tmp_path
                                                      PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
+def test_https_needs_libcrypto(tmp_path):
+    assert "BUILD_WITH_HTTPS needs BUILD_WITH_LIBCRYPTO" in configure(
+        tmp_path, "-DBUILD_WITH_HTTPS=ON", "-DBUILD_WITH_LIBCRYPTO=OFF")
+
+
 def test_a_missing_libxcrypt_is_named_by_its_package_when_it_is_asked_for(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
@@ -84,7 +89,7 @@ def test_what_is_optional_is_left_out_where_there_is_none(tmp_path):
     configured_targets(tmp_path / "without", *options, PKG_CONFIG_LIBDIR=str(tmp_path))
     without = (tmp_path / "without/build/CMakeCache.txt").read_text()
     assert "BUILD_WITH_HTTPS:BOOL=OFF" in without and "BUILD_WITH_COMPRESSION:BOOL=OFF" in without
-    assert "BUILD_WITH_CRYPT:BOOL=OFF" in without
+    assert "BUILD_WITH_CRYPT:BOOL=OFF" in without and "BUILD_WITH_LIBCRYPTO:BOOL=OFF" in without
     configured_targets(tmp_path / "with", *options)
     with_them = (tmp_path / "with/build/CMakeCache.txt").read_text()
     assert "BUILD_WITH_HTTPS:BOOL=ON" in with_them and "BUILD_WITH_COMPRESSION:BOOL=ON" in with_them

@@ -123,6 +123,10 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
     }
     if (strcmp(what, "gone") == 0) /* what a handler may hand on that has answered somebody else */
         return UVHTTP_EDISCONNECTED;
+    if (strcmp(what, "queued") == 0) { /* of a message sent by the handler */
+        int err = uvhttp_response_send_text(response, 200, "queued");
+        return err != 0 ? err : UVHTTP_QUEUED;
+    }
     if (strcmp(what, "fail-number") == 0) /* a status is no result */
         return 200;
     if (strncmp(what, "later-", 6) == 0) {
@@ -238,6 +242,7 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"GET", "/?do=decline", 404, "abch", "404 Not Found\n"},
         {"GET", "/?do=fail", 500, "abch", "500 Internal Server Error\n"},
         {"GET", "/?do=gone", 500, "abch", "500 Internal Server Error\n"},
+        {"GET", "/?do=queued", 200, "abch", "queued"},
         {"GET", "/?do=fail-number", 500, "abch", "500 Internal Server Error\n"},
         {"GET", "/?do=later-fail", 500, "abch", "500 Internal Server Error\n"},
         {"GET", "/?do=later-nomem", 503, "abch", "503 Service Unavailable\n"},

@@ -537,6 +537,7 @@ static void localhost_is_both_loopback_addresses(void **state)
     begin();
     assert_int_equal(uvhttp_server_listen(stage.server, "localhost", 0), 0);
     int port = uvhttp_server_port(stage.server);
+    assert_int_equal(uvhttp_server_last_port(stage.server), port);
     raw_client_connect(&client, port, 0);
     assert_client_is("127.0.0.1");
     raw_client_close(&client, false);
@@ -551,6 +552,9 @@ static void localhost_is_both_loopback_addresses(void **state)
         assert_int_equal(errno, EADDRNOTAVAIL); /* a machine without IPv6 */
         close(six);
     }
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), 0);
+    assert_int_equal(uvhttp_server_port(stage.server), port);
+    assert_int_not_equal(uvhttp_server_last_port(stage.server), port);
     end();
 }
 

@@ -357,7 +357,7 @@ static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *alloca
     uvhttp_size_limit_t *size;
     uvhttp_router_t *group;
     const uvhttp_rate_limit_config_t rates = {
-        .requests = 3, .seconds = 86400, .max_clients = 4, .allocator = allocator};
+        .requests = 3, .period_ms = 86400000, .max_clients = 4, .allocator = allocator};
     const uvhttp_size_limit_config_t sizes = {
         .max_request_body = 64, .max_response_body = 64, .allocator = allocator};
     int err = uvhttp_rate_limit_new(&rate, &rates, NULL, 0);

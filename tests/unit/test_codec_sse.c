@@ -28,13 +28,13 @@ static void bytes_of_an_event(void **state)
         {{.data = SLICE("a\n")}, "data: a\ndata: \n\n"},
         {{.data = SLICE("\r\n\r\n")}, "data: \ndata: \ndata: \n\n"},
         {{.data = SLICE("\n\r")}, "data: \ndata: \ndata: \n\n"},
-        {{.id = SLICE("7"), .event = SLICE("tick"), .data = SLICE("x"), .retry = 2500},
+        {{.id = SLICE("7"), .event = SLICE("tick"), .data = SLICE("x"), .retry_ms = 2500},
          "id: 7\nevent: tick\nretry: 2500\ndata: x\n\n"},
         {{.id = SLICE("")}, "id: \n\n"},
-        {{.retry = UINT32_MAX}, "retry: 4294967295\n\n"},
+        {{.retry_ms = UINT32_MAX}, "retry: 4294967295\n\n"},
         {{.comment = SLICE("")}, ": \n\n"},
         {{.comment = SLICE("still\nhere"), .data = SLICE("x")}, ": still\n: here\ndata: x\n\n"},
-        {{.retry = 0}, "\n"},
+        {{.retry_ms = 0}, "\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].expected);

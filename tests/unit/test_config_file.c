@@ -163,7 +163,7 @@ static void tls_is_read_as_it_stands(void **state)
     assert_string_equal(config->cipher_suites, "g");
     assert_string_equal(config->groups, "h");
     assert_true(config->no_tickets);
-    assert_int_equal(config->session_lifetime, 3600);
+    assert_int_equal(config->session_lifetime_ms, 3600000);
     assert_true(config->one_time_tickets);
     assert_int_equal(config->max_used_tickets, 12);
     assert_int_equal(config->early_data, 16384);

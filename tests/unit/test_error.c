@@ -68,6 +68,7 @@ static void other_numbers_have_something_to_say_too(void **state)
     }
     assert_string_equal(uvhttp_error_name(UVHTTP_OK), "UVHTTP_OK");
     assert_string_equal(uvhttp_error_name(UVHTTP_DECLINED), "UVHTTP_DECLINED");
+    assert_string_equal(uvhttp_error_name(UVHTTP_QUEUED), "UVHTTP_QUEUED");
     assert_true(strlen(uvhttp_strerror(UVHTTP_OK)) > 0);
     assert_true(strlen(uvhttp_strerror(UVHTTP_DECLINED)) > 0);
 }

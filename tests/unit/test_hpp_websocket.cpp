@@ -23,6 +23,9 @@ using uvhttp::WebSocket;
 using uvhttp::WebSocketKind;
 using uvhttp::WebSocketMessage;
 
+static_assert(!Result(UVHTTP_QUEUED) && Result(UVHTTP_QUEUED).queued());
+static_assert(!Result().queued() && !Result(UVHTTP_EFULL).queued() && Result(UVHTTP_EFULL));
+
 static_assert(std::is_trivially_copyable_v<WebSocket> && sizeof(WebSocket) == sizeof(void *));
 static_assert(std::is_nothrow_move_constructible_v<WebSocketMessage>);
 
@@ -378,7 +381,7 @@ static void test_clients(void **)
         [&] {
             return Caller{Guest(alive), &trace};
         },
-        {.closeTimeout = 1});
+        {.closeTimeout = std::chrono::seconds(1)});
     auto shared = talk.server->webSocketEndpoint(Everything{&trace}, {});
     talk.server->webSocket("/echo",
                            [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });

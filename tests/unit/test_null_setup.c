@@ -172,6 +172,7 @@ static void lives_of_servers(void **state)
     NULL_ROW(uvhttp_server_own, server, uvhttp_server_own(NULL, release, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_own, release, uvhttp_server_own(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_port, server, uvhttp_server_port(NULL) == 0);
+    NULL_ROW(uvhttp_server_last_port, server, uvhttp_server_last_port(NULL) == 0);
     NULL_ROW(uvhttp_server_run, server, uvhttp_server_run(NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_worker_count, server, uvhttp_server_worker_count(NULL) == 0);
     NULL_ROW(uvhttp_server_post, server, uvhttp_server_post(NULL, 0, NULL, NULL) == UVHTTP_ENOMEM);
@@ -549,6 +550,11 @@ static void hubs_forms_and_prepared_fields(void **state)
                  uvhttp_form_data_part(&form, "a") == &part);
     NULL_ROW(uvhttp_form_part_keep, part, uvhttp_form_part_keep(NULL, "a") == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_form_part_keep, path, uvhttp_form_part_keep(&part, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_header_check, name, uvhttp_header_check(NULL, "b") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_header_check, value,
+             uvhttp_header_check("a", NULL) == UVHTTP_EINVAL &&
+                 uvhttp_header_check("a", "b") == 0 &&
+                 uvhttp_header_check("Date", "b") == UVHTTP_EHEADER);
     NULL_ROW(uvhttp_prepared_new, allocator, (prepared = uvhttp_prepared_new(NULL)) != NULL);
     NULL_CALL(uvhttp_prepared_free, prepared, uvhttp_prepared_free(NULL));
     NULL_ROW(uvhttp_prepared_add, prepared, uvhttp_prepared_add(NULL, "a", "b") == UVHTTP_ENOMEM);

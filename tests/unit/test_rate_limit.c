@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 #include "support/stage.h"
 
-enum { DAY = 86400 };
+enum { DAY = 86400, DAY_MS = DAY * 1000 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -109,7 +109,7 @@ static const char *field(const char *name)
 static void a_client_is_told_and_refused(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY, .burst = 2});
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .burst = 2});
     assert_int_equal(ask("/", NULL), 200);
     assert_string_equal(field("RateLimit-Policy"), "\"default\";q=2;w=172800");
     assert_string_equal(field("RateLimit"), "\"default\";r=1;t=86400");
@@ -128,7 +128,7 @@ static void a_client_is_told_and_refused(void **state)
 static void the_servers_own_answers_tell_as_well(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 9, .seconds = DAY, .name = "api"});
+    begin((uvhttp_rate_limit_config_t){.requests = 9, .period_ms = DAY_MS, .name = "api"});
     assert_int_equal(ask("/nowhere", NULL), 404);
     assert_string_equal(field("RateLimit"), "\"api\";r=8;t=9600");
     assert_int_equal(ask("/fails", NULL), 500);
@@ -139,7 +139,7 @@ static void the_servers_own_answers_tell_as_well(void **state)
 static void a_silent_limit_only_says_when_to_come_again(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY, .silent = true});
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .silent = true});
     assert_int_equal(ask("/", NULL), 200);
     assert_null(field("RateLimit"));
     assert_int_equal(ask("/", NULL), 429);
@@ -153,7 +153,7 @@ static void keys_are_counted_apart(void **state)
 {
     (void)state;
     begin((uvhttp_rate_limit_config_t){
-        .requests = 1, .seconds = DAY, .key = key_of, .key_arg = &stage});
+        .requests = 1, .period_ms = DAY_MS, .key = key_of, .key_arg = &stage});
     assert_int_equal(ask("/", "a"), 200);
     assert_int_equal(ask("/", "a"), 429);
     assert_int_equal(ask("/", "b"), 200);
@@ -192,7 +192,7 @@ static void move_to(const char *address)
 static void addresses_are_counted_apart(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY});
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS});
     assert_int_equal(ask("/", NULL), 200);
     assert_int_equal(ask("/", NULL), 429);
     move_to("127.0.0.2");
@@ -205,7 +205,7 @@ static void addresses_are_counted_apart(void **state)
 static void addresses_of_one_network_count_together_when_told_so(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .seconds = DAY, .ipv4_prefix = 24});
+    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .ipv4_prefix = 24});
     assert_int_equal(ask("/", NULL), 200);
     move_to("127.0.0.200");
     assert_int_equal(ask("/", NULL), 429);
@@ -217,7 +217,7 @@ static void addresses_of_one_network_count_together_when_told_so(void **state)
 static void a_global_limit_counts_everybody(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 2, .seconds = DAY, .global = true});
+    begin((uvhttp_rate_limit_config_t){.requests = 2, .period_ms = DAY_MS, .global = true});
     assert_int_equal(ask("/", NULL), 200);
     move_to("127.0.0.2");
     assert_int_equal(ask("/", NULL), 200);
@@ -229,7 +229,7 @@ static void a_global_limit_counts_everybody(void **state)
 static void a_warm_server_takes_no_memory_for_it(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1000, .seconds = DAY});
+    begin((uvhttp_rate_limit_config_t){.requests = 1000, .period_ms = DAY_MS});
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask("/", NULL), 200);
     size_t before = atomic_load(&stage.heap.calls);
@@ -244,11 +244,11 @@ static void two_limits_tell_both(void **state)
     (void)state;
     uvhttp_rate_limit_t *second;
     stage_begin(&stage);
-    assert_int_equal(
-        uvhttp_rate_limit_new(
-            &limit, &(uvhttp_rate_limit_config_t){.requests = 5, .seconds = DAY, .name = "day"},
-            NULL, 0),
-        0);
+    assert_int_equal(uvhttp_rate_limit_new(&limit,
+                                           &(uvhttp_rate_limit_config_t){
+                                               .requests = 5, .period_ms = DAY_MS, .name = "day"},
+                                           NULL, 0),
+                     0);
     assert_int_equal(
         uvhttp_rate_limit_new(
             &second, &(uvhttp_rate_limit_config_t){.requests = 7, .name = "second", .global = true},
@@ -282,12 +282,17 @@ static void wrong_options_are_named(void **state)
         uvhttp_rate_limit_config_t config;
         const char *message;
     } cases[] = {
-        {{.seconds = 1}, "requests is 0; allowed are 1 to 1000000 requests"},
+        {{.period_ms = 1000}, "requests is 0; allowed are 1 to 1000000 requests"},
         {{.requests = 1000001}, "requests is 1000001; allowed are 1 to 1000000 requests"},
-        {{.requests = 1, .seconds = 86401}, "seconds is 86401; allowed are 1 to 86400 seconds"},
+        {{.requests = 1, .period_ms = 86400001},
+         "period_ms is 86400001; allowed are 1000 to 86400000 milliseconds"},
+        {{.requests = 1, .period_ms = 999},
+         "period_ms is 999; allowed are 1000 to 86400000 milliseconds"},
         {{.requests = 1, .burst = 1000001}, "burst is 1000001; allowed are 1 to 1000000 requests"},
-        {{.requests = 1, .seconds = DAY, .burst = 366},
-         "burst is 366; it must come back within 365 days, and 1 requests in 86400 seconds do not"},
+        {{.requests = 1, .period_ms = DAY_MS, .burst = 366},
+         "burst is 366; it must come back within 365 days, and 1 requests in 86400000 milliseconds "
+         "do "
+         "not"},
         {{.requests = 1, .max_clients = 16777217},
          "max_clients is 16777217; allowed are 1 to 16777216 addresses"},
         {{.requests = 1, .ipv4_prefix = 33}, "ipv4_prefix is 33; allowed are 1 to 32 bits"},
@@ -320,7 +325,7 @@ static void the_largest_options_are_taken(void **state)
     (void)state;
     static const uvhttp_rate_limit_config_t cases[] = {
         {.requests = 1000000, .burst = 1000000},
-        {.requests = 1, .seconds = DAY, .burst = 365},
+        {.requests = 1, .period_ms = DAY_MS, .burst = 365},
         {.requests = 1, .ipv4_prefix = 1, .ipv6_prefix = 128, .name = "!#[]~"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {

@@ -379,7 +379,7 @@ int main(void)
         cmocka_unit_test(the_servers_clock_says_when_a_cookie_expires),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(a_build_without_openssl_says_so)};
-    if (!UVHTTP_TESTS_HTTPS)
+    if (!UVHTTP_TESTS_LIBCRYPTO)
         return cmocka_run_group_tests(without, NULL, NULL);
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -484,7 +484,7 @@ static void test_absent_paths_are_forgotten_in_time(void **state)
 static void test_remembering_absent_paths_can_be_off(void **state)
 {
     struct place *place = *state;
-    place->config.negative_ms = UVHTTP_STATIC_NEVER;
+    place->config.negative_ms = UVHTTP_NEVER;
     open_and_start(place);
     assert_int_equal(ask(place, "/late"), 404);
     write_file(place, "late", "here");

@@ -38,14 +38,17 @@ static void each_by_itself(void **state)
     EXPECT(NULL, .arg = NULL);
     EXPECT("max_message_size is 2000000000; allowed are 0 to 1073741824 bytes",
            .max_message_size = 2000000000);
-    EXPECT("ping_interval is -2; allowed are -1 (never) to 86400 seconds", .ping_interval = -2);
+    EXPECT("ping_interval_ms is 86400001; allowed are 0 to 86400000 milliseconds and UVHTTP_NEVER",
+           .ping_interval_ms = 86400001);
+    EXPECT(NULL, .ping_interval_ms = UVHTTP_NEVER, .idle_timeout_ms = UVHTTP_NEVER);
+    EXPECT("close_timeout_ms is 4294967295; allowed are 0 to 86400000 milliseconds",
+           .close_timeout_ms = UVHTTP_NEVER);
     EXPECT("window_bits is 8; allowed are 9 to 15 bits", .window_bits = 8);
 }
 
 static void negative_numbers_are_told_as_they_are(void **state)
 {
     (void)state;
-    EXPECT("close_timeout is -1; allowed are 0 to 86400 seconds", .close_timeout = -1);
     EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)",
            .compression_level = INT32_MIN);
     EXPECT("window_bits is -9; allowed are 9 to 15 bits", .window_bits = -9);

@@ -244,7 +244,7 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (f"--cert={good}", "--max-used-tickets=16777217"):
             "max_used_tickets is 16777217; allowed are 1 to 16777216",
         (f"--cert={good}", "--lifetime=604801"):
-            "session_lifetime is 604801; allowed are 1 to 604800 seconds",
+            "session_lifetime_ms is 604801000; allowed are 1000 to 604800000 milliseconds",
         (f"--cert={good}", f"--ticket-key={empty}"):
             f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
         (f"--cert={good}", f"--ocsp={empty}"):

@@ -127,7 +127,7 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
         abort();
     for (size_t i = 0; i < to_send; i++)
         message[i] = pattern[i % PERIOD];
-    if (uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, message, to_send) == UVHTTP_EFULL)
+    if (uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, message, to_send) == UVHTTP_QUEUED)
         puts("refused");
     free(message);
 }

@@ -280,7 +280,7 @@ static bool read_flag(const char *flag, uvhttp_config_t *limits)
     else if (is(flag, "--ktls", &value))
         config.ktls = true;
     else if (is(flag, "--lifetime=", &value))
-        config.session_lifetime = (size_t)number_of(value);
+        config.session_lifetime_ms = 1000 * (uint32_t)number_of(value);
     else if (is(flag, "--ticket-key=", &value))
         ticket_keys[config.ticket_key_file_count++] = value;
     else if (is(flag, "--key-log=", &value))

@@ -317,7 +317,8 @@ static int carry(uvhttp_server_t *server)
                                       .user = getenv("UVHTTP_REDIS_USER"),
                                       .password = getenv("UVHTTP_REDIS_PASSWORD"),
                                       .max_queue_size = number("UVHTTP_REDIS_QUEUE"),
-                                      .ping_interval = (int)number("UVHTTP_REDIS_PING"),
+                                      .ping_interval_ms =
+                                          1000 * (uint32_t)number("UVHTTP_REDIS_PING"),
                                       .allocator = &allocator};
     int err = uvhttp_server_route(server, "GET", "/redis", redis_stats, NULL);
     if (err != 0)

@@ -51,9 +51,9 @@ static void put_event(struct output *output, const uvhttp_sse_event_t *event)
     put_lines(output, "", event->comment);
     put_lines(output, "id", event->id);
     put_lines(output, "event", event->event);
-    if (event->retry > 0) {
+    if (event->retry_ms > 0) {
         char digits[sizeof "4294967295"];
-        int length = snprintf(digits, sizeof digits, "%u", (unsigned)event->retry);
+        int length = snprintf(digits, sizeof digits, "%u", (unsigned)event->retry_ms);
         put_line(output, "retry", digits, (size_t)length);
     }
     put_lines(output, "data", event->data);

@@ -54,7 +54,7 @@ int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         char id[8];
         int length = snprintf(id, sizeof id, "%d", i);
         uvhttp_sse_event_t event = {
-            .id = {id, (size_t)length}, .data = {data, i == 1 ? size : 1}, .retry = 10};
+            .id = {id, (size_t)length}, .data = {data, i == 1 ? size : 1}, .retry_ms = 10};
         err = uvhttp_response_send_event(res, &event);
     }
     if (err == 0) {

@@ -86,13 +86,13 @@ static void order_bulk(uvhttp_websocket_t *ws, const char *words)
     char *bytes = calloc(1, size);
     if (bytes == NULL)
         abort();
-    for (int err = 0; count > 0 && (err == 0 || err == UVHTTP_EFULL); count--)
+    for (int err = 0; count > 0 && err >= 0; count--)
         err = uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size, true);
     free(bytes);
 }
 
-/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those that
- * were refused with UVHTTP_EFULL is counted. */
+/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those after
+ * which one should pause is counted. */
 static void order_flood(uvhttp_websocket_t *ws, const char *words)
 {
     char *rest;
@@ -108,7 +108,7 @@ static void order_flood(uvhttp_websocket_t *ws, const char *words)
             bytes[digit] = (char)('0' + rest_of_number % 10);
         int err = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size);
         remember(err);
-        if (err == UVHTTP_EFULL)
+        if (err == UVHTTP_QUEUED || err == UVHTTP_EFULL)
             app.refused_pieces++;
     }
     free(bytes);
@@ -417,10 +417,11 @@ static const struct {
     {"/ws/budget", {EVENTS, .max_message_size = 100000, .memory = 100000}},
     {"/ws/rate", {EVENTS, .max_message_rate = 5}},
     {"/ws/defaults", {EVENTS}},
-    {"/ws/pinging", {EVENTS, .ping_interval = 1}},
-    {"/ws/idle", {EVENTS, .idle_timeout = 1}},
-    {"/ws/hurried", {EVENTS, .close_timeout = 1, .ping_interval = -1}},
-    {"/ws/slow-close", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout = 1}},
+    {"/ws/pinging", {EVENTS, .ping_interval_ms = 1000}},
+    {"/ws/idle", {EVENTS, .idle_timeout_ms = 1000}},
+    {"/ws/hurried", {EVENTS, .close_timeout_ms = 1000, .ping_interval_ms = UVHTTP_NEVER}},
+    {"/ws/slow-close",
+     {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout_ms = 1000}},
     {"/ws/slow-newest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}},
     {"/ws/many", {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED}},
     {"/ws/few-windows",
