@@ -97,8 +97,7 @@ def answer(connection, path, request_body, close):
         return False
     elif mode == "stall":
         return True
-    field = ("Connection: close\r\n" if close else "") + ("Content-Encoding: gzip\r\n"
-                                                          if coded else "")
+    field = "Connection: close\r\n" * close + "Content-Encoding: gzip\r\n" * coded
     connection.sendall(
         f"HTTP/1.1 {status} X\r\nContent-Length: {promised}\r\n{field}\r\n".encode() + body)
     return mode != "cut" and not close
@@ -193,11 +192,9 @@ def connect(address, url):
 
 def load(url):
     address, requests = requests_of(url)
-    result = {
-        "requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0,
-        "write_errors": 0, "status_errors": 0, "timeouts": 0, "p50_us": 10, "p90_us": 20,
-        "p99_us": 30, "max_us": 40
-    }
+    result = {"requests": 0, "duration_us": 0, "bytes": 0, "connect_errors": 0, "read_errors": 0,
+              "write_errors": 0, "status_errors": 0, "timeouts": 0, "p50_us": 10, "p90_us": 20,
+              "p99_us": 30, "max_us": 40}
     start = time.monotonic()
     connection = None
     for number in range(LOAD_REQUESTS):
@@ -220,11 +217,8 @@ def load(url):
     result["duration_us"] = int((time.monotonic() - start) * 1e6)
     if NAME == "tls_load":
         resumed = ("--resume" in sys.argv) != (MODE == "other-handshakes")
-        print(
-            json.dumps({
-                **result, "resumed": result["requests"] if resumed else 0,
-                "full": 0 if resumed else result["requests"]
-            }))
+        full, resumed = (0, result["requests"]) if resumed else (result["requests"], 0)
+        print(json.dumps({**result, "full": full, "resumed": resumed}))
     else:
         print("Running\nREPORT " + json.dumps(result))
 
