@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/text/glob.h"
 #include "files/static_files.h"
 #include "files/static_load.h"
@@ -94,7 +95,7 @@ static bool is_wanted(const struct walk *walk, uvhttp_slice_t path)
     const uvhttp_static_prewarm_options_t *options = walk->options;
     for (size_t i = 0; i < options->pattern_count; i++) {
         const char *pattern = options->patterns[i];
-        if (uvh_glob_matches((uvhttp_slice_t){pattern, strlen(pattern)}, path))
+        if (uvh_glob_matches(uvh_slice(pattern), path))
             return true;
     }
     return options->pattern_count == 0;
@@ -267,7 +268,7 @@ int uvhttp_static_prewarm_directory(uvhttp_static_t *context,
         return UVHTTP_EINVAL;
     for (size_t i = 0; i < walk.options->pattern_count; i++) {
         const char *pattern = walk.options->patterns[i];
-        if (pattern == NULL || !uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)}))
+        if (pattern == NULL || !uvh_glob_is_valid(uvh_slice(pattern)))
             return UVHTTP_EINVAL;
     }
     const char *directory = walk.options->directory != NULL ? walk.options->directory : "";

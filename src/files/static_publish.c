@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/slice.h"
 #include "files/static_siblings.h"
 
 static void refuse(struct uvh_static_publish *publish, int status, const char *reason)
@@ -127,8 +127,7 @@ static int open_dir(const struct uvh_static_publish *publish, int *directory)
     if (error != -ENOENT || !settings->upload_directories)
         return error;
     error = uvh_file_open_directory(&root, publish->directory, true, directory);
-    uvh_path_versions_raise_directories(
-        publish->versions, (uvhttp_slice_t){publish->directory, strlen(publish->directory)});
+    uvh_path_versions_raise_directories(publish->versions, uvh_slice(publish->directory));
     return error;
 }
 
@@ -162,7 +161,7 @@ static void raise_version(const struct uvh_static_publish *publish, const char *
 {
     char path[PATH_MAX];
     if (write_path(publish, name, path))
-        uvh_path_versions_raise(publish->versions, (uvhttp_slice_t){path, strlen(path)});
+        uvh_path_versions_raise(publish->versions, uvh_slice(path));
 }
 
 static void give_name(struct uvh_static_publish *publish, struct uvh_static_part *part)

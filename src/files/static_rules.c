@@ -7,6 +7,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/fields/hashed_name.h"
 #include "codec/fields/mime.h"
@@ -42,14 +43,9 @@ struct uvh_static_rules {
     bool immutable_assets;
 };
 
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return (uvhttp_slice_t){text, strlen(text)};
-}
-
 static bool same_name(const char *a, const char *b)
 {
-    return uvh_field_name_equal(slice_of(a), slice_of(b));
+    return uvh_field_name_equal(uvh_slice(a), uvh_slice(b));
 }
 
 static bool is_among(const char *name, const char *const *names, size_t count)
@@ -129,7 +125,7 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
     const char *pattern = rule->pattern != NULL ? rule->pattern : "";
     const char *field = rule->field != NULL ? rule->field : "";
     const char *value = rule->value != NULL ? rule->value : "x";
-    if (!uvh_glob_is_valid(slice_of(pattern)))
+    if (!uvh_glob_is_valid(uvh_slice(pattern)))
         return uvh_option_text_refuse(
             message, "pattern", pattern,
             "allowed is one such as *.css or /assets/**, of at most 512 bytes, with a ] "
@@ -256,7 +252,7 @@ void uvh_static_rules_free(struct uvh_static_rules *rules)
 static uvhttp_slice_t name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slice_of(slash != NULL ? slash + 1 : path);
+    return uvh_slice(slash != NULL ? slash + 1 : path);
 }
 
 /* The type of the longest extension; of equal ones the last. */
@@ -277,7 +273,7 @@ static const char *type_by_extension(const struct uvh_static_rules *rules, uvhtt
 
 const char *uvh_static_rules_type(const struct uvh_static_rules *rules, const char *path)
 {
-    uvhttp_slice_t whole = slice_of(path);
+    uvhttp_slice_t whole = uvh_slice(path);
     if (rules == NULL)
         return uvh_mime_type(whole);
     for (size_t i = rules->rule_count; i > 0; i--) {
@@ -301,9 +297,9 @@ bool uvh_static_rules_keep_bytes(const struct uvh_static_rules *rules, const cha
     for (size_t i = rules == NULL ? 0 : rules->rule_count; i > 0; i--) {
         const struct rule *rule = &rules->rules[i - 1];
         if (same_name(rule->field, "Cache-Control") &&
-            uvh_glob_matches(rule->pattern, slice_of(path)))
+            uvh_glob_matches(rule->pattern, uvh_slice(path)))
             return rule->value != NULL &&
-                   uvh_field_list_has(slice_of(rule->value), slice_of("no-transform"));
+                   uvh_field_list_has(uvh_slice(rule->value), uvh_slice("no-transform"));
     }
     return false;
 }
@@ -352,10 +348,10 @@ static const char *preset(const struct uvh_static_rules *rules, const char *path
         return NULL;
     const char *type = uvh_static_rules_type(rules, path);
     size_t length = strcspn(type, "; \t");
-    if (uvh_field_name_equal((uvhttp_slice_t){type, length}, slice_of("text/html")) ||
-        uvh_field_name_equal((uvhttp_slice_t){type, length}, slice_of("application/xhtml+xml")))
+    if (uvh_field_name_equal((uvhttp_slice_t){type, length}, uvh_slice("text/html")) ||
+        uvh_field_name_equal((uvhttp_slice_t){type, length}, uvh_slice("application/xhtml+xml")))
         return "no-cache";
-    return uvh_hashed_name(slice_of(path)) ? forever : NULL;
+    return uvh_hashed_name(uvh_slice(path)) ? forever : NULL;
 }
 
 int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path,
@@ -367,7 +363,7 @@ int uvh_static_rules_add(const struct uvh_static_rules *rules, const char *path,
     if (rules == NULL)
         return 0;
     for (size_t i = 0; i < rules->rule_count; i++) {
-        fits[i] = uvh_glob_matches(rules->rules[i].pattern, slice_of(path));
+        fits[i] = uvh_glob_matches(rules->rules[i].pattern, uvh_slice(path));
         has_cache_control =
             has_cache_control || (fits[i] && same_name(rules->rules[i].field, "Cache-Control"));
     }

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/percent.h"
 #include "files/static_publish.h"
@@ -182,7 +183,7 @@ static int begin_part(struct upload *upload)
     if (part == NULL || name == NULL)
         return UVHTTP_ENOMEM;
     *part = (struct uvh_static_part){.name = name};
-    if (!uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
+    if (!uvh_store_name_is_plain(uvh_slice(name)))
         return uvh_spool_refuse(upload->spool.response, 400, "a file of the form has no name");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
@@ -414,7 +415,7 @@ static int begin_put(struct upload *upload)
     uvhttp_request_t *request = upload->spool.request;
     uvhttp_response_t *response = upload->spool.response;
     struct uvh_static_part *part = upload->publish.parts;
-    if (!uvh_store_name_is_plain((uvhttp_slice_t){part->name, strlen(part->name)}))
+    if (!uvh_store_name_is_plain(uvh_slice(part->name)))
         return uvh_spool_refuse(response, 400, "this is no name for a file");
     if (!read_digests(request, &upload->publish.digests))
         return uvh_spool_refuse(response, 400, "a digest is malformed");

@@ -5,11 +5,10 @@
  * fit together. */
 #include "files/static_variants.h"
 
-#include <string.h>
-
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/fields/compressible.h"
 #include "files/file_cache.h"
 #include "middleware/accepted_coding.h"
@@ -30,8 +29,7 @@ unsigned uvh_static_variants_makeable(const struct uvh_static_settings *settings
                                       const char *type, uint64_t size)
 {
     if (!settings->compress || size < settings->compress_min_size ||
-        size > settings->compress_max_size ||
-        !uvh_compressible_type((uvhttp_slice_t){type, strlen(type)}) ||
+        size > settings->compress_max_size || !uvh_compressible_type(uvh_slice(type)) ||
         uvh_static_rules_keep_bytes(settings->rules, path))
         return 0;
     return uvh_compress_codings();

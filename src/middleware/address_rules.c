@@ -12,6 +12,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/fields/address_prefix.h"
 #include "options/option_check.h"
 #include "options/owned.h"
@@ -149,7 +150,7 @@ static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct ent
     const char *text = rule->prefix;
     char name[40];
     *entry = (struct entry){.order = order, .allow = rule->allow};
-    if (uvh_address_prefix_parse((uvhttp_slice_t){text, strlen(text)}, &entry->prefix))
+    if (uvh_address_prefix_parse(uvh_slice(text), &entry->prefix))
         return 0;
     snprintf(name, sizeof(name), "rules[%zu]", order);
     return uvh_option_text_refuse(message, name, text,
@@ -254,7 +255,7 @@ bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules, const char 
         return false;
     if (strncmp(address, unix_socket, sizeof(unix_socket) - 1) == 0)
         return rules->allow_unix;
-    if (!uvh_ip_address_parse((uvhttp_slice_t){address, strlen(address)}, &parsed))
+    if (!uvh_ip_address_parse(uvh_slice(address), &parsed))
         return rules->allow_others;
     return table_allows(uvh_ip_address_is_v4(&parsed) ? &rules->v4 : &rules->v6, &parsed);
 }

@@ -10,6 +10,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/secret.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/base64.h"
 #include "codec/text/chars.h"
@@ -163,7 +164,7 @@ static bool is_printable(const char *text, size_t length)
 static int read_basic(uvhttp_request_t *request, const char *text,
                       uvhttp_credentials_t *credentials)
 {
-    uvhttp_slice_t encoded = {text, strlen(text)};
+    uvhttp_slice_t encoded = uvh_slice(text);
     char *decoded = uvhttp_request_allocate(request, encoded.length / 4 * 3 + 3);
     if (decoded == NULL)
         return UVHTTP_ENOMEM;

@@ -2,12 +2,11 @@
  * uvhttp_response_on_send. */
 #include <uvhttp/body_etag.h>
 
-#include <string.h>
-
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/slice.h"
 #include "codec/fields/conditional.h"
 #include "codec/fields/field.h"
 #include "options/field_lines.h"
@@ -17,11 +16,6 @@ enum {
     HEX_SIZE = 2 * UVH_HASH_WIDE_SIZE,
     TAG_SIZE = HEX_SIZE + 3, /* quotes and NUL */
 };
-
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return text == NULL ? (uvhttp_slice_t){NULL, 0} : (uvhttp_slice_t){text, strlen(text)};
-}
 
 static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *response)
 {
@@ -59,7 +53,7 @@ static int evaluate(uvhttp_request_t *request, const char *tag,
         .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
         .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
     };
-    const struct uvh_conditional_entity entity = {.etag = slice_of(tag), .exists = true};
+    const struct uvh_conditional_entity entity = {.etag = uvh_slice(tag), .exists = true};
     int err = uvh_field_lines_join_conditions(request, &fields);
     if (err == 0)
         *outcome = uvh_conditional_evaluate(&fields, &entity, true);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "codec/fields/compressible.h"
 #include "codec/fields/field.h"
 #include "codec/fields/mime.h"
@@ -51,11 +52,6 @@ struct stream {
     bool flushes; /* each chunk is sent at once */
     uint64_t size_hint;
 };
-
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return (uvhttp_slice_t){text, strlen(text)};
-}
 
 /* ---- which responses are compressed ---- */
 
@@ -371,5 +367,5 @@ void uvhttp_compress_release(const uvhttp_allocator_t *allocator, void *out)
 
 bool uvhttp_compress_suits_file(const char *name)
 {
-    return name != NULL && uvh_compressible_type(slice_of(uvh_mime_type(slice_of(name))));
+    return name != NULL && uvh_compressible_type(uvh_slice(uvh_mime_type(uvh_slice(name))));
 }

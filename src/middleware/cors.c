@@ -9,6 +9,7 @@
 
 #include <uvhttp/error.h>
 
+#include "base/slice.h"
 #include "codec/fields/authority.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
@@ -99,7 +100,7 @@ static const char *allowed_origin(const struct uvhttp_cors *cors, uvhttp_request
         return "*";
     if (origin == NULL)
         return NULL;
-    uvhttp_slice_t text = {origin, strlen(origin)};
+    uvhttp_slice_t text = uvh_slice(origin);
     for (size_t i = 0; i < cors->pattern_count; i++) {
         if (matches(&cors->patterns[i], text))
             return origin;

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "middleware/client_prefix.h"
 #include "middleware/token_buckets.h"
 #include "options/option_check.h"
@@ -182,7 +183,7 @@ static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *
 {
     const char *text = uvhttp_request_client_address(request);
     struct uvh_ip_address prefix;
-    uvhttp_slice_t key = {text, strlen(text)};
+    uvhttp_slice_t key = uvh_slice(text);
     if (uvh_client_prefix(text, limit->ipv4_prefix, limit->ipv6_prefix, &prefix))
         key = (uvhttp_slice_t){(const char *)prefix.bytes, sizeof(prefix.bytes)};
     return take(limit, KEY_ADDRESS, key, now_ms);

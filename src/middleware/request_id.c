@@ -9,6 +9,7 @@
 
 #include <uvhttp/error.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
 #include "options/option_check.h"
@@ -128,7 +129,7 @@ int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_
         config = &defaults;
     const char *header = config->header != NULL ? config->header : "X-Request-Id";
     size_t max_length = config->max_length != 0 ? config->max_length : DEFAULT_MAX_LENGTH;
-    uvhttp_slice_t name = {header, strlen(header)};
+    uvhttp_slice_t name = uvh_slice(header);
     if (name.length > MOST_NAME || !uvh_field_name_valid(name))
         return uvh_option_text_refuse((struct uvh_option_message){message, size}, "header", header,
                                       "allowed is a field name of at most 64 bytes");

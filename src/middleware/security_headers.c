@@ -8,6 +8,7 @@
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "options/option_check.h"
 #include "options/owned.h"
@@ -73,7 +74,7 @@ static int choose(struct uvhttp_security_headers *headers, size_t index,
     headers->values[index] = field->standard;
     if (given == NULL)
         return 0;
-    uvhttp_slice_t text = {given, strlen(given)};
+    uvhttp_slice_t text = uvh_slice(given);
     if (!uvh_field_value_valid(text))
         return uvh_option_text_refuse(message, field->key, given,
                                       "control characters are not allowed");

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "codec/text/base64.h"
 #include "options/option_check.h"
 #include "platform/hmac.h"
@@ -218,8 +219,8 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
         int64_t now = now_seconds(uvhttp_response_request(response));
         expires = cookie->max_age < INT64_MAX - now ? now + cookie->max_age : 0;
     }
-    int err = uvhttp_cookie_sign(signer, cookie->name, (uvhttp_slice_t){value, strlen(value)},
-                                 expires, text, sizeof(text), &length);
+    int err = uvhttp_cookie_sign(signer, cookie->name, uvh_slice(value), expires, text,
+                                 sizeof(text), &length);
     if (err != 0)
         return err;
     uvhttp_cookie_t sent = *cookie;

@@ -7,9 +7,9 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "observe/access_format.h"
 #include "platform/clock.h"
 #include "platform/line_writer.h"
@@ -118,11 +118,6 @@ void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts
     uvh_line_writer_put(log->writer, line, uvh_access_format_line(&log->format, facts, zone, line));
 }
 
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return text == NULL ? (uvhttp_slice_t){NULL, 0} : (uvhttp_slice_t){text, strlen(text)};
-}
-
 void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *response,
                                 const uvhttp_outcome_t *outcome, void *log)
 {
@@ -136,14 +131,14 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
     if (id == NULL && to->format.needs_request_id)
         id = uvhttp_request_header(request, "x-request-id");
     uvhttp_access_facts_t facts = {
-        .client = slice_of(uvhttp_request_client_address(request)),
-        .user = slice_of(uvhttp_auth_user(request)),
-        .method = slice_of(uvhttp_request_method_name(request)),
+        .client = uvh_slice(uvhttp_request_client_address(request)),
+        .user = uvh_slice(uvhttp_auth_user(request)),
+        .method = uvh_slice(uvhttp_request_method_name(request)),
         .target = uvhttp_request_target(request),
         .host = uvhttp_request_field(request, UVHTTP_FIELD_HOST),
         .referer = uvhttp_request_field(request, UVHTTP_FIELD_REFERER),
         .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),
-        .request_id = slice_of(id),
+        .request_id = uvh_slice(id),
         .http_minor = uvhttp_request_http_minor(request),
         .outcome = *outcome,
     };

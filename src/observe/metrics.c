@@ -3,11 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
 
 /* The output buffer: counts the whole text, writes as much as fits. */
 struct text {
@@ -177,7 +177,7 @@ static void summary(struct text *text, const char *name, const char *help,
 static void add_label(struct text *text, const char *name, const char *value, const char *after)
 {
     char escaped[256];
-    uvhttp_metrics_escape((uvhttp_slice_t){value, strlen(value)}, escaped, sizeof(escaped));
+    uvhttp_metrics_escape(uvh_slice(value), escaped, sizeof(escaped));
     add(text, "%s=\"%s\"%s", name, escaped, after);
 }
 

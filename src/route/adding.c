@@ -9,17 +9,13 @@
 #include <uvhttp/static.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/http1/method.h"
 #include "route/pattern.h"
 #include "route/routing.h"
 
 enum { MESSAGE_SIZE = 512, REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
-
-static uvhttp_slice_t text_slice(const char *text)
-{
-    return (uvhttp_slice_t){text, strlen(text)};
-}
 
 static const char *host_of(const struct uvhttp_router *router)
 {
@@ -131,9 +127,9 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
  * such a route would never match. */
 static bool is_misspelt(const char *method)
 {
-    uvhttp_slice_t given = text_slice(method);
+    uvhttp_slice_t given = uvh_slice(method);
     for (unsigned i = 1; i < UVHTTP_METHOD_COUNT; i++) {
-        uvhttp_slice_t known = text_slice(uvh_method_name((uvhttp_method_t)i));
+        uvhttp_slice_t known = uvh_slice(uvh_method_name((uvhttp_method_t)i));
         if (uvh_field_name_equal(given, known))
             return memcmp(given.base, known.base, known.length) != 0;
     }
@@ -153,9 +149,9 @@ static bool is_protocol(const char *text)
 {
     const char *slash = strchr(text, '/');
     if (slash == NULL)
-        return uvh_field_name_valid(text_slice(text));
+        return uvh_field_name_valid(uvh_slice(text));
     return uvh_field_name_valid((uvhttp_slice_t){text, (size_t)(slash - text)}) &&
-           uvh_field_name_valid(text_slice(slash + 1));
+           uvh_field_name_valid(uvh_slice(slash + 1));
 }
 
 /* Checks everything but the pattern. Returns 0 or an error. */
@@ -163,7 +159,7 @@ static int check_route(const uvhttp_route_t *given)
 {
     if (given == NULL || given->handler == NULL || given->pattern == NULL)
         return UVHTTP_EINVAL;
-    if (given->method != NULL && !uvh_field_name_valid(text_slice(given->method)))
+    if (given->method != NULL && !uvh_field_name_valid(uvh_slice(given->method)))
         return UVHTTP_EINVAL;
     if (given->upgrade != NULL && !is_protocol(given->upgrade))
         return UVHTTP_EINVAL;
@@ -349,7 +345,7 @@ int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_
         return UVHTTP_EINVAL;
     if (uvh_host_name(host, name) != 0)
         return refuse(router, UVHTTP_EROUTE, "", host, "it is no host name, nor \"*.\" and one");
-    struct uvh_site *there = uvh_host_named(&router->all->hosts, text_slice(name));
+    struct uvh_site *there = uvh_host_named(&router->all->hosts, uvh_slice(name));
     if (there == NULL)
         return add_host(router, name, out);
     *out = there->router;

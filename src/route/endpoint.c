@@ -7,15 +7,11 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/http1/method.h"
 
 enum { MAX_NAMES_SIZE = 1 << 16 };
-
-static uvhttp_slice_t text_slice(const char *text)
-{
-    return (uvhttp_slice_t){text, strlen(text)};
-}
 
 void uvh_methods_init(struct uvh_methods *methods, const uvhttp_allocator_t *allocator)
 {
@@ -42,12 +38,12 @@ bool uvh_methods_know(const struct uvh_methods *methods, uvhttp_slice_t name)
 int uvh_methods_add(struct uvh_methods *methods, const char *name)
 {
     struct uvh_bytes *others = &methods->others;
-    uvhttp_method_t method = uvh_method_lookup(text_slice(name));
+    uvhttp_method_t method = uvh_method_lookup(uvh_slice(name));
     if (method != UVHTTP_METHOD_OTHER) {
         methods->known |= 1u << method;
         return 0;
     }
-    if (uvh_methods_know(methods, text_slice(name)))
+    if (uvh_methods_know(methods, uvh_slice(name)))
         return 0;
     if (uvh_bytes_append_format(others, "%s%s", others->length == 0 ? "" : ", ", name) == 0)
         return 0;
@@ -111,7 +107,7 @@ int uvh_endpoint_add(struct uvh_endpoint *endpoint, struct uvh_methods *methods,
             endpoint->any = route;
         return *taken == NULL ? 0 : UVHTTP_ECONFLICT;
     }
-    uvhttp_slice_t name = text_slice(route->method);
+    uvhttp_slice_t name = uvh_slice(route->method);
     uvhttp_method_t method = uvh_method_lookup(name);
     *taken = method == UVHTTP_METHOD_OTHER ? uvh_endpoint_extension(endpoint, name)
                                            : uvh_endpoint_known(endpoint, method);

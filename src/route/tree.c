@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "route/segment.h"
 
 enum { FIRST_CAPACITY = 4, FIRST_SHIFT = 62, PLACES_PER_CHILD = 4 };
@@ -206,8 +207,7 @@ int uvh_tree_insert(struct uvh_tree *tree, struct uvh_route *route, const struct
         return UVHTTP_ENOMEM;
     int err = uvh_endpoint_add(endpoint, &tree->methods, route, taken);
     if (err == 0 && route->param_count == 0)
-        uvh_literal_add(&tree->literals, (uvhttp_slice_t){route->pattern, strlen(route->pattern)},
-                        endpoint);
+        uvh_literal_add(&tree->literals, uvh_slice(route->pattern), endpoint);
     return err;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "uploads/spool.h"
 #include "uploads/upload_name.h"
 
@@ -202,7 +203,7 @@ static struct form *new_form(uvhttp_request_t *request, const uvhttp_form_option
     use_defaults(&form->options);
     const char *directory = form->options.directory;
     if (directory != NULL) {
-        directory = copy_text(request, (uvhttp_slice_t){directory, strlen(directory)});
+        directory = copy_text(request, uvh_slice(directory));
         if (directory == NULL)
             return NULL;
         form->options.directory = directory;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
 #include "uploads/spool.h"
 
 struct upload {
@@ -84,7 +85,7 @@ int uvhttp_upload_to_file(uvhttp_request_t *request, const char *directory, cons
     uvhttp_response_t *response = uvhttp_request_response(request);
     if (directory == NULL || directory[0] == '\0')
         return UVHTTP_EINVAL;
-    if (name == NULL || !uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
+    if (name == NULL || !uvh_store_name_is_plain(uvh_slice(name)))
         return uvh_spool_refuse(response, 400, "this is no name for a file");
     struct upload *upload =
         new_upload(request, directory, name, options == NULL ? &defaults : options);

@@ -6,16 +6,10 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/fields/weighted.h"
 #include "codec/text/chars.h"
-
-#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
-
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return (uvhttp_slice_t){text, strlen(text)};
-}
 
 /* Matches one offer: how specific `element` is for it, 0 if it does not match, -1 if it is
  * malformed. */
@@ -107,8 +101,8 @@ static int type_nearness(const struct uvh_weighted *element, uvhttp_slice_t offe
     uvhttp_slice_t front = uvh_parameter_front(&offer);
     if (!split_type(element->range, &wanted[0], &wanted[1]))
         return -1;
-    bool any_type = uvh_field_name_equal(wanted[0], SLICE("*"));
-    bool any_subtype = uvh_field_name_equal(wanted[1], SLICE("*"));
+    bool any_type = uvh_field_name_equal(wanted[0], UVH_SLICE("*"));
+    bool any_subtype = uvh_field_name_equal(wanted[1], UVH_SLICE("*"));
     if (any_type && !any_subtype)
         return -1;
     if (!split_type(front, &offered[0], &offered[1]) ||
@@ -124,7 +118,7 @@ static int encoding_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
 {
     if (!uvh_field_name_valid(element->range) || element->parameter_count > 0)
         return -1;
-    if (uvh_field_name_equal(element->range, SLICE("*")))
+    if (uvh_field_name_equal(element->range, UVH_SLICE("*")))
         return 1;
     return uvh_field_name_equal(uvh_weighted_coding(element->range), uvh_weighted_coding(offer))
                ? 2
@@ -134,7 +128,7 @@ static int encoding_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
 /* 1*8ALPHA *( "-" 1*8alphanum ), or "*" (RFC 4647 section 2.1) */
 static bool is_language_range(uvhttp_slice_t text)
 {
-    if (uvh_field_name_equal(text, SLICE("*")))
+    if (uvh_field_name_equal(text, UVH_SLICE("*")))
         return true;
     bool first = true;
     size_t length = 0;
@@ -167,7 +161,7 @@ static int language_nearness(const struct uvh_weighted *element, uvhttp_slice_t 
     uvhttp_slice_t range = element->range;
     if (!is_language_range(range) || element->parameter_count > 0)
         return -1;
-    if (uvh_field_name_equal(range, SLICE("*")))
+    if (uvh_field_name_equal(range, UVH_SLICE("*")))
         return 1;
     if (uvh_field_name_equal(range, offer))
         return EXACT;
@@ -184,7 +178,7 @@ int uvhttp_negotiate_type_quality(uvhttp_slice_t accept, const char *offer)
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept, slice_of(offer), type_nearness);
+    struct verdict verdict = judge(accept, uvh_slice(offer), type_nearness);
     return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
 
@@ -192,8 +186,8 @@ int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept_encoding, slice_of(offer), encoding_nearness);
-    if (verdict.nearness > 0 || !uvh_field_name_equal(slice_of(offer), SLICE("identity")))
+    struct verdict verdict = judge(accept_encoding, uvh_slice(offer), encoding_nearness);
+    if (verdict.nearness > 0 || !uvh_field_name_equal(uvh_slice(offer), UVH_SLICE("identity")))
         return verdict.quality;
     return verdict.any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
 }
@@ -202,7 +196,7 @@ int uvhttp_negotiate_language_quality(uvhttp_slice_t accept_language, const char
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept_language, slice_of(offer), language_nearness);
+    struct verdict verdict = judge(accept_language, uvh_slice(offer), language_nearness);
     return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
 }
 

@@ -1,10 +1,9 @@
 /* See weighted.h. */
 #include "codec/fields/weighted.h"
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
-
-#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 /* Thousandths of a qvalue (RFC 9110 section 12.4.2); -1 if it is invalid. */
 static int parse_quality(uvhttp_slice_t text)
@@ -24,7 +23,7 @@ static int parse_quality(uvhttp_slice_t text)
 
 bool uvh_weighted_is_weight(const struct uvh_parameter *parameter)
 {
-    return uvh_field_name_equal(parameter->name, SLICE("q"));
+    return uvh_field_name_equal(parameter->name, UVH_SLICE("q"));
 }
 
 bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element)
@@ -55,8 +54,8 @@ bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element)
 
 uvhttp_slice_t uvh_weighted_coding(uvhttp_slice_t coding)
 {
-    if (uvh_field_name_equal(coding, SLICE("x-gzip")) ||
-        uvh_field_name_equal(coding, SLICE("x-compress")))
+    if (uvh_field_name_equal(coding, UVH_SLICE("x-gzip")) ||
+        uvh_field_name_equal(coding, UVH_SLICE("x-compress")))
         return (uvhttp_slice_t){coding.base + 2, coding.length - 2};
     return coding;
 }

@@ -10,11 +10,10 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/fields/parameter.h"
 #include "codec/text/chars.h"
-
-#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 bool uvh_multipart_head_is_boundary(uvhttp_slice_t boundary)
 {
@@ -36,10 +35,10 @@ bool uvhttp_multipart_boundary(uvhttp_slice_t content_type, uvhttp_slice_t *boun
     uvhttp_slice_t found = {NULL, 0};
     struct uvh_parameter parameter;
     int result;
-    if (!uvh_field_name_equal(uvh_parameter_front(&rest), SLICE("multipart/form-data")))
+    if (!uvh_field_name_equal(uvh_parameter_front(&rest), UVH_SLICE("multipart/form-data")))
         return false;
     while ((result = uvh_parameter_next(&rest, &parameter)) > 0) {
-        if (!uvh_field_name_equal(parameter.name, SLICE("boundary")))
+        if (!uvh_field_name_equal(parameter.name, UVH_SLICE("boundary")))
             continue;
         if (found.base != NULL || !uvh_multipart_head_is_boundary(parameter.value))
             return false;
@@ -142,11 +141,11 @@ static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvh
     char *space = parser->head + parser->head_length;
     struct uvh_parameter parameter;
     int result;
-    if (!uvh_field_name_equal(uvh_parameter_front(&value), SLICE("form-data")))
+    if (!uvh_field_name_equal(uvh_parameter_front(&value), UVH_SLICE("form-data")))
         return UVHTTP_MULTIPART_ERROR_DISPOSITION;
     while ((result = uvh_parameter_next(&value, &parameter)) > 0) {
-        bool is_name = uvh_field_name_equal(parameter.name, SLICE("name"));
-        if (!is_name && !uvh_field_name_equal(parameter.name, SLICE("filename")))
+        bool is_name = uvh_field_name_equal(parameter.name, UVH_SLICE("name"));
+        if (!is_name && !uvh_field_name_equal(parameter.name, UVH_SLICE("filename")))
             continue;
         uvhttp_slice_t *target = is_name ? &part->name : &part->filename;
         if (target->base != NULL)
@@ -162,8 +161,9 @@ static uvhttp_multipart_error_t read_disposition(uvhttp_multipart_t *parser, uvh
  * sends them (RFC 7578 section 4.7). */
 static bool is_identity_coding(uvhttp_slice_t value)
 {
-    return uvh_field_name_equal(value, SLICE("binary")) ||
-           uvh_field_name_equal(value, SLICE("8bit")) || uvh_field_name_equal(value, SLICE("7bit"));
+    return uvh_field_name_equal(value, UVH_SLICE("binary")) ||
+           uvh_field_name_equal(value, UVH_SLICE("8bit")) ||
+           uvh_field_name_equal(value, UVH_SLICE("7bit"));
 }
 
 uvhttp_multipart_error_t uvh_multipart_head_end(uvhttp_multipart_t *parser, size_t *at)
@@ -173,14 +173,14 @@ uvhttp_multipart_error_t uvh_multipart_head_end(uvhttp_multipart_t *parser, size
     *part = (uvhttp_multipart_part_t){.fields = parser->fields, .field_count = parser->field_count};
     for (size_t i = 0; i < part->field_count; i++) {
         const uvhttp_multipart_field_t *field = &part->fields[i];
-        bool is_disposition = uvh_field_name_equal(field->name, SLICE("content-disposition"));
+        bool is_disposition = uvh_field_name_equal(field->name, UVH_SLICE("content-disposition"));
         *at = (size_t)(field->name.base - parser->head);
-        if (is_disposition || uvh_field_name_equal(field->name, SLICE("content-type"))) {
+        if (is_disposition || uvh_field_name_equal(field->name, UVH_SLICE("content-type"))) {
             uvhttp_slice_t *target = is_disposition ? &disposition : &part->type;
             if (target->base != NULL)
                 return UVHTTP_MULTIPART_ERROR_FIELD_REPEATED;
             *target = field->value;
-        } else if (uvh_field_name_equal(field->name, SLICE("content-transfer-encoding")) &&
+        } else if (uvh_field_name_equal(field->name, UVH_SLICE("content-transfer-encoding")) &&
                    !is_identity_coding(field->value)) {
             return UVHTTP_MULTIPART_ERROR_CODING;
         }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/http1/encode.h"
 #include "codec/text/chars.h"
@@ -44,11 +45,6 @@ static bool is_usable(const uvhttp_writer_t *writer)
 }
 
 /* NULL becomes an empty slice, which is neither a name nor a target. */
-static uvhttp_slice_t slice_of(const char *text)
-{
-    return (uvhttp_slice_t){text, text != NULL ? strlen(text) : 0};
-}
-
 /* The parser stores the length of names and methods in 16 bits. */
 static bool is_name(uvhttp_slice_t name)
 {
@@ -95,7 +91,7 @@ bool uvhttp_writer_request_line_slice(uvhttp_writer_t *writer, uvhttp_slice_t me
 
 bool uvhttp_writer_request_line(uvhttp_writer_t *writer, const char *method, const char *target)
 {
-    return uvhttp_writer_request_line_slice(writer, slice_of(method), slice_of(target));
+    return uvhttp_writer_request_line_slice(writer, uvh_slice(method), uvh_slice(target));
 }
 
 bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status, const char *phrase)
@@ -103,7 +99,7 @@ bool uvhttp_writer_status_line(uvhttp_writer_t *writer, int status, const char *
     if (!is_usable(writer))
         return false;
     if (status < FIRST_STATUS || status > LAST_STATUS ||
-        (phrase != NULL && !uvh_field_value_valid(slice_of(phrase))))
+        (phrase != NULL && !uvh_field_value_valid(uvh_slice(phrase))))
         return fail(writer, UVHTTP_WRITER_INVALID);
     char *out = rest_of(writer);
     size_t space = space_of(writer);
@@ -125,14 +121,14 @@ bool uvhttp_writer_field(uvhttp_writer_t *writer, const char *name, const char *
 {
     if (is_usable(writer) && value == NULL)
         return fail(writer, UVHTTP_WRITER_INVALID);
-    return uvhttp_writer_field_slice(writer, slice_of(name), slice_of(value));
+    return uvhttp_writer_field_slice(writer, uvh_slice(name), uvh_slice(value));
 }
 
 bool uvhttp_writer_field_number(uvhttp_writer_t *writer, const char *name, uint64_t number)
 {
     char digits[UVH_NUMBER_SIZE];
     uvhttp_slice_t value = {digits, uvh_number_write(digits, number)};
-    return uvhttp_writer_field_slice(writer, slice_of(name), value);
+    return uvhttp_writer_field_slice(writer, uvh_slice(name), value);
 }
 
 bool uvhttp_writer_end(uvhttp_writer_t *writer)

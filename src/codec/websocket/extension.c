@@ -5,10 +5,9 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
-
-#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 enum { BITS_LEAST = 8, BITS_MOST = 15, DIGITS_MOST = 2 };
 
@@ -127,16 +126,16 @@ static bool set_flag(bool *flag, const struct parameter *parameter)
 static bool apply(struct element *element, const struct parameter *parameter)
 {
     uvhttp_slice_t name = parameter->name;
-    if (uvh_field_name_equal(name, SLICE("server_no_context_takeover")))
+    if (uvh_field_name_equal(name, UVH_SLICE("server_no_context_takeover")))
         return set_flag(&element->server_no_context_takeover, parameter);
-    if (uvh_field_name_equal(name, SLICE("client_no_context_takeover")))
+    if (uvh_field_name_equal(name, UVH_SLICE("client_no_context_takeover")))
         return set_flag(&element->client_no_context_takeover, parameter);
-    if (uvh_field_name_equal(name, SLICE("server_max_window_bits"))) {
+    if (uvh_field_name_equal(name, UVH_SLICE("server_max_window_bits"))) {
         bool first = element->server_max_window_bits == 0;
         element->server_max_window_bits = read_bits(parameter);
         return first && element->server_max_window_bits != 0;
     }
-    if (!uvh_field_name_equal(name, SLICE("client_max_window_bits")) || element->client_bits)
+    if (!uvh_field_name_equal(name, UVH_SLICE("client_max_window_bits")) || element->client_bits)
         return false;
     element->client_bits = true;
     element->client_max_window_bits = read_bits(parameter);
@@ -162,7 +161,7 @@ static int next_element(struct cursor *cursor, struct element *element)
     if (!take_token(cursor, &name))
         return -1;
     *element = (struct element){
-        .deflate = uvh_field_name_equal(name, SLICE("permessage-deflate")),
+        .deflate = uvh_field_name_equal(name, UVH_SLICE("permessage-deflate")),
         .sound = true,
     };
     while (take(cursor, ';')) {

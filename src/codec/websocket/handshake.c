@@ -3,13 +3,12 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "codec/fields/authority.h"
 #include "codec/fields/field.h"
 #include "codec/text/base64.h"
 #include "codec/text/chars.h"
 #include "codec/websocket/sha1.h"
-
-#define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
 /* ---- keys ---- */
 
@@ -75,9 +74,11 @@ int uvh_ws_protocol_choose(uvhttp_slice_t offered, const char *const *ours, int 
 
 static uint16_t scheme_port(uvhttp_slice_t scheme)
 {
-    if (uvh_field_name_equal(scheme, SLICE("http")) || uvh_field_name_equal(scheme, SLICE("ws")))
+    if (uvh_field_name_equal(scheme, UVH_SLICE("http")) ||
+        uvh_field_name_equal(scheme, UVH_SLICE("ws")))
         return 80;
-    if (uvh_field_name_equal(scheme, SLICE("https")) || uvh_field_name_equal(scheme, SLICE("wss")))
+    if (uvh_field_name_equal(scheme, UVH_SLICE("https")) ||
+        uvh_field_name_equal(scheme, UVH_SLICE("wss")))
         return 443;
     return 0;
 }
@@ -142,14 +143,14 @@ static bool split_origin(uvhttp_slice_t text, struct site *site)
 bool uvh_ws_origin_valid(uvhttp_slice_t origin)
 {
     struct site site;
-    return equals(origin, SLICE("null")) || split_origin(origin, &site);
+    return equals(origin, UVH_SLICE("null")) || split_origin(origin, &site);
 }
 
 bool uvh_ws_origin_equal(uvhttp_slice_t a, uvhttp_slice_t b)
 {
     struct site left;
     struct site right;
-    if (equals(a, SLICE("null")) || equals(b, SLICE("null")))
+    if (equals(a, UVH_SLICE("null")) || equals(b, UVH_SLICE("null")))
         return equals(a, b);
     return split_origin(a, &left) && split_origin(b, &right) &&
            uvh_field_name_equal(left.scheme, right.scheme) &&
@@ -170,10 +171,10 @@ static bool is_target(uvhttp_slice_t text)
 bool uvh_ws_url_parse(const char *url, struct uvh_ws_url *parsed)
 {
     struct site site;
-    if (!split_site((uvhttp_slice_t){url, strlen(url)}, &site) || !is_target(site.rest))
+    if (!split_site(uvh_slice(url), &site) || !is_target(site.rest))
         return false;
-    parsed->secure = uvh_field_name_equal(site.scheme, SLICE("wss"));
-    if (!parsed->secure && !uvh_field_name_equal(site.scheme, SLICE("ws")))
+    parsed->secure = uvh_field_name_equal(site.scheme, UVH_SLICE("wss"));
+    if (!parsed->secure && !uvh_field_name_equal(site.scheme, UVH_SLICE("ws")))
         return false;
     parsed->host = site.host;
     if (site.host.base[0] == '[')
