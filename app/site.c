@@ -53,7 +53,7 @@ static const struct uvh_mark *find_other(const struct builder *builder,
     for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route;
          other++) {
         char end[sizeof(builder->log->kept)];
-        snprintf(end, sizeof(end), "%s%s\" is there already", other->path.text, star_of(other));
+        snprintf(end, sizeof(end), "%s%s\" already exists", other->path.text, star_of(other));
         if (strcmp(taken, end) == 0)
             return &other->path.mark;
     }

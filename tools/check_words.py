@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Checks that lines have at most 100 columns, and that comments use the field's terms.
+"""Checks that lines have at most 100 columns, and that comments and texts use the field's terms.
 
-Words are looked for in comments of the library and the program; text in quotation marks or
-backticks, names and samples of code are left out.
+Words are searched in comments of the library and the program, except in quotation marks, backticks,
+names and samples of code, and in string literals of the library, except in names.
 """
 
 import re
@@ -12,6 +12,11 @@ import csource
 COLUMNS = 100
 LINES_OF = ("include", "src", "app", "examples", "bench", "tests")
 WORDS_OF = ("include", "src", "app")
+STRINGS_OF = ("include", "src")
+# String literals that a standard defines, with the standard.
+STRINGS_ALLOWED = {
+    "Gone": "reason phrase of 410, RFC 9110 section 15.5.11",
+}
 # What is not to be written, and the term instead.
 WORDS = {
     r"behind (it|them|him)": "after, or following",
@@ -32,6 +37,8 @@ WORDS = {
     r"of edges|by edges": "edge-triggered",
 }
 WORD = re.compile(r"(?<![\w*.>-])(" + "|".join(WORDS) + r")(?![\w/])", re.I)
+NAME = re.compile(r"\b\w+_\w+\b|`[^`]*`")
+INCLUDE = re.compile(r"#\s*include\s*\Z")
 QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|\b\w+_\w+\b|\w+\.\w+|\.\w+ = [^;,}]*")
 
 
@@ -40,6 +47,34 @@ def comments(text):
         if token.group()[0] == "/":
             lines = re.sub(r"(?m)^\s*\* ?", "", token.group()).splitlines()
             yield token.start(), "\n".join(line for line in lines if not line.startswith("    "))
+
+
+def strings(text):
+    """String literals, adjacent ones as one, without the paths of includes."""
+    start, end, whole = 0, -1, ""
+    for token in csource.TOKEN.finditer(text):
+        if token.group()[0] != '"' or INCLUDE.search(text, 0, token.start()):
+            continue
+        if end >= 0 and not text[end:token.start()].strip(" \n\\"):
+            whole += token.group()[1:-1]
+        else:
+            if end >= 0:
+                yield start, whole
+            start, whole = token.start(), token.group()[1:-1]
+        end = token.end()
+    if end >= 0:
+        yield start, whole
+
+
+def texts(path, text):
+    """What is checked of a file: its positions, and the texts without what is not checked."""
+    if path.parts[0] in WORDS_OF:
+        for start, comment in comments(text):
+            yield start, QUOTED.sub("", re.sub(r"\s+", " ", comment))
+    if path.parts[0] in STRINGS_OF:
+        for start, string in strings(text):
+            if string not in STRINGS_ALLOWED:
+                yield start, NAME.sub("", re.sub(r"\\[nrt]", " ", string))
 
 
 def term(word):
@@ -53,9 +88,9 @@ def check(root):
         for number, line in enumerate(text.splitlines(), 1):
             if len(line) > COLUMNS:
                 violations.append(f"{path}:{number}: {len(line)} columns, of at most {COLUMNS}")
-        for start, comment in comments(text) if path.parts[0] in WORDS_OF else ():
+        for start, checked in texts(path, text):
             line = text.count("\n", 0, start) + 1
-            for match in WORD.finditer(QUOTED.sub("", re.sub(r"\s+", " ", comment))):
+            for match in WORD.finditer(checked):
                 violations.append(f"{path}:{line}: '{match[1]}': {term(match[1])}")
     return violations
 

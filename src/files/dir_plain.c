@@ -25,7 +25,7 @@ void uvh_dir_plain_entry_json(const struct uvh_dir_listing *listing, size_t inde
     uvh_bytes_append_text(slice, "\",\"href\":\"./");
     uvh_dir_names_link(slice, entry->name, length);
     if (entry->directory)
-        uvh_bytes_append_text(slice, "/\",\"type\":\"folder\"");
+        uvh_bytes_append_text(slice, "/\",\"type\":\"directory\"");
     else
         uvh_bytes_append_format(slice, "\",\"type\":\"file\",\"size\":%" PRIu64, entry->size);
     uvh_bytes_append_text(slice, ",\"mtime\":\"");

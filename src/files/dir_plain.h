@@ -2,8 +2,9 @@
  * of calls.
  *
  * JSON is an array of objects: "name" (bytes that are no valid UTF-8 as U+FFFD), "href" (a relative
- * URL, percent-encoded, of exactly that entry), "type" ("file" or "folder"), "size" in bytes of a
- * file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's. */
+ * URL, percent-encoded, of exactly that entry), "type" ("file" or "directory"), "size" in bytes of
+ * a file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's.
+ */
 #ifndef UVH_FILES_DIR_PLAIN_H
 #define UVH_FILES_DIR_PLAIN_H
 

@@ -42,7 +42,7 @@ static int refuse(uvhttp_response_t *response, int status, const char *reason)
 
 static int refuse_size(uvhttp_response_t *response)
 {
-    return refuse(response, 413, "the body is larger than this resource takes");
+    return refuse(response, 413, "the body is too large for this resource");
 }
 
 /* Sends the refusal of a job. */
@@ -187,11 +187,11 @@ static int begin_part(struct upload *upload)
         return UVHTTP_ENOMEM;
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain((uvhttp_slice_t){name, strlen(name)}))
-        return refuse(upload->spool.response, 400, "a file of the form has no name");
+        return refuse(upload->spool.response, 400, "a file in the form has no name");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
         if (strcmp(other->name, name) == 0)
-            return refuse(upload->spool.response, 400, "two files of the form have one name");
+            return refuse(upload->spool.response, 400, "two files in the form have the same name");
     }
     append(upload, part);
     upload->open = part;
@@ -204,7 +204,7 @@ static int end_form(struct upload *upload)
         return refuse(upload->spool.response, uvhttp_multipart_error_status(upload->parser->error),
                       uvhttp_multipart_error_text(upload->parser->error));
     if (upload->publish.parts == NULL)
-        return refuse(upload->spool.response, 400, "the form holds no file");
+        return refuse(upload->spool.response, 400, "the form contains no file");
     return uvh_spool_end(&upload->spool);
 }
 
@@ -337,13 +337,13 @@ static const char *judge_head(uvhttp_request_t *request, const struct uvh_static
     const char *coding = uvhttp_request_header(request, "Content-Encoding");
     *status = 400;
     if (uvhttp_request_header(request, "Content-Range") != NULL)
-        return "a part of a file cannot be stored";
+        return "partial uploads (Content-Range) are not supported";
     *status = 415;
     if (coding != NULL && strcmp(coding, "identity") != 0)
-        return "a content coding could not be given back";
+        return "uploads with a content coding are not supported";
     *status = 413;
     if (uvh_spool_exceeds(request, settings->upload_max_size))
-        return "the body is larger than this resource takes";
+        return "the body is too large for this resource";
     *status = 0;
     return NULL;
 }
@@ -389,7 +389,7 @@ static int set_target(struct upload *upload, uvhttp_slice_t path)
         append(upload, part);
     }
     upload->spool.directory =
-        upload->publish.directory[0] == '\0' ? "the root" : upload->publish.directory;
+        upload->publish.directory[0] == '\0' ? "the root directory" : upload->publish.directory;
     return 0;
 }
 
@@ -417,7 +417,7 @@ static int begin_put(struct upload *upload)
     uvhttp_response_t *response = upload->spool.response;
     struct uvh_static_part *part = upload->publish.parts;
     if (!uvh_store_name_is_plain((uvhttp_slice_t){part->name, strlen(part->name)}))
-        return refuse(response, 400, "this is no name for a file");
+        return refuse(response, 400, "invalid file name");
     if (!read_digests(request, &upload->publish.digests))
         return refuse(response, 400, "a digest is malformed");
     int err = read_conditions(upload);
@@ -426,7 +426,7 @@ static int begin_put(struct upload *upload)
     if (err == 0)
         err = begin_sums(upload);
     if (err == -ENOTSUP)
-        return refuse(response, 501, "this server cannot look at digests");
+        return refuse(response, 501, "this server does not support digests");
     return err != 0 ? err : uvh_spool_to_disk(&upload->spool, &part->file);
 }
 
@@ -437,7 +437,7 @@ static int begin_form(struct upload *upload)
     uvhttp_slice_t boundary;
     const uvhttp_multipart_limits_t limits = {.max_parts = MOST_FILES};
     if (comes_from_elsewhere(request))
-        return refuse(response, 403, "the form comes from a page of another site");
+        return refuse(response, 403, "the form was submitted from another site");
     if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE),
                                    &boundary))
         return refuse(response, 415, "the body is not multipart/form-data");

@@ -73,12 +73,12 @@ static void lose(struct uvh_redis_link *link, const char *why)
     uint64_t delay = link->next != NULL ? 0 : next_delay(link);
     if (link->next != NULL)
         uvhttp_server_log(redis->server, UVHTTP_LOG_DEBUG,
-                          "redis: the connection for %s is tried at the next address: %s",
+                          "redis: the connection for %s failed, trying the next address: %s",
                           link->name, why);
     else
         uvhttp_server_log(redis->server, UVHTTP_LOG_WARNING,
-                          "redis: the connection for %s %s: %s; again in %llu.%llu s", link->name,
-                          was_ready ? "broke" : "cannot be made", why,
+                          "redis: the connection for %s %s: %s; retrying in %llu.%llu s",
+                          link->name, was_ready ? "was lost" : "failed", why,
                           (unsigned long long)(delay / 1000),
                           (unsigned long long)(delay % 1000 / 100));
     link->failures += link->next == NULL;
@@ -94,7 +94,7 @@ static void lose(struct uvh_redis_link *link, const char *why)
 
 static const char *error_of(const redisContext *context)
 {
-    return context->err != 0 && context->errstr[0] != '\0' ? context->errstr : "the system says no";
+    return context->err != 0 && context->errstr[0] != '\0' ? context->errstr : "unknown error";
 }
 
 /* ---- commands ---- */
@@ -353,11 +353,11 @@ static void on_timer(uv_timer_t *timer)
         attempt(link);
         break;
     case UVH_REDIS_CONNECTING:
-        lose(link, "no answer");
+        lose(link, "no reply");
         break;
     case UVH_REDIS_READY:
         if (!link->heard) {
-            lose(link, "no answer to a ping");
+            lose(link, "no reply to PING");
             break;
         }
         link->heard = false;

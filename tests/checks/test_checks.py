@@ -512,6 +512,10 @@ def test_options_of_cpp_are_of_a_public_struct(project):
     ("src/base/bad.c", "/* Frees `it`.\n * Behind it the object is gone. */\n",
      ["bad.c:1", "'Behind it': after", "'gone': disconnected"]),
     ("app/bad.c", "int bad; // nobody knows\n", ["'nobody': name the caller"]),
+    ("src/base/bad.c", "\nconst char *bad = \"%s is gone\";\n", ["bad.c:2", "'gone': disconnected"]),
+    ("src/base/bad.c", 'const char *bad = "what is asked "\n    "for\\n";\n',
+     ["bad.c:1", "'asked for': requested"]),
+    ("include/uvhttp/bad.h", '#define BAD(X) X(A, "no folder")\n', ["'folder': directory"]),
     ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
 ])
 def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
@@ -527,6 +531,9 @@ static int piece_of(int answers)
 {
     return answers; /* number of UVH_PIECE */
 }
+""")
+    write(project, "src/base/texts.c", """#include "base/folder.h"
+static const char *const texts[] = {"Gone", "upload_folder is set", "is gone_by", 'a'};
 """)
     assert run_check(project, "words") == (0, "")
 

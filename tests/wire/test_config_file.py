@@ -595,7 +595,7 @@ def test_what_is_no_configuration(write, text, expected):
     ("access_log: /nowhere/at/all.log",
      "1:13: the access log '/nowhere/at/all.log' cannot be written: no such file or directory"),
     ("metrics: metrics", "1:10: route \"metrics\" refused: it does not begin with \"/\""),
-    ("metrics: /", "2:26: route \"/\" refused: GET \"/\" is there already, in line 1"),
+    ("metrics: /", "2:26: route \"/\" refused: GET \"/\" already exists, in line 1"),
     ("metrics: [/m]", "1:10: 'metrics' is a list here, and a single value is needed"),
     ("metrics: {listen: '127.0.0.1:1', path: metrics}",
      "1:40: route \"metrics\" refused: it does not begin with \"/\""),
@@ -616,7 +616,7 @@ def test_values_at_the_top(write, line, expected):
     "site, expected",
     [("host: a", "2:5: a site has no 'host'; did you mean 'hosts'?"),
      ("hosts: []", "2:12: hosts is an empty list; leave it out for the site of all other hosts"),
-     ("hosts: [a b]", "2:13: route \"a b\" refused: it is no host name"),
+     ("hosts: [a b]", "2:13: route \"a b\" refused: it is neither a host name"),
      ("hosts: [a.example, A.Example.]",
       "2:24: the host 'A.Example.' stands in line 2 already, as 'a.example'"),
      ("hosts: [{a: b}]", "2:13: here is a map, and a single value is needed"),
@@ -647,7 +647,7 @@ def test_values_of_a_site(write, site, expected):
     ("path: '/:a/:a', respond: {}", "3:16: route \"/:a/:a\" refused"),
     ("path: [], respond: {}", "3:16: 'path' is a list here, and a single value is needed"),
     ("path: /, methods: [get], respond: {}",
-     "3:16: 'get' is no method; methods are written in capitals"),
+     "3:16: 'get' is no method; methods are case-sensitive: use upper case"),
     ("path: /, methods: ['A B'], respond: {}", "3:16: 'A B' is no method"),
     ("path: /, methods: [], respond: {}",
      "3:28: methods is an empty list; leave it out for the usual ones"),
@@ -662,19 +662,19 @@ def test_values_of_a_site(write, site, expected):
     ("path: /, static: site, revalidate_ms: x",
      "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
     ("path: /*, static: site, error_pages: 999=/x",
-     "3:47: error_pages: '999' is no status; allowed are 400 to 599, 4xx and 5xx"),
+     "3:47: error_pages: '999' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     ("path: /*, static: site, try_files: '{path} =700'",
-     "3:45: try_files: '=700' is no status; allowed are =400 to =599"),
+     "3:45: try_files: '=700' is not a status; allowed are =400 to =599"),
     ("path: /*, static: site, spa: true, try_files: x",
-     "3:56: try_files says it all: it does not go with a fallback"),
+     "3:56: try_files cannot be combined with a fallback"),
     ("path: /*, static: site, fallback: /.x",
-     "3:44: fallback: '/.x' is hidden, and hidden files are not served here"),
+     "3:44: fallback: '/.x' is hidden, and hidden files are denied"),
     ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),
-    ("path: /x, static: site, file: ../x", "3:40: file: '../x' has '.' or '..' for a name"),
+    ("path: /x, static: site, file: ../x", "3:40: file: '../x' contains '.' or '..'"),
     ("path: /*, static: site, spa: true, index: a/../b",
-     "3:52: index: 'a/../b' has a slash, and names of files are needed"),
+     "3:52: index: 'a/../b' contains a slash; a file name without a path is required"),
     ("path: /*, static: site, index: x .htm",
-     "3:41: index: '.htm' is hidden, and hidden files are not served here"),
+     "3:41: index: '.htm' is hidden, and hidden files are denied"),
     ("path: /, static: site, prewarm: ['*.nope']",
      "3:43: '*.nope' cannot be loaded from '{}/site': no file fits it"),
     ("path: /, static: site, prewarm: ['*[']",
@@ -745,10 +745,10 @@ def test_all_options_that_do_nothing_are_told_at_their_places(write):
         listing: false
 """))
     assert found == [
-        "5:18: archive: does nothing without listing",
-        "6:21: rate_burst: does nothing without rate_limit",
-        "7:27: upload_overwrite: does nothing without uploads",
-        "9:21: gzip_level: does nothing without compress"
+        "5:18: archive: has no effect without listing",
+        "6:21: rate_burst: has no effect without rate_limit",
+        "7:27: upload_overwrite: has no effect without uploads",
+        "9:21: gzip_level: has no effect without compress"
     ]
 
 

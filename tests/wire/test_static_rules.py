@@ -250,26 +250,26 @@ def test_flags_are_printed_as_keys(place):
 
 @pytest.mark.parametrize("keys, message", [
     ("types: [a]", "types is a map of extensions and types, such as {md: text/markdown}"),
-    ("types: {md: markdown}", 'types is "markdown"; allowed is a media type'),
-    ("types: {a/b: text/plain}", 'types is "a/b=text/plain"; allowed is an extension and its type'),
+    ("types: {md: markdown}", 'types is "markdown"; must be a media type'),
+    ("types: {a/b: text/plain}", 'types is "a/b=text/plain"; must be an extension and its type'),
     ("types: {md: [a]}", "'md' is a list here, and a single value is needed"),
-    ("default_type: text", 'default_type is "text"; allowed is a media type'),
+    ("default_type: text", 'default_type is "text"; must be a media type'),
     ("rules: {a: b}", "'rules' is a map here, and a list is needed"),
     ("rules: [a]", "here is a single value, and a map of keys and values is needed"),
     ("rules: [{cache_control: no-cache}]", "this rule has no 'match'"),
     ("rules: [{match: a}]",
      "this rule does nothing; it needs 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: '[a', download: true}]",
-     'pattern is "[a"; allowed is one such as *.css or /assets/**'),
+     'pattern is "[a"; must be a pattern such as *.css or /assets/**'),
     ("rules: [{match: a, download: true, matches: b}]",
      "a rule has no 'matches'; did you mean 'match'?"),
     ("rules: [{match: a, download: perhaps}]", "download is 'perhaps'; allowed are true and false"),
-    ("rules: [{match: a, type: none}]", 'value is "none"; allowed is a media type'),
-    ("rules: [{match: a, cache_control: ''}]", 'value is ""; allowed is a text that is not empty'),
+    ("rules: [{match: a, type: none}]", 'value is "none"; must be a media type'),
+    ("rules: [{match: a, cache_control: ''}]", 'value is ""; must be a non-empty text'),
     ("rules: [{match: a, headers: {ETag: x}}]",
      "the field 'ETag' belongs to the answers, which set it themselves"),
     ("rules: [{match: a, headers: {Content-Encoding: x}}]",
-     'field is "Content-Encoding"; allowed is the name of a field'),
+     'field is "Content-Encoding"; must be the name of a field'),
 ])
 def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
     path = tmp_path / "site.yaml"
@@ -289,13 +289,13 @@ def test_rules_belong_to_folders(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     (["--type", "md"],
-     'uvhttp: --type: types is "md"; allowed is an extension and its type, such as md=text/markdown'
+     'uvhttp: --type: types is "md"; must be an extension and its type, such as md=text/markdown'
      ),
     (["--default-type", "x"
-      ], 'uvhttp: --default-type: default_type is "x"; allowed is a media type'),
+      ], 'uvhttp: --default-type: default_type is "x"; must be a media type'),
     (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is no rule; allowed is PATTERN=VALUE"),
-    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; allowed is one such as'),
-    (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; allowed is a text'),
+    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; must be a pattern such as'),
+    (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),
     (["--type", "a=b/c"] * 65, "uvhttp: --type: there are too many; allowed are 64"),
 ])
 def test_flags_that_are_wrong(place, flags, message):

@@ -129,7 +129,7 @@ def test_what_is_no_name_is_refused(server, tmp_path, name):
     inside = tmp_path / "inside"
     inside.mkdir()
     answer = put(server, "param", inside, b"abc", **{"as": name})
-    assert answer.status == 400 and b"no name for a file" in answer.body
+    assert answer.status == 400 and b"invalid file name" in answer.body
     assert names(tmp_path) == ["inside"] and names(inside) == []
 
 
@@ -168,7 +168,7 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
                             "Content-Length: 300001"))
         answer = connection.response()
         assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
-        assert b"larger than this resource takes" in answer.body
+        assert b"too large for this resource" in answer.body
     wait_until_empty(tmp_path)
 
 
@@ -217,7 +217,7 @@ def test_a_folder_of_that_name_is_409(server, tmp_path):
 def test_a_file_that_is_to_be_kept_is_409(server, tmp_path):
     assert put(server, "x", tmp_path, b"first", keep=1).status == 201
     answer = put(server, "x", tmp_path, b"second", keep=1)
-    assert answer.status == 409 and b"something of that name already" in answer.body
+    assert answer.status == 409 and b"the name already exists" in answer.body
     assert (tmp_path / "x").read_bytes() == b"first"
     eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
 
