@@ -153,7 +153,7 @@ sites:
       - {path: "/in/*", methods: [POST], redirect: /}
       - {path: /in/, static: in, uploads: true}
 """))
-    assert answer.returncode != 0 and "is there already, in line 4" in answer.stderr
+    assert answer.returncode != 0 and "already exists, in line 4" in answer.stderr
 
 
 def test_the_options_of_a_folder_are_used(start, tmp_path):
@@ -376,7 +376,7 @@ def test_an_access_log_that_cannot_be_opened_again_is_told(start, tmp_path):
     (tmp_path / "logs").rename(tmp_path / "gone")
     program.send_signal(signal.SIGHUP)
     eventually(
-        lambda: re.search(r"Z error log .*access\.log cannot be opened again", program.log()),
+        lambda: re.search(r"Z error log .*access\.log cannot be reopened", program.log()),
         "a line of the log")
     get(program, "/after")
     assert program.stop() == 0
@@ -647,7 +647,7 @@ def test_values_of_a_site(write, site, expected):
     ("path: '/:a/:a', respond: {}", "3:16: route \"/:a/:a\" refused"),
     ("path: [], respond: {}", "3:16: 'path' is a list here, and a single value is needed"),
     ("path: /, methods: [get], respond: {}",
-     "3:16: 'get' is no method; methods are case-sensitive: use upper case"),
+     "3:16: 'get' is no method; methods are written in capitals"),
     ("path: /, methods: ['A B'], respond: {}", "3:16: 'A B' is no method"),
     ("path: /, methods: [], respond: {}",
      "3:28: methods is an empty list; leave it out for the usual ones"),
@@ -768,10 +768,10 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
         respond: {body: c}
 """))
     assert found == [
-        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" is '
-        'there already, in line 4',
-        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is '
-        'there already, in line 9'
+        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" already '
+        'exists, in line 4',
+        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" already '
+        'exists, in line 9'
     ]
 
 

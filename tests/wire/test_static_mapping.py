@@ -489,7 +489,7 @@ def test_a_link_of_another_owner(place, serve):
     (["--no-listing", "--listing-max", "5"], "listing_max: has no effect without listing"),
     (["--compress", "--compress-min-size", "20M"],
      "compress_min_size: the minimum size (20971520 bytes) exceeds the maximum size ("
-     "8388608 the largest"
+     "8388608 bytes)"
      ),
     (["--compress", "--compress-max-size", "1000"],
      "compress_max_size: the minimum size (1024 bytes) exceeds the maximum size (1000 "
