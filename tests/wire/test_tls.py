@@ -213,11 +213,11 @@ def test_refusals_name_what_is_wrong(tmp_path):
             'cipher_suites is "NOTHING"',
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:"
                            "!aNULL"):
-            "OpenSSL does not know 'ECDHE-ECDSA-CHACHA20-POLY1306'",
+            "OpenSSL does not support 'ECDHE-ECDSA-CHACHA20-POLY1306'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
             "'TLS_AES_128_GCM_SHA256' is for TLS 1.3; use cipher_suites",
         (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256:TLS_AES_512_GCM_SHA256"):
-            "OpenSSL does not know 'TLS_AES_512_GCM_SHA256'",
+            "OpenSSL does not support 'TLS_AES_512_GCM_SHA256'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--min=2"):
             "ciphers is for TLS 1.2, which is disabled (min_version)",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--profile=1"):

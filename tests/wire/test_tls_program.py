@@ -238,7 +238,7 @@ def dated_list(ca, until):
 @pytest.mark.parametrize("days, checked, logged",
                          [(20, None, None),
                           (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
-                          (-1, "has expired, on 20", "has expired at 20"), ])
+                          (-1, "has expired, on 20", "expired at 20"), ])
 def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
     ca = tls.authority()
     path = dated_list(ca, days)
@@ -1130,7 +1130,7 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE +
      ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
      "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": "
-     "OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"
+     "OpenSSL does not support 'ECDHE-ECDSA-AES182-GCM-SHA256'"
      ),
     ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256, profile: modern}",
      "1:54: tls: ciphers is for TLS 1.2, which is disabled (profile); for TLS 1.3 use "
@@ -1152,11 +1152,11 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", client_auth: yes}",
      "1:58: client_auth is 'yes'; allowed are off, optional, required"),
     ("tls: {" + CERTIFICATE + ", client_auth: required}",
-     "1:58: tls: client_auth is on, and client_ca is not set"),
+     "1:58: tls: client_auth is on, but client_ca is not set"),
     ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}",
      "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", client_crl: a.pem}",
-     "1:57: tls: client_crl is set, and client_ca is not"),
+     "1:57: tls: client_crl is set, but client_ca is not"),
     ("tls: {" + CERTIFICATE + ", key_log: none/x}",
      "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", watch: [1]}",
