@@ -1326,7 +1326,7 @@ def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
     done = run("uvhttp", "cert", certificate, "-k", certificate)
     assert (done.returncode, done.stderr) == (
         1,
-        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a "
+        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it contains a "
         f"certificate "
         "and no private key: are certificate and key swapped?\n")
     certificate, key = pair("d", password="secret")
