@@ -14,7 +14,8 @@
 struct job {
     uvhttp_server_t *server;
     size_t worker;
-    uvhttp_response_t *response; /* NULL once the client has gone; for the worker's thread only */
+    uvhttp_response_t
+        *response; /* NULL once the client has disconnected; for the worker's thread only */
     unsigned long long to, sum;
 };
 

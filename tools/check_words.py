@@ -2,8 +2,7 @@
 """Checks that lines have at most 100 columns, and that comments and texts use the field's terms.
 
 Words are searched in comments of the library and the program, except in quotation marks, backticks,
-names and samples of code, in string literals of the program, except in names, and in the prose of
-pages.
+names and samples of code, in string literals, except in names, and in the prose of pages.
 """
 
 import re
@@ -14,7 +13,7 @@ COLUMNS = 100
 LINES_OF = ("include", "src", "app", "examples", "bench", "tests")
 SCRIPTS = re.compile(r".*\.(py|sh|cmake)|CMakeLists\.txt|dev|run")
 WORDS_OF = ("include", "src", "app")
-STRINGS_OF = ("app",)
+STRINGS_OF = ("include", "src", "app")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
 # Pages written by tools, with texts of the suites they run.
 PAGES_BUT = ("docs/conformance",)

@@ -19,7 +19,7 @@
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 struct Job {
-    uvhttp::Later later; /* false once the client has gone; for the worker's thread only */
+    uvhttp::Later later; /* false once the client has disconnected; for the worker's thread only */
     std::size_t worker;
     unsigned long long to, sum = 0;
 

@@ -45,7 +45,7 @@ static Result wait_and_answer(uv_loop_t *loop, Request req, Response res)
     uv_timer_init(loop, &wait->timer);
     wait->timer.data = wait;
     uv_timer_start(&wait->timer, on_time, length, 0);
-    /* What to do when the client has gone, or the server was stopped. */
+    /* What to do when the client has disconnected, or the server was stopped. */
     wait->later = res.later([wait] {
         std::puts("the client did not wait");
         std::fflush(stdout);

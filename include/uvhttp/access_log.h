@@ -94,7 +94,7 @@ UVHTTP_EXPORT void uvhttp_access_log_finished(uvhttp_request_t *request,
                                               const uvhttp_outcome_t *outcome, void *log);
 
 /* Reopens the path, after a tool has renamed the file: queued lines are written to the old file,
- * later ones to the new one. Asynchronous; if the path cannot be opened, the old file stays in
+ * later ones to the new one. Asynchronous; if the path cannot be opened, the old file remains in
  * use and config.log is called. Does nothing for standard output and NULL. Any thread, but not
  * from a signal handler (the callback of uv_signal_t is none). */
 UVHTTP_EXPORT void uvhttp_access_log_reopen(uvhttp_access_log_t *log);

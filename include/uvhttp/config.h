@@ -125,7 +125,7 @@ UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, char *messa
 typedef struct uvhttp_limit {
     const char *name; /* of the field: "max_connections" */
     const char *unit; /* "seconds", "bytes", "connections", ... */
-    const char *help; /* short description: "connections open at once; more get 503" */
+    const char *help; /* short description: "open connections; more get 503" */
     uint64_t preset;  /* the default */
     uint64_t min, max;
     /* status the client gets above the limit; 0: none, or closed without a response */

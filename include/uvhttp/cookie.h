@@ -53,19 +53,18 @@ typedef struct uvhttp_cookie {
 } uvhttp_cookie_t;
 
 /* Reasons why a cookie is not written; browsers would ignore most of these silently. */
-#define UVHTTP_COOKIE_ERROR_MAP(X)                                                              \
-    X(FULL, "the memory is too small")                                                          \
-    X(NAME, "the name is not a token")                                                          \
-    X(VALUE, "the value holds a character that is not allowed")                                 \
-    X(TOO_LARGE, "name and value have more than 4096 bytes")                                    \
-    X(DOMAIN, "the domain is not a host name")                                                  \
-    X(PATH,                                                                                     \
-      "the path does not begin with '/', is too long or holds a character that is not allowed") \
-    X(EXPIRES, "the expiry lies before 1970 or behind 9999")                                    \
-    X(INSECURE,                                                                                 \
-      "SameSite=None, Partitioned and the prefixes __Secure- and __Host- ask for Secure")       \
-    X(HOST_PREFIX, "the prefix __Host- asks for the path '/' and no domain")                    \
-    X(SAME_SITE, "SameSite is none of its values")
+#define UVHTTP_COOKIE_ERROR_MAP(X)                                                            \
+    X(FULL, "the buffer is too small")                                                        \
+    X(NAME, "the name is not a token")                                                        \
+    X(VALUE, "the value contains an invalid character")                                       \
+    X(TOO_LARGE, "name and value exceed 4096 bytes")                                          \
+    X(DOMAIN, "the domain is not a host name")                                                \
+    X(PATH, "the path does not begin with '/', is too long or contains an invalid character") \
+    X(EXPIRES, "the expiry date is before 1970 or after 9999")                                \
+    X(INSECURE,                                                                               \
+      "SameSite=None, Partitioned and the prefixes __Secure- and __Host- require Secure")     \
+    X(HOST_PREFIX, "the prefix __Host- requires the path '/' and no domain")                  \
+    X(SAME_SITE, "invalid SameSite value")
 
 /* What uvhttp_cookie_write returns. */
 typedef enum uvhttp_cookie_error {

@@ -11,25 +11,25 @@
 extern "C" {
 #endif
 
-#define UVHTTP_ERROR_MAP(X)                                                           \
-    X(ENOMEM, -10001, "out of memory")                                                \
-    X(EINVAL, -10002, "invalid argument")                                             \
-    X(ECONFIG, -10003, "a configuration value is wrong")                              \
-    X(EFROZEN, -10004, "routes cannot be added once the server listens")              \
-    X(EROUTE, -10005, "invalid route pattern")                                        \
-    X(ECONFLICT, -10006, "a route with this method and pattern exists already")       \
-    X(ERESPONDED, -10007, "the response was sent already")                            \
-    X(EHEADER, -10008, "header name or value holds a character that is not allowed")  \
-    X(EDISCONNECTED, -10009, "the client has gone")                                   \
-    X(ESTOPPED, -10010, "the server is stopping or has stopped")                      \
-    X(ENOTREG, -10012, "not a regular file")                                          \
-    X(ETRUNCATED, -10013, "the file became shorter while it was being sent")          \
-    X(EFULL, -10014, "too much is queued already; try again when some of it is done") \
-    X(ELENGTH, -10015, "the body has not the length that was announced")              \
-    X(ENOTSUP, -10016, "this build of uvhttp does not have it")                       \
-    X(ETOOLARGE, -10017, "the body is larger than it may be")                         \
-    X(ESIGNATURE, -10018, "there is no signature of ours")                            \
-    X(EEXPIRED, -10019, "the time for which it was signed is over")                   \
+#define UVHTTP_ERROR_MAP(X)                                                     \
+    X(ENOMEM, -10001, "out of memory")                                          \
+    X(EINVAL, -10002, "invalid argument")                                       \
+    X(ECONFIG, -10003, "invalid configuration value")                           \
+    X(EFROZEN, -10004, "routes must be added before the server listens")        \
+    X(EROUTE, -10005, "invalid route pattern")                                  \
+    X(ECONFLICT, -10006, "a route with this method and pattern already exists") \
+    X(ERESPONDED, -10007, "the response has already been sent")                 \
+    X(EHEADER, -10008, "invalid character in a header name or value")           \
+    X(EDISCONNECTED, -10009, "the client has disconnected")                     \
+    X(ESTOPPED, -10010, "the server is stopping or has stopped")                \
+    X(ENOTREG, -10012, "not a regular file")                                    \
+    X(ETRUNCATED, -10013, "the file was truncated while it was sent")           \
+    X(EFULL, -10014, "the queue is full; try again later")                      \
+    X(ELENGTH, -10015, "the body length differs from the declared length")      \
+    X(ENOTSUP, -10016, "not supported by this build of uvhttp")                 \
+    X(ETOOLARGE, -10017, "the body is too large")                               \
+    X(ESIGNATURE, -10018, "missing or invalid signature")                       \
+    X(EEXPIRED, -10019, "the signed value has expired")                         \
     X(ETLS, -10020, "the TLS handshake failed")
 
 enum {

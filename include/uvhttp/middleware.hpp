@@ -398,7 +398,7 @@ public:
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Request, std::string_view>,
-                      "it takes the origin as a std::string_view");
+                      "the function takes the origin as a std::string_view");
         if (Kept *kept = keep(std::forward<F>(allow)))
             create(
                 options,

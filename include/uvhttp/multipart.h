@@ -50,21 +50,21 @@ enum {
 };
 
 /* Errors: name, response status, text. */
-#define UVHTTP_MULTIPART_ERROR_MAP(X)                                                              \
-    X(OUTSIDE_TOO_LARGE, 413,                                                                      \
-      "there is too much in front of the first part or behind the last one")                       \
-    X(DELIMITER, 400, "something stands behind a boundary on its line")                            \
-    X(LINE_END, 400, "a line does not end with CR LF")                                             \
-    X(HEADER_TOO_LARGE, 413, "the header section of a part is too large")                          \
-    X(TOO_MANY_FIELDS, 413, "a part has too many header fields")                                   \
-    X(FIELD, 400, "a header field of a part is malformed")                                         \
-    X(FIELD_REPEATED, 400, "a part has more than one Content-Disposition or Content-Type")         \
-    X(DISPOSITION, 400, "a part has no Content-Disposition that is form-data, or a malformed one") \
-    X(NAME, 400, "a part has no name, or more than one name or file name")                         \
-    X(CODING, 400, "a part has a transfer encoding, which forms do not use")                       \
-    X(TOO_MANY_PARTS, 413, "the form has too many parts")                                          \
-    X(PART_TOO_LARGE, 413, "a part is too large")                                                  \
-    X(TRUNCATED, 400, "the body ends in front of the closing delimiter")
+#define UVHTTP_MULTIPART_ERROR_MAP(X)                                                      \
+    X(OUTSIDE_TOO_LARGE, 413, "the preamble or the epilogue is too large")                 \
+    X(DELIMITER, 400, "unexpected data after a boundary delimiter")                        \
+    X(LINE_END, 400, "a line does not end with CR LF")                                     \
+    X(HEADER_TOO_LARGE, 413, "the header section of a part is too large")                  \
+    X(TOO_MANY_FIELDS, 413, "a part has too many header fields")                           \
+    X(FIELD, 400, "a header field of a part is malformed")                                 \
+    X(FIELD_REPEATED, 400, "a part has more than one Content-Disposition or Content-Type") \
+    X(DISPOSITION, 400,                                                                    \
+      "the Content-Disposition of a part is missing, malformed or not form-data")          \
+    X(NAME, 400, "a part has no name, or more than one name or file name")                 \
+    X(CODING, 400, "Content-Transfer-Encoding is not supported in multipart/form-data")    \
+    X(TOO_MANY_PARTS, 413, "the form has too many parts")                                  \
+    X(PART_TOO_LARGE, 413, "a part is too large")                                          \
+    X(TRUNCATED, 400, "the body ends before the closing delimiter")
 
 /* Reason for the rejection of a form. */
 typedef enum uvhttp_multipart_error {

@@ -48,44 +48,44 @@ typedef enum uvhttp_parse_result {
 } uvhttp_parse_result_t;
 
 /* Reasons for rejection: name, response status, text, source. */
-#define UVHTTP_REASON_MAP(X)                                                                     \
-    X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                  \
-    X(TARGET, 400, "the request target holds a character that is not allowed", "RFC 9112 3.2")   \
-    X(TARGET_FORM, 400, "the request target is malformed or does not fit the method",            \
-      "RFC 9112 3.2")                                                                            \
-    X(TARGET_ENCODING, 400, "the path has a bad percent-encoding or an encoded NUL",             \
-      "RFC 3986 2.1")                                                                            \
-    X(TARGET_ABOVE_ROOT, 400, "the path leads above the root", "RFC 3986 5.2.4")                 \
-    X(TARGET_TOO_LONG, 414, "the request target is too long", "RFC 9112 3")                      \
-    X(VERSION, 400, "the HTTP version is malformed", "RFC 9112 2.3")                             \
-    X(VERSION_UNSUPPORTED, 505, "the HTTP version is not supported", "RFC 9110 15.6.6")          \
-    X(STATUS_LINE, 400, "the status line is malformed", "RFC 9112 4")                            \
-    X(LINE_END, 400, "a line does not end with CR LF", "RFC 9112 2.2")                           \
-    X(HEAD_TOO_LARGE, 431, "the header section is too large", "RFC 6585 5")                      \
-    X(TOO_MANY_FIELDS, 431, "there are too many header fields", "RFC 6585 5")                    \
-    X(FIELD_NAME, 400, "a field name is not a token", "RFC 9112 5")                              \
-    X(FIELD_COLON, 400, "white space stands between a field name and its colon", "RFC 9112 5.1") \
-    X(FIELD_VALUE, 400, "a field value holds a control character", "RFC 9110 5.5")               \
-    X(FIELD_FOLDED, 400, "a field is folded over several lines", "RFC 9112 5.2")                 \
-    X(HOST_MISSING, 400, "the Host field is missing", "RFC 9112 3.2")                            \
-    X(HOST_REPEATED, 400, "there is more than one Host field", "RFC 9112 3.2")                   \
-    X(HOST_INVALID, 400, "the Host field is invalid", "RFC 9112 3.2")                            \
-    X(LENGTH_INVALID, 400, "Content-Length is not a number", "RFC 9112 6.3")                     \
-    X(LENGTH_CONFLICT, 400, "Content-Length is given with different values", "RFC 9112 6.3")     \
-    X(LENGTH_WITH_CODING, 400, "Content-Length and Transfer-Encoding are given together",        \
-      "RFC 9112 6.1")                                                                            \
-    X(CODING_OLD_VERSION, 400, "Transfer-Encoding is given in HTTP/1.0", "RFC 9112 6.1")         \
-    X(CODING_NOT_FINAL, 400, "chunked is not the final transfer coding, or is repeated",         \
-      "RFC 9112 6.3")                                                                            \
-    X(CODING_INVALID, 400, "Transfer-Encoding is malformed", "RFC 9112 6.1")                     \
-    X(CODING_UNKNOWN, 501, "the transfer coding is not implemented", "RFC 9112 6.1")             \
-    X(EXPECT_UNKNOWN, 417, "the expectation cannot be met", "RFC 9110 10.1.1")                   \
-    X(CHUNK_SIZE, 400, "a chunk size is malformed", "RFC 9112 7.1")                              \
-    X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")      \
-    X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                         \
-    X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                  \
-    X(ARGUMENT, 500, "an argument is NULL: a mistake in the program", "RFC 9110 15.6.1")         \
-    X(TRAILER_FORBIDDEN, 400, "a trailer field is one that controls framing or routing",         \
+#define UVHTTP_REASON_MAP(X)                                                                   \
+    X(METHOD, 400, "the method is not a token", "RFC 9112 3.1")                                \
+    X(TARGET, 400, "the request target contains an invalid character", "RFC 9112 3.2")         \
+    X(TARGET_FORM, 400, "the request target is malformed or does not fit the method",          \
+      "RFC 9112 3.2")                                                                          \
+    X(TARGET_ENCODING, 400, "the path has an invalid percent-encoding or an encoded NUL",      \
+      "RFC 3986 2.1")                                                                          \
+    X(TARGET_ABOVE_ROOT, 400, "the path leads above the root", "RFC 3986 5.2.4")               \
+    X(TARGET_TOO_LONG, 414, "the request target is too long", "RFC 9112 3")                    \
+    X(VERSION, 400, "the HTTP version is malformed", "RFC 9112 2.3")                           \
+    X(VERSION_UNSUPPORTED, 505, "the HTTP version is not supported", "RFC 9110 15.6.6")        \
+    X(STATUS_LINE, 400, "the status line is malformed", "RFC 9112 4")                          \
+    X(LINE_END, 400, "a line does not end with CR LF", "RFC 9112 2.2")                         \
+    X(HEAD_TOO_LARGE, 431, "the header section is too large", "RFC 6585 5")                    \
+    X(TOO_MANY_FIELDS, 431, "too many header fields", "RFC 6585 5")                            \
+    X(FIELD_NAME, 400, "a field name is not a token", "RFC 9112 5")                            \
+    X(FIELD_COLON, 400, "white space between a field name and the colon", "RFC 9112 5.1")      \
+    X(FIELD_VALUE, 400, "a field value contains a control character", "RFC 9110 5.5")          \
+    X(FIELD_FOLDED, 400, "a field uses obsolete line folding", "RFC 9112 5.2")                 \
+    X(HOST_MISSING, 400, "the Host field is missing", "RFC 9112 3.2")                          \
+    X(HOST_REPEATED, 400, "more than one Host field", "RFC 9112 3.2")                          \
+    X(HOST_INVALID, 400, "the Host field is invalid", "RFC 9112 3.2")                          \
+    X(LENGTH_INVALID, 400, "Content-Length is not a number", "RFC 9112 6.3")                   \
+    X(LENGTH_CONFLICT, 400, "Content-Length has conflicting values", "RFC 9112 6.3")           \
+    X(LENGTH_WITH_CODING, 400, "Content-Length and Transfer-Encoding are both present",        \
+      "RFC 9112 6.1")                                                                          \
+    X(CODING_OLD_VERSION, 400, "Transfer-Encoding is not allowed in HTTP/1.0", "RFC 9112 6.1") \
+    X(CODING_NOT_FINAL, 400, "chunked is not the final transfer coding, or is repeated",       \
+      "RFC 9112 6.3")                                                                          \
+    X(CODING_INVALID, 400, "Transfer-Encoding is malformed", "RFC 9112 6.1")                   \
+    X(CODING_UNKNOWN, 501, "the transfer coding is not implemented", "RFC 9112 6.1")           \
+    X(EXPECT_UNKNOWN, 417, "the expectation cannot be met", "RFC 9110 10.1.1")                 \
+    X(CHUNK_SIZE, 400, "a chunk size is malformed", "RFC 9112 7.1")                            \
+    X(CHUNK_EXTENSION, 400, "a chunk extension is malformed or too long", "RFC 9112 7.1.1")    \
+    X(CHUNK_END, 400, "a chunk does not end with CR LF", "RFC 9112 7.1")                       \
+    X(TRAILER_TOO_LARGE, 431, "the trailer section is too large", "RFC 6585 5")                \
+    X(ARGUMENT, 500, "an argument is NULL (programming error)", "RFC 9110 15.6.1")             \
+    X(TRAILER_FORBIDDEN, 400, "trailers must not have fields that control framing or routing", \
       "RFC 9110 6.5.1")
 
 /* Reason for the rejection of a message. */

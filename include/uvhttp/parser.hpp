@@ -114,7 +114,7 @@ public:
         static constexpr std::array texts = {"no error",
                                              "",
                                              "the body is too large",
-                                             "the input has ended inside the message",
+                                             "the input ends before the message is complete",
                                              "a percent-encoding is malformed",
                                              "out of memory"};
         return kind_ == Kind::Refused ? uvhttp_reason_text(reason_)

@@ -4,7 +4,7 @@
  * and fields set before. All functions run on the loop thread.
  *
  * Errors of all send functions and of functions that set something:
- *   UVHTTP_ERESPONDED     the response was sent already
+ *   UVHTTP_ERESPONDED     the response has already been sent
  *   UVHTTP_EDISCONNECTED  the client has disconnected, or the server has ended the response
  *                         (timeout, stop)
  *   UVHTTP_ENOMEM         out of memory; a handler may return it (the client gets 503)

@@ -281,7 +281,7 @@ public:
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response>,
-                      "a function for the client's end takes nothing, or a Response");
+                      "a peer end function takes no argument or a Response");
         Kept *kept = store(std::forward<F>(ended));
         if (kept == nullptr)
             return UVHTTP_ENOMEM;
@@ -300,7 +300,7 @@ public:
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response>,
-                      "a drain function takes nothing, or a Response");
+                      "a drain function takes no argument or a Response");
         Kept *kept = store(std::forward<F>(drain));
         if (kept == nullptr)
             return UVHTTP_ENOMEM;
@@ -389,7 +389,8 @@ public:
     template <class F> Result onSend(F &&send) const
     {
         using Kept = std::decay_t<F>;
-        static_assert(detail::takes<Kept, Response>, "it takes nothing, or a Response");
+        static_assert(detail::takes<Kept, Response>,
+                      "the function takes no argument or a Response");
         Kept *kept = store(std::forward<F>(send));
         return kept == nullptr
                    ? int{UVHTTP_ENOMEM}
@@ -711,7 +712,8 @@ inline detail::Waiting::~Waiting()
 template <class F> Later Response::later(F &&onAbort) const
 {
     using Kept = detail::WaitingWith<std::decay_t<F>>;
-    static_assert(std::is_invocable_v<std::decay_t<F> &>, "it takes nothing: the response is gone");
+    static_assert(std::is_invocable_v<std::decay_t<F> &>,
+                  "the function takes no argument: the response is invalid");
     Kept *kept = detail::storeInExchange<Kept>(request().native(), nullptr, response_,
                                                std::forward<F>(onAbort));
     if (kept != nullptr)
@@ -779,7 +781,7 @@ Result Request::uploadToFile(const Text &directory, const Text &name, const Uplo
 {
     using Kept = std::decay_t<F>;
     static_assert(detail::takes<Kept, Response, const Upload &>,
-                  "it takes a const uvhttp::Upload &");
+                  "the function takes a const uvhttp::Upload &");
     Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
     if (kept == nullptr)
         return UVHTTP_ENOMEM;
@@ -799,7 +801,7 @@ template <class F> Result Request::readForm(const FormOptions &options, F &&done
 {
     using Kept = std::decay_t<F>;
     static_assert(detail::takes<Kept, Response, const FormData &>,
-                  "it takes a const uvhttp::FormData &");
+                  "the function takes a const uvhttp::FormData &");
     const detail::Option directory(options.directory);
     Kept *kept = detail::storeInExchange<Kept>(request_, nullptr, std::forward<F>(done));
     if (kept == nullptr || directory.error() != 0)

@@ -163,8 +163,7 @@ public:
             static_assert(
                 !std::is_void_v<decltype(callHandler(std::declval<std::decay_t<Middleware> &>(),
                                                      Request(nullptr), Response(nullptr)))>,
-                "a middleware returns uvhttp::next to let a request pass, or the result of "
-                "answering");
+                "a middleware returns uvhttp::next or the result of sending a response");
         }
         const Native native = nativeOf(std::forward<Middleware>(middleware), "middleware", {});
         if (native.handler != nullptr)

@@ -168,7 +168,7 @@ public:
     {
         using Kept = std::decay_t<F>;
         if constexpr (std::is_same_v<Kept, AccessLog>) {
-            static_assert(std::is_lvalue_reference_v<F>, "an access log has to outlive the server");
+            static_assert(std::is_lvalue_reference_v<F>, "an access log must outlive the server");
             if (!setup_->error() && setup_->note(finished.error().code(), "access log"))
                 uvhttp_server_on_finished(native(), uvhttp_access_log_finished, finished.native());
         } else if (Kept *kept = setup_->keep(std::forward<F>(finished), "onFinished")) {
@@ -326,7 +326,7 @@ public:
     Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
     {
         static_assert(detail::takes<F, std::size_t>,
-                      "it takes nothing, or the number of the worker");
+                      "the function takes no argument or the index of the worker");
         if (!function)
             return UVHTTP_EINVAL;
         /* it may run and be destroyed before the call returns */

@@ -337,7 +337,8 @@ template <class F> struct ForEach {
     using Handler = typename MadeObject<Given>::Object;
     using Holder =
         Held<std::conditional_t<std::is_same_v<Given, std::unique_ptr<Handler>>, Given, Handler>>;
-    static_assert(WebSocketHandler<Handler>, "it makes an object without message and piece");
+    static_assert(WebSocketHandler<Handler>,
+                  "the factory must return an object with message or chunk");
 
     template <class Call> static void with(uvhttp_websocket_t *ws, void *, Call call) noexcept
     {

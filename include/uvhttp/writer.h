@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Errors of a writer:
- *   FULL     the memory is too small: use more, or send the contents and continue with a new writer
+ *   FULL     the buffer is too small: use more, or send the contents and continue with a new writer
  *   INVALID  an invalid method, target, status, phrase, name or value, or the line of an empty
  *            chunk */
 typedef enum uvhttp_writer_error {

@@ -9,7 +9,7 @@
 #include "conn/stream_connect.h"
 
 _Static_assert((int)UVHTTP_STREAM_MAX_AREAS <= (int)UVH_OUTPUT_AREAS,
-               "what a stream writes leaves with one call");
+               "a write of a stream fits into one system call");
 
 static const size_t most_bytes = (size_t)1 << 30;
 

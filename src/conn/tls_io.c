@@ -111,7 +111,7 @@ static bool is_plain_text(const char *data)
 static void become_plain(struct uvh_conn *conn)
 {
     uvh_counter_add(&conn->shared->tls_failures, 1);
-    conn->shared->callbacks->handshake_failed(conn, "the client speaks plain text");
+    conn->shared->callbacks->handshake_failed(conn, "the client sent a plain HTTP request");
     if (conn->user->is_plain == NULL) {
         uvh_conn_close(conn);
         return;
@@ -133,7 +133,7 @@ static void count_handshake(struct uvh_conn *conn)
  * failed. */
 static void see_to_handshake(struct uvh_conn *conn, ssize_t result)
 {
-    const char *why = result == 0 ? "the client has ended its side" : conn->tls->why;
+    const char *why = result == 0 ? "the client closed the connection" : conn->tls->why;
     if (!uvh_tls_session_is_early(conn->tls)) {
         count_handshake(conn);
     } else if (result <= 0 && result != -EAGAIN) {
@@ -199,7 +199,7 @@ static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limi
     if (!session->begun) /* connected and closed without data, as a port check */
         uvh_conn_close(conn);
     else
-        fail(conn, count == 0 ? "the peer has closed the connection" : uvhttp_strerror((int)count));
+        fail(conn, count == 0 ? "the peer closed the connection" : uvhttp_strerror((int)count));
     return false;
 }
 
@@ -244,7 +244,7 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
         return;
     if (conn->queued) {
         if (conn->socket.peer_ended || conn->socket.failed)
-            fail(conn, "the peer has closed the connection");
+            fail(conn, "the peer closed the connection");
         return;
     }
     limited = limited && !conn->outgoing;
@@ -263,7 +263,7 @@ void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited)
     else if (conn->socket.failed && !session->begun)
         uvh_conn_close(conn);
     else if (conn->socket.failed && !conn->socket.readable) /* no further event will come */
-        fail(conn, "the connection broke");
+        fail(conn, "the connection failed");
 }
 
 void uvh_tls_io_worked(struct uvh_conn *conn)
@@ -314,7 +314,7 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
     for (int reads = 0; reads < READS_MOST && result == -EAGAIN && conn->socket.readable; reads++) {
         ssize_t count = receive_ciphertext(conn, ciphertext, sizeof(ciphertext));
         if (count == 0) { /* may be forged: an end without close_notify */
-            session->why = "the connection ended without close_notify";
+            session->why = "the connection was closed without close_notify";
             return -ECONNRESET;
         }
         if (count < 0)
@@ -323,7 +323,7 @@ static ssize_t receive_more(struct uvh_conn *conn, char *data, size_t size)
         result = decrypt(session, data, size);
         session->fruitless = result > 0 ? 0 : session->fruitless + (size_t)count;
         if (result == -EAGAIN && session->fruitless > FRUITLESS_MOST) {
-            session->why = "the peer sends records without data again and again";
+            session->why = "the peer sends too many empty records";
             return -EPROTO;
         }
         if (!uvh_tls_session_keep_input(session))

@@ -168,9 +168,10 @@ static void append_date(struct uvh_bytes *page, int64_t seconds)
     uvh_bytes_append_text(page, "</span></time>");
 }
 
-static void append_count(struct uvh_bytes *page, size_t count, const char *what)
+static void append_count(struct uvh_bytes *page, size_t count, const char *singular,
+                         const char *plural)
 {
-    uvh_bytes_append_format(page, "%zu %s%s", count, what, count == 1 ? "" : "s");
+    uvh_bytes_append_format(page, "%zu %s", count, count == 1 ? singular : plural);
 }
 
 static void append_summary(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
@@ -178,18 +179,18 @@ static void append_summary(const struct uvh_dir_listing *listing, struct uvh_byt
     const struct uvh_dir_entries *entries = &listing->entries;
     uvh_bytes_append_text(page, "<p>");
     if (entries->cut) {
-        uvh_bytes_append_format(
-            page, "There is more in this folder: the first %zu entries are shown", entries->count);
+        uvh_bytes_append_format(page, "Only the first %zu entries of this directory are shown",
+                                entries->count);
         if (entries->chosen_from > 0)
-            uvh_bytes_append_format(page, ", of %zu that were read", entries->chosen_from);
+            uvh_bytes_append_format(page, ", of %zu read", entries->chosen_from);
         uvh_bytes_append_text(page, ". ");
     } else if (entries->count == 0) {
-        uvh_bytes_append_text(page, "This folder is empty. ");
+        uvh_bytes_append_text(page, "This directory is empty. ");
     }
     if (entries->count > 0) {
-        append_count(page, entries->directories, "folder");
+        append_count(page, entries->directories, "directory", "directories");
         uvh_bytes_append_text(page, ", ");
-        append_count(page, entries->count - entries->directories, "file");
+        append_count(page, entries->count - entries->directories, "file", "files");
         uvh_bytes_append_text(page, ", ");
         append_size(page, entries->bytes);
         uvh_bytes_append_text(page, " ");
@@ -218,11 +219,11 @@ static void append_column(const struct uvh_dir_listing *listing, enum uvh_dir_so
 
 static void append_parent_row(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
-    uvh_bytes_append_text(page, "<tr class=\"folder\"><td><a href=\"");
+    uvh_bytes_append_text(page, "<tr class=\"directory\"><td><a href=\"");
     append_up(page, parent_levels(listing->order.title));
     append_query(listing, page);
-    uvh_bytes_append_text(page,
-                          "\" aria-label=\"Parent folder\">../</a></td><td></td><td></td></tr>\n");
+    uvh_bytes_append_text(
+        page, "\" aria-label=\"Parent directory\">../</a></td><td></td><td></td></tr>\n");
 }
 
 void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
@@ -250,7 +251,7 @@ void uvh_dir_html_entry(const struct uvh_dir_listing *listing, size_t index, str
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     /* The "./" keeps a name with a colon from parsing as a URL scheme (RFC 3986 section 4.2). */
-    uvh_bytes_append_text(page, entry->directory ? "<tr class=\"folder\"><td><a href=\"./"
+    uvh_bytes_append_text(page, entry->directory ? "<tr class=\"directory\"><td><a href=\"./"
                                                  : "<tr><td><a href=\"./");
     uvh_dir_names_link(page, entry->name, strlen(entry->name));
     if (entry->directory) {

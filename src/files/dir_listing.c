@@ -12,8 +12,9 @@
 #include "files/dir_names.h"
 
 /* JSON is an array of objects: "name" (bytes that are no valid UTF-8 as U+FFFD), "href" (a relative
- * URL, percent-encoded, of exactly that entry), "type" ("file" or "folder"), "size" in bytes of a
- * file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's. */
+ * URL, percent-encoded, of exactly that entry), "type" ("file" or "directory"), "size" in bytes of
+ * a file, "mtime" in UTC (RFC 3339). Text has one name per line, with a slash after a directory's.
+ */
 
 static void begin_json(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)
 {
@@ -32,7 +33,7 @@ static void entry_json(const struct uvh_dir_listing *listing, size_t index, stru
     uvh_bytes_append_text(slice, "\",\"href\":\"./");
     uvh_dir_names_link(slice, entry->name, length);
     if (entry->directory)
-        uvh_bytes_append_text(slice, "/\",\"type\":\"folder\"");
+        uvh_bytes_append_text(slice, "/\",\"type\":\"directory\"");
     else
         uvh_bytes_append_format(slice, "\",\"type\":\"file\",\"size\":%" PRIu64, entry->size);
     uvh_bytes_append_text(slice, ",\"mtime\":\"");

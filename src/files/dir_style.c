@@ -38,7 +38,7 @@ static const char style[] =
     "th[aria-sort=ascending] a::after { content: \" \\2191\"; }\n"
     "th[aria-sort=descending] a::after { content: \" \\2193\"; }\n"
     "tbody tr:hover { background: var(--band); }\n"
-    ".folder a { font-weight: 600; }\n"
+    ".directory a { font-weight: 600; }\n"
     "section { margin-top: 2rem; border: 1px solid var(--line); border-radius: 6px; overflow: "
     "hidden; }\n"
     "section p { margin: 0; padding: 0 1rem 1rem; }\n"

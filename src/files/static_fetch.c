@@ -308,7 +308,7 @@ static void tell_unwatched(struct uvhttp_static *context, uvhttp_response_t *res
     if (context->watch_error != 0 && !atomic_exchange(&context->watch_error_logged, true))
         uvhttp_response_log(
             response, UVHTTP_LOG_WARNING,
-            "static files: changes cannot be watched: %s; files are looked at every %llu ms",
+            "static files: cannot watch for changes: %s; files are checked every %llu ms",
             uvhttp_strerror(context->watch_error),
             (unsigned long long)context->settings.revalidate_ms);
 }

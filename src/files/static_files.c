@@ -222,8 +222,8 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
         return 0;
     if (!atomic_exchange(&files->foreign_logged, true))
         uvhttp_response_log(response, UVHTTP_LOG_ERROR,
-                            "static files: another server has used this uvhttp_static_t before; "
-                            "open one for each server");
+                            "static files: this uvhttp_static_t belongs to another server; open "
+                            "one for each server");
     return UVHTTP_EINVAL;
 }
 
@@ -442,8 +442,8 @@ static void log_refused_config(uvhttp_server_t *server, const char *prefix,
 {
     char message[256] = "";
     if (uvhttp_static_check(config, message, sizeof(message)) != 0 && message[0] != '\0')
-        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "static files at \"%s\" refused: %s", prefix,
-                          message);
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR,
+                          "static files at \"%s\": invalid configuration: %s", prefix, message);
 }
 
 int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,

@@ -322,7 +322,7 @@ int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_li
         err = respond_with_style(response);
     else if (listing->too_large)
         err = uvhttp_response_send_text(
-            response, 403, "403 Forbidden\nThis folder holds more than an archive may.\n");
+            response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");
     else
         err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
     if (err == 0 && status != 0)

@@ -44,12 +44,11 @@ static int check_path(const struct reader *reader, const char *word, size_t leng
                       const char *path)
 {
     if (uvh_static_path_has_dots(path))
-        return refuse(reader, word, length,
-                      "has '.' or '..' for a name; write the path it leads to");
+        return refuse(reader, word, length, "contains '.' or '..'; write the resolved path");
     if (path[0] == '\0' || path[strlen(path) - 1] == '/')
-        return refuse(reader, word, length, "is a folder, and a file is needed");
+        return refuse(reader, word, length, "is a directory; a file is required");
     if (!reader->hidden && uvh_static_path_is_hidden(path))
-        return refuse(reader, word, length, "is hidden, and hidden files are not served here");
+        return refuse(reader, word, length, "is hidden, and hidden files are denied");
     return 0;
 }
 
@@ -68,7 +67,8 @@ static int add_page(const struct reader *reader, const char *word, size_t length
            (map->pages[i].key_length != size || memcmp(map->pages[i].key, key, size) != 0))
         i++;
     if (err == 0 && i == UVH_STATIC_PAGES_MAX)
-        err = refuse(reader, word, length, "is one file too many; 32 different ones may be named");
+        err = refuse(reader, word, length,
+                     "is one file too many; at most 32 different files are allowed");
     if (err != 0 || i < map->page_count) {
         uvh_free(map->allocator, key);
         *index = (int)i;
@@ -128,12 +128,12 @@ static int read_item(const struct reader *reader, const char *word, size_t lengt
                      struct uvh_static_item *item)
 {
     if (has_strange_brace(word, length))
-        return refuse(reader, word, length, "has a brace; the only word in braces is {path}");
+        return refuse(reader, word, length, "contains a brace; the only variable is {path}");
     if (word[0] == '=') {
         item->kind = UVH_STATIC_ITEM_STATUS;
         return is_error_status(word + 1, length - 1, &item->status)
                    ? 0
-                   : refuse(reader, word, length, "is no status; allowed are =400 to =599");
+                   : refuse(reader, word, length, "is not a status; allowed are =400 to =599");
     }
     if (has_path(word, length)) {
         item->kind = UVH_STATIC_ITEM_FILE;
@@ -150,9 +150,9 @@ static int read_list(const struct reader *reader, const char *text)
     for (const char *word = next_word(text, &length); length > 0;
          word = next_word(word + length, &length)) {
         if (map->item_count == UVH_STATIC_ITEMS_MAX)
-            return refuse(reader, word, length, "is one too many; a list has at most 16");
+            return refuse(reader, word, length, "is one entry too many; at most 16 are allowed");
         if (map->item_count > 0 && map->items[map->item_count - 1].kind == UVH_STATIC_ITEM_STATUS)
-            return refuse(reader, word, length, "is never tried: a status ends the list");
+            return refuse(reader, word, length, "is never used: a status ends the list");
         int err = read_item(reader, word, length, &map->items[map->item_count++]);
         if (err != 0)
             return err;
@@ -189,14 +189,13 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
         return 0;
     }
     if (!is_error_status(code, length, &status))
-        return refuse(reader, code, length, "is no status; allowed are 400 to 599, 4xx and 5xx");
+        return refuse(reader, code, length, "is not a status; allowed are 400 to 599, 4xx and 5xx");
     if (status == 405 || status == 412 || status == 416)
-        return refuse(reader, code, length, "is an answer to programs, and has no page");
+        return refuse(reader, code, length, "cannot have an error page");
     if (!has_pages(reader->map, status))
         return refuse(reader, code, length,
-                      "is no answer of this folder, and has no page; allowed are 403, 404, 500, "
-                      "503, 4xx, 5xx "
-                      "and what try_files ends with");
+                      "is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the status "
+                      "at the end of try_files");
     if (exact)
         pages[status - FIRST_ERROR] = page;
     return 0;
@@ -213,7 +212,8 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
         if (codes >= length)
             return refuse(reader, word, length, "has no '='; write 404=/404.html");
         if (runs_into_next(word + codes + 1, length - codes - 1))
-            return refuse(reader, word, length, "has a comma between pages; a space stands there");
+            return refuse(reader, word, length,
+                          "has a comma between pages; separate them with a space");
         int err = add_page(reader, word + codes + 1, length - codes - 1, &page);
         for (size_t at = 0; err == 0 && at <= codes;) {
             size_t end = at + strcspn(word + at, ",=");
@@ -235,8 +235,7 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
     reader->option = "try_files";
     if (config->try_files != NULL && other != NULL) {
         if (reader->size > 0)
-            snprintf(reader->message, reader->size, "try_files says it all: it does not go with %s",
-                     other);
+            snprintf(reader->message, reader->size, "try_files cannot be combined with %s", other);
         return UVHTTP_ECONFIG;
     }
     reader->option = "file";
@@ -246,8 +245,7 @@ static int check_options(struct reader *reader, const uvhttp_static_config_t *co
         other = "uploads";
     if (config->file != NULL && other != NULL) {
         if (reader->size > 0)
-            snprintf(reader->message, reader->size,
-                     "file is served for every path: it does not go with %s", other);
+            snprintf(reader->message, reader->size, "file cannot be combined with %s", other);
         return UVHTTP_ECONFIG;
     }
     return 0;
@@ -273,11 +271,12 @@ static int check_index(struct reader *reader, const uvhttp_static_config_t *conf
     for (const char *name = next_word(config->index == NULL ? "" : config->index, &length);
          length > 0; name = next_word(name + length, &length)) {
         if (memchr(name, '/', length) != NULL)
-            return refuse(reader, name, length, "has a slash, and names of files are needed");
+            return refuse(reader, name, length,
+                          "contains a slash; a file name without a path is required");
         if (length <= 2 && strspn(name, ".") >= length)
-            return refuse(reader, name, length, "is a folder, and a file is needed");
+            return refuse(reader, name, length, "is a directory; a file is required");
         if (!reader->hidden && name[0] == '.')
-            return refuse(reader, name, length, "is hidden, and hidden files are not served here");
+            return refuse(reader, name, length, "is hidden, and hidden files are denied");
     }
     return 0;
 }

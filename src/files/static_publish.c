@@ -28,16 +28,16 @@ static void note_dir_error(struct uvh_static_publish *publish, int error)
     switch (error) {
     case -ENOENT:
         if (publish->form)
-            refuse(publish, 404, "there is no such folder");
+            refuse(publish, 404, "the directory does not exist");
         else
-            refuse(publish, 409, "the folder of the file does not exist");
+            refuse(publish, 409, "the parent directory does not exist");
         break;
     case -ENOTDIR:
-        refuse(publish, 409, "there is a file where a folder would have to be");
+        refuse(publish, 409, "a parent of the file is not a directory");
         break;
     case -EXDEV: /* leads out of the root */
     case -ELOOP:
-        refuse(publish, 403, "nothing may be stored there");
+        refuse(publish, 403, "storing files there is not permitted");
         break;
     default:
         publish->error = error;
@@ -99,11 +99,11 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         return;
     }
     if (entity.exists && facts.kind == UVH_FILE_DIRECTORY) {
-        refuse(publish, 409, "there is a folder of that name");
+        refuse(publish, 409, "a directory with that name exists");
         return;
     }
     if (entity.exists && facts.kind != UVH_FILE_REGULAR) {
-        refuse(publish, 403, "something that is no file has that name");
+        refuse(publish, 403, "the name exists and is not a regular file");
         return;
     }
     if (entity.exists) {
@@ -113,9 +113,9 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         entity.has_modified = true;
     }
     if (uvh_conditional_evaluate(&publish->conditions, &entity, false) != UVH_CONDITIONAL_PROCEED)
-        refuse(publish, 412, "the file is not as the request says");
+        refuse(publish, 412, "a precondition of the request failed");
     else if (entity.exists && !publish->settings->upload_overwrite)
-        refuse(publish, 409, "there is a file of that name, and files are not replaced here");
+        refuse(publish, 409, "a file with that name exists, and overwriting is disabled");
 }
 
 static int open_dir(const struct uvh_static_publish *publish, int *directory)
@@ -170,7 +170,7 @@ static void give_name(struct uvh_static_publish *publish, struct uvh_static_part
     int error = uvh_store_publish(publish->store, part->file.name, part->name, keep, false,
                                   &part->file.created);
     if (error == -EEXIST && must_be_new(publish)) {
-        refuse(publish, 412, "there is a file of that name already");
+        refuse(publish, 412, "a file with that name already exists");
         return;
     }
     publish->error = error;
@@ -186,7 +186,7 @@ static void give_name(struct uvh_static_publish *publish, struct uvh_static_part
 void uvh_static_publish_run(struct uvh_static_publish *publish)
 {
     if (!digests_match(publish)) {
-        refuse(publish, 400, "the body is not the one that the digest was made of");
+        refuse(publish, 400, "the body does not match its digest");
         return;
     }
     uvh_lock_acquire(publish->lock);

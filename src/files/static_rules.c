@@ -84,7 +84,7 @@ static int check_type(const char *type, const char *name, struct uvh_option_mess
         return 0;
     return uvh_option_text_refuse(
         message, name, type,
-        "allowed is a media type, such as text/plain or text/html; charset=utf-8");
+        "must be a media type, such as text/plain or text/html; charset=utf-8");
 }
 
 /* "extension=type", optionally with a dot before the extension. Extensions with a type contain
@@ -92,7 +92,7 @@ static int check_type(const char *type, const char *name, struct uvh_option_mess
 static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
 {
     if (config->type_count > MOST_TYPES)
-        return uvh_option_text_refuse(message, "types", "(a list)", "allowed are at most 1000");
+        return uvh_option_text_refuse(message, "types", "(a list)", "at most 1000 are allowed");
     for (size_t i = 0; i < config->type_count; i++) {
         const char *given = config->types[i] != NULL ? config->types[i] : "";
         const char *extension = given + (given[0] == '.');
@@ -102,7 +102,7 @@ static int check_types(const uvhttp_static_config_t *config, struct uvh_option_m
         if (equals == extension || *equals != '=')
             return uvh_option_text_refuse(
                 message, "types", given,
-                "allowed is an extension and its type, such as md=text/markdown");
+                "must be an extension and its type, such as md=text/markdown");
         int err = check_type(equals + 1, "types", message);
         if (err != 0)
             return err;
@@ -128,21 +128,20 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
     if (!uvh_glob_is_valid(uvh_slice(pattern)))
         return uvh_option_text_refuse(
             message, "pattern", pattern,
-            "allowed is one such as *.css or /assets/**, of at most 512 bytes, with a ] "
+            "must be a pattern such as *.css or /assets/**, of at most 512 bytes, with a ] "
             "for each [");
     int err = uvhttp_prepared_add(trial, field, "x");
     if (is_own_field(field) || err == UVHTTP_EHEADER)
         return uvh_option_text_refuse(
             message, "field", field,
-            "allowed is the name of a field that the server does not set itself");
+            "must be the name of a field that the server does not set itself");
     if (same_name(field, "Content-Type"))
         return rule->value == NULL ? 0 : check_type(value, "value", message);
     if (err == 0)
         err = uvhttp_prepared_add(trial, field, value);
     if (err == UVHTTP_EHEADER || value[0] == '\0')
-        return uvh_option_text_refuse(
-            message, "value", err == 0 ? "" : "(not shown)",
-            "allowed is a text that is not empty, without control characters");
+        return uvh_option_text_refuse(message, "value", err == 0 ? "" : "(not shown)",
+                                      "must be a non-empty text without control characters");
     return err;
 }
 
@@ -157,7 +156,7 @@ int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, siz
     if (err == 0)
         err = check_types(config, message);
     if (err == 0 && config->rule_count > MOST_RULES)
-        err = uvh_option_text_refuse(message, "rules", "(a list)", "allowed are at most 256");
+        err = uvh_option_text_refuse(message, "rules", "(a list)", "at most 256 are allowed");
     for (size_t i = 0; i < config->rule_count && err == 0; i++) {
         uvhttp_prepared_t *trial = uvhttp_prepared_new(config->allocator);
         err = trial == NULL ? UVHTTP_ENOMEM : check_rule(&config->rules[i], trial, message);

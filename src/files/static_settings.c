@@ -113,7 +113,7 @@ static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_
 static int refuse_alone(const char *name, const char *needed, char *message, size_t size)
 {
     if (size > 0)
-        snprintf(message, size, "%s: does nothing without %s", name, needed);
+        snprintf(message, size, "%s: has no effect without %s", name, needed);
     return UVHTTP_ECONFIG;
 }
 
@@ -152,8 +152,7 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
         return 0;
     if (size > 0)
         snprintf(message, size,
-                 "%s: nothing is compressed when files of %zu bytes are the smallest and %zu the "
-                 "largest",
+                 "%s: the minimum size (%zu bytes) exceeds the maximum size (%zu bytes)",
                  config->compress_min_size != 0 ? "compress_min_size" : "compress_max_size", least,
                  most);
     return UVHTTP_ECONFIG;
@@ -171,7 +170,7 @@ int uvh_static_settings_check(const uvhttp_static_config_t *config, char *messag
         return err;
     if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER) {
         if (size > 0)
-            snprintf(message, size, "symlinks: there is no such policy");
+            snprintf(message, size, "symlinks: unknown policy");
         return UVHTTP_ECONFIG;
     }
     err = check_pairs(config, message, size);

@@ -39,7 +39,7 @@ struct upload {
 
 static int refuse_size(uvhttp_response_t *response)
 {
-    return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
+    return uvh_spool_refuse(response, 413, "the body is too large for this resource");
 }
 
 /* Sends the refusal of a job. */
@@ -184,12 +184,12 @@ static int begin_part(struct upload *upload)
         return UVHTTP_ENOMEM;
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain(uvh_slice(name)))
-        return uvh_spool_refuse(upload->spool.response, 400, "a file of the form has no name");
+        return uvh_spool_refuse(upload->spool.response, 400, "a file in the form has no name");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
         if (strcmp(other->name, name) == 0)
             return uvh_spool_refuse(upload->spool.response, 400,
-                                    "two files of the form have one name");
+                                    "two files in the form have the same name");
     }
     append(upload, part);
     upload->open = part;
@@ -203,7 +203,7 @@ static int end_form(struct upload *upload)
                                 uvhttp_multipart_error_status(upload->parser->error),
                                 uvhttp_multipart_error_text(upload->parser->error));
     if (upload->publish.parts == NULL)
-        return uvh_spool_refuse(upload->spool.response, 400, "the form holds no file");
+        return uvh_spool_refuse(upload->spool.response, 400, "the form contains no file");
     return uvh_spool_end(&upload->spool);
 }
 
@@ -336,13 +336,13 @@ static const char *judge_head(uvhttp_request_t *request, const struct uvh_static
     const char *coding = uvhttp_request_header(request, "Content-Encoding");
     *status = 400;
     if (uvhttp_request_header(request, "Content-Range") != NULL)
-        return "a part of a file cannot be stored";
+        return "partial uploads (Content-Range) are not supported";
     *status = 415;
     if (coding != NULL && strcmp(coding, "identity") != 0)
-        return "a content coding could not be given back";
+        return "uploads with a content coding are not supported";
     *status = 413;
     if (uvh_spool_exceeds(request, settings->upload_max_size))
-        return "the body is larger than this resource takes";
+        return "the body is too large for this resource";
     *status = 0;
     return NULL;
 }
@@ -388,7 +388,7 @@ static int set_target(struct upload *upload, uvhttp_slice_t path)
         append(upload, part);
     }
     upload->spool.directory =
-        upload->publish.directory[0] == '\0' ? "the root" : upload->publish.directory;
+        upload->publish.directory[0] == '\0' ? "the root directory" : upload->publish.directory;
     return 0;
 }
 
@@ -416,7 +416,7 @@ static int begin_put(struct upload *upload)
     uvhttp_response_t *response = upload->spool.response;
     struct uvh_static_part *part = upload->publish.parts;
     if (!uvh_store_name_is_plain(uvh_slice(part->name)))
-        return uvh_spool_refuse(response, 400, "this is no name for a file");
+        return uvh_spool_refuse(response, 400, "invalid file name");
     if (!read_digests(request, &upload->publish.digests))
         return uvh_spool_refuse(response, 400, "a digest is malformed");
     int err = read_conditions(upload);
@@ -425,7 +425,7 @@ static int begin_put(struct upload *upload)
     if (err == 0)
         err = begin_sums(upload);
     if (err == -ENOTSUP)
-        return uvh_spool_refuse(response, 501, "this server cannot look at digests");
+        return uvh_spool_refuse(response, 501, "this server does not support digests");
     return err != 0 ? err : uvh_spool_to_disk(&upload->spool, &part->file);
 }
 
@@ -436,7 +436,7 @@ static int begin_form(struct upload *upload)
     uvhttp_slice_t boundary;
     const uvhttp_multipart_limits_t limits = {.max_parts = MOST_FILES};
     if (comes_from_elsewhere(request))
-        return uvh_spool_refuse(response, 403, "the form comes from a page of another site");
+        return uvh_spool_refuse(response, 403, "the form was submitted from another site");
     if (!uvhttp_multipart_boundary(uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE),
                                    &boundary))
         return uvh_spool_refuse(response, 415, "the body is not multipart/form-data");

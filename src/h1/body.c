@@ -14,7 +14,7 @@
 
 static void refuse_too_large(struct uvh_h1 *h1)
 {
-    uvh_h1_reject(h1, 413, "the body is larger than this resource takes");
+    uvh_h1_reject(h1, 413, "the body is too large for this resource");
 }
 
 /* Sends 100 Continue to a client that waits for it. False when out of memory; then the request was

@@ -155,7 +155,7 @@ static void conn_timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     if (timeout == UVH_CONN_TIMEOUT_HEADER) {
         uvh_counter_add(&uvh_h1_worker(uvh_h1_of(conn))->counters.timeouts, 1);
-        uvh_h1_reject(uvh_h1_of(conn), 408, "the request head took too long");
+        uvh_h1_reject(uvh_h1_of(conn), 408, "the request head was not received in time");
     } else {
         conn->shared->callbacks->ended_by(conn, timeout);
         if (timeout == UVH_CONN_TIMEOUT_IDLE)
@@ -170,7 +170,7 @@ static void is_plain(struct uvh_conn *conn)
     if (conn->close_after) /* already rejected */
         return;
     uvh_h1_reject(uvh_h1_of(conn), 400,
-                  "this port speaks HTTPS, and the request came in plain text: use https://");
+                  "a plain HTTP request was sent to an HTTPS port: use https://");
 }
 
 static void closed(struct uvh_conn *conn)
@@ -327,11 +327,11 @@ static void timed_out(struct uvh_exchange *base, enum uvh_exchange_timeout timeo
         uvh_conn_try_read(conn);
         if (!conn->received && !uvh_conn_is_closed(conn)) {
             uvh_counter_add(&base->worker->counters.timeouts, 1);
-            uvh_h1_reject(h1, 408, "the request body took too long");
+            uvh_h1_reject(h1, 408, "the request body was not received in time");
         }
     } else if (timeout == UVH_EXCHANGE_TIMEOUT_HANDLER) {
         uvh_counter_add(&base->worker->counters.timeouts, 1);
-        uvh_h1_reject(h1, uvh_exchange_late_status(base), "the answer took too long to make");
+        uvh_h1_reject(h1, uvh_exchange_late_status(base), "the response was not ready in time");
     } else if (timeout == UVH_EXCHANGE_TIMEOUT_HEARTBEAT) {
         uvh_exchange_send_heartbeat(base);
     } /* for PACE the end of the event sends what is due */

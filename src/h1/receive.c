@@ -75,7 +75,9 @@ static bool admit_secure(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange)
     uvh_authority_split(exchange->base.request.framing.authority, &host, &port);
     if (!uvh_tls_session_is_misdirected(h1->conn.tls, host))
         return true;
-    uvh_h1_reject(h1, 421, "this host demands a client certificate: connect to it by its own name");
+    uvh_h1_reject(
+        h1, 421,
+        "this host requires a client certificate: open a new connection with its name (SNI)");
     return false;
 }
 

@@ -154,9 +154,8 @@ static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct ent
         return 0;
     snprintf(name, sizeof(name), "rules[%zu]", order);
     return uvh_option_text_refuse(message, name, text,
-                                  "allowed are \"all\", \"unix\", an address, and an address with "
-                                  "a prefix length behind which no "
-                                  "bits are set");
+                                  "allowed are \"all\", \"unix\", an address, and a prefix such as "
+                                  "10.0.0.0/8 without host bits");
 }
 
 /* The entries of one address family, at most one per rule; their number in `*count`. */

@@ -267,11 +267,10 @@ static int check_user(const uvhttp_auth_user_t *user, size_t index,
         return 0;
     snprintf(field, sizeof(field), "users[%zu].%s", index, name_fits ? "password" : "name");
     if (name_fits)
-        return uvh_option_text_refuse(
-            message, field, "(not shown)",
-            "allowed is a text that is not empty, without control characters");
+        return uvh_option_text_refuse(message, field, "(not shown)",
+                                      "must be a non-empty text without control characters");
     return uvh_option_text_refuse(message, field, name != NULL ? name : "",
-                                  "allowed is a text without colon and control characters");
+                                  "must be a text without colon and control characters");
 }
 
 static int check_config(const uvhttp_auth_config_t *config, const char *realm,
@@ -279,16 +278,17 @@ static int check_config(const uvhttp_auth_config_t *config, const char *realm,
 {
     if (strlen(realm) > MOST_REALM || !is_printable(realm, strlen(realm)))
         return uvh_option_text_refuse(message, "realm", realm,
-                                      "allowed are at most 256 bytes without control characters");
+                                      "must be at most 256 bytes without control characters");
     for (const char *p = config->scope != NULL ? config->scope : ""; *p != '\0'; p++) {
         if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(config->scope) > MOST_SCOPE)
             return uvh_option_text_refuse(
                 message, "scope", config->scope,
-                "allowed are at most 1024 bytes of visible ASCII without quote and backslash");
+                "must be at most 1024 bytes of visible ASCII without quote and backslash");
     }
     if (config->user_count == 0 && config->check_basic == NULL && config->check_bearer == NULL)
-        return uvh_option_text_refuse(message, "check_basic", "",
-                                      "nobody could pass: give users, check_basic or check_bearer");
+        return uvh_option_text_refuse(
+            message, "check_basic", "",
+            "no request can pass: set users, check_basic or check_bearer");
     for (size_t i = 0; i < config->user_count; i++) {
         int err = check_user(&config->users[i], i, message);
         if (err != 0)

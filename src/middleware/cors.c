@@ -266,9 +266,8 @@ static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
     if (star == NULL || !is_pattern(pattern->before, (size_t)(star - copy)))
         return uvh_option_text_refuse(
             message, "origins", copy,
-            "allowed are \"*\", \"null\", and scheme://host[:port] in small letters without the "
-            "usual port "
-            "and without a slash at the end, where a host may begin with \"*.\"");
+            "allowed are \"*\", \"null\", and scheme://host[:port] in lower case, without the "
+            "default port and a trailing slash; a host may begin with \"*.\"");
     pattern->before.length = (size_t)(star - copy);
     pattern->after = (uvhttp_slice_t){star + 1, text.length - pattern->before.length - 1};
     return 0;
@@ -284,11 +283,11 @@ static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_config_t *co
         cors->anybody |= is(element, "*");
     if (cors->anybody && (count > 1 || config->allow != NULL))
         return uvh_option_text_refuse(message, "origins", config->origins,
-                                      "with \"*\" there is nobody left to name or to ask about");
+                                      "\"*\" cannot be combined with other origins or `allow`");
     if (cors->anybody && config->credentials)
         return uvh_option_text_refuse(
             message, "origins", config->origins,
-            "browsers refuse \"*\" with credentials: name the origins, or let `allow` decide");
+            "browsers reject \"*\" with credentials: list the origins, or set `allow`");
     if (cors->anybody)
         return 0;
     cors->patterns = uvh_owned_alloc(&cors->owned, (count + 1) * sizeof(*cors->patterns));
@@ -308,7 +307,7 @@ static int read_names(struct uvhttp_cors *cors, const char *field, const char *l
     for (const char *rest = list; next_element(&rest, &name); count++) {
         if (!uvh_field_name_valid(name) || length + name.length + 2 > MOST_LIST)
             return uvh_option_text_refuse(
-                message, field, list, "allowed are names, together at most 4096 bytes, or \"*\"");
+                message, field, list, "allowed are names of at most 4096 bytes in total, or \"*\"");
         *any |= is(name, "*");
         if (count > 0)
             length += (size_t)snprintf(text + length, sizeof(text) - length, ", ");
@@ -316,8 +315,7 @@ static int read_names(struct uvhttp_cors *cors, const char *field, const char *l
         length += name.length;
     }
     if (*any && count > 1)
-        return uvh_option_text_refuse(message, field, list,
-                                      "with \"*\" there is nothing left to name");
+        return uvh_option_text_refuse(message, field, list, "\"*\" cannot be combined with names");
     *out = *any ? NULL : uvh_owned_string(&cors->owned, text, length);
     return !*any && *out == NULL ? UVHTTP_ENOMEM : 0;
 }
@@ -340,7 +338,7 @@ static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_config_t *conf
     if (config->credentials)
         return uvh_option_text_refuse(
             message, "exposed", config->exposed,
-            "browsers take \"*\" for a name when there are credentials: name the fields");
+            "browsers treat \"*\" as a field name with credentials: list the fields");
     cors->exposed = "*";
     return 0;
 }
@@ -360,7 +358,7 @@ int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, ch
         return err;
     if (config->origins == NULL && config->allow == NULL)
         return uvh_option_text_refuse(out, "origins", "",
-                                      "nobody would be let in: give origins or `allow`");
+                                      "no origin is allowed: set origins or `allow`");
     struct uvhttp_cors *made = uvh_owned_new(config->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;

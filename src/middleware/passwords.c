@@ -206,14 +206,13 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
                     const char *where, struct uvh_option_message message)
 {
     if (passwords->user_count == MOST_USERS)
-        return uvh_option_text_refuse(message, where, name, "allowed are at most 10000 users");
+        return uvh_option_text_refuse(message, where, name, "at most 10000 users are allowed");
     if (!is_name(name))
         return uvh_option_text_refuse(message, where, "(not shown)",
-                                      "allowed is NAME:HASH, the name without control characters");
+                                      "must be NAME:HASH, without control characters in NAME");
     if (!uvh_password_is_hash(hash))
-        return uvh_option_text_refuse(
-            message, where, name,
-            "its hash is not of a kind that is taken, such as those of htpasswd -B or mkpasswd");
+        return uvh_option_text_refuse(message, where, name,
+                                      "unsupported hash; use one of htpasswd -B or mkpasswd");
     struct user *user = &passwords->users[passwords->user_count];
     user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
     user->hash = uvh_owned_string(&passwords->owned, hash, strlen(hash));
@@ -246,11 +245,11 @@ static int read_file(struct uvhttp_passwords *passwords, const char *path,
     int err = 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return uvh_option_text_refuse(message, "file", path, "it cannot be opened");
+        return uvh_option_text_refuse(message, "file", path, "the file cannot be opened");
     for (size_t number = 1; err == 0 && fgets(line, sizeof(line), file) != NULL; number++)
         err = read_line(passwords, line, number, message);
     if (err == 0 && ferror(file))
-        err = uvh_option_text_refuse(message, "file", path, "it cannot be read");
+        err = uvh_option_text_refuse(message, "file", path, "the file cannot be read");
     fclose(file);
     uvh_hmac_wipe(line, sizeof(line));
     return err;
@@ -271,15 +270,15 @@ static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_co
     if (err == 0 && config->file != NULL)
         err = read_file(passwords, config->file, message);
     if (err == 0 && passwords->user_count == 0)
-        err = uvh_option_text_refuse(message, "users", "",
-                                     "nobody could pass: give users, or a file with some");
+        err = uvh_option_text_refuse(
+            message, "users", "", "no request can pass: set users, or a file that contains users");
     if (err != 0)
         return err;
     qsort(passwords->users, passwords->user_count, sizeof(*passwords->users), compare_users);
     for (size_t i = 1; i < passwords->user_count; i++) {
         if (compare_users(&passwords->users[i - 1], &passwords->users[i]) == 0)
             return uvh_option_text_refuse(message, "users", passwords->users[i].name,
-                                          "this user stands there twice");
+                                          "the user is listed twice");
     }
     return 0;
 }

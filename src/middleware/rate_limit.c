@@ -89,19 +89,19 @@ static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t
         return err;
     if ((uint64_t)config->burst * config->period_ms / config->requests > full_within_ms) {
         snprintf(message, size,
-                 "burst is %zu; it must come back within 365 days, and %zu requests in %lu "
-                 "milliseconds do not",
+                 "burst is %zu; it must refill within 365 days, which takes longer with %zu "
+                 "requests in %lu milliseconds",
                  config->burst, config->requests, (unsigned long)config->period_ms);
         return UVHTTP_ECONFIG;
     }
     if (!is_policy_name(config->name)) {
         snprintf(message, size,
-                 "name is '%s'; allowed are 1 to %d visible ASCII characters but '\"' and '\\'",
+                 "name is '%s'; allowed are 1 to %d visible ASCII characters except '\"' and '\\'",
                  config->name, NAME_SIZE);
         return UVHTTP_ECONFIG;
     }
     if (config->global && config->key != NULL) {
-        snprintf(message, size, "key is set, and global is true; only one of them is possible");
+        snprintf(message, size, "key and global are both set; only one is allowed");
         return UVHTTP_ECONFIG;
     }
     return 0;

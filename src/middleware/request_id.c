@@ -132,7 +132,7 @@ int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_
     uvhttp_slice_t name = uvh_slice(header);
     if (name.length > MOST_NAME || !uvh_field_name_valid(name))
         return uvh_option_text_refuse((struct uvh_option_message){message, size}, "header", header,
-                                      "allowed is a field name of at most 64 bytes");
+                                      "must be a field name of at most 64 bytes");
     const struct uvh_option_range length = {"max_length", max_length, 1, MOST_MAX_LENGTH, "bytes"};
     int err = uvh_option_check(&length, 1, message, size);
     uint64_t number;

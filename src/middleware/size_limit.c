@@ -27,7 +27,7 @@ int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_c
     if (config->max_request_body == 0 && config->max_response_body == 0) {
         snprintf(
             message, message != NULL ? size : 0,
-            "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
+            "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
         return UVHTTP_ECONFIG;
     }
     struct uvhttp_size_limit *made = uvh_alloc(allocator, sizeof(*made));

@@ -66,33 +66,33 @@ static void seconds_counter(struct text *text, const char *name, const char *hel
 
 static void connections(struct text *text, const uvhttp_stats_t *stats)
 {
-    begin(text, "connections", "gauge", "Connections that are open now, by what they do.");
+    begin(text, "connections", "gauge", "Open connections by state.");
     sample(text, "connections{state=\"active\"}",
            stats->active_connections - stats->idle_connections);
     sample(text, "connections{state=\"idle\"}", stats->idle_connections);
-    counter(text, "accepted_connections_total", "Connections accepted, rejected ones included.",
+    counter(text, "accepted_connections_total", "Accepted connections, including rejected ones.",
             stats->total_connections);
-    counter(text, "rejected_connections_total",
-            "Connections turned away because of max_connections.", stats->rejected_connections);
+    counter(text, "rejected_connections_total", "Connections rejected because of max_connections.",
+            stats->rejected_connections);
 }
 
 static void tls(struct text *text, const uvhttp_stats_t *stats)
 {
-    begin(text, "tls_handshakes_total", "counter", "TLS handshakes, by how they ended.");
+    begin(text, "tls_handshakes_total", "counter", "TLS handshakes by result.");
     sample(text, "tls_handshakes_total{result=\"full\"}",
            stats->tls_handshakes - stats->tls_resumed);
     sample(text, "tls_handshakes_total{result=\"resumed\"}", stats->tls_resumed);
     sample(text, "tls_handshakes_total{result=\"failed\"}", stats->tls_failures);
-    counter(text, "tls_queued_handshakes_total",
-            "TLS handshakes that waited because of max_handshakes.", stats->tls_waited);
-    counter(text, "tls_early_requests_total", "Requests that came as early data.",
+    counter(text, "tls_queued_handshakes_total", "TLS handshakes queued because of max_handshakes.",
+            stats->tls_waited);
+    counter(text, "tls_early_requests_total", "Requests received as early data.",
             stats->early_requests);
-    counter(text, "tls_offloaded_connections_total", "TLS connections that the kernel encrypts.",
-            stats->tls_offloaded);
+    counter(text, "tls_offloaded_connections_total",
+            "TLS connections encrypted by the kernel (kTLS).", stats->tls_offloaded);
     if (stats->tls_expires == 0)
         return;
     begin(text, "tls_certificate_expiry_seconds", "gauge",
-          "When the first certificate expires, in seconds since 1970.");
+          "Time at which the first certificate expires, in seconds since 1970.");
     add(text, "uvhttp_tls_certificate_expiry_seconds %lld\n", (long long)stats->tls_expires);
 }
 
@@ -100,42 +100,38 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
 {
     const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
                                   stats->responses_4xx, stats->responses_5xx};
-    counter(text, "requests_total", "Requests whose head was received and understood.",
-            stats->total_requests);
-    begin(text, "responses_total", "counter", "Responses, by the class of their status.");
+    counter(text, "requests_total", "Requests received with a valid head.", stats->total_requests);
+    begin(text, "responses_total", "counter", "Responses by status class.");
     for (unsigned i = 0; i < UVH_COUNT_OF(responses); i++)
         add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1,
             (unsigned long long)responses[i]);
-    counter(text, "parse_errors_total", "Requests refused because of their bytes.",
-            stats->parse_errors);
-    counter(text, "timeouts_total", "Connections ended by one of the timeouts.", stats->timeouts);
+    counter(text, "parse_errors_total", "Requests rejected by the parser.", stats->parse_errors);
+    counter(text, "timeouts_total", "Connections closed by a timeout.", stats->timeouts);
     counter(text, "aborted_exchanges_total",
-            "Exchanges whose client left before the response was complete.",
+            "Exchanges whose client disconnected before the response was complete.",
             stats->aborted_exchanges);
     counter(text, "received_bytes_total", "Bytes received from clients.", stats->bytes_received);
     counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
     begin(text, "cache_lookups_total", "counter",
-          "Looks into caches, of static files for instance.");
+          "Cache lookups by result, such as those of static files.");
     sample(text, "cache_lookups_total{result=\"hit\"}", stats->cache_hits);
     sample(text, "cache_lookups_total{result=\"miss\"}", stats->cache_misses);
-    begin(text, "jobs", "gauge",
-          "Jobs now, by lane, and by what they do: wait for a thread, or have one.");
+    begin(text, "jobs", "gauge", "Jobs by lane and state.");
     sample(text, "jobs{lane=\"quick\",state=\"pending\"}", stats->quick_jobs.pending);
     sample(text, "jobs{lane=\"quick\",state=\"running\"}", stats->quick_jobs.running);
     sample(text, "jobs{lane=\"heavy\",state=\"pending\"}", stats->heavy_jobs.pending);
     sample(text, "jobs{lane=\"heavy\",state=\"running\"}", stats->heavy_jobs.running);
     begin(text, "rejected_jobs_total", "counter",
-          "Jobs refused because the queue of their lane was full.");
+          "Jobs rejected because the queue of the lane was full.");
     sample(text, "rejected_jobs_total{lane=\"quick\"}", stats->quick_jobs.rejected);
     sample(text, "rejected_jobs_total{lane=\"heavy\"}", stats->heavy_jobs.rejected);
-    begin(text, "blocking_handlers", "gauge",
-          "Handlers of blocking routes: waiting for a thread, or with one.");
+    begin(text, "blocking_handlers", "gauge", "Handlers of blocking routes by state.");
     sample(text, "blocking_handlers{state=\"pending\"}", stats->blocking_handlers.pending);
     sample(text, "blocking_handlers{state=\"running\"}", stats->blocking_handlers.running);
     counter(text, "rejected_blocking_handlers_total",
-            "Requests of blocking routes refused by a full queue.",
+            "Requests of blocking routes rejected because the queue was full.",
             stats->blocking_handlers.rejected);
-    begin(text, "memory_bytes", "gauge", "Memory held for connections, exchanges and buffers.");
+    begin(text, "memory_bytes", "gauge", "Memory used for connections, exchanges and buffers.");
     sample(text, "memory_bytes", stats->memory);
 }
 
@@ -189,7 +185,7 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
             out[0] = '\0';
         return 0;
     }
-    begin(&text, "build_info", "gauge", "What is running; the value is always 1.");
+    begin(&text, "build_info", "gauge", "Version and build options; the value is always 1.");
     add(&text, "uvhttp_build_info{");
     add_label(&text, "version", uvhttp_version(), ",");
     add_label(&text, "build", uvhttp_build_info(), "} 1\n");
@@ -197,16 +193,17 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     tls(&text, stats);
     requests(&text, stats);
     histogram(&text, "request_duration_seconds",
-              "Time from a request's head to the end of its response.", &stats->latency);
+              "Time from the request head to the end of the response.", &stats->latency);
     summary(&text, "request_latency_seconds",
-            "The same as percentiles since the start; quantile 1 is the longest.", &stats->latency);
+            "Percentiles of the request duration since the start; quantile 1 is the maximum.",
+            &stats->latency);
     summary(&text, "loop_delay_seconds",
-            "How long an event waited at most until the event loop looked at it: the length of "
-            "loop turns.",
+            "Duration of event loop iterations, the maximum delay of an event.",
             &stats->loop_delay);
-    seconds_counter(&text, "loop_busy_seconds_total", "Time in which event loops worked.",
-                    stats->loop_busy_us);
-    seconds_counter(&text, "loop_seconds_total", "Time in which event loops worked or waited.",
+    seconds_counter(&text, "loop_busy_seconds_total",
+                    "Time that event loops spent running callbacks.", stats->loop_busy_us);
+    seconds_counter(&text, "loop_seconds_total",
+                    "Time that event loops spent running callbacks or waiting.",
                     stats->loop_time_us);
     return text.length;
 }

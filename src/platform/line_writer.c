@@ -170,7 +170,7 @@ static void reopen_if_requested(struct uvh_line_writer *writer)
     int err = open_target(writer->path, &descriptor, &regular);
     if (err != 0) {
         report(writer, UVHTTP_LOG_ERROR,
-               "log %s cannot be opened again: %s; the old file stays in use", writer->path,
+               "log %s cannot be reopened: %s; the old file remains in use", writer->path,
                uvhttp_strerror(err));
         return;
     }
@@ -195,7 +195,7 @@ static bool is_stopping(struct uvh_line_writer *writer)
 static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_left)
 {
     if (err != -EAGAIN && !writer->failing) {
-        report(writer, UVHTTP_LOG_ERROR, "log %s: %s; trying until it works", writer->path,
+        report(writer, UVHTTP_LOG_ERROR, "log %s: %s; retrying", writer->path,
                uvhttp_strerror(err));
         writer->failing = true;
     }
@@ -228,7 +228,7 @@ static bool write_all(struct uvh_line_writer *writer)
         writer->done += (size_t)count;
         tries_left = tries;
         if (writer->failing)
-            report(writer, UVHTTP_LOG_INFO, "log %s is written again", writer->path);
+            report(writer, UVHTTP_LOG_INFO, "log %s: writing resumed", writer->path);
         writer->failing = false;
     }
     return true;
@@ -264,7 +264,7 @@ static void give_up(struct uvh_line_writer *writer)
     writer->counts.written += complete;
     writer->counts.dropped += lost;
     pthread_mutex_unlock(&writer->lock);
-    report(writer, UVHTTP_LOG_ERROR, "log %s: %llu lines lost at the end", writer->path,
+    report(writer, UVHTTP_LOG_ERROR, "log %s: %llu lines lost on close", writer->path,
            (unsigned long long)lost);
 }
 

@@ -46,8 +46,8 @@ int uvh_line_writer_open(struct uvh_line_writer **writer,
 /* Queues one line with its '\n', the only one in it. Any thread. */
 void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_t length);
 
-/* Reopens the path, for log rotation; the old file stays in use if that fails. Returns at once. Any
- * thread. */
+/* Reopens the path, for log rotation; the old file remains in use if that fails. Returns at once.
+ * Any thread. */
 void uvh_line_writer_reopen(struct uvh_line_writer *writer);
 
 /* Any thread. */

@@ -81,13 +81,14 @@ static void lose(struct uvh_redis_link *link, const char *why)
     uint64_t delay = link->next != NULL ? 0 : next_delay(link);
     if (link->next != NULL)
         uvhttp_server_log(server, UVHTTP_LOG_DEBUG,
-                          "redis: the connection for %s is tried at the next address: %s",
+                          "redis: the connection for %s failed, trying the next address: %s",
                           link->events->name, why);
     else
-        uvhttp_server_log(
-            server, UVHTTP_LOG_WARNING, "redis: the connection for %s %s: %s; again in %llu.%llu s",
-            link->events->name, was_ready ? "broke" : "cannot be made", why,
-            (unsigned long long)(delay / 1000), (unsigned long long)(delay % 1000 / 100));
+        uvhttp_server_log(server, UVHTTP_LOG_WARNING,
+                          "redis: the connection for %s %s: %s; retrying in %llu.%llu s",
+                          link->events->name, was_ready ? "was lost" : "failed", why,
+                          (unsigned long long)(delay / 1000),
+                          (unsigned long long)(delay % 1000 / 100));
     link->failures += link->next == NULL;
     set_state(link, UVH_REDIS_DOWN);
     drop_context(link);
@@ -101,7 +102,7 @@ static void lose(struct uvh_redis_link *link, const char *why)
 
 static const char *error_of(const redisContext *context)
 {
-    return context->err != 0 && context->errstr[0] != '\0' ? context->errstr : "the system says no";
+    return context->err != 0 && context->errstr[0] != '\0' ? context->errstr : "unknown error";
 }
 
 /* ---- commands ---- */
@@ -342,11 +343,11 @@ static void on_timer(uv_timer_t *timer)
         attempt(link);
         break;
     case UVH_REDIS_CONNECTING:
-        lose(link, "no answer");
+        lose(link, "no reply");
         break;
     case UVH_REDIS_READY:
         if (!link->heard) {
-            lose(link, "no answer to a ping");
+            lose(link, "no reply to PING");
             break;
         }
         link->heard = false;

@@ -54,7 +54,7 @@ static void log_drops(struct uvhttp_redis *redis, uint64_t drops, size_t limit)
     if (drops > 0)
         uvhttp_server_log(
             redis->broker.server, UVHTTP_LOG_WARNING,
-            "redis: %zu bytes wait for the broker, so the oldest messages are dropped: %" PRIu64
+            "redis: the publish queue of %zu bytes is full, dropping the oldest messages: %" PRIu64
             " so far",
             limit, drops);
 }
@@ -91,7 +91,7 @@ static void on_ready(struct uvh_redis_link *link)
     uv_mutex_unlock(&redis->lock);
     if (dropped > 0)
         uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
-                          "redis: %" PRIu64 " messages were lost while the broker was away",
+                          "redis: %" PRIu64 " messages were lost while the broker was unavailable",
                           dropped);
     uvh_redis_publishing_send(redis);
 }
@@ -113,9 +113,9 @@ static void on_reply(struct uvh_redis_link *link, const struct uvh_redis_parcel 
     log_drops(redis, drops, limit);
     if (!taken && may_log(&redis->refusal_logged))
         uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
-                          "redis: a message on %.*s was refused: %s", (int)parcel->channel,
+                          "redis: a message on %.*s was rejected: %s", (int)parcel->channel,
                           parcel->bytes,
-                          reply->type == REDIS_REPLY_ERROR ? reply->str : "an unknown answer");
+                          reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply");
     if (link->sent.bytes < SENT_MOST / 2)
         uvh_redis_publishing_send(redis);
 }
@@ -194,7 +194,7 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
         heard = link->heard ? now : heard;
     }
     const uvhttp_allocator_t *allocator = redis->broker.allocator;
-    const char *why = link->state == UVH_REDIS_READY ? "has not answered" : "was away";
+    const char *why = link->state == UVH_REDIS_READY ? "did not reply" : "was unavailable";
     uint64_t before = redis->stats.dropped;
     uv_mutex_lock(&redis->lock);
     redis->stats.dropped += uvh_redis_parcels_limit(&link->sent, 0, allocator);
@@ -204,6 +204,6 @@ void uvh_redis_publishing_finish(struct uvhttp_redis *redis)
     uv_mutex_unlock(&redis->lock);
     if (lost > 0)
         uvhttp_server_log(redis->broker.server, UVHTTP_LOG_WARNING,
-                          "redis: %" PRIu64 " messages were lost at the end, since the broker %s",
-                          lost, why);
+                          "redis: %" PRIu64 " messages were lost at shutdown: the broker %s", lost,
+                          why);
 }

@@ -77,8 +77,8 @@ static void on_refused(struct uvhttp_redis *redis, const struct uvh_redis_parcel
                                               strncmp(why, "NOPERM", strlen("NOPERM")) == 0);
     uv_mutex_unlock(&redis->lock);
     uvhttp_server_log(redis->broker.server, replaced ? UVHTTP_LOG_INFO : UVHTTP_LOG_WARNING,
-                      "redis: the subscription to %s was refused%s: %s", parcel->bytes,
-                      replaced ? ", that to all channels stands in for it" : "", why);
+                      "redis: the subscription to %s was rejected%s: %s", parcel->bytes,
+                      replaced ? ", using the one to all channels instead" : "", why);
     if (replaced)
         uvh_redis_subscribing_send(redis);
 }
@@ -111,7 +111,7 @@ static void on_message(struct uvhttp_redis *redis, const redisReply *glob,
     const char *topic = channel->str + prefix;
     if (!uvh_redis_envelope_read(payload->str, (size_t)payload->len, &envelope)) {
         uvhttp_server_log(redis->broker.server, UVHTTP_LOG_DEBUG,
-                          "redis: a message on %s is not one of ours", channel->str);
+                          "redis: ignored a message on %s: not published by uvhttp", channel->str);
         return;
     }
     bool own = envelope.id.length == UVH_REDIS_ID &&
@@ -162,7 +162,7 @@ static void change(struct uvhttp_redis *redis, const char *pattern, bool add)
     uv_mutex_unlock(&redis->lock);
     if (!done)
         uvhttp_server_log(redis->broker.server, UVHTTP_LOG_ERROR,
-                          "redis: %s is not subscribed to: out of memory", pattern);
+                          "redis: cannot subscribe to %s: out of memory", pattern);
     uv_async_send(&redis->wake);
 }
 

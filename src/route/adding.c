@@ -205,7 +205,7 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
     int err = uvh_tree_insert(&router->site->tree, route, &taken);
     if (err == UVHTTP_ECONFLICT) {
         char why[REASON_SIZE];
-        snprintf(why, sizeof(why), "%s \"%s%s\" is there already",
+        snprintf(why, sizeof(why), "%s \"%s%s\" already exists",
                  route->method == NULL ? "any method of" : route->method, host_of(router),
                  taken->pattern);
         refuse(router, err, "", route->pattern, why);
@@ -220,10 +220,10 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
         return err;
     if (given->method != NULL && is_misspelt(given->method))
         return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-                      "methods are written in capitals");
+                      "methods are case-sensitive: use upper case");
     if ((given->flags & UVHTTP_ROUTE_BLOCKING) != 0 && needs_loop(given->handler))
         return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-                      "static files need the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+                      "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
         return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");
@@ -277,10 +277,10 @@ static const char *check_prefix(const char *prefix, const char *whole)
     if (prefix[0] != '/')
         return "it does not begin with \"/\"";
     if (prefix[strlen(prefix) - 1] == '/')
-        return "a prefix ends without \"/\", with which its patterns begin";
+        return "a prefix must not end with \"/\"";
     const char *wrong = uvh_pattern_params(whole, params, &count);
     if (wrong == NULL && count > 0 && params[count - 1].wildcard)
-        wrong = "a prefix has no \"*\"";
+        wrong = "a prefix must not contain \"*\"";
     return wrong;
 }
 
@@ -344,7 +344,8 @@ int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_
     if (host == NULL || router->parent != NULL)
         return UVHTTP_EINVAL;
     if (uvh_host_name(host, name) != 0)
-        return refuse(router, UVHTTP_EROUTE, "", host, "it is no host name, nor \"*.\" and one");
+        return refuse(router, UVHTTP_EROUTE, "", host,
+                      "it is neither a host name nor \"*.\" followed by one");
     struct uvh_site *there = uvh_host_named(&router->all->hosts, uvh_slice(name));
     if (there == NULL)
         return add_host(router, name, out);

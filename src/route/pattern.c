@@ -42,9 +42,9 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param_name *param
     uvhttp_slice_t rest = {pattern + 1, strlen(pattern) - 1};
     *count = 0;
     if (strpbrk(pattern, "?#") != NULL)
-        return "a query or fragment takes no part in routing";
+        return "a pattern must not contain a query or fragment";
     if (strchr(pattern, '%') != NULL)
-        return "paths are matched decoded, so write the character itself";
+        return "paths are matched decoded: write the character itself";
     while (rest.base != NULL) {
         uvhttp_slice_t segment = next_segment(&rest);
         if (segment.length == 0 || (segment.base[0] != ':' && segment.base[0] != '*'))
@@ -52,7 +52,7 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param_name *param
         bool wildcard = segment.base[0] == '*';
         bool unnamed = segment.length == 1;
         if (wildcard && rest.base != NULL)
-            return "it goes on after \"*\"";
+            return "a wildcard must be the last segment";
         if (!wildcard && unnamed)
             return "a parameter has no name";
         if (*count == UVH_REQUEST_MAX_PARAMS)
@@ -62,7 +62,7 @@ const char *uvh_pattern_params(const char *pattern, struct uvh_param_name *param
         param->length = unnamed ? 1 : segment.length - 1;
         param->wildcard = wildcard;
         if (has_param(params, *count, param))
-            return "it names a parameter twice";
+            return "two parameters have the same name";
         (*count)++;
     }
     return NULL;

@@ -30,9 +30,9 @@ struct message {
 static void note_scarce(struct uvh_server *server)
 {
     if (!atomic_exchange(&server->descriptors_scarce, true))
-        uvh_server_log(
-            server, UVHTTP_LOG_WARNING,
-            "few descriptors are left (ulimit -n): closing the connections idle longest");
+        uvh_server_log(server, UVHTTP_LOG_WARNING,
+                       "file descriptors are nearly exhausted (ulimit -n): closing the longest "
+                       "idle connections");
 }
 
 /* The kernel returns the lowest free descriptor number. Once a low number is free, descriptors are
@@ -122,7 +122,7 @@ static void take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts 
     if (open >= most + REJECTING_MOST) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG,
-                       "connection closed: far more than max_connections");
+                       "connection closed: max_connections is far exceeded");
     } else if (uvh_protocols_accept(worker, socket, tls, open >= most) == 0) {
         return;
     }
@@ -214,8 +214,7 @@ static void on_failed(struct uvh_listener *listener, int code)
     struct uvh_worker *worker = listener->owner;
     if (!worker->accept_failing) /* once, not on every attempt */
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
-                       "cannot accept connections: %s; trying until it works",
-                       uvhttp_strerror(code));
+                       "cannot accept connections: %s; retrying", uvhttp_strerror(code));
     worker->accept_failing = true;
     bool scarce = code == UV_EMFILE || code == UV_ENFILE;
     if (scarce)

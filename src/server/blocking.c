@@ -498,7 +498,8 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     bool full = err == UVHTTP_EFULL;
     if (full && !worker->blocking_full) /* once, not for every request */
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
-                       "%zu blocking handlers wait already: answering 503 (blocking_queue)",
+                       "the queue is full (%zu blocking handlers pending): responding with 503 "
+                       "(blocking_queue)",
                        worker->server->config.blocking_queue);
     worker->blocking_full = full;
     if (!full)

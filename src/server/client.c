@@ -53,7 +53,7 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
                    !uvh_address_prefix_parse(slice_of(prefixes[i]),
                                              &proxies->prefixes[proxies->count++])) {
             uvh_server_log(server, UVHTTP_LOG_ERROR,
-                           "'%s' is no address of a proxy, nor a prefix of some",
+                           "'%s' is neither the address nor the prefix of a proxy",
                            prefixes[i] == NULL ? "" : prefixes[i]);
             release_proxies(proxies);
             return UVHTTP_EINVAL;

@@ -22,7 +22,7 @@ static const size_t offsets[] = {UVH_LIMITS(LIMIT_OFFSET)};
 /* A number without a row would have no default, no range and no test. */
 _Static_assert(sizeof(limits) / sizeof(limits[0]) * sizeof(size_t) ==
                    offsetof(uvhttp_config_t, allocator),
-               "every number of uvhttp_config_t stands in the limits table");
+               "every number of uvhttp_config_t is in the limits table");
 
 static size_t *value_of(uvhttp_config_t *config, size_t index)
 {

@@ -121,11 +121,11 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
     if (message == NULL)
         size = 0;
     if (field == NULL) {
-        snprintf(message, size, "there is no limit '%.*s'", SHOWN_LENGTH, name != NULL ? name : "");
+        snprintf(message, size, "unknown limit '%.*s'", SHOWN_LENGTH, name != NULL ? name : "");
         return UVHTTP_EINVAL;
     }
     if (text == NULL) {
-        snprintf(message, size, "%s: there is no text", row->name);
+        snprintf(message, size, "%s: the value is NULL", row->name);
         return UVHTTP_EINVAL;
     }
     size_t value;
@@ -169,7 +169,7 @@ int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *me
     if (message == NULL)
         size = 0;
     if (strlen(prefix) > PREFIX_MAX) {
-        snprintf(message, size, "the prefix of the variables has more than %d bytes", PREFIX_MAX);
+        snprintf(message, size, "the prefix of the variables is longer than %d bytes", PREFIX_MAX);
         return UVHTTP_EINVAL;
     }
     const uvhttp_limit_t *row;

@@ -460,7 +460,8 @@ int uvh_exchange_late_status(struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
     uvh_server_log(exchange->worker->server, UVHTTP_LOG_WARNING,
-                   "%s: no answer within handler_timeout", uvhttp_request_path(&exchange->request));
+                   "%s: no response within handler_timeout",
+                   uvhttp_request_path(&exchange->request));
     return route == NULL ? 503 : (int)route->timeout_status;
 }
 

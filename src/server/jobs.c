@@ -66,7 +66,8 @@ static void complete_job(struct uvh_message *message, void *reader)
 static void note_full(struct uvh_server *server, enum uvh_lane lane)
 {
     if (!atomic_exchange(&server->jobs.full_logged[lane], true))
-        uvh_server_log(server, UVHTTP_LOG_WARNING, "%zu jobs are pending: answering 503 (%s)",
+        uvh_server_log(server, UVHTTP_LOG_WARNING,
+                       "the queue is full (%zu jobs pending): responding with 503 (%s)",
                        server->jobs.lanes[lane].most_pending, queue_names[lane]);
 }
 

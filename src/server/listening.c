@@ -145,11 +145,11 @@ static void log_path_error(struct uvh_server *server, const char *path, int err)
 {
     if (err == UV_ENAMETOOLONG)
         uvh_server_log(server, UVHTTP_LOG_ERROR,
-                       "a socket's path may have %d bytes, and '%s' has %zu",
+                       "the path of a socket is limited to %d bytes; '%s' has %zu",
                        UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
     else
         uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot listen on '%s': %s", path,
-                       err == UV_EEXIST ? "there is a file that is no socket"
+                       err == UV_EEXIST ? "the file exists and is not a socket"
                                         : uvhttp_strerror(err));
 }
 

@@ -83,7 +83,7 @@ static int run_filters(struct uvh_exchange *exchange, uvhttp_filter_event_t even
 /* The client must not take an incomplete body for a complete one. */
 static int give_up(struct uvh_exchange *exchange, int err)
 {
-    uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: a filter of the answer: %s",
+    uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: a response filter failed: %s",
                    uvhttp_request_path(&exchange->request), uvhttp_strerror(err));
     exchange->protocol->abandon(exchange);
     return err;

@@ -59,10 +59,9 @@ void uvh_server_release(struct uvh_server *server)
         uvh_free(server->allocator, owned);
     }
     if (server->owns_loop && !close_own_loop(server)) {
-        uvh_server_log(
-            server, UVHTTP_LOG_ERROR,
-            "a handle is open on the server's loop, so its memory cannot be freed: close it before "
-            "uvhttp_server_free");
+        uvh_server_log(server, UVHTTP_LOG_ERROR,
+                       "a handle is open on the server's loop, which cannot be freed: close the "
+                       "handle before uvhttp_server_free");
         return; /* a leak, instead of freeing memory with an open handle in it */
     }
     uvh_free(server->allocator, server);
@@ -74,9 +73,8 @@ static int check_config(struct uvh_server *server)
     int err = uvhttp_config_check(&server->config, message, sizeof(message));
     if (err == 0 && server->config.workers > 1 && !server->owns_loop) {
         snprintf(message, sizeof(message),
-                 "workers is %zu; with a loop of the caller's 1 is allowed: for more, let the "
-                 "server have a loop "
-                 "of its own (uvhttp_server_new_with(NULL, ...))",
+                 "workers is %zu; with a loop of the caller only 1 is allowed: for more, use the "
+                 "server's own loop (uvhttp_server_new_with(NULL, ...))",
                  server->config.workers);
         err = UVHTTP_ECONFIG;
     }
@@ -105,9 +103,8 @@ static void reserve_descriptors(struct uvh_server *server)
     if (server->config.max_connections > limit - reserve)
         uvh_server_log(
             server, UVHTTP_LOG_WARNING,
-            "max_connections is %zu, but the process may have %zu descriptors (ulimit -n): when "
-            "%zu "
-            "are open, a new connection closes the one that has been idle longest, or waits",
+            "max_connections is %zu, but the process is limited to %zu file descriptors (ulimit "
+            "-n): above %zu, a new connection closes the longest idle one, or waits",
             server->config.max_connections, limit, limit - reserve);
 }
 

@@ -284,7 +284,7 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
     if (timeout != UVH_CONN_TIMEOUT_LINGER)
         uvh_counter_add(&worker->counters.timeouts, 1);
     if (uvh_server_logs(worker->server, UVHTTP_LOG_DEBUG))
-        uvh_server_log(worker->server, UVHTTP_LOG_DEBUG, "connection of %s ended by %s",
+        uvh_server_log(worker->server, UVHTTP_LOG_DEBUG, "connection from %s closed by %s",
                        uvh_conn_peer(conn, peer), names[timeout]);
 }
 
@@ -299,7 +299,7 @@ static void log_failure(struct uvh_conn *conn, const char *what, const char *rea
         return;
     if (now - log->begun >= 1000) {
         if (log->lines > HANDSHAKE_LINES)
-            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more TLS handshakes have failed",
+            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more TLS handshakes failed",
                            log->lines - HANDSHAKE_LINES);
         *log = (struct uvh_handshake_log){.begun = now};
     }

@@ -67,7 +67,7 @@ int uvh_workers_open(struct uvh_server *server)
         server->worker_count = count;
         return 0;
     }
-    uvh_server_log(server, UVHTTP_LOG_ERROR, "%zu workers cannot be made: %s", count,
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot create %zu workers: %s", count,
                    uvhttp_strerror(err));
     for (; index < count && server->workers != NULL && server->threads != NULL; index++) {
         uvh_worker_close(&server->workers[index], NULL);
@@ -194,8 +194,8 @@ int uvh_workers_start(struct uvh_server *server)
         int err = uv_thread_create(&server->threads[i].thread, run_worker, &server->workers[i]);
         if (err != 0) {
             atomic_fetch_sub(&server->threads_left, 1);
-            uvh_server_log(server, UVHTTP_LOG_ERROR, "thread %zu of %zu cannot be started: %s",
-                           i + 1, server->worker_count, uvhttp_strerror(err));
+            uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot start thread %zu of %zu: %s", i + 1,
+                           server->worker_count, uvhttp_strerror(err));
             return err;
         }
         server->threads[i].running = true;

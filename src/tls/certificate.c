@@ -213,14 +213,14 @@ static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t
     struct ocsp_facts facts = read_ocsp(made->ocsp, made->ocsp_size, made->leaf);
     made->ocsp_until = facts.until;
     if (!facts.good)
-        return uvh_tls_refuse(message,
-                              "ocsp_file '%s' holds no successful OCSP response in DER form", path);
+        return uvh_tls_refuse(
+            message, "ocsp_file '%s' contains no successful OCSP response in DER format", path);
     if (facts.fits)
         return 0;
     uvh_free(config->allocator, made->ocsp);
     made->ocsp = NULL;
     snprintf(text, sizeof(text),
-             "ocsp_file '%s' is for another certificate than %s, and is not sent", path,
+             "ocsp_file '%s' does not match the certificate of %s and is not sent", path,
              made->source);
     if (config->log != NULL)
         config->log(UVHTTP_LOG_WARNING, text, config->log_arg);

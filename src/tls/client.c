@@ -59,7 +59,7 @@ static int load_authorities(const struct uvhttp_tls_client *client, const char *
         return UVHTTP_ENOMEM;
     ERR_clear_error();
     if (count == 0)
-        return uvh_tls_refuse(message, "ca_file '%s' holds no certificate in PEM form", path);
+        return uvh_tls_refuse(message, "ca_file '%s' contains no certificate in PEM format", path);
     /* Every listed certificate is trusted, an authority's or the server's own. */
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     return 0;
@@ -73,7 +73,7 @@ static int set_trust(const struct uvhttp_tls_client *client,
         return load_authorities(client, config->ca_file, message);
     if (config->insecure || SSL_CTX_set_default_verify_paths(client->ctx) == 1)
         return 0;
-    return uvh_tls_refuse_by_openssl(message, "the system's authorities cannot be read");
+    return uvh_tls_refuse_by_openssl(message, "the CA certificates of the system cannot be read");
 }
 
 /* ---- client certificate ---- */
@@ -88,7 +88,7 @@ static int set_certificate(const struct uvhttp_tls_client *client,
         .certificates = &from, .certificate_count = 1, .allocator = client->allocator};
     struct uvh_tls_certificate made = {0};
     if (config->certificate_file == NULL && config->key_file != NULL)
-        return uvh_tls_refuse(message, "key_file is '%s', and certificate_file is not set",
+        return uvh_tls_refuse(message, "key_file is '%s', but certificate_file is not set",
                               config->key_file);
     if (config->certificate_file == NULL)
         return 0;

@@ -54,23 +54,23 @@ static const char *reason_of(unsigned long error)
 {
     int library = ERR_GET_LIB(error), reason = ERR_GET_REASON(error);
     if (library == ERR_LIB_PEM && reason == PEM_R_NO_START_LINE)
-        return "it holds no such thing in PEM form";
+        return "it contains no such PEM block";
     if (library == ERR_LIB_PEM &&
         (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD))
-        return "the key is encrypted, and there is no pass phrase (passphrase_file)";
+        return "the key is encrypted, but no pass phrase is set (passphrase_file)";
     if (reason == ERR_R_INTERRUPTED_OR_CANCELLED)
-        return "the key is encrypted, and there is no pass phrase (passphrase_file)";
+        return "the key is encrypted, but no pass phrase is set (passphrase_file)";
     if (library == ERR_LIB_PROV && reason == PROV_R_BAD_DECRYPT)
         return "the pass phrase is wrong";
     if (library == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH)
-        return "the key does not belong to the certificate";
+        return "the key does not match the certificate";
     if ((library == ERR_LIB_X509 && reason == X509_R_KEY_TYPE_MISMATCH) ||
         (library == ERR_LIB_EVP && reason == EVP_R_DIFFERENT_KEY_TYPES))
-        return "the key does not belong to the certificate: it is of another type";
+        return "the key does not match the certificate: the key type differs";
     if (library == ERR_LIB_SSL && reason == SSL_R_NO_CIPHER_MATCH)
-        return "OpenSSL knows none of them";
+        return "OpenSSL supports none of them";
     if (library == ERR_LIB_OSSL_DECODER && reason == ERR_R_UNSUPPORTED)
-        return "it holds no private key in PEM form";
+        return "it contains no private key in PEM format";
     const char *text = ERR_reason_error_string(error);
     return text == NULL ? "unknown error" : text;
 }

@@ -44,22 +44,24 @@ static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_messag
         return uvh_tls_refuse(message, "early_data is %zu; allowed are 0 to %d bytes",
                               config->early_data, UVH_TLS_EARLY_DATA_MAX);
     if (config->early_data > 0 && config->no_tickets)
-        return uvh_tls_refuse(message, "early_data is set, and no_tickets, too");
+        return uvh_tls_refuse(
+            message, "early_data and no_tickets are both set; early data requires tickets");
     if (config->early_data > 0 && config->max_version == UVHTTP_TLS_1_2)
-        return uvh_tls_refuse(message, "early_data is set, and max_version is TLS 1.2");
+        return uvh_tls_refuse(
+            message, "early_data is set, but max_version is TLS 1.2; early data requires TLS 1.3");
     if (config->max_used_tickets > UVH_TLS_USED_TICKETS_MAX)
         return uvh_tls_refuse(message, "max_used_tickets is %zu; allowed are 1 to %d",
                               config->max_used_tickets, UVH_TLS_USED_TICKETS_MAX);
     if (config->ticket_key_file_count > UVH_TLS_TICKET_KEYS_MAX)
-        return uvh_tls_refuse(message, "ticket_key_files has %zu files; allowed are at most %d",
+        return uvh_tls_refuse(message, "ticket_key_files has %zu files; at most %d are allowed",
                               config->ticket_key_file_count, UVH_TLS_TICKET_KEYS_MAX);
     if (config->ticket_key_file_count > 0 && config->ticket_key_files == NULL)
-        return uvh_tls_refuse(message, "ticket_key_files is NULL, and ticket_key_file_count is %zu",
+        return uvh_tls_refuse(message, "ticket_key_files is NULL, but ticket_key_file_count is %zu",
                               config->ticket_key_file_count);
     if (config->ticket_key_file_count > 0 && config->no_tickets)
-        return uvh_tls_refuse(message, "ticket_key_files is set, and tickets are off (no_tickets)");
+        return uvh_tls_refuse(message, "ticket_key_files is set, but tickets are off (no_tickets)");
     if (config->client_crl_file != NULL && config->client_ca_file == NULL)
-        return uvh_tls_refuse(message, "client_crl_file is set, and client_ca_file is not");
+        return uvh_tls_refuse(message, "client_crl_file is set, but client_ca_file is not");
     return 0;
 }
 
@@ -268,7 +270,7 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
     ERR_clear_error();
     return count > 0
                ? 0
-               : uvh_tls_refuse(message, "%s '%s' holds no %s in PEM form", field, path, what);
+               : uvh_tls_refuse(message, "%s '%s' contains no %s in PEM format", field, path, what);
 }
 
 static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
@@ -277,9 +279,9 @@ static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tl
     bool verifies_clients_now = verifies_clients(generation);
     /* probably client certificates were meant to be required */
     if (!verifies_clients_now && config->client_ca_file != NULL)
-        return uvh_tls_refuse(message, "client_ca_file is set, and client_auth is off");
+        return uvh_tls_refuse(message, "client_ca_file is set, but client_auth is off");
     if (verifies_clients_now && config->client_ca_file == NULL)
-        return uvh_tls_refuse(message, "client_auth is on, and client_ca_file is not set");
+        return uvh_tls_refuse(message, "client_auth is on, but client_ca_file is not set");
     if (!verifies_clients_now)
         return 0;
     generation->authorities = X509_STORE_new();

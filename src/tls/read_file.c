@@ -22,7 +22,7 @@ static int read_all(const char *field, const char *path, int descriptor, uint64_
         return uvh_tls_refuse(message, "%s '%s' cannot be read: %s", field, path,
                               uvhttp_strerror((int)count));
     if ((uint64_t)count < size)
-        return uvh_tls_refuse(message, "%s '%s' became shorter while it was read", field, path);
+        return uvh_tls_refuse(message, "%s '%s' was truncated while it was read", field, path);
     return 0;
 }
 
@@ -101,7 +101,7 @@ static enum der check_der(const char *text, size_t size)
 
 static const char *const empty = "it is empty";
 static const char *const pkcs12 =
-    "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem";
+    "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem";
 
 const char *uvh_tls_no_certificate(const char *text, size_t size)
 {
@@ -111,12 +111,12 @@ const char *uvh_tls_no_certificate(const char *text, size_t size)
     if (form == DER_PKCS12)
         return pkcs12;
     if (form == DER_CERTIFICATE)
-        return "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem";
+        return "it is in DER format; convert it: openssl x509 -inform DER -in FILE -out FILE.pem";
     if (strstr(text, "-----BEGIN CERTIFICATE") != NULL ||
         strstr(text, "-----BEGIN TRUSTED CERT") != NULL)
         return NULL; /* a damaged one */
     if (form == DER_KEY || strstr(text, "PRIVATE KEY-----") != NULL)
-        return "it holds a private key: are certificate and key swapped?";
+        return "it contains a private key: are certificate and key swapped?";
     return NULL;
 }
 
@@ -128,10 +128,10 @@ const char *uvh_tls_no_key(const char *text, size_t size, bool own_file)
     if (form == DER_PKCS12)
         return pkcs12;
     if (form == DER_KEY)
-        return "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem";
+        return "it is in DER format; convert it: openssl pkey -inform DER -in FILE -out FILE.pem";
     if (!own_file || strstr(text, "PRIVATE KEY-----") != NULL)
         return NULL;
     if (form == DER_CERTIFICATE || strstr(text, "-----BEGIN CERTIFICATE-----") != NULL)
-        return "it holds a certificate and no private key: are certificate and key swapped?";
+        return "it contains a certificate and no private key: are certificate and key swapped?";
     return NULL;
 }

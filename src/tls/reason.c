@@ -23,11 +23,11 @@ static const char *certificate_reason(long result)
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        return "the peer's certificate is signed by no trusted authority";
+        return "the peer's certificate is not signed by a trusted CA";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
         return "the peer's certificate is self-signed and not trusted";
     case X509_V_ERR_INVALID_PURPOSE:
-        return "the peer's certificate is for another purpose";
+        return "the peer's certificate is not valid for this purpose";
     default:
         return X509_verify_cert_error_string(result);
     }
@@ -40,21 +40,21 @@ static const char *handshake_reason(int reason)
     case SSL_R_WRONG_VERSION_NUMBER:
         return "the peer does not speak TLS";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        return "the peer demands a certificate";
+        return "the peer requires a certificate";
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-        return "the peer refuses the handshake";
+        return "the peer rejected the handshake";
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-        return "the peer refuses the TLS version";
+        return "the peer does not support the TLS version";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-        return "the peer does not know the authority of our certificate";
+        return "the peer does not trust the CA of our certificate";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-        return "the peer says that our certificate has expired";
+        return "the peer reports that our certificate has expired";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-        return "the peer does not accept our certificate";
+        return "the peer rejected our certificate";
     case SSL_R_TLSV1_UNRECOGNIZED_NAME:
-        return "the peer does not serve this name";
+        return "the peer does not serve this host name";
     default:
         return NULL;
     }

@@ -129,7 +129,7 @@ static void on_message(int sent, int version, int type, const void *data, size_t
         put(session, data, size); /* if out of memory the connection ends without the alert */
     } else if (!sent && type == SSL3_RT_HANDSHAKE && is_key_update(data, size) &&
                session->why == NULL) {
-        session->why = "the client asks for a KeyUpdate, which kernel TLS cannot do";
+        session->why = "the client requested a KeyUpdate, which kernel TLS does not support";
         session->rekeyed = true;
         put(session, internal_error, sizeof(internal_error));
     }
@@ -310,7 +310,7 @@ static void drop_kept(struct uvh_tls_session *session)
 
 static int ended(struct uvh_tls_session *session)
 {
-    session->why = "the peer has ended the connection in its handshake";
+    session->why = "the peer closed the connection during the handshake";
     return -EPROTO;
 }
 
@@ -467,7 +467,7 @@ ssize_t uvh_tls_session_read(struct uvh_tls_session *session, void *data, size_t
     if (result == 1 && uvh_tls_session_pending(session) == 0)
         session->alerts = 0;
     if (session->why == NULL && session->alerts > ALERTS_MOST)
-        session->why = "the peer asks for new keys again and again";
+        session->why = "the peer requests too many key updates";
     /* After a KeyUpdate request only our own KeyUpdate may be sent (RFC 8446 section 4.6.3). */
     if (result == 1 && !session->rekeyed)
         return (ssize_t)count;
@@ -491,7 +491,7 @@ static bool write_record(struct uvh_tls_session *session, const void *data, size
     if (result == 1)
         return true;
     if (outcome(session, result) == -EAGAIN) /* impossible without renegotiation */
-        session->why = "a write waits for the peer";
+        session->why = "a write cannot continue before a read";
     return false;
 }
 

@@ -40,16 +40,15 @@ static int set_versions(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
     if (most == UVHTTP_TLS_VERSION_DEFAULT)
         most = UVHTTP_TLS_1_3;
     if (least > most)
-        return uvh_tls_refuse(message, "min_version is TLS 1.3, and max_version is TLS 1.2");
+        return uvh_tls_refuse(message, "min_version is TLS 1.3, but max_version is TLS 1.2");
     if (least == UVHTTP_TLS_1_3 && config->ciphers != NULL)
         return uvh_tls_refuse(
             message,
-            "ciphers is for TLS 1.2, which is not spoken (%s); those of TLS 1.3 are "
-            "cipher_suites",
+            "ciphers is for TLS 1.2, which is disabled (%s); for TLS 1.3 use cipher_suites",
             config->min_version == UVHTTP_TLS_1_3 ? "min_version" : "profile");
     if (most == UVHTTP_TLS_1_2 && config->cipher_suites != NULL)
         return uvh_tls_refuse(message,
-                              "cipher_suites is for TLS 1.3, which is not spoken (max_version)");
+                              "cipher_suites is for TLS 1.3, which is disabled (max_version)");
     SSL_CTX_set_min_proto_version(ctx, versions[least]);
     SSL_CTX_set_max_proto_version(ctx, versions[most]);
     return 0;
@@ -84,8 +83,8 @@ static int check_names(const char *field, const char *list,
     ERR_clear_error();
     bool suite = set == SSL_CTX_set_cipher_list && strncmp(name, "TLS_", 4) == 0;
     return uvh_tls_refuse(message,
-                          suite ? "%s is \"%s\": '%s' is of TLS 1.3, and belongs to cipher_suites"
-                                : "%s is \"%s\": OpenSSL does not know '%s'",
+                          suite ? "%s is \"%s\": '%s' is for TLS 1.3; use cipher_suites"
+                                : "%s is \"%s\": OpenSSL does not support '%s'",
                           field, list, name);
 }
 
@@ -109,7 +108,7 @@ static int set_lists(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
         return err;
     if (SSL_CTX_set1_groups_list(ctx, groups) != 1) {
         ERR_clear_error(); /* OpenSSL's reason is only "passed invalid argument" */
-        return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not know all of them",
+        return uvh_tls_refuse(message, "groups is \"%s\": OpenSSL does not support all of them",
                               groups);
     }
     return 0;

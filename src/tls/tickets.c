@@ -90,7 +90,7 @@ int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_co
             memcpy(&files->keys[files->count++], data, FILE_SIZE);
         uvh_tls_forget_file(config->allocator, data, size);
         if (size != FILE_SIZE)
-            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it has to have %d",
+            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it must have %d",
                                   path, size, FILE_SIZE);
     }
     return 0;

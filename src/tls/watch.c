@@ -74,12 +74,12 @@ static void load(struct uvh_tls_watch *watch, uint64_t state)
     int err =
         uvh_tls_load_again(watch->tls, NULL, (struct uvh_tls_message){message, sizeof(message)});
     if (err == 0) {
-        tell(watch, UVHTTP_LOG_INFO, "certificates loaded again, since a file has changed");
+        tell(watch, UVHTTP_LOG_INFO, "certificates reloaded after a file has changed");
         return;
     }
     if (watch->changed == state && watch->failed != state) {
         watch->failed = state;
-        tell(watch, UVHTTP_LOG_ERROR, "the certificates stay as they are: %s",
+        tell(watch, UVHTTP_LOG_ERROR, "certificates not reloaded, the old ones remain in use: %s",
              err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
     }
     watch->changed = state;
@@ -118,7 +118,7 @@ static void tell_of_certificates(const struct uvh_tls_watch *watch,
         char stamp[UVH_CLOCK_STAMP_SIZE];
         uvh_clock_stamp(one->expires, stamp);
         if (left <= 0)
-            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s has expired at %s", one->source,
+            tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expired at %s", one->source,
                  stamp);
         else if (left <= WARNED_BEFORE * DAY)
             tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s",
@@ -154,9 +154,8 @@ static void tell_of_lists(const struct uvh_tls_watch *watch,
         write_name(X509_CRL_get_issuer(list), name);
         if (expires <= now)
             tell(watch, UVHTTP_LOG_WARNING,
-                 "the revocation list of %s in %s has expired at %s: certificates of that "
-                 "authority are "
-                 "refused",
+                 "the revocation list of %s in %s expired at %s: certificates of that CA are "
+                 "rejected",
                  name, current->config->client_crl_file, stamp);
         else
             tell(watch, UVHTTP_LOG_WARNING,

@@ -93,7 +93,7 @@ static int add_data(struct form *form, uvhttp_slice_t data)
     if (!part->file.on_disk && !fits) {
         if (options->directory == NULL)
             return uvh_spool_refuse(form->spool.response, 413,
-                                    "the form is larger than this resource takes");
+                                    "the form is too large for this resource");
         int err = uvh_spool_to_disk(&form->spool, &part->file);
         if (err != 0)
             return err;
@@ -128,7 +128,7 @@ static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, co
     int err = 0;
     (void)request;
     if (size > form->options.max_size - form->received)
-        return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
+        return uvh_spool_refuse(response, 413, "the body is too large for this resource");
     form->received += size;
     if (size == 0)
         return uvhttp_multipart_finish(&form->parser) ? uvh_spool_end(&form->spool)
@@ -232,7 +232,7 @@ int uvhttp_form_data_read(uvhttp_request_t *request, const uvhttp_form_options_t
     form->done = done;
     form->arg = arg;
     if (uvh_spool_exceeds(request, form->options.max_size))
-        return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
+        return uvh_spool_refuse(response, 413, "the body is too large for this resource");
     uvhttp_multipart_limits_t limits = {.max_part_size = form->options.max_part_size,
                                         .max_parts = form->options.max_parts,
                                         .max_header_size = form->options.max_header_size};

@@ -278,18 +278,18 @@ int uvh_spool_respond_error(struct uvh_spool *spool, int err)
     case -EDQUOT:
     case -EFBIG: /* a limit of the process or the file system */
         status = 507;
-        reason = "there is no room for the body";
+        reason = "insufficient storage for the body";
         break;
     case -EACCES:
     case -EPERM:
     case -EROFS:
         status = 403;
-        reason = "nothing may be stored there";
+        reason = "storing files there is not permitted";
         break;
     case -EEXIST:
     case -EISDIR:
         status = 409;
-        reason = "there is something of that name already";
+        reason = "the name already exists";
         break;
     case -ENAMETOOLONG:
         status = 400;

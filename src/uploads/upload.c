@@ -33,7 +33,7 @@ static int written(struct uvh_spool *spool, int err)
 
 static int refuse_size(uvhttp_response_t *response)
 {
-    return uvh_spool_refuse(response, 413, "the body is larger than this resource takes");
+    return uvh_spool_refuse(response, 413, "the body is too large for this resource");
 }
 
 static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
@@ -86,7 +86,7 @@ int uvhttp_upload_to_file(uvhttp_request_t *request, const char *directory, cons
     if (directory == NULL || directory[0] == '\0')
         return UVHTTP_EINVAL;
     if (name == NULL || !uvh_store_name_is_plain(uvh_slice(name)))
-        return uvh_spool_refuse(response, 400, "this is no name for a file");
+        return uvh_spool_refuse(response, 400, "invalid file name");
     struct upload *upload =
         new_upload(request, directory, name, options == NULL ? &defaults : options);
     if (upload == NULL)

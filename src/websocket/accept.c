@@ -111,16 +111,16 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     /* A HEAD without an offer gets the response of such a GET. */
     bool is_head = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
     if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !is_head)
-        return refuse(refusal, 405, "The method is %s; a WebSocket is opened with GET.\n",
+        return refuse(refusal, 405, "The method is %s; a WebSocket handshake requires GET.\n",
                       shown((uvhttp_slice_t){method, strlen(method)}, text));
     if (offered)
         return 0;
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426,
-                      "The request is of HTTP/1.0; a WebSocket is opened by HTTP/1.1.\n");
+                      "The request is HTTP/1.0; a WebSocket handshake requires HTTP/1.1.\n");
     return refuse(
         refusal, 426,
-        "This is a WebSocket: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
+        "This is a WebSocket endpoint: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
 }
 
 /* Item 6. Before the key, since clients of other versions may have other keys, or none. */
@@ -129,16 +129,15 @@ static int check_version(const struct offer *offer, struct uvh_ws_refusal *refus
     char text[SHOWN_SIZE];
     if (offer->version_count == 0)
         return refuse(refusal, 426,
-                      "Sec-WebSocket-Version is missing; this server speaks " VERSION ".\n");
+                      "Sec-WebSocket-Version is missing; this server supports " VERSION ".\n");
     if (offer->version_count > 1)
         return refuse(refusal, 426,
-                      "Sec-WebSocket-Version is there more than once; this server speaks " VERSION
-                      ".\n");
+                      "Sec-WebSocket-Version is repeated; this server supports " VERSION ".\n");
     if (offer->version.length == strlen(VERSION) &&
         memcmp(offer->version.base, VERSION, strlen(VERSION)) == 0)
         return 0;
     return refuse(refusal, 426,
-                  "Sec-WebSocket-Version is \"%s\"; this server speaks " VERSION ".\n",
+                  "Sec-WebSocket-Version is \"%s\"; this server supports " VERSION ".\n",
                   shown(offer->version, text));
 }
 
@@ -147,11 +146,11 @@ static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
 {
     char text[SHOWN_SIZE];
     if (offer->key_count != 1)
-        return refuse(refusal, 400, "Sec-WebSocket-Key is %s; it has to be there once.\n",
-                      offer->key_count == 0 ? "missing" : "there more than once");
+        return refuse(refusal, 400, "Sec-WebSocket-Key is %s; exactly one is required.\n",
+                      offer->key_count == 0 ? "missing" : "repeated");
     if (uvh_ws_key_valid(offer->key))
         return 0;
-    return refuse(refusal, 400, "Sec-WebSocket-Key is \"%s\"; it has to be 16 bytes in base64.\n",
+    return refuse(refusal, 400, "Sec-WebSocket-Key is \"%s\"; it must be 16 bytes in base64.\n",
                   shown(offer->key, text));
 }
 
@@ -164,21 +163,18 @@ static int check_origin(const struct offer *offer, const struct uvh_ws_accept_ru
     if (rules->origins == NULL || offer->origin_count == 0)
         return 0;
     if (offer->origin_count > 1)
-        return refuse(refusal, 403,
-                      "Origin is there more than once; one page opens a WebSocket.\n");
+        return refuse(refusal, 403, "Origin is repeated; only one is allowed.\n");
     if (!uvh_ws_origin_valid(offer->origin))
-        return refuse(refusal, 403,
-                      "Origin is \"%s\"; it has to be scheme://host[:port] or null.\n",
+        return refuse(refusal, 403, "Origin is \"%s\"; it must be scheme://host[:port] or null.\n",
                       shown(offer->origin, text));
     for (size_t i = 0; rules->origins[i] != NULL; i++) {
         if (uvh_ws_origin_equal((uvhttp_slice_t){rules->origins[i], strlen(rules->origins[i])},
                                 offer->origin))
             return 0;
     }
-    return refuse(
-        refusal, 403,
-        "Origin is \"%s\"; pages from there may not open this WebSocket. The server can list it.\n",
-        shown(offer->origin, text));
+    return refuse(refusal, 403,
+                  "Origin is \"%s\", which is not allowed; the server must list it.\n",
+                  shown(offer->origin, text));
 }
 
 /* Lists the supported protocols, as far as they fit. */
@@ -205,7 +201,7 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
     char text[UVH_WS_REFUSAL_SIZE / 2];
     if (offer->protocols_malformed)
         return refuse(refusal, 400,
-                      "Sec-WebSocket-Protocol is malformed; it has to be a list of tokens.\n");
+                      "Sec-WebSocket-Protocol is malformed; it must be a list of tokens.\n");
     if (offer->protocol >= 0) {
         accepted->protocol = rules->protocols[offer->protocol];
         return 0;
@@ -213,8 +209,8 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
     if (!rules->protocol_required || rules->protocols == NULL)
         return 0;
     list_protocols(rules->protocols, text, sizeof(text));
-    return refuse(refusal, 400,
-                  "Sec-WebSocket-Protocol has none of what this WebSocket speaks: %s.\n", text);
+    return refuse(refusal, 400, "Sec-WebSocket-Protocol has none of the supported protocols: %s.\n",
+                  text);
 }
 
 /* Item 9. Ignores well-formed unknown extensions. */
@@ -222,10 +218,9 @@ static int check_extensions(const struct offer *offer, struct uvh_ws_refusal *re
 {
     if (!offer->extensions_malformed)
         return 0;
-    return refuse(
-        refusal, 400,
-        "Sec-WebSocket-Extensions is malformed; it has to be a list like \"permessage-deflate; "
-        "client_max_window_bits\".\n");
+    return refuse(refusal, 400,
+                  "Sec-WebSocket-Extensions is malformed; it must be a list like "
+                  "\"permessage-deflate; client_max_window_bits\".\n");
 }
 
 int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_rules *rules,
@@ -317,21 +312,21 @@ int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules,
     const char *const *origins = rules->origins != NULL ? rules->origins : none;
     if (rules->protocol_required && protocols[0] == NULL)
         return uvh_option_text_refuse(message, "protocols", "",
-                                      "protocol_required demands at least one");
+                                      "protocol_required requires at least one");
     for (size_t i = 0; protocols[i] != NULL; i++) {
         if (!is_new_token(protocols, i))
             return uvh_option_text_refuse(message, "protocols", protocols[i],
                                           "allowed are names of letters, digits and "
-                                          "!#$%&'*+-.^_`|~, each a string of the list, once");
+                                          "!#$%&'*+-.^_`|~, one per string, without duplicates");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
         /* The syntax permits "*" in a host name, but no browser sends it. */
         if (strchr(origins[i], '*') != NULL ||
             !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
-            return uvh_option_text_refuse(message, "origins", origins[i],
-                                          "allowed are scheme://host[:port] without '*' and "
-                                          "without a slash at the end, and \"null\"; "
-                                          "for any origin leave the list NULL");
+            return uvh_option_text_refuse(
+                message, "origins", origins[i],
+                "allowed are scheme://host[:port] without '*' and trailing slash, and \"null\"; to "
+                "allow any origin set the list to NULL");
     }
     return 0;
 }

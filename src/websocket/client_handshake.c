@@ -177,7 +177,7 @@ static bool single(struct uvh_ws_reply *reply, const char *name, uvhttp_slice_t 
         *value = value_of(reply, field);
         count++;
     }
-    return count < 2 || refuse(reply, "%s is there more than once", name);
+    return count < 2 || refuse(reply, "%s is repeated", name);
 }
 
 static bool has_upgrade_option(const struct uvh_ws_reply *reply)
@@ -200,14 +200,14 @@ static bool check_switch(struct uvh_ws_reply *reply)
         char text[SHOWN_PHRASE];
         uvhttp_slice_t phrase = {head->base + head->reason_phrase_offset,
                                  head->reason_phrase_length};
-        return refuse(reply, "the server has answered %d%s%s", head->status,
+        return refuse(reply, "the server responded with %d%s%s", head->status,
                       phrase.length > 0 ? " " : "", uvh_shown(phrase, text, sizeof(text)));
     }
     if (!single(reply, "Upgrade", &upgrade))
         return false;
     if (head->minor_version < 1 || !has_upgrade_option(reply) || upgrade.base == NULL ||
         !uvh_field_name_equal(upgrade, TEXT("websocket")))
-        return refuse(reply, "the server has not changed to the protocol \"websocket\"");
+        return refuse(reply, "the server did not switch to the protocol \"websocket\"");
     return true;
 }
 
@@ -223,7 +223,7 @@ static bool check_accept(struct uvh_ws_reply *reply,
     if (value.length == sizeof(expected) && memcmp(value.base, expected, sizeof(expected)) == 0)
         return true;
     return refuse(reply, "Sec-WebSocket-Accept %s",
-                  value.base == NULL ? "is missing" : "does not fit our key");
+                  value.base == NULL ? "is missing" : "does not match the key");
 }
 
 /* Item 6. */
@@ -236,7 +236,7 @@ static bool check_protocol(struct uvh_ws_reply *reply,
         return false;
     if (value.base == NULL)
         return !handshake->protocol_required ||
-               refuse(reply, "the server speaks none of our subprotocols");
+               refuse(reply, "the server supports none of our subprotocols");
     for (size_t i = 0; handshake->protocols != NULL && handshake->protocols[i] != NULL; i++) {
         uvhttp_slice_t ours = text_slice(handshake->protocols[i]);
         if (value.length == ours.length && memcmp(value.base, ours.base, ours.length) == 0) {
@@ -244,7 +244,7 @@ static bool check_protocol(struct uvh_ws_reply *reply,
             return true;
         }
     }
-    return refuse(reply, "the server has chosen a subprotocol that was not offered");
+    return refuse(reply, "the server selected a subprotocol that was not offered");
 }
 
 /* Item 5. */
@@ -260,7 +260,7 @@ static bool check_extensions(struct uvh_ws_reply *reply,
     accepted->compressed = handshake->deflate != NULL &&
                            uvh_ws_extension_accept(value, handshake->deflate, &accepted->terms);
     return accepted->compressed ||
-           refuse(reply, "Sec-WebSocket-Extensions does not fit what was offered");
+           refuse(reply, "Sec-WebSocket-Extensions does not match the offer");
 }
 
 /* ---- reading the response ---- */
@@ -326,7 +326,7 @@ uvhttp_parse_result_t uvh_ws_reply_read(struct uvh_ws_reply *reply,
         if (reply->head.status == 101 || reply->head.status >= 200)
             return judge(reply, handshake, accepted);
         if (++reply->interim > UVH_WS_REPLY_INTERIM) {
-            refuse(reply, "the server has answered %d too often", reply->head.status);
+            refuse(reply, "the server sent too many interim responses (%d)", reply->head.status);
             return UVHTTP_PARSE_BAD;
         }
         begin_head(reply);

@@ -226,16 +226,14 @@ static int check(const struct uvhttp_websocket_endpoint *endpoint,
     if (target->message != NULL && target->message_size > 0)
         target->message[0] = '\0';
     if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
-        return refuse_url(
-            endpoint, target, UVHTTP_EINVAL,
-            "allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535 and without "
-            "user, fragment and spaces");
+        return refuse_url(endpoint, target, UVHTTP_EINVAL,
+                          "must be ws[s]://host[:port]/path?query, with a port of 1 to 65535 and "
+                          "without user, fragment and spaces");
     if (uvh_ws_client_handshake_fields_valid(target->fields))
         return 0;
-    return refuse(
-        endpoint, target, UVHTTP_EINVAL,
-        "fields has what may not be sent; each is \"Name: value\\r\\n\", and none is one of the "
-        "handshake's (Host, Connection, Sec-WebSocket-Key, ...) or announces a body");
+    return refuse(endpoint, target, UVHTTP_EINVAL,
+                  "fields is invalid; each must be \"Name: value\\r\\n\", and none may belong to "
+                  "the handshake (Host, Connection, Sec-WebSocket-Key, ...) or announce a body");
 }
 
 static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_target_t *target,
@@ -255,7 +253,7 @@ static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_ta
     if (err == UVHTTP_ENOTSUP)
         return refuse_url(
             endpoint, target, err,
-            "wss needs TLS, which this build has not: build with BUILD_WITH_HTTPS=ON");
+            "wss requires TLS, which this build does not support: build with BUILD_WITH_HTTPS=ON");
     return err;
 }
 

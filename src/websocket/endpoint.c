@@ -104,12 +104,11 @@ static int check_ranges(const uvhttp_websocket_options_t *options, char *message
     if (err == 0)
         err = check_numbers(options, message, size);
     if (err == 0 && (options->events.message == NULL) == (options->events.chunk == NULL)) {
-        snprintf(message, size,
-                 "one of events.message and events.piece has to be set, and not both");
+        snprintf(message, size, "exactly one of events.message and events.chunk must be set");
         return UVHTTP_EINVAL;
     }
     if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
-        snprintf(message, size, "of memory and shares_memory_with only one can be set");
+        snprintf(message, size, "memory and shares_memory_with are both set; only one is allowed");
         return UVHTTP_EINVAL;
     }
     return err;
@@ -391,7 +390,7 @@ static int refuse(uvhttp_response_t *response, int err)
 {
     if (err < 0 || !uvhttp_response_open(response))
         return err < 0 ? err : 0;
-    return uvhttp_response_send_text(response, 403, "This WebSocket does not admit you.\n");
+    return uvhttp_response_send_text(response, 403, "The server refused this WebSocket.\n");
 }
 
 int uvhttp_websocket_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,

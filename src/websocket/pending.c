@@ -25,7 +25,7 @@ bool uvh_websocket_charge(struct uvhttp_websocket *ws)
         uvh_budget_give(budget, ws->charged - blocked);
     } else if (!uvh_budget_take(budget, blocked - ws->charged)) {
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
-                                 "memory for what waits is used up");
+                                 "the memory limit for queued data is reached");
         uvhttp_stream_close(ws->stream);
         return false;
     }
@@ -70,7 +70,7 @@ int uvh_websocket_reserve(struct uvhttp_websocket *ws, size_t size, bool is_mess
         return 0;
     if (options->slow == UVHTTP_WEBSOCKET_SLOW_CLOSE) {
         uvh_counter_add(&worker->dropped, 1);
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "reads too slowly");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "the peer reads too slowly");
         return UVHTTP_EDISCONNECTED;
     }
     /* A message that cannot fit even then drops no other messages. */

@@ -88,15 +88,16 @@ static void fail_for(struct uvhttp_websocket *ws, int err)
 {
     switch (err) {
     case UVHTTP_EINVAL:
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_INVALID_DATA, "the message cannot be expanded");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_INVALID_DATA, "the message cannot be decompressed");
         break;
     case UVHTTP_ETOOLARGE:
-        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG, "the message expands too much");
+        uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TOO_BIG,
+                           "the message exceeds the decompression limits");
         break;
     default:
         uvhttp_server_log(ws->worker->endpoint->server, UVHTTP_LOG_WARNING,
                           "websocket: no memory for a message: %s",
-                          err == UVHTTP_EFULL ? "the endpoint's `memory` is used up"
+                          err == UVHTTP_EFULL ? "the endpoint's `memory` limit is reached"
                                               : uvhttp_strerror(err));
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no memory for the message");
         break;
@@ -120,7 +121,7 @@ static bool take_bytes(struct uvhttp_websocket *ws, const char *data, size_t siz
     if (ws->text) {
         bool valid = whole ? uvh_utf8_valid(data, size) : uvh_utf8_check(&ws->utf8, data, size);
         if (!valid || (last && !uvh_utf8_complete(&ws->utf8))) {
-            uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_INVALID_DATA, "the text is no UTF-8");
+            uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_INVALID_DATA, "the text is not valid UTF-8");
             return false;
         }
     }

@@ -363,7 +363,7 @@ static void miss(struct uvhttp_websocket *ws, size_t count)
     uvh_counter_add(&ws->worker->dropped, count);
     if (ws->worker->endpoint->options.slow == UVHTTP_WEBSOCKET_SLOW_CLOSE)
         uvh_websocket_fail(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER,
-                           "memory for what waits is used up");
+                           "the memory limit for queued data is reached");
 }
 
 /* Uses one system call for all messages that fit into one. */

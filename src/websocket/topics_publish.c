@@ -153,7 +153,7 @@ static void put_in_box(struct uvh_topics_worker *worker, struct uvh_topic_batch 
         return;
     if (err != UVHTTP_ESTOPPED)
         uvhttp_server_log(topics->server, UVHTTP_LOG_ERROR,
-                          "messages of topics are lost for worker %zu: %s", worker->index,
+                          "topic messages for worker %zu are lost: %s", worker->index,
                           uvhttp_strerror(err));
     unref_all(empty_box(worker));
 }
@@ -289,7 +289,8 @@ static int publish(struct uvhttp_topics *topics, const uvhttp_websocket_t *ws, c
     err = functions->publish(topics->presence.adapter, topic, kind, data, size);
     if (err != 0)
         uvhttp_server_log(topics->server, UVHTTP_LOG_WARNING,
-                          "a message was not carried to other machines: %s", uvhttp_strerror(err));
+                          "a message was not published to other machines: %s",
+                          uvhttp_strerror(err));
     return 0;
 }
 

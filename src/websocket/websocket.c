@@ -100,10 +100,10 @@ static void explain_end(struct uvhttp_websocket *ws)
     const char *why = uvhttp_stream_tls_error(ws->stream);
     if (!ws->opened && ws->close_reason == NULL)
         uvh_websocket_set_reason(ws, 0,
-                                 why != NULL ? why : "the connection broke before the answer");
+                                 why != NULL ? why : "the connection failed before the response");
     else if (ws->close_sent && is_sending(ws) && ws->close_code != UVHTTP_WEBSOCKET_ABNORMAL)
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL,
-                                 "it ended before all that waited was sent");
+                                 "the connection ended before all queued data was sent");
 }
 
 static void on_stream_closed(uvhttp_stream_t *stream, void *arg)
@@ -229,7 +229,7 @@ void uvhttp_websocket_abort(uvhttp_websocket_t *ws)
     if (ws->stream == NULL)
         return;
     if (!ws->opened)
-        uvh_websocket_set_reason(ws, 0, "given up before the answer");
+        uvh_websocket_set_reason(ws, 0, "aborted before the response");
     uvhttp_stream_close(ws->stream);
 }
 
@@ -258,7 +258,7 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
         return;
     }
     if (!ws->opened)
-        uvh_websocket_set_reason(ws, 0, "the server has ended the connection instead of answering");
+        uvh_websocket_set_reason(ws, 0, "the server closed the connection without a response");
     /* The peer has ended its side: without a close frame it has disconnected, not closed. */
     if (ws->close_received && ws->close_sent)
         end_when_sent(ws);
@@ -338,7 +338,7 @@ static void on_look(struct uvhttp_websocket *ws)
     if (options->ping_interval_ms != UVHTTP_NEVER &&
         left_of(ws, ws->heard_at, options->ping_interval_ms) == 0) {
         if (ws->pinged) {
-            uvh_websocket_set_reason(ws, 0, "no answer to a ping");
+            uvh_websocket_set_reason(ws, 0, "no reply to a ping");
             uvhttp_stream_close(ws->stream);
             return;
         }
@@ -361,7 +361,7 @@ static void on_deadline(struct uvhttp_websocket *ws)
         return;
     if (is_sending(ws))
         uvh_websocket_set_reason(ws, UVHTTP_WEBSOCKET_ABNORMAL,
-                                 "the peer has taken nothing of what waited for close_timeout_ms");
+                                 "the peer accepted no queued data within close_timeout_ms");
     uvhttp_stream_close(ws->stream);
 }
 
@@ -370,7 +370,7 @@ static void on_timer(uvhttp_stream_t *stream, void *arg)
     struct uvhttp_websocket *ws = arg;
     uvh_websocket_ref(ws);
     if (!ws->opened) {
-        uvh_websocket_set_reason(ws, 0, "no answer within close_timeout_ms");
+        uvh_websocket_set_reason(ws, 0, "no response within close_timeout_ms");
         uvhttp_stream_close(stream);
     } else if (ws->closing_timer) {
         on_deadline(ws);
@@ -401,7 +401,7 @@ void uvh_websocket_open(struct uvhttp_websocket *ws, const char *protocol,
     uvh_websocket_heard(ws);
     uvh_websocket_moved(ws);
     if (schedule_check(ws) == UVHTTP_ENOMEM) {
-        uvh_websocket_set_reason(ws, 0, "no memory");
+        uvh_websocket_set_reason(ws, 0, "out of memory");
         ws->unknown = !ws->client; /* the user of a client expects a callback */
         uvhttp_stream_close(ws->stream);
         return;

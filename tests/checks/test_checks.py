@@ -515,6 +515,8 @@ def test_options_of_cpp_are_of_a_public_struct(project):
     ("app/bad.c", 'const char *bad = "what is asked "\n    "for\\n";\n',
      ["bad.c:1", "'asked for': requested"]),
     ("docs/bad.md", "# A page\n\nIts folder.\n", ["bad.md:3", "'folder': directory"]),
+    ("src/base/bad.c", "\nconst char *bad = \"%s is gone\";\n", ["bad.c:2", "'gone': disconnected"]),
+    ("include/uvhttp/bad.h", '#define BAD(X) X(A, "no folder")\n', ["'folder': directory"]),
     ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
     *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"]) for name in (
         "tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake", "CMakeLists.txt")),
@@ -535,6 +537,9 @@ static int piece_of(int answers)
 """)
     write(project, "app/good.c", '#include "folder.h"\nconst char *good = "upload_folder, `gone`";\n')
     write(project, "docs/good.md", "`folder` [is](folder.md)\n\n```c\nint folder;\n```\n\n    folder\n")
+    write(project, "src/base/texts.c", """#include "base/folder.h"
+static const char *const texts[] = {"Gone", "upload_folder is set", "is gone_by", 'a'};
+""")
     assert run_check(project, "words") == (0, "")
 
 

@@ -428,7 +428,7 @@ static void a_timeout_is_told_to_those_who_debug(void **state)
     make_server();
     connect_client();
     stage_drive_to_end(&stage, &client, 1000);
-    assert_non_null(strstr(logged.text, "connection of 127.0.0.1 ended by keep_alive_timeout"));
+    assert_non_null(strstr(logged.text, "connection from 127.0.0.1 closed by keep_alive_timeout"));
     end();
 }
 

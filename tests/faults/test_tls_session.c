@@ -660,7 +660,7 @@ static void replace_that_fails_changes_nothing(void **state)
                      UVHTTP_ECONFIG);
     assert_string_equal(
         message,
-        "the certificate of certificates[0] cannot be read: it holds no such thing in PEM form");
+        "the certificate of certificates[0] cannot be read: it contains no such PEM block");
     assert_true(expires > 0 && uvhttp_tls_expires(pair.tls) == expires);
     shake(TLS1_3_VERSION, 4096);
     tls_pair_close(&pair);

@@ -129,7 +129,7 @@ static void the_connection_breaks(void **state)
     (void)state;
     ask_here();
     hang_up(true);
-    assert_told("1006 the connection broke before the answer");
+    assert_told("1006 the connection failed before the response");
     end();
 }
 
@@ -138,7 +138,7 @@ static void the_server_hangs_up(void **state)
     (void)state;
     ask_here();
     hang_up(false);
-    assert_told("1006 the server has ended the connection instead of answering");
+    assert_told("1006 the server closed the connection without a response");
     end();
 }
 
@@ -148,7 +148,7 @@ static void the_server_says_no(void **state)
     (void)state;
     ask_here();
     assert_int_equal(send(peer, answer, sizeof answer - 1, 0), sizeof answer - 1);
-    assert_told("1006 the server has answered 403 Verb?ten ??");
+    assert_told("1006 the server responded with 403 Verb?ten ??");
     end();
 }
 
@@ -172,12 +172,12 @@ static void it_is_given_up(void **state)
     (void)state;
     ask_here();
     uvhttp_websocket_abort(ws);
-    assert_string_equal(told, "1006 given up before the answer");
+    assert_string_equal(told, "1006 aborted before the response");
     end();
     begin();
     connect_here();
     uvhttp_websocket_abort(ws);
-    assert_string_equal(told, "1006 given up before the answer");
+    assert_string_equal(told, "1006 aborted before the response");
     end();
 }
 
@@ -202,7 +202,7 @@ static void assert_refused(const char *url, const char *fields, int code, const 
     assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, NULL), code);
 }
 
-#define ALLOWED "; allowed is ws[s]://host[:port]/path?query, with a port of 1 to 65535"
+#define ALLOWED "; must be ws[s]://host[:port]/path?query, with a port of 1 to 65535"
 
 static void urls_that_cannot_be_meant(void **state)
 {
@@ -228,13 +228,12 @@ static void urls_that_cannot_be_meant(void **state)
     long_url[sizeof long_url - 1] = '\0';
     assert_refused(long_url, NULL, UVHTTP_EINVAL, "url is \"ws://h/ xxx");
 #if !UVHTTP_TESTS_HTTPS
-    assert_refused(
-        "wss://example.org/", NULL, UVHTTP_ENOTSUP,
-        "url is \"wss://example.org/\"; wss needs TLS, which this build has not: build with "
-        "BUILD_WITH_HTTPS=ON");
+    assert_refused("wss://example.org/", NULL, UVHTTP_ENOTSUP,
+                   "url is \"wss://example.org/\"; wss requires TLS, which this build does not "
+                   "support: build with "
+                   "BUILD_WITH_HTTPS=ON");
 #endif
-    assert_refused("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL,
-                   "fields has what may not be sent");
+    assert_refused("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL, "fields is invalid");
     end();
 }
 

@@ -237,7 +237,7 @@ static void a_ping_comes_when_it_is_due(void **state)
     assert_true(client_has("\x89\x00", 2));
     assert_in_range(due(), 8000 - TICK, 9001); /* for the answer */
     pass(due());
-    assert_string_equal(seen.end, "1006 no answer to a ping");
+    assert_string_equal(seen.end, "1006 no reply to a ping");
     end();
 }
 
@@ -336,7 +336,7 @@ static void a_message_on_its_way_out_is_no_silence(void **state)
         pass(4500);
     assert_true(ws->close_sent);
     raw_client_close(&client, true);
-    assert_ends("1006 it ended before all that waited was sent");
+    assert_ends("1006 the connection ended before all queued data was sent");
     end();
 }
 
@@ -373,8 +373,7 @@ static void who_takes_nothing_is_left(void **state)
     pass(1500);
     assert_false(seen.over);
     pass(1000);
-    assert_string_equal(seen.end,
-                        "1006 the peer has taken nothing of what waited for close_timeout_ms");
+    assert_string_equal(seen.end, "1006 the peer accepted no queued data within close_timeout_ms");
     end();
 }
 
@@ -403,7 +402,7 @@ static void who_breaks_it_did_not_get_all(void **state)
     turns();
     assert_true(ws->close_sent);
     raw_client_close(&client, true);
-    assert_ends("1006 it ended before all that waited was sent");
+    assert_ends("1006 the connection ended before all queued data was sent");
     end();
 }
 

@@ -1,4 +1,4 @@
-/* Servers with several workers in one process: what cannot be started is undone, what is posted
+/* Servers with several workers in one process: what cannot start thread is undone, what is posted
  * runs exactly once, and nothing is left, on the heap or in the table of descriptors, however often
  * and at whatever point they end. */
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static struct fault_heap heap;
 static uvhttp_server_t *server;
 static size_t descriptors;
 static char last_error[512];
-static int failing_thread; /* the n-th thread from now on cannot be started; 0: all can */
+static int failing_thread; /* the n-th thread from now on cannot start thread; 0: all can */
 
 /* In front of libuv's. */
 int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *arg)
@@ -134,7 +134,7 @@ static int result_of(pthread_t thread)
     return (int)(intptr_t)result;
 }
 
-/* ---- what cannot be started ---- */
+/* ---- what cannot start thread ---- */
 
 static void a_callers_loop_has_one_worker(void **state)
 {
@@ -145,7 +145,7 @@ static void a_callers_loop_has_one_worker(void **state)
     assert_int_equal(new_server(2, &loop), 0);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), UVHTTP_ECONFIG);
     assert_non_null(strstr(last_error, "workers is 2"));
-    assert_non_null(strstr(last_error, "a loop of its own"));
+    assert_non_null(strstr(last_error, "server's own loop"));
     uvhttp_server_free(server);
     assert_int_equal(new_server(1, &loop), 0);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
@@ -213,7 +213,7 @@ static void a_thread_that_cannot_be_started_ends_the_server(void **state)
         failing_thread = n;
         assert_int_equal(uvhttp_server_run(server), UV_EAGAIN);
         failing_thread = 0;
-        assert_non_null(strstr(last_error, "cannot be started"));
+        assert_non_null(strstr(last_error, "cannot start thread"));
         assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), UVHTTP_ESTOPPED);
         uvhttp_server_t *other = server; /* the port is free already */
         assert_int_equal(new_server(1, NULL), 0);

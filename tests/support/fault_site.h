@@ -14,7 +14,7 @@ struct fault_site {
     int works;     /* jobs run on the thread pool */
     int jobs_done; /* and reported on the loop */
     int waiting;   /* requests for "/never" */
-    int aborts;    /* of these, told that the client has gone */
+    int aborts;    /* of these, told that the client has disconnected */
     int owned;     /* what the server has to release */
 };
 

@@ -221,7 +221,7 @@ static void errors_have_texts(void **state)
     (void)state;
     for (int i = 0; i < UVHTTP_COOKIE_ERROR_COUNT; i++) {
         assert_true(strlen(uvhttp_cookie_error_name((uvhttp_cookie_error_t)i)) > 1);
-        assert_true(strlen(uvhttp_cookie_error_text((uvhttp_cookie_error_t)i)) > 10);
+        assert_true(strlen(uvhttp_cookie_error_text((uvhttp_cookie_error_t)i)) >= 8);
     }
     assert_string_equal(uvhttp_cookie_error_name(UVHTTP_COOKIE_HOST_PREFIX), "HOST_PREFIX");
     assert_string_equal(uvhttp_cookie_error_name(UVHTTP_COOKIE_ERROR_COUNT), "OK");

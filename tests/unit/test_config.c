@@ -287,7 +287,7 @@ static void assert_not_set(const char *name, const char *text, int err, const ch
 static void what_cannot_be_set_is_told_with_what_can(void **state)
 {
     (void)state;
-    assert_not_set("max_conections", "1", UVHTTP_EINVAL, "there is no limit 'max_conections'");
+    assert_not_set("max_conections", "1", UVHTTP_EINVAL, "unknown limit 'max_conections'");
     assert_not_set("max_connections", "10k", UVHTTP_ECONFIG,
                    "max_connections: '10k' is not a number; allowed are 1 to 10000000 connections");
     assert_not_set(

@@ -206,7 +206,7 @@ static void test_title_is_escaped(void **state)
     assert_has(page, "<title>/&lt;shown&gt;/</title>");
     assert_has(page, "<h1><span aria-current=\"page\"><bdi>/&lt;shown&gt;/</bdi></span>\n</h1>");
     assert_null(strstr(page, "<shown>"));
-    assert_has(page, "This folder is empty.");
+    assert_has(page, "This directory is empty.");
     assert_null(strstr(page, "<script"));
 }
 
@@ -253,12 +253,12 @@ static void test_long_folders_are_cut(void **state)
         make_file(place, name, 1);
     }
     const char *page = list_as(place, &order);
-    assert_null(strstr(page, "There is more"));
-    assert_has(page, "<p>0 folders, 500 files, <data value=\"500\">500 B</data> </p>");
+    assert_null(strstr(page, "Only the first"));
+    assert_has(page, "<p>0 directories, 500 files, <data value=\"500\">500 B</data> </p>");
     assert_int_equal(count(page, "<tr><td>"), 500);
     make_file(place, "one more", 0);
     page = list_as(place, &order);
-    assert_has(page, "There is more in this folder: the first 500 entries are shown.");
+    assert_has(page, "Only the first 500 entries of this directory are shown.");
     assert_int_equal(count(page, "<tr><td>"), 500);
 }
 
@@ -319,8 +319,8 @@ static void test_the_first_of_an_order_are_kept(void **state)
         struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i * 17 % 300}};
         assert_int_equal(utimensat(place->directory, name, times, 0), 0);
     }
-    assert_int_equal(mkdirat(place->directory, "a folder", 0755), 0);
-    assert_int_equal(symlinkat("a folder", place->directory, "zz link"), 0);
+    assert_int_equal(mkdirat(place->directory, "a directory", 0755), 0);
+    assert_int_equal(symlinkat("a directory", place->directory, "zz link"), 0);
     assert_int_equal(symlinkat("nowhere", place->directory, "000 broken"), 0);
     for (int sort = UVH_DIR_SORT_NAME; sort <= UVH_DIR_SORT_DATE; sort++) {
         for (int down = 0; down < 2; down++) {
@@ -349,17 +349,15 @@ static void test_no_more_are_read_than_wanted(void **state)
         make_file(place, name, 1);
     }
     const char *page = list_as(place, &order);
-    assert_has(page, "There is more in this folder: the first 5 entries are shown. ");
+    assert_has(page, "Only the first 5 entries of this directory are shown. ");
     assert_has(page, "file 04<");
     assert_int_equal(count(page, "<tr><td>"), 5);
     make_file(place, "one more", 1);
     page = list_as(place, &order);
-    assert_has(
-        page,
-        "There is more in this folder: the first 5 entries are shown, of 30 that were read. ");
+    assert_has(page, "Only the first 5 entries of this directory are shown, of 30 read. ");
     order.query.read = 0; /* not even the sixth counts, but to say that it is there */
     page = list_as(place, &order);
-    assert_has(page, "There is more in this folder: the first 5 entries are shown. ");
+    assert_has(page, "Only the first 5 entries of this directory are shown. ");
     assert_int_equal(count(page, "<tr><td>"), 5);
 }
 
@@ -378,7 +376,7 @@ static void test_links_keep_the_order(void **state)
     const char *page = list_as(place, &order);
     assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
     assert_has(page,
-               "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent folder\">../</a>");
+               "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
     assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\">");
     assert_has(
         page,
@@ -412,7 +410,7 @@ static void test_the_path_leads_to_each_folder_above(void **state)
         {"/x///a//b/c//",
          "<a href=\"../../../../../\"><bdi>/x///</bdi></a><a href=\"../../../\"><bdi>a</bdi></a>/"
          "<a href=\"../../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
-        {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent folder\">"},
+        {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent directory\">"},
     };
     assert_int_equal(mkdirat(place->directory, "a", 0755), 0);
     assert_int_equal(mkdirat(place->directory, "a/b", 0755), 0);
@@ -491,7 +489,7 @@ static void test_json(void **state)
                      0);
     assert_string_equal(list_as(place, &order),
                         "[\n{\"name\":\"b:c\",\"href\":\"./b%3Ac/"
-                        "\",\"type\":\"folder\",\"mtime\":\"1970-01-01T00:00:00Z\"},\n"
+                        "\",\"type\":\"directory\",\"mtime\":\"1970-01-01T00:00:00Z\"},\n"
                         "{\"name\":\"a\\\"\\\\\\u000a\xC3\xBC\xEF\xBF\xBD\",\"href\":\"./"
                         "a%22%5C%0A%C3%BC%FF\",\"type\":\"file\","
                         "\"size\":7,\"mtime\":\"1994-11-06T08:49:37Z\"}\n]\n");

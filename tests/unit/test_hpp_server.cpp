@@ -487,7 +487,7 @@ static void test_multipart(void **)
                                 part("d", "--c") + "--b--\r\n"),
                   200, "a|-||one;e|-||;f|x.txt|text/y|" + awkward + ";d|-||--c;");
     assert_answer(stage.ask("/", type, part("a", "one")), 400,
-                  "the body ends in front of the closing delimiter");
+                  "the body ends before the closing delimiter");
     assert_answer(stage.ask("/", "Content-Type: text/plain\r\n", "x"), 415,
                   "the body is not multipart/form-data");
 }

@@ -415,7 +415,7 @@ static void test_clients(void **)
     assert_int_equal(
         callers.connect({.url = "nonsense", .message = words}, Caller{Guest(alive), &trace}).code(),
         UVHTTP_EINVAL);
-    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; allowed is ws[s]://"));
+    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; must be ws[s]://"));
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);

@@ -43,9 +43,9 @@ static void what_is_refused(void **state)
 {
     (void)state;
     static const char name[] =
-        "users is \"(not shown)\"; allowed is NAME:HASH, the name without control characters";
-    static const char kind[] = "users is \"ann\"; its hash is not of a kind that is taken, such as "
-                               "those of htpasswd -B or mkpasswd";
+        "users is \"(not shown)\"; must be NAME:HASH, without control characters in NAME";
+    static const char kind[] =
+        "users is \"ann\"; unsupported hash; use one of htpasswd -B or mkpasswd";
     const uvhttp_hashed_user_t twice[] = {ann, ann};
     uvhttp_passwords_t *passwords;
     refuse_user(NULL, hash, name);
@@ -57,12 +57,12 @@ static void what_is_refused(void **state)
     refuse_user("ann", "secret", kind);
     refuse_user("ann", "$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/", kind);
     refuse((uvhttp_passwords_config_t){.users = twice, .user_count = 2},
-           "users is \"ann\"; this user stands there twice");
+           "users is \"ann\"; the user is listed twice");
     refuse((uvhttp_passwords_config_t){.users = NULL},
-           "users is \"\"; nobody could pass: give users, or a file with some");
+           "users is \"\"; no request can pass: set users, or a file that contains users");
     refuse((uvhttp_passwords_config_t){.file = "/nowhere/at all"},
-           "file is \"/nowhere/at all\"; it cannot be opened");
-    refuse((uvhttp_passwords_config_t){.file = "/"}, "file is \"/\"; it cannot be read");
+           "file is \"/nowhere/at all\"; the file cannot be opened");
+    refuse((uvhttp_passwords_config_t){.file = "/"}, "file is \"/\"; the file cannot be read");
     refuse((uvhttp_passwords_config_t){.users = &ann, .user_count = 1, .remember_ms = 86400001},
            "remember_ms is 86400001; allowed are 0 to 86400000 milliseconds");
     assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL, 0), UVHTTP_EINVAL);

@@ -262,7 +262,7 @@ static void closing_gives_a_reader_up_that_does_not_read(void **state)
         put_number(writer, i);
     uvh_line_writer_close(writer);
     assert_int_equal(said.count, 1);
-    assert_non_null(strstr(said.text[0], "lines lost at the end"));
+    assert_non_null(strstr(said.text[0], "lines lost on close"));
     assert_int_equal(said.level[0], UVHTTP_LOG_ERROR);
 }
 
@@ -279,7 +279,7 @@ static void a_full_disk_is_reported_once_and_tried_again(void **state)
     assert_true(uvh_line_writer_counts(writer).dropped > 0);
     uvh_line_writer_close(writer);
     assert_int_equal(said.count, 2);
-    assert_non_null(strstr(said.text[1], "lines lost at the end"));
+    assert_non_null(strstr(said.text[1], "lines lost on close"));
 }
 
 /* A link to /dev/full that becomes one to a file: what waited is written there, beginning with a
@@ -298,7 +298,7 @@ static void lines_survive_a_failure_that_ends(void **state)
     assert_int_equal(symlink(file, path), 0);
     uvh_line_writer_reopen(writer);
     wait_until_said(2);
-    assert_non_null(strstr(said.text[1], "written again"));
+    assert_non_null(strstr(said.text[1], "writing resumed"));
     assert_int_equal(said.level[1], UVHTTP_LOG_INFO);
     put_number(writer, 1);
     uvh_line_writer_close(writer);
@@ -373,7 +373,7 @@ static void an_old_file_stays_in_use_when_the_new_one_cannot_be_opened(void **st
     assert_int_equal(mkdir(path, 0700), 0);
     uvh_line_writer_reopen(writer);
     wait_until_said(1);
-    assert_non_null(strstr(said.text[0], "cannot be opened again"));
+    assert_non_null(strstr(said.text[0], "cannot be reopened"));
     put_number(writer, 0);
     uvh_line_writer_close(writer);
     char *text = content(old);

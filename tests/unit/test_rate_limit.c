@@ -290,23 +290,22 @@ static void wrong_options_are_named(void **state)
          "period_ms is 999; allowed are 1000 to 86400000 milliseconds"},
         {{.requests = 1, .burst = 1000001}, "burst is 1000001; allowed are 1 to 1000000 requests"},
         {{.requests = 1, .period_ms = DAY_MS, .burst = 366},
-         "burst is 366; it must come back within 365 days, and 1 requests in 86400000 milliseconds "
-         "do "
-         "not"},
+         "burst is 366; it must refill within 365 days, which takes longer with 1 requests in "
+         "86400000 milliseconds"},
         {{.requests = 1, .max_clients = 16777217},
          "max_clients is 16777217; allowed are 1 to 16777216 addresses"},
         {{.requests = 1, .ipv4_prefix = 33}, "ipv4_prefix is 33; allowed are 1 to 32 bits"},
         {{.requests = 1, .ipv6_prefix = 129}, "ipv6_prefix is 129; allowed are 1 to 128 bits"},
         {{.requests = 1, .name = ""},
-         "name is ''; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"},
+         "name is ''; allowed are 1 to 64 visible ASCII characters except '\"' and '\\'"},
         {{.requests = 1, .name = "a b"},
-         "name is 'a b'; allowed are 1 to 64 visible ASCII characters but '\"' and '\\'"},
+         "name is 'a b'; allowed are 1 to 64 visible ASCII characters except '\"' and '\\'"},
         {{.requests = 1, .name = "a\""}, NULL},
         {{.requests = 1, .name = "a\\"}, NULL},
         {{.requests = 1, .name = "\xc3\xa4"}, NULL},
         {{.requests = 1, .name = long_name}, NULL},
         {{.requests = 1, .global = true, .key = key_of},
-         "key is set, and global is true; only one of them is possible"},
+         "key and global are both set; only one is allowed"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char message[256] = "";

@@ -175,13 +175,13 @@ static void wrong_prefixes_are_refused_and_named(void **state)
         const char *prefix, *why;
     } wrong[] = {
         {"api", "it does not begin with \"/\""},
-        {"/", "a prefix ends without \"/\", with which its patterns begin"},
-        {"/api/", "a prefix ends without \"/\", with which its patterns begin"},
-        {"/*rest", "a prefix has no \"*\""},
-        {"/*", "a prefix has no \"*\""},
-        {"/a?b", "a query or fragment takes no part in routing"},
-        {"/:a/:a", "it names a parameter twice"},
-        {"/:outer", "it names a parameter twice"},
+        {"/", "a prefix must not end with \"/\""},
+        {"/api/", "a prefix must not end with \"/\""},
+        {"/*rest", "a prefix must not contain \"*\""},
+        {"/*", "a prefix must not contain \"*\""},
+        {"/a?b", "a pattern must not contain a query or fragment"},
+        {"/:a/:a", "two parameters have the same name"},
+        {"/:outer", "two parameters have the same name"},
     };
     uvhttp_router_t *outer = group_of(router, "/:outer");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -195,7 +195,7 @@ static void wrong_prefixes_are_refused_and_named(void **state)
     }
     assert_int_equal(add(outer, "GET", "/x/:outer", "x"), UVHTTP_EROUTE);
     assert_string_equal(complaint,
-                        "route \"/:outer/x/:outer\" refused: it names a parameter twice");
+                        "route \"/:outer/x/:outer\" refused: two parameters have the same name");
     assert_int_equal(add(router, "GET", "", "x"), UVHTTP_EROUTE);
     assert_int_equal(add(outer, "GET", "x", "x"), UVHTTP_EROUTE);
     assert_string_equal(complaint, "route \"x\" refused: it does not begin with \"/\"");
@@ -212,15 +212,15 @@ static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **sta
     assert_int_equal(add(users, "GET", "/:id", "kinds"), 0);
     assert_int_equal(add(api, "GET", "/users/:name", "second"), UVHTTP_ECONFLICT);
     assert_string_equal(
-        complaint, "route \"/api/users/:name\" refused: GET \"/api/users/:id\" is there already");
+        complaint, "route \"/api/users/:name\" refused: GET \"/api/users/:id\" already exists");
     assert_int_equal(add(router, "GET", "/api/:a/:b", "third"), UVHTTP_ECONFLICT);
     assert_string_equal(complaint,
-                        "route \"/api/:a/:b\" refused: GET \"/api/:kind/:id\" is there already");
+                        "route \"/api/:a/:b\" refused: GET \"/api/:kind/:id\" already exists");
     /* another host, another tree */
     assert_int_equal(add(shop_api, "GET", "/users/:id", "shop"), 0);
     assert_int_equal(add(shop, "GET", "/api/users/:x", "fourth"), UVHTTP_ECONFLICT);
     assert_string_equal(complaint, "route \"shop.example/api/users/:x\" refused: GET "
-                                   "\"shop.example/api/users/:id\" is there already");
+                                   "\"shop.example/api/users/:id\" already exists");
     freeze();
     assert_string_equal(find("GET", "/api/users/7"), "first");
     assert_string_equal(find_at("shop.example", "GET", "/api/users/7"), "shop");
@@ -403,7 +403,8 @@ static void the_same_host_gives_the_same_router(void **state)
         if (strcmp(wrong[i], ".") == 0)
             continue; /* a name as good as any to those who own it */
         snprintf(expected, sizeof(expected),
-                 "route \"%s\" refused: it is no host name, nor \"*.\" and one", wrong[i]);
+                 "route \"%s\" refused: it is neither a host name nor \"*.\" followed by one",
+                 wrong[i]);
         assert_int_equal(uvhttp_router_host(router, wrong[i], &out), UVHTTP_EROUTE);
         assert_null(out);
         assert_string_equal(complaint, expected);

@@ -196,7 +196,7 @@ static void expect_size(const char *how, int size, int status)
     assert_int_equal(stage.errors_logged, refused);
     if (status == 0) {
         assert_true(client.received > 0); /* it had begun */
-        assert_non_null(strstr(stage.last_error, "the body is larger than it may be"));
+        assert_non_null(strstr(stage.last_error, "the body is too large"));
         assert_int_equal(last_error, UVHTTP_ETOOLARGE);
         /* and does not look complete */
         assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
@@ -235,7 +235,7 @@ static void one_limit_has_to_be_given(void **state)
     assert_null(made);
     assert_string_equal(
         message,
-        "max_request_body and max_response_body are 0; one of them must be 1 or more bytes");
+        "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
     assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL, 0), UVHTTP_ECONFIG);
     const uvhttp_size_limit_config_t one = {.max_response_body = 1,
                                             .allocator = &stage.heap.allocator};

@@ -683,7 +683,7 @@ static void test_watching_that_is_not_possible(void **state)
     AWAIT(atomic_load(&place->warnings) == 1);
     stop(place);
     assert_int_equal(atomic_load(&place->warnings), 1);
-    assert_non_null(strstr(place->warning, "changes cannot be watched"));
+    assert_non_null(strstr(place->warning, "cannot watch for changes"));
 }
 
 /* ---- limits ---- */

@@ -247,13 +247,13 @@ static void test_what_options_say_is_checked(void **state)
     uvhttp_static_config_t config = {.try_files = "{path} {uri}"};
     assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
     assert_string_equal(message,
-                        "try_files: '{uri}' has a brace; the only word in braces is {path}");
+                        "try_files: '{uri}' contains a brace; the only variable is {path}");
     assert_int_equal(uvhttp_static_check(&config, message, 10), UVHTTP_ECONFIG);
     assert_string_equal(message, "try_files");
     assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
     config = (uvhttp_static_config_t){.symlinks = (uvhttp_static_symlinks_t)4};
     assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message, "symlinks: there is no such policy");
+    assert_string_equal(message, "symlinks: unknown policy");
     assert_int_equal(uvhttp_static_check(NULL, message, sizeof(message)), UVHTTP_EINVAL);
     config = (uvhttp_static_config_t){.file = "x y{}", .error_pages = "404,5xx=/.a 403=/.b"};
     assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), 0);

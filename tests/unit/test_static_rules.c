@@ -199,29 +199,28 @@ static void refuse_rule(const char *pattern, const char *field, const char *valu
 static void what_is_refused(void **state)
 {
     (void)state;
-    refuse_type("md", "types is \"md\"; allowed is an extension and its type");
-    refuse_type("=text/plain", "types is \"=text/plain\"; allowed is an extension");
-    refuse_type(".=text/plain", "types is \".=text/plain\"; allowed is an extension");
-    refuse_type("a/b=text/plain", "types is \"a/b=text/plain\"; allowed is an extension");
-    refuse_type(NULL, "types is \"\"; allowed is an extension");
-    refuse_type("md=markdown", "types is \"markdown\"; allowed is a media type");
-    refuse_type("md=text/", "types is \"text/\"; allowed is a media type");
-    refuse_type("md=text/a b", "types is \"text/a b\"; allowed is a media type");
-    refuse_type("md=text/plain\r\nX: y",
-                "types is \"text/plain\r\nX: y\"; allowed is a media type");
-    refuse_type("md=text/plain; a\x01", "types is \"text/plain; a\x01\"; allowed is a media type");
+    refuse_type("md", "types is \"md\"; must be an extension and its type");
+    refuse_type("=text/plain", "types is \"=text/plain\"; must be an extension");
+    refuse_type(".=text/plain", "types is \".=text/plain\"; must be an extension");
+    refuse_type("a/b=text/plain", "types is \"a/b=text/plain\"; must be an extension");
+    refuse_type(NULL, "types is \"\"; must be an extension");
+    refuse_type("md=markdown", "types is \"markdown\"; must be a media type");
+    refuse_type("md=text/", "types is \"text/\"; must be a media type");
+    refuse_type("md=text/a b", "types is \"text/a b\"; must be a media type");
+    refuse_type("md=text/plain\r\nX: y", "types is \"text/plain\r\nX: y\"; must be a media type");
+    refuse_type("md=text/plain; a\x01", "types is \"text/plain; a\x01\"; must be a media type");
     refused((uvhttp_static_config_t){.default_type = "none"},
-            "default_type is \"none\"; allowed is a media type");
-    refuse_rule(NULL, "X-A", "b", "pattern is \"\"; allowed is one such as");
-    refuse_rule("[a", "X-A", "b", "pattern is \"[a\"; allowed is one such as");
-    refuse_rule("*", NULL, "b", "field is \"\"; allowed is the name of a field");
-    refuse_rule("*", "X A", "b", "field is \"X A\"; allowed is the name of a field");
-    refuse_rule("*", "etag", "b", "field is \"etag\"; allowed is the name of a field");
+            "default_type is \"none\"; must be a media type");
+    refuse_rule(NULL, "X-A", "b", "pattern is \"\"; must be a pattern such as");
+    refuse_rule("[a", "X-A", "b", "pattern is \"[a\"; must be a pattern such as");
+    refuse_rule("*", NULL, "b", "field is \"\"; must be the name of a field");
+    refuse_rule("*", "X A", "b", "field is \"X A\"; must be the name of a field");
+    refuse_rule("*", "etag", "b", "field is \"etag\"; must be the name of a field");
     refuse_rule("*", "Content-Length", "1",
-                "field is \"Content-Length\"; allowed is the name of a field");
-    refuse_rule("*", "X-A", "", "value is \"\"; allowed is a text");
-    refuse_rule("*", "X-A", "a\r\nX-B: c", "value is \"(not shown)\"; allowed is a text");
-    refuse_rule("*", "Content-Type", "html", "value is \"html\"; allowed is a media type");
+                "field is \"Content-Length\"; must be the name of a field");
+    refuse_rule("*", "X-A", "", "value is \"\"; must be a non-empty text");
+    refuse_rule("*", "X-A", "a\r\nX-B: c", "value is \"(not shown)\"; must be a non-empty text");
+    refuse_rule("*", "Content-Type", "html", "value is \"html\"; must be a media type");
 
     static uvhttp_static_rule_t many[257];
     static const char *many_types[1001];
@@ -230,9 +229,9 @@ static void what_is_refused(void **state)
     for (size_t i = 0; i < COUNT(many_types); i++)
         many_types[i] = "a=b/c";
     refused((uvhttp_static_config_t){.rules = many, .rule_count = 257},
-            "rules is \"(a list)\"; allowed are at most 256");
+            "rules is \"(a list)\"; at most 256 are allowed");
     refused((uvhttp_static_config_t){.types = many_types, .type_count = 1001},
-            "types is \"(a list)\"; allowed are at most 1000");
+            "types is \"(a list)\"; at most 1000 are allowed");
     begin((uvhttp_static_config_t){
         .rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
     expect("x", "X-A: b\r\n", "");
@@ -286,8 +285,9 @@ static void refused_mount_is_logged(void **state)
     uvhttp_config_free(config);
     const uvhttp_static_config_t files = {.root = ".", .rules = &rule};
     assert_int_equal(uvhttp_static_mount(server, "/files/", &files), UVHTTP_EINVAL);
-    assert_string_equal(line,
-                        "static files at \"/files/\" refused: rules is set and its count is 0");
+    assert_string_equal(
+        line,
+        "static files at \"/files/\": invalid configuration: rules is set and its count is 0");
     line[0] = '\0';
     assert_int_equal(
         uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = "/nowhere/at all"}),

@@ -158,7 +158,7 @@ static void versions(void **state)
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n", 426,
                    "\"13, 8\"");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version:\r\n", 426, "\"\"");
-    expect_refused(GOOD VERSION, 426, "more than once");
+    expect_refused(GOOD VERSION, 426, "repeated");
     /* A version that is not ours may have other keys. */
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE "Sec-WebSocket-Version: 7\r\n", 426, "\"7\"");
 }
@@ -167,7 +167,7 @@ static void keys(void **state)
 {
     (void)state;
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION, 400, "missing");
-    expect_refused(GOOD KEY, 400, "more than once");
+    expect_refused(GOOD KEY, 400, "repeated");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key:\r\n", 400, "\"\"");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key: SGVsbG8=\r\n", 400,
                    "\"SGVsbG8=\"");
@@ -198,7 +198,7 @@ static void origins(void **state)
     expect_refused(GOOD "Origin: https://example.org/\r\n", 403, "scheme://host");
     expect_refused(GOOD "Origin:\r\n", 403, "\"\"");
     expect_refused(GOOD "Origin: https://example.org\r\nOrigin: https://example.org\r\n", 403,
-                   "more than once");
+                   "repeated");
     rules.origins = null_too;
     expect_agreed(GOOD "Origin: null\r\n", NULL, NULL);
     rules.origins = nobody;
@@ -248,7 +248,7 @@ static void many_subprotocols(void **state)
     for (size_t length = 1; length < sizeof(very_long); length++) {
         char expected[sizeof(very_long) + 16];
         very_long[length - 1] = 'x';
-        snprintf(expected, sizeof(expected), "speaks: %s.\n", length <= 120 ? very_long : "...");
+        snprintf(expected, sizeof(expected), "protocols: %s.\n", length <= 120 ? very_long : "...");
         expect_refused(GOOD, 400, expected);
     }
 }

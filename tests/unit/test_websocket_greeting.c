@@ -255,9 +255,9 @@ static void other_answers(void **state)
     (void)state;
     struct uvh_ws_client_handshake plain = said(NULL, NULL);
     expect_refused(&plain, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone", 404,
-                   "the server has answered 404 Not Found");
+                   "the server responded with 404 Not Found");
     expect_refused(&plain, "HTTP/1.1 302 Found\r\nLocation: ws://b/\r\n\r\n", 302, "302 Found");
-    expect_refused(&plain, "HTTP/1.1 200 \r\n" ACCEPT "\r\n", 200, "the server has answered 200");
+    expect_refused(&plain, "HTTP/1.1 200 \r\n" ACCEPT "\r\n", 200, "the server responded with 200");
     expect_refused(&plain, "HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 8\r\n\r\n", 426,
                    "426");
     expect_refused(&plain,
@@ -266,10 +266,11 @@ static void other_answers(void **state)
                    503, "503 0123456789012345678901234567890123456789012345678901234567890123");
     assert_true(strlen(reply.reason) < 100);
     expect_refused(&plain, "HTTP/1.1 403 Verb\xf6ten\t\xff\r\n\r\n", 403,
-                   "the server has answered 403 Verb?ten??"); /* UTF-8, whatever has come */
+                   "the server responded with 403 Verb?ten??"); /* UTF-8, whatever
+                                                                                     has come */
     expect_refused(&plain, "\x81\x02hi and more than a status line has\r\n\r\n", 0, "malformed");
     expect_refused(&plain, "HTTP/2.0 101 x\r\n\r\n", 0, "");
-    expect_refused(&plain, SWITCH " folded: x\r\n\r\n", 0, "folded");
+    expect_refused(&plain, SWITCH " folded: x\r\n\r\n", 0, "folding");
 }
 
 static void switches_that_are_none(void **state)
@@ -290,18 +291,18 @@ static void switches_that_are_none(void **state)
                    "HTTP/1.1 101 x\r\nUpgrade: h2c, websocket\r\nConnection: upgrade\r\n" ACCEPT
                    "\r\n",
                    101, "websocket");
-    expect_refused(&plain, SWITCH "Upgrade: websocket\r\n" ACCEPT "\r\n", 101, "more than once");
+    expect_refused(&plain, SWITCH "Upgrade: websocket\r\n" ACCEPT "\r\n", 101, "repeated");
     expect_refused(&plain,
                    "HTTP/1.0 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n" ACCEPT "\r\n",
                    101, "websocket");
     expect_refused(&plain, SWITCH "\r\n", 101, "Sec-WebSocket-Accept is missing");
-    expect_refused(&plain, SWITCH ACCEPT ACCEPT "\r\n", 101, "more than once");
+    expect_refused(&plain, SWITCH ACCEPT ACCEPT "\r\n", 101, "repeated");
     expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n", 101,
-                   "does not fit our key");
+                   "does not match the key");
     expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n\r\n", 101,
-                   "does not fit our key");
+                   "does not match the key");
     expect_refused(&plain, SWITCH "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", 101,
-                   "does not fit our key");
+                   "does not match the key");
 }
 
 static void what_was_not_offered(void **state)
@@ -314,18 +315,18 @@ static void what_was_not_offered(void **state)
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat, v1.chat\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n" PROTOCOL "v2.chat\r\n\r\n", 101,
-                   "more than once");
+                   "repeated");
     expect_refused(&plain, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101,
-                   "does not fit");
+                   "does not match");
     expect_refused(&all, SWITCH ACCEPT EXTENSIONS "permessage-deflate\r\n\r\n", 101,
-                   "does not fit");
-    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "x-other\r\n\r\n", 101, "does not fit");
-    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "\r\n\r\n", 101, "does not fit");
+                   "does not match");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "x-other\r\n\r\n", 101, "does not match");
+    expect_refused(&all, SWITCH ACCEPT EXTENSIONS "\r\n\r\n", 101, "does not match");
     expect_refused(&all,
                    SWITCH ACCEPT EXTENSIONS
                    "permessage-deflate; server_max_window_bits=9\r\n" EXTENSIONS
                    "permessage-deflate; server_max_window_bits=9\r\n\r\n",
-                   101, "more than once");
+                   101, "repeated");
     all.protocol_required = true;
     expect_refused(&all, SWITCH ACCEPT "\r\n", 101, "none of our subprotocols");
     expect_accepted(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", "v2.chat", false);
@@ -368,7 +369,7 @@ static void limits(void **state)
     for (length = 0; length < 4000;)
         length += (size_t)snprintf(bytes + length, ROOM - length, "HTTP/1.1 102 x\r\n\r\n");
     assert_int_equal(feed(&plain, bytes, length, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
-    assert_non_null(strstr(reply.reason, "102 too often"));
+    assert_non_null(strstr(reply.reason, "interim responses (102)"));
     free(bytes);
 }
 

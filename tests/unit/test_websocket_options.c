@@ -88,9 +88,7 @@ static void origins(void **state)
     EXPECT(NULL, .origins = (const char *const[]){NULL}); /* no browser */
     EXPECT(NULL, .origins = (const char *const[]){"https://example.org", "null", NULL});
     EXPECT("origins is \"https://*.example.org\"; allowed are scheme://host[:port] without '*' and "
-           "without a "
-           "slash at "
-           "the end, and \"null\"; for any origin leave the list NULL",
+           "trailing slash, and \"null\"; to allow any origin set the list to NULL",
            .origins = (const char *const[]){"https://*.example.org", NULL});
 }
 
@@ -101,7 +99,7 @@ static void exactly_one_takes_what_comes(void **state)
     assert_int_equal(uvhttp_websocket_check(NULL, text, sizeof(text)), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_websocket_check(&(uvhttp_websocket_options_t){0}, text, sizeof(text)),
                      UVHTTP_EINVAL);
-    assert_string_equal(text, "one of events.message and events.piece has to be set, and not both");
+    assert_string_equal(text, "exactly one of events.message and events.chunk must be set");
 }
 
 int main(void)

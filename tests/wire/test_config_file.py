@@ -155,7 +155,7 @@ sites:
       - {path: "/in/*", methods: [POST], redirect: /}
       - {path: /in/, static: in, uploads: true}
 """))
-    assert answer.returncode != 0 and "is there already, in line 4" in answer.stderr
+    assert answer.returncode != 0 and "already exists, in line 4" in answer.stderr
 
 
 def test_the_options_of_a_folder_are_used(start, tmp_path):
@@ -379,7 +379,7 @@ def test_an_access_log_that_cannot_be_opened_again_is_told(start, tmp_path):
     (tmp_path / "logs").rename(tmp_path / "gone")
     program.send_signal(signal.SIGHUP)
     eventually(
-        lambda: re.search(r"Z error log .*access\.log cannot be opened again", program.log()),
+        lambda: re.search(r"Z error log .*access\.log cannot be reopened", program.log()),
         "a line of the log")
     get(program, "/after")
     assert program.stop() == 0
@@ -602,7 +602,7 @@ def test_what_is_no_configuration(write, text, expected):
     ("access_log: /nowhere/at/all.log",
      "1:13: the access log '/nowhere/at/all.log' cannot be written: no such file or directory"),
     ("metrics: metrics", "1:10: route \"metrics\" refused: it does not begin with \"/\""),
-    ("metrics: /", "2:26: route \"/\" refused: GET \"/\" is there already, in line 1"),
+    ("metrics: /", "2:26: route \"/\" refused: GET \"/\" already exists, in line 1"),
     ("metrics: [/m]", "1:10: metrics: expected a single value, found a list"),
     ("metrics: {listen: '127.0.0.1:1', path: metrics}",
      "1:40: route \"metrics\" refused: it does not begin with \"/\""),
@@ -623,7 +623,7 @@ def test_values_at_the_top(write, line, expected):
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
      ("hosts: []", "2:12: hosts is an empty list; omit it for the site of all other hosts"),
-     ("hosts: [a b]", "2:13: route \"a b\" refused: it is no host name"),
+     ("hosts: [a b]", "2:13: route \"a b\" refused: it is neither a host name"),
      ("hosts: [a.example, A.Example.]",
       "2:24: duplicate host 'A.Example.'; line 2 has it as 'a.example'"),
      ("hosts: [{a: b}]", "2:13: expected a single value, found a map"),
@@ -669,19 +669,19 @@ def test_values_of_a_site(write, site, expected):
     ("path: /, static: site, revalidate_ms: x",
      "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
     ("path: /*, static: site, error_pages: 999=/x",
-     "3:47: error_pages: '999' is no status; allowed are 400 to 599, 4xx and 5xx"),
+     "3:47: error_pages: '999' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     ("path: /*, static: site, try_files: '{path} =700'",
-     "3:45: try_files: '=700' is no status; allowed are =400 to =599"),
+     "3:45: try_files: '=700' is not a status; allowed are =400 to =599"),
     ("path: /*, static: site, spa: true, try_files: x",
-     "3:56: try_files says it all: it does not go with a fallback"),
+     "3:56: try_files cannot be combined with a fallback"),
     ("path: /*, static: site, fallback: /.x",
-     "3:44: fallback: '/.x' is hidden, and hidden files are not served here"),
+     "3:44: fallback: '/.x' is hidden, and hidden files are denied"),
     ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),
-    ("path: /x, static: site, file: ../x", "3:40: file: '../x' has '.' or '..' for a name"),
+    ("path: /x, static: site, file: ../x", "3:40: file: '../x' contains '.' or '..'"),
     ("path: /*, static: site, spa: true, index: a/../b",
-     "3:52: index: 'a/../b' has a slash, and names of files are needed"),
+     "3:52: index: 'a/../b' contains a slash; a file name without a path is required"),
     ("path: /*, static: site, index: x .htm",
-     "3:41: index: '.htm' is hidden, and hidden files are not served here"),
+     "3:41: index: '.htm' is hidden, and hidden files are denied"),
     ("path: /, static: site, prewarm: ['*.nope']",
      "3:43: '*.nope' cannot be loaded from '{}/site': no file matches it"),
     ("path: /, static: site, prewarm: ['*[']",
@@ -752,10 +752,10 @@ def test_all_options_that_do_nothing_are_told_at_their_places(write):
         listing: false
 """))
     assert found == [
-        "5:18: archive: does nothing without listing",
-        "6:21: rate_burst: does nothing without rate_limit",
-        "7:27: upload_overwrite: does nothing without uploads",
-        "9:21: gzip_level: does nothing without compress"
+        "5:18: archive: has no effect without listing",
+        "6:21: rate_burst: has no effect without rate_limit",
+        "7:27: upload_overwrite: has no effect without uploads",
+        "9:21: gzip_level: has no effect without compress"
     ]
 
 
@@ -775,10 +775,10 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
         respond: {body: c}
 """))
     assert found == [
-        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" is '
-        'there already, in line 4',
-        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" is '
-        'there already, in line 9'
+        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" already '
+        'exists, in line 4',
+        '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" already '
+        'exists, in line 9'
     ]
 
 

@@ -603,7 +603,7 @@ def test_websocket_client_ends_with_its_server(start):
                     "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
                    ("wss://127.0.0.1:{port}/",
                     "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
-                   ("nonsense", "url is \"nonsense\"; allowed is ws[s]://host[:port]/path?query")])
+                   ("nonsense", "url is \"nonsense\"; must be ws[s]://host[:port]/path?query")])
 def test_websocket_client_says_why_it_cannot(url, error):
     port = free_port()
     done = subprocess.run(
@@ -624,7 +624,7 @@ def test_websocket_echo_over_tls(start, tmp_path):
         env=clean_environment())
     assert (done.returncode, done.stdout) == (0, "hello\nworld\n"), done.stderr
     program = start("websocket_echo", "0", both, tls.usual(), wait=False)
-    assert program.wait() == 1 and "the key does not belong to the certificate" in program.log()
+    assert program.wait() == 1 and "the key does not match the certificate" in program.log()
     program = start("websocket_echo", "0", both, wait=False)
     assert program.wait() == 2 and program.log().startswith("usage: ")
 
@@ -1057,7 +1057,7 @@ def test_unix_socket_says_why_it_cannot_listen(program_of, tmp_path):
     path = tmp_path / ("long" * 40)
     program = Program(program_of("unix_socket"), str(path), wait=False)
     assert program.wait() == 1
-    assert "a socket's path may have 107 bytes" in program.log()
+    assert "the path of a socket is limited to 107 bytes" in program.log()
 
 
 def test_behind_proxy(start, tmp_path):
@@ -1157,7 +1157,7 @@ def test_parse_whole():
                         lines("status: 200", "phrase: OK", "field: Transfer-Encoding = chunked",
                               "connection: keep-alive", "body: hello"), "")
     assert refused == (1, "",
-                       "refused at byte 20: white space stands between a field name and its colon"
+                       "refused at byte 20: white space between a field name and the colon"
                        " (RFC 9112 5.1, status 400)\n")
 
 
@@ -1189,7 +1189,7 @@ def test_parse_whole_prints(tmp_path, message, wanted):
       "refused at byte 0: the Host field is missing (RFC 9112 3.2, status 400)"),
      (CHUNKED + b"5x\r\n", f"refused at byte {len(CHUNKED) + 1}: a chunk size is malformed"),
      (CHUNKED + b"0\r\nX: y\r\nHost: h\r\n\r\n",
-      f"refused at byte {len(CHUNKED) + 9}: a trailer field is one that controls framing or routing"
+      f"refused at byte {len(CHUNKED) + 9}: trailers must not have fields that control framing or routing"
       ), (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
      (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"), ])
 def test_parse_whole_refuses(message, error):
@@ -1234,9 +1234,9 @@ def test_parse_ring_is_small(tmp_path, size):
 @pytest.mark.parametrize(
     "message, error",
     [(b"GET / HTTP/1.1\r\nHost: h\r\n",
-      "byte 0: the input has ended inside the message (status 400)"),
+      "byte 0: the input ends before the message is complete (status 400)"),
      (CHUNKED + b"5\r\nhell",
-      f"byte {len(CHUNKED) + 7}: the input has ended inside the message (status 400)"),
+      f"byte {len(CHUNKED) + 7}: the input ends before the message is complete (status 400)"),
      (CHUNKED + b"1\r\nab\r\n",
       f"byte {len(CHUNKED) + 4}: a chunk does not end with CR LF (status 400)"),
      (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 4096,
@@ -1329,7 +1329,7 @@ def test_parse_proxy_adds_the_host_that_an_old_client_leaves_out():
      (b"GET / HTTP/1.1\r\n\r\n", "400: the Host field is missing"),
      (CHUNKED + b"-1\r\n", "400: a chunk size is malformed"),
      (CHUNKED + b"0\r\nContent-Length: 1\r\n\r\n",
-      "400: a trailer field is one that controls framing or routing"),
+      "400: trailers must not have fields that control framing or routing"),
      (CHUNKED + b"0\r\nX: " + b"y" * 4096, "431: the trailer section is too large"),
      (CHUNKED + b"0\r\nX: y\r\n", "the input ends inside a request"),
      (CHUNKED + b"5\r\nhell", "the input ends inside a request"),
@@ -1371,11 +1371,11 @@ def test_parse_multipart(tmp_path):
     (b"GET / HTTP/1.1\r\nHost: h\r\n", "the head is incomplete"),
     (b"GET / HTTP/1.1\r\n\r\n", "the Host field is missing"),
     (form(PART + b"1"),
-     "byte 48 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+     "byte 48 of the body, status 400, refused: the body ends before the closing delimiter"),
     (form(PART + b"1\r\n--b--")[:-2],
-     "byte 53 of the body, status 400, refused: the body ends in front of the closing delimiter"),
+     "byte 53 of the body, status 400, refused: the body ends before the closing delimiter"),
     (form(b"x" * 2000),
-     "byte 1024 of the body, status 413, refused: there is too much in front of the first part"),
+     "byte 1024 of the body, status 413, refused: the preamble or the epilogue is too large"),
 ])
 def test_parse_multipart_refuses(tmp_path, message, error):
     (tmp_path / "message").write_bytes(message)

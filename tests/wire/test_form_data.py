@@ -179,7 +179,7 @@ def test_a_part_is_found_by_its_name(server):
     "options, body, status, reason",
     [
         ({"max": 200}, form(part("a",
-                                 b"x" * 200)), 413, "the body is larger than this resource takes"),
+                                 b"x" * 200)), 413, "the body is too large for this resource"),
         ({"max_part": 100}, form(part("a", b"x" * 101)), 413, "a part is too large"),
         ({"parts": 2}, form(part("a", b""), part("b", b""), part(
             "c", b"")), 413, "the form has too many parts"),
@@ -189,9 +189,9 @@ def test_a_part_is_found_by_its_name(server):
         ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
         # and there is no folder
         ({"part": 100}, form(part("a",
-                                  b"x" * 101)), 413, "the form is larger than this resource takes"),
-        ({}, form(part("a", b""))[:-6], 400, "the body ends in front of the closing delimiter"),
-        ({}, b"", 400, "the body ends in front of the closing delimiter"),
+                                  b"x" * 101)), 413, "the form is too large for this resource"),
+        ({}, form(part("a", b""))[:-6], 400, "the body ends before the closing delimiter"),
+        ({}, b"", 400, "the body ends before the closing delimiter"),
         ({}, f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\n\r\n--{BOUNDARY}--".encode(),
          400, "a part has no name"),
     ])

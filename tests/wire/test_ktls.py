@@ -217,8 +217,8 @@ def test_a_request_for_new_keys_ends_the_connection(start):
     assert (b"Hello, world" in printed) is not KERNEL
     if KERNEL:
         assert b"alert internal error" in printed
-        line = ("TLS connection with 127.0.0.1 failed: the client asks for a KeyUpdate, which "
-                "kernel TLS cannot do")
+        line = ("TLS connection with 127.0.0.1 failed: the client requested a KeyUpdate, which "
+                "kernel TLS does not support")
         eventually(lambda: f"info: {line}" in server.log(), "the line in the log")
     assert server.ask().status == 200
 

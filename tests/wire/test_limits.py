@@ -242,7 +242,7 @@ def test_idle_connections_make_way_for_as_many_as_come(start):
         assert crowd[-1].ask().status == 200
         assert len(os.listdir(f"/proc/{pid}/fd")) <= 46, "the reserve for files is used up"
     # Not for each connection; again after a while, which a busy machine may need for this.
-    assert 1 <= server.log().count("few descriptors are left") < 10
+    assert 1 <= server.log().count("file descriptors are nearly exhausted") < 10
     for connection in crowd:
         connection.close()
 

@@ -451,7 +451,7 @@ def test_unix_socket_that_is_in_use_or_no_socket_is_left_alone(serve, site, tmp_
     other = tmp_path / "text"
     other.write_text("mine")
     refused = run("uvhttp", "serve", "-l", f"unix:{other}", site)
-    assert refused.returncode == 1 and "there is a file that is no socket" in refused.stderr
+    assert refused.returncode == 1 and "the file exists and is not a socket" in refused.stderr
     assert other.read_text() == "mine"
 
 

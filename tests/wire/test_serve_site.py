@@ -170,11 +170,11 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
     "flags, message",
     [(["--header", "x"], "--header: 'x' is not a rule; the format is PATTERN=NAME: VALUE"),
      (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is PATTERN=NAME: VALUE"),
-     (["--header", "x=y: "], '--header: value is ""; allowed is a text'),
-     (["--header", "x=ETag: y"], '--header: field is "ETag"; allowed is the name of a field'),
-     (["--header", "[=a: b"], '--header: pattern is "["; allowed is one such as'),
-     (["--download", "["], '--download: pattern is "["; allowed is one such as'),
-     (["--download", ""], '--download: pattern is ""; allowed is one such as'),
+     (["--header", "x=y: "], '--header: value is ""; must be a non-empty text'),
+     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
+     (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
+     (["--download", "["], '--download: pattern is "["; must be a pattern such as'),
+     (["--download", ""], '--download: pattern is ""; must be a pattern such as'),
      (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
      (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
      (["--alias", "/x/"], "--alias: '/x/' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
@@ -200,7 +200,7 @@ def test_an_alias_that_cannot_be_a_route(place, path):
       ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
     (["--auth", "nowhere"
       ], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
-    (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; allowed is NAME:HASH'),
+    (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; must be NAME:HASH'),
 ])
 def test_what_keeps_it_from_starting(place, flags, message):
     write(place, "file", b"ann\n")

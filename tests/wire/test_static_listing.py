@@ -214,7 +214,7 @@ def test_formats_by_query(place, serve):
         "mtime": "2024-02-29T12:30:01Z"
     }
     assert (folder["name"], folder["href"], folder["type"], "size"
-            in folder) == ("a", "./a/", "folder", False)
+            in folder) == ("a", "./a/", "directory", False)
     response = server.ask("/?format=text", "Accept: application/json")
     assert (response.get("Content-Type"), response.body) == ("text/plain; charset=utf-8",
                                                              b"a/\nb.bin\n")

@@ -433,51 +433,51 @@ def test_a_link_of_another_owner(place, serve):
 
 @pytest.mark.parametrize("flags, message", [
     (["--try-files", "{uri} =404"
-      ], "try_files: '{uri}' has a brace; the only word in braces is {path}"),
-    (["--try-files", "{path"], "try_files: '{path' has a brace; the only word in braces is {path}"),
+      ], "try_files: '{uri}' contains a brace; the only variable is {path}"),
+    (["--try-files", "{path"], "try_files: '{path' contains a brace; the only variable is {path}"),
     (["--try-files", " "], "try_files: ' ' is an empty list"),
-    (["--try-files", "{path} =200"], "try_files: '=200' is no status; allowed are =400 to =599"),
-    (["--try-files", "=404 {path}"], "try_files: '{path}' is never tried: a status ends the list"),
+    (["--try-files", "{path} =200"], "try_files: '=200' is not a status; allowed are =400 to =599"),
+    (["--try-files", "=404 {path}"], "try_files: '{path}' is never used: a status ends the list"),
     (["--try-files", "{path} ../x"
-      ], "try_files: '../x' has '.' or '..' for a name; write the path it leads to"),
+      ], "try_files: '../x' contains '.' or '..'; write the resolved path"),
     (["--try-files", "{path}/../x"
-      ], "try_files: '{path}/../x' has '.' or '..' for a name; write the path it leads to"),
-    (["--try-files", "{path} /docs/"], "try_files: '/docs/' is a folder, and a file is needed"),
-    (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a folder, and a file is needed"),
+      ], "try_files: '{path}/../x' contains '.' or '..'; write the resolved path"),
+    (["--try-files", "{path} /docs/"], "try_files: '/docs/' is a directory; a file is required"),
+    (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a directory; a file is required"),
     (["--try-files", "{path} /.x"
-      ], "try_files: '/.x' is hidden, and hidden files are not served here"),
-    (["--try-files", "{path} " * 17], "try_files: '{path}' is one too many; a list has at most 16"),
-    (["--try-files", "{path}", "--spa"], "try_files says it all: it does not go with a fallback"),
+      ], "try_files: '/.x' is hidden, and hidden files are denied"),
+    (["--try-files", "{path} " * 17], "try_files: '{path}' is one entry too many; at most 16 are allowed"),
+    (["--try-files", "{path}", "--spa"], "try_files cannot be combined with a fallback"),
     (["--try-files", "{path}", "--clean-urls"
-      ], "try_files says it all: it does not go with clean_urls"),
-    (["--spa", "--index", ""], "spa: '' is a folder, and a file is needed"),
-    (["--index", "../x"], "index: '../x' has a slash, and names of files are needed"),
-    (["--index", "index.html docs/"], "index: 'docs/' has a slash, and names of files are needed"),
-    (["--index", ".. index.php"], "index: '..' is a folder, and a file is needed"),
-    (["--index", "index.html ."], "index: '.' is a folder, and a file is needed"),
+      ], "try_files cannot be combined with clean_urls"),
+    (["--spa", "--index", ""], "spa: '' is a directory; a file is required"),
+    (["--index", "../x"], "index: '../x' contains a slash; a file name without a path is required"),
+    (["--index", "index.html docs/"], "index: 'docs/' contains a slash; a file name without a path is required"),
+    (["--index", ".. index.php"], "index: '..' is a directory; a file is required"),
+    (["--index", "index.html ."], "index: '.' is a directory; a file is required"),
     (["--index", "index.html .htm"
-      ], "index: '.htm' is hidden, and hidden files are not served here"),
-    (["--fallback", "/"], "fallback: '/' is a folder, and a file is needed"),
+      ], "index: '.htm' is hidden, and hidden files are denied"),
+    (["--fallback", "/"], "fallback: '/' is a directory; a file is required"),
     (["--fallback", "/.app.html"
-      ], "fallback: '/.app.html' is hidden, and hidden files are not served here"),
+      ], "fallback: '/.app.html' is hidden, and hidden files are denied"),
     (["--error-pages", "404"], "error_pages: '404' has no '='; write 404=/404.html"),
     (["--error-pages", "200=/x"
-      ], "error_pages: '200' is no status; allowed are 400 to 599, 4xx and 5xx"),
+      ], "error_pages: '200' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "404,=/x"
-      ], "error_pages: '' is no status; allowed are 400 to 599, 4xx and 5xx"),
+      ], "error_pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "6xx=/x"
-      ], "error_pages: '6xx' is no status; allowed are 400 to 599, 4xx and 5xx"),
-    (["--error-pages", "416=/x"], "error_pages: '416' is an answer to programs, and has no page"),
+      ], "error_pages: '6xx' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "416=/x"], "error_pages: '416' cannot have an error page"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
-       f"error_pages: '{status}' is no answer of this folder, and has no page; allowed are 403, "
-       f"404, 500, 503, 4xx, 5xx and what try_files ends with"
+       f"error_pages: '{status}' is never sent here; allowed are 403, "
+       f"404, 500, 503, 4xx, 5xx and the status at the end of try_files"
        ) for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
-    (["--error-pages", "404="], "error_pages: '' is a folder, and a file is needed"),
+    (["--error-pages", "404="], "error_pages: '' is a directory; a file is required"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
-      ], "error_pages: '/32' is one file too many; 32 different ones may be named"),
+      ], "error_pages: '/32' is one file too many; at most 32 different files are allowed"),
     (["--error-pages", "404=/404.html,403=/x"
-      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; a space stands there"),
-    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: does nothing without {needed}")
+      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; separate them with a space"),
+    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: has no effect without {needed}")
       for flag, value, needed in (
           ("upload-overwrite", [], "uploads"), ("upload-directories", [], "uploads"),
           ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
@@ -485,15 +485,15 @@ def test_a_link_of_another_owner(place, serve):
           ("rate-burst", ["1K"], "rate_limit"), ("gzip-level", ["9"], "compress"),
           ("brotli-level", ["9"], "compress"), ("zstd-level", ["9"], "compress"),
           ("compress-min-size", ["1K"], "compress"), ("compress-max-size", ["1K"], "compress"))],
-    (["--no-listing", "--archive"], "archive: does nothing without listing"),
-    (["--no-listing", "--listing-max", "5"], "listing_max: does nothing without listing"),
+    (["--no-listing", "--archive"], "archive: has no effect without listing"),
+    (["--no-listing", "--listing-max", "5"], "listing_max: has no effect without listing"),
     (["--compress", "--compress-min-size", "20M"],
-     "compress_min_size: nothing is compressed when files of 20971520 bytes are the smallest and "
-     "8388608 the largest"
+     "compress_min_size: the minimum size (20971520 bytes) exceeds the maximum size ("
+     "8388608 bytes)"
      ),
     (["--compress", "--compress-max-size", "1000"],
-     "compress_max_size: nothing is compressed when files of 1024 bytes are the smallest and 1000 "
-     "the largest"
+     "compress_max_size: the minimum size (1024 bytes) exceeds the maximum size (1000 "
+     "bytes)"
      ),
     (["--symlinks", "some"
       ], "--symlinks: 'some' is invalid; allowed are inside, all, none, owner"),
@@ -667,11 +667,11 @@ def test_what_is_printed_loads_again(tmp_path, place):
 
 @pytest.mark.parametrize("route, message", [
     ("static: ., try_files: '{x}'",
-     "1:51: try_files: '{{x}}' has a brace; the only word in braces is {{path}}"),
+     "1:51: try_files: '{{x}}' contains a brace; the only variable is {{path}}"),
     ("static: ., file: x, spa: true",
-     "1:46: file is served for every path: it does not go with a fallback"),
+     "1:46: file cannot be combined with a fallback"),
     ("static: ., file: x, uploads: true",
-     "1:46: file is served for every path: it does not go with uploads"),
+     "1:46: file cannot be combined with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
     ("static: ., more_roots: [nowhere]", "1:53: the directory '{folder}/nowhere' does not exist"),
     ("static: ., more_roots: [site.yaml]", "1:53: '{folder}/site.yaml' is not a directory"),

@@ -253,26 +253,26 @@ def test_flags_are_printed_as_keys(place):
 
 @pytest.mark.parametrize("keys, message", [
     ("types: [a]", "types: expected a map of extensions and types, such as {md: text/markdown}"),
-    ("types: {md: markdown}", 'types is "markdown"; allowed is a media type'),
-    ("types: {a/b: text/plain}", 'types is "a/b=text/plain"; allowed is an extension and its type'),
+    ("types: {md: markdown}", 'types is "markdown"; must be a media type'),
+    ("types: {a/b: text/plain}", 'types is "a/b=text/plain"; must be an extension and its type'),
     ("types: {md: [a]}", "md: expected a single value, found a list"),
-    ("default_type: text", 'default_type is "text"; allowed is a media type'),
+    ("default_type: text", 'default_type is "text"; must be a media type'),
     ("rules: {a: b}", "rules: expected a list, found a map"),
     ("rules: [a]", "expected a map of keys and values, found a single value"),
     ("rules: [{cache_control: no-cache}]", "a rule requires 'match'"),
     ("rules: [{match: a}]",
      "a rule requires 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: '[a', download: true}]",
-     'pattern is "[a"; allowed is one such as *.css or /assets/**'),
+     'pattern is "[a"; must be a pattern such as *.css or /assets/**'),
     ("rules: [{match: a, download: true, matches: b}]",
      "unknown key 'matches' in a rule; did you mean 'match'?"),
     ("rules: [{match: a, download: perhaps}]", "download is 'perhaps'; allowed are true and false"),
-    ("rules: [{match: a, type: none}]", 'value is "none"; allowed is a media type'),
-    ("rules: [{match: a, cache_control: ''}]", 'value is ""; allowed is a text that is not empty'),
+    ("rules: [{match: a, type: none}]", 'value is "none"; must be a media type'),
+    ("rules: [{match: a, cache_control: ''}]", 'value is ""; must be a non-empty text'),
     ("rules: [{match: a, headers: {ETag: x}}]",
      "the field 'ETag' cannot be set: responses set it themselves"),
     ("rules: [{match: a, headers: {Content-Encoding: x}}]",
-     'field is "Content-Encoding"; allowed is the name of a field'),
+     'field is "Content-Encoding"; must be the name of a field'),
 ])
 def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
     path = tmp_path / "site.yaml"
@@ -292,13 +292,13 @@ def test_rules_belong_to_folders(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     (["--type", "md"],
-     'uvhttp: --type: types is "md"; allowed is an extension and its type, such as md=text/markdown'
+     'uvhttp: --type: types is "md"; must be an extension and its type, such as md=text/markdown'
      ),
     (["--default-type", "x"
-      ], 'uvhttp: --default-type: default_type is "x"; allowed is a media type'),
+      ], 'uvhttp: --default-type: default_type is "x"; must be a media type'),
     (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is PATTERN=VALUE"),
-    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; allowed is one such as'),
-    (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; allowed is a text'),
+    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; must be a pattern such as'),
+    (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),
     (["--type", "a=b/c"] * 65, "uvhttp: --type: too many values; at most 64 are allowed"),
 ])
 def test_flags_that_are_wrong(place, flags, message):

@@ -203,42 +203,42 @@ def test_refusals_name_what_is_wrong(tmp_path):
             f"certificate_file '{tmp_path}' is not a regular file", (f"--cert={empty}", ):
             f"the certificate of {empty} cannot be read: it is empty",
         (f"--cert={good}", f"--key={key}"):
-            "the key does not belong to the certificate", (f"--cert={good}", f"--key={empty}"):
+            "the key does not match the certificate", (f"--cert={good}", f"--key={empty}"):
             f"the key of {good} cannot be read from {empty}",
         (f"--cert={good}", "--min=2", "--max=1"):
-            "min_version is TLS 1.3, and max_version is TLS 1.2", (f"--cert={good}", "--profile=7"):
+            "min_version is TLS 1.3, but max_version is TLS 1.2", (f"--cert={good}", "--profile=7"):
             "profile is 7; allowed are 0 and 1", (f"--cert={good}", "--ciphers=NOTHING"):
-            'ciphers is "NOTHING": OpenSSL knows none of them',
+            'ciphers is "NOTHING": OpenSSL supports none of them',
         (f"--cert={good}", "--suites=NOTHING"):
             'cipher_suites is "NOTHING"',
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:"
                            "!aNULL"):
-            "OpenSSL does not know 'ECDHE-ECDSA-CHACHA20-POLY1306'",
+            "OpenSSL does not support 'ECDHE-ECDSA-CHACHA20-POLY1306'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
-            "'TLS_AES_128_GCM_SHA256' is of TLS 1.3, and belongs to cipher_suites",
+            "'TLS_AES_128_GCM_SHA256' is for TLS 1.3; use cipher_suites",
         (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256:TLS_AES_512_GCM_SHA256"):
-            "OpenSSL does not know 'TLS_AES_512_GCM_SHA256'",
+            "OpenSSL does not support 'TLS_AES_512_GCM_SHA256'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--min=2"):
-            "ciphers is for TLS 1.2, which is not spoken (min_version)",
+            "ciphers is for TLS 1.2, which is disabled (min_version)",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256", "--profile=1"):
-            "ciphers is for TLS 1.2, which is not spoken (profile)",
+            "ciphers is for TLS 1.2, which is disabled (profile)",
         (f"--cert={good}", "--suites=TLS_AES_128_GCM_SHA256", "--max=1"):
-            "cipher_suites is for TLS 1.3, which is not spoken (max_version)",
+            "cipher_suites is for TLS 1.3, which is disabled (max_version)",
         (f"--cert={good}", f"--ticket-key={empty}", "--no-tickets"):
-            "ticket_key_files is set, and tickets are off (no_tickets)",
+            "ticket_key_files is set, but tickets are off (no_tickets)",
         (f"--cert={good}", "--groups=nothing"):
-            'groups is "nothing": OpenSSL does not know all of them', (f"--cert={bare}", ):
-            f"the key of {bare} cannot be read from {bare}: it holds no private key in PEM form",
+            'groups is "nothing": OpenSSL does not support all of them', (f"--cert={bare}", ):
+            f"the key of {bare} cannot be read from {bare}: it contains no private key in PEM format",
         (f"--cert={good}", f"--key={tls.usual('rsa')}"):
-            "the key does not belong to the certificate: it is of another type",
+            "the key does not match the certificate: the key type differs",
         (f"--cert={good}", "--client-auth=2"):
-            "client_auth is on, and client_ca_file is not set", (f"--cert={good}", f"--ca={good}"):
-            "client_ca_file is set, and client_auth is off", (f"--cert={good}", "--client-auth=9"):
+            "client_auth is on, but client_ca_file is not set", (f"--cert={good}", f"--ca={good}"):
+            "client_ca_file is set, but client_auth is off", (f"--cert={good}", "--client-auth=9"):
             "client_auth is 9; allowed are 0 to 2",
         (f"--cert={good}", "--client-auth=2", f"--ca={empty}"):
-            f"client_ca_file '{empty}' holds no certificate in PEM form",
+            f"client_ca_file '{empty}' contains no certificate in PEM format",
         (f"--cert={good}", f"--crl={empty}"):
-            "client_crl_file is set, and client_ca_file is not",
+            "client_crl_file is set, but client_ca_file is not",
         (f"--cert={good}", "--one-time-tickets", "--no-tickets"):
             "one_time_tickets and no_tickets are both set",
         (f"--cert={good}", "--max-used-tickets=16777217"):
@@ -246,9 +246,9 @@ def test_refusals_name_what_is_wrong(tmp_path):
         (f"--cert={good}", "--lifetime=604801"):
             "session_lifetime_ms is 604801000; allowed are 1000 to 604800000 milliseconds",
         (f"--cert={good}", f"--ticket-key={empty}"):
-            f"ticket_key_files '{empty}' has 0 bytes; it has to have 80",
+            f"ticket_key_files '{empty}' has 0 bytes; it must have 80",
         (f"--cert={good}", f"--ocsp={empty}"):
-            f"ocsp_file '{empty}' holds no successful OCSP response in DER form",
+            f"ocsp_file '{empty}' contains no successful OCSP response in DER format",
     }
     for flags, words in cases.items():
         told = refused(*flags)
@@ -268,7 +268,7 @@ def test_pass_phrases(start, tmp_path):
     (tmp_path / "wrong").write_text("open\n")
     for flag in (f"--pass={tmp_path}/right", "--phrase=open sesame"):
         assert start(f"--cert={locked}", flag).ask().status == 200
-    assert "the key is encrypted, and there is no pass phrase" in refused(f"--cert={locked}")
+    assert "the key is encrypted, but no pass phrase is set" in refused(f"--cert={locked}")
     for flag in (f"--pass={tmp_path}/wrong", "--phrase=open"):
         told = refused(f"--cert={locked}", flag)
         assert "the pass phrase is wrong" in told and "open" not in told.replace(
@@ -530,7 +530,7 @@ def test_client_certificates(start, people, version, level):
     assert abs(info["expires"] - time.time() - 30 * 86400) < 86400
     reasons = {
         "bob": "certificate revoked", "expired": "the peer's certificate has expired",
-        "stranger": "the peer's certificate is signed by no trusted authority"
+        "stranger": "the peer's certificate is not signed by a trusted CA"
     }
     for name in reasons:
         assert handshake_error(server, client=people[name], only=version)
@@ -740,7 +740,7 @@ def test_ocsp_response_is_replaced_while_serving(start, stapling):
     assert second[0] == serial_number(cert)
     path.write_bytes(b"no response")
     eventually(
-        lambda: f"ocsp_file '{path}' holds no successful OCSP response in DER form" in server.log(),
+        lambda: f"ocsp_file '{path}' contains no successful OCSP response in DER format" in server.log(),
         "a line about it")
     assert stapled(server) == second
     ocsp_response(ca, cert, seconds=-60, path=path)
@@ -787,15 +787,15 @@ def test_watched_files_are_loaded_when_they_change(start, tmp_path):
 
     assert served() == pem_of(one)
     both.write_text("no certificate")
-    eventually(lambda: "the certificates stay as they are" in server.log(),
+    eventually(lambda: "certificates not reloaded" in server.log(),
                "a line about what is wrong")
     assert f"the certificate of {both} cannot be read" in server.log() and served() == pem_of(one)
     temporary = tmp_path / "new"
     temporary.write_bytes(two.read_bytes())
     temporary.rename(both)
     eventually(lambda: served() == pem_of(two), "the new certificate")
-    assert server.log().count("stay as they are") == 1
-    assert "certificates loaded again" in server.log()
+    assert server.log().count("certificates not reloaded") == 1
+    assert "certificates reloaded" in server.log()
 
 
 def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
@@ -811,7 +811,7 @@ def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
     (tmp_path / "next").write_bytes(two.read_bytes())
     (tmp_path / "next").rename(both)
-    eventually(lambda: "stay as they are" in server.log() and "too many open files" in server.log(),
+    eventually(lambda: "certificates not reloaded" in server.log() and "too many open files" in server.log(),
                "a line about it")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
@@ -820,7 +820,7 @@ def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
             return leaf(again)
 
     eventually(lambda: served() == pem_of(two), "the new certificate")
-    assert server.log().count("stay as they are") == 1
+    assert server.log().count("certificates not reloaded") == 1
     connection.close()
 
 
@@ -841,7 +841,7 @@ def test_key_and_certificate_may_be_replaced_one_after_the_other(start, tmp_path
             return leaf(connection)
 
     eventually(lambda: served() == two[0] + end, "the new pair")
-    assert "stay as they are" not in server.log()
+    assert "certificates not reloaded" not in server.log()
 
 
 def test_link_to_another_directory_is_noticed(start, tmp_path):
@@ -957,7 +957,7 @@ def replace_file(path, data):
 
 LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usual))
                               for name, usual in (("SECONDS", 4), ("CLIENTS", 8)))
-STAY = "the certificates stay as they are"
+STAY = "certificates not reloaded"
 
 
 def test_load_while_certificates_are_reloaded(start, tmp_path):
@@ -1038,7 +1038,7 @@ def test_load_while_certificates_are_replaced(start, tmp_path):
         f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
         f"handshakes, {number + 4} replacements, of which the server was at most "
         f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
-        f"{server.log().count('loaded again')} loads, {count} + 3 lines of broken ones")
+        f"{server.log().count('certificates reloaded')} loads, {count} + 3 lines of broken ones")
 
 
 # ---- clients that break the rules ----
@@ -1256,7 +1256,7 @@ def test_plain_request_on_the_port_of_tls_gets_400(server, method):
     with raw.Connection(server.port, tls=None) as client:
         client.send(raw.request(method, "/hello"))
         response = client.response(method)
-        assert response.status == 400 and b"this port speaks HTTPS" in response.body
+        assert response.status == 400 and b"sent to an HTTPS port" in response.body
         assert response.says_close()
         client.assert_closed()
 
@@ -1691,7 +1691,7 @@ def test_silent_clients_make_way_when_descriptors_are_scarce(start, first):
     begun.sendall(first)  # who has begun is no reason to look no further
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     assert server.ask().status == 200
-    assert "few descriptors are left" in server.log()
+    assert "file descriptors are nearly exhausted" in server.log()
     for one in (begun, *silent):
         one.close()
 
@@ -1702,7 +1702,7 @@ def test_close_notify_in_the_handshake_is_a_failure_with_a_reason(start):
         client.plain.sendall(client.step(client.tls.do_handshake) + b"\x15\x03\x03\x00\x02\x01\x00")
         while client.receive():
             pass
-    eventually(lambda: "failed: the peer has ended the connection in its handshake" in server.log(),
+    eventually(lambda: "failed: the peer closed the connection during the handshake" in server.log(),
                "the reason")
 
 

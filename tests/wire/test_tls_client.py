@@ -177,7 +177,7 @@ def test_server_name_in_place_of_the_host(name, good):
 def test_unknown_authority():
     out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))),
                   f"--ca={authority()}")
-    assert out == failed("the peer's certificate is signed by no trusted authority")
+    assert out == failed("the peer's certificate is not signed by a trusted CA")
 
 
 def test_expired():
@@ -187,7 +187,7 @@ def test_expired():
 
 def test_certificate_for_clients_is_none_of_a_server():
     out, _ = meet(server_context(signed(usage="clientAuth")), f"--ca={authority()}")
-    assert out == failed("the peer's certificate is for another purpose")
+    assert out == failed("the peer's certificate is not valid for this purpose")
 
 
 def test_self_signed():
@@ -219,7 +219,7 @@ def test_systems_authorities(flags, tmp_path):
     with serving(echo(context)) as (port, _):
         out, _ = run(*flags, "localhost", port,
                      environment={"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": "/nothing"})
-    assert out == failed("the peer's certificate is signed by no trusted authority")
+    assert out == failed("the peer's certificate is not signed by a trusted CA")
 
 
 # ---- certificates of clients ----
@@ -246,17 +246,17 @@ def test_client_certificate(version, password, tmp_path):
 def test_demanded_certificate_that_is_not_there():
     out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
                   f"--ca={authority()}")
-    assert out == failed("the peer refuses the handshake")
+    assert out == failed("the peer rejected the handshake")
     out, _ = meet(server_context(signed(), client_ca=authority(), only="1.3"),
                   f"--ca={authority()}")
-    assert out == "connected\nheard 0\nclosed the peer demands a certificate\n"
+    assert out == "connected\nheard 0\nclosed the peer requires a certificate\n"
 
 
 def test_certificate_of_an_authority_that_the_server_does_not_know():
     mine = tls.certificate("ann", ca=tls.authority("somebody else"))
     out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
                   f"--ca={authority()}", f"--cert={mine}")
-    assert out == failed("the peer does not know the authority of our certificate")
+    assert out == failed("the peer does not trust the CA of our certificate")
 
 
 # ---- options ----
@@ -265,9 +265,9 @@ def test_certificate_of_an_authority_that_the_server_does_not_know():
 def test_versions_have_to_meet():
     flags = [f"--ca={authority()}"]
     assert meet(server_context(signed(), only="1.2"), *flags,
-                "--min=2")[0] == failed("the peer refuses the TLS version")
+                "--min=2")[0] == failed("the peer does not support the TLS version")
     assert meet(server_context(signed(), only="1.3"), *flags,
-                "--max=1")[0] == failed("the peer refuses the TLS version")
+                "--max=1")[0] == failed("the peer does not support the TLS version")
 
 
 def test_ciphers():
@@ -305,18 +305,18 @@ def test_refusals_name_what_is_wrong(tmp_path):
             f"--ca={missing}"
     ], f"ca_file '{missing}' cannot be opened: no such file or directory"), ([
             f"--ca={empty}"
-    ], f"ca_file '{empty}' holds no certificate in PEM form"), ([
+    ], f"ca_file '{empty}' contains no certificate in PEM format"), ([
             f"--cert={empty}"
-    ], f"the certificate of {empty} cannot be read: it holds no such thing in PEM form"), ([
+    ], f"the certificate of {empty} cannot be read: it contains no such PEM block"), ([
             f"--key={empty}"
-    ], f"key_file is '{empty}', and certificate_file is not set"), ([
+    ], f"key_file is '{empty}', but certificate_file is not set"), ([
             f"--cert={signed()}", f"--key={tls.usual()}"
-    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not belong to "
+    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not match "
        f"the certificate"
                                                                     ),
                          (["--min=2",
-                           "--max=1"], "min_version is TLS 1.3, and max_version is TLS 1.2"),
-                         (["--ciphers=none"], 'ciphers is "none": OpenSSL knows none of them'),
+                           "--max=1"], "min_version is TLS 1.3, but max_version is TLS 1.2"),
+                         (["--ciphers=none"], 'ciphers is "none": OpenSSL supports none of them'),
                          (["--alpn="], "alpn has 0 bytes; allowed are 1 to 255"),
                          (["--name="], "server_name has 0 bytes; allowed are 1 to 255"),
                          (["--name=.example"],
@@ -339,7 +339,7 @@ def test_server_that_ends_in_the_handshake():
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
-    assert out == failed("the peer has closed the connection")
+    assert out == failed("the peer closed the connection")
 
 
 class Cut:
@@ -382,7 +382,7 @@ def test_server_that_ends_within_its_flight(version, most):
     with serving(lambda plain: run_server(Cut(plain, most), context)) as (port, results):
         out, _ = run(f"--ca={authority()}", "localhost", port)
     assert isinstance(results[0], ConnectionAbortedError)
-    assert out == failed("the peer has closed the connection")
+    assert out == failed("the peer closed the connection")
 
 
 def test_handshake_byte_by_byte():
@@ -597,4 +597,4 @@ def test_websocket_says_why_it_cannot_connect():
 def test_websocket_without_a_demanded_certificate():
     with serving(echo(server_context(signed(), client_ca=authority(), only="1.3"))) as (port, _):
         out, _ = run(f"--ca={authority()}", f"wss://localhost:{port}/")
-    assert out == "closed 1006 the peer demands a certificate\n"
+    assert out == "closed 1006 the peer requires a certificate\n"

@@ -238,7 +238,7 @@ def dated_list(ca, until):
 @pytest.mark.parametrize("days, checked, logged",
                          [(20, None, None),
                           (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
-                          (-1, "expired on 20", "has expired at 20"), ])
+                          (-1, "expired on 20", "expired at 20"), ])
 def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
     ca = tls.authority()
     path = dated_list(ca, days)
@@ -328,7 +328,7 @@ def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     pair("b")
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " error the certificates were not reloaded: the key in " in program.log(),
+    eventually(lambda: " error certificates not reloaded, the old ones remain in use: the key in " in program.log(),
                "the line about the key")
     assert served(program.port) == old
     os.replace(tmp_path / "b.key", tmp_path / "a.key")
@@ -412,7 +412,7 @@ def test_an_expired_certificate_is_told_in_the_log(start):
 
 
 @pytest.mark.parametrize("flags, code, message", [
-    (["--tls-cert", "{a}", "--tls-key", "{b}"], 1, "the key does not belong to the certificate"),
+    (["--tls-cert", "{a}", "--tls-key", "{b}"], 1, "the key does not match the certificate"),
     (["--tls-cert", "{none}"], 1, "--tls-cert: '{none}' cannot be read: no such file or directory"),
     (["--tls-cert", "{a}", "--tls-key", "{none}"
       ], 1, "--tls-key: '{none}' cannot be read: no such file or directory"),
@@ -426,7 +426,7 @@ def test_an_expired_certificate_is_told_in_the_log(start):
     (["--tls-cert", "{a}", "--tls-client-crl", "{a}"
       ], 1, "tls: client_crl is set, and client_ca is not"),
     (["--tls-cert", "{text}"
-      ], 1, "tls: the certificate of {text} cannot be read: it holds no such thing in PEM form"),
+      ], 1, "tls: the certificate of {text} cannot be read: it contains no such PEM block"),
     (["--tls-cert", "{a}", "--tls-key-log", "{none}/x"
       ], 1, "tls: key_log '{none}/x' cannot be written: no such file or directory"),
     (["--tls-key", "{a}"], 2, "--tls-key requires --tls-cert or --tls-self-signed"),
@@ -492,19 +492,19 @@ def odd_files(pair, tmp_path):
 
 
 @pytest.mark.parametrize("certificate, key, message", [
-    ("key", "certificate", "it holds a private key: are certificate and key swapped?"),
-    ("pkey.der", "key", "it holds a private key: are certificate and key swapped?"),
+    ("key", "certificate", "it contains a private key: are certificate and key swapped?"),
+    ("pkey.der", "key", "it contains a private key: are certificate and key swapped?"),
     ("certificate", "certificate",
-     "it holds a certificate and no private key: are certificate and key swapped?"),
-    ("x509.der", "key", "it is in DER form: openssl x509 -inform DER -in FILE -out FILE.pem"),
+     "it contains a certificate and no private key: are certificate and key swapped?"),
+    ("x509.der", "key", "it is in DER format; convert it: openssl x509 -inform DER -in FILE -out FILE.pem"),
     ("certificate", "x509.der",
-     "it holds a certificate and no private key: are certificate and key swapped?"),
+     "it contains a certificate and no private key: are certificate and key swapped?"),
     ("certificate", "pkey.der",
-     "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
-    ("certificate", "ec.der", "it is in DER form: openssl pkey -inform DER -in FILE -out FILE.pem"),
-    ("both.p12", "key", "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+     "it is in DER format; convert it: openssl pkey -inform DER -in FILE -out FILE.pem"),
+    ("certificate", "ec.der", "it is in DER format; convert it: openssl pkey -inform DER -in FILE -out FILE.pem"),
+    ("both.p12", "key", "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
     ("certificate", "both.p12",
-     "it is in PKCS #12 form: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+     "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
     ("empty", "key", "it is empty"), ("certificate", "empty", "it is empty"),
 ])
 def test_files_that_hold_something_else(site, write, odd_files, certificate, key, message):
@@ -525,7 +525,7 @@ def test_keys_are_counted_in_order(site, pair):
     one, other = tls.usual(), pair("other")
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert",
                other[0], "--tls-key", other[1])
-    assert done.returncode == 1 and "the key does not belong to the certificate" in done.stderr
+    assert done.returncode == 1 and "the key does not match the certificate" in done.stderr
     assert (
         "uvhttp: --tls-key: 2 certificates and 1 keys are given; the n-th key belongs to the n-th "
         'certificate, and "" means that the key is in the certificate\'s file\n') in done.stderr
@@ -1129,20 +1129,20 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", min_version: 1.1}",
      "1:58: min_version is '1.1'; allowed are 1.2, 1.3"),
     ("tls: {" + CERTIFICATE + ", min_version: 1.3, max_version: 1.2}",
-     "1:58: tls: min_version is TLS 1.3, and max_version is TLS 1.2"),
+     "1:58: tls: min_version is TLS 1.3, but max_version is TLS 1.2"),
     ("tls: {" + CERTIFICATE + ", ciphers: none}",
-     "1:54: tls: ciphers is \"none\": OpenSSL knows none of them"),
+     "1:54: tls: ciphers is \"none\": OpenSSL supports none of them"),
     ("tls: {" + CERTIFICATE +
      ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
      "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": "
-     "OpenSSL does not know 'ECDHE-ECDSA-AES182-GCM-SHA256'"
+     "OpenSSL does not support 'ECDHE-ECDSA-AES182-GCM-SHA256'"
      ),
     ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256, profile: modern}",
-     "1:54: tls: ciphers is for TLS 1.2, which is not spoken (profile); those of TLS 1.3 are "
+     "1:54: tls: ciphers is for TLS 1.2, which is disabled (profile); for TLS 1.3 use "
      "cipher_suites"
      ),
     ("tls: {" + CERTIFICATE + ", ticket_keys: a.pem, tickets: false}",
-     "1:58: tls: ticket_keys is set, and tickets are off"),
+     "1:58: tls: ticket_keys is set, but tickets are off"),
     ("tls: {" + CERTIFICATE + ", groups: none}", "1:53: tls: groups is \"none\""),
     ("tls: {" + CERTIFICATE + ", ktls: 2}", "1:51: ktls is '2'; allowed are true and false"),
     ("tls: {" + CERTIFICATE + ", tickets: 2}", "1:54: tickets is '2'; allowed are true and false"),
@@ -1157,11 +1157,11 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", client_auth: yes}",
      "1:58: client_auth is 'yes'; allowed are off, optional, required"),
     ("tls: {" + CERTIFICATE + ", client_auth: required}",
-     "1:58: tls: client_auth is on, and client_ca is not set"),
+     "1:58: tls: client_auth is on, but client_ca is not set"),
     ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}",
      "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", client_crl: a.pem}",
-     "1:57: tls: client_crl is set, and client_ca is not"),
+     "1:57: tls: client_crl is set, but client_ca is not"),
     ("tls: {" + CERTIFICATE + ", key_log: none/x}",
      "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", watch: [1]}",
@@ -1176,12 +1176,12 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
      "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
      "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does "
-     "not belong to the certificate"
+     "not match the certificate"
      ),
     ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
      "1:22: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
     ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
-     "1:49: tls: ocsp '{folder}/a.pem' holds no successful OCSP response"),
+     "1:49: tls: ocsp '{folder}/a.pem' contains no successful OCSP response"),
     ("listen: ['https://127.0.0.1:1']",
      "1:10: an address with https:// requires 'tls' with a certificate"),
     ("metrics: {listen: 'https://127.0.0.1:1'}",
@@ -1331,14 +1331,14 @@ def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
     done = run("uvhttp", "cert", certificate, "-k", certificate)
     assert (done.returncode, done.stderr) == (
         1,
-        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it holds a "
+        f"uvhttp cert: the key of {certificate} cannot be read from {certificate}: it contains a "
         f"certificate "
         "and no private key: are certificate and key swapped?\n")
     certificate, key = pair("d", password="secret")
     (tmp_path / "phrase").write_text("secret\r\n")
     assert run("uvhttp", "cert", certificate, "-k", key).stderr == (
         f"uvhttp cert: the key of {certificate} cannot be read from {key}: the key is encrypted, "
-        f"and there is no pass phrase (--passphrase-file)\n"
+        f"but no pass phrase is set (--passphrase-file)\n"
     )
     assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file",
                tmp_path / "phrase").returncode == 0
@@ -1401,8 +1401,8 @@ def test_cert_shows_no_control_characters(tmp_path):
     (["{folder}/none"
       ], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
     (["{folder}/text"], 1,
-     "uvhttp cert: the certificate of {folder}/text cannot be read: it holds no such thing in PEM "
-     "form\n"
+     "uvhttp cert: the certificate of {folder}/text cannot be read: it contains no such PEM "
+     "block\n"
      ), (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
     (["{folder}"], 1, "uvhttp cert: "),
 ])

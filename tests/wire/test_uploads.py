@@ -129,7 +129,7 @@ def test_what_is_no_name_is_refused(server, tmp_path, name):
     inside = tmp_path / "inside"
     inside.mkdir()
     answer = put(server, "param", inside, b"abc", **{"as": name})
-    assert answer.status == 400 and b"no name for a file" in answer.body
+    assert answer.status == 400 and b"invalid file name" in answer.body
     assert names(tmp_path) == ["inside"] and names(inside) == []
 
 
@@ -168,7 +168,7 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
                             "Content-Length: 300001"))
         answer = connection.response()
         assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
-        assert b"larger than this resource takes" in answer.body
+        assert b"too large for this resource" in answer.body
     wait_until_empty(tmp_path)
 
 
@@ -217,7 +217,7 @@ def test_a_folder_of_that_name_is_409(server, tmp_path):
 def test_a_file_that_is_to_be_kept_is_409(server, tmp_path):
     assert put(server, "x", tmp_path, b"first", keep=1).status == 201
     answer = put(server, "x", tmp_path, b"second", keep=1)
-    assert answer.status == 409 and b"something of that name already" in answer.body
+    assert answer.status == 409 and b"the name already exists" in answer.body
     assert (tmp_path / "x").read_bytes() == b"first"
     eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
 
@@ -247,7 +247,7 @@ def test_a_full_disk_is_507_and_logged(tmp_path):
                 raw.request("PUT", target("x", tmp_path), "Content-Length: 900000000") +
                 raw.pattern(400_000))
             answer = connection.response()
-            assert answer.status == 507 and b"no room" in answer.body and answer.says_close()
+            assert answer.status == 507 and b"insufficient storage" in answer.body and answer.says_close()
         eventually(lambda: names(tmp_path) == ["fits"], "nothing else is left")
         assert put(server, "y", tmp_path, raw.pattern(300_000)).status == 507
         assert server.log().count("failed: file too large (507)") == 2

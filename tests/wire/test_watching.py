@@ -198,7 +198,7 @@ def test_a_full_disk_does_not_hold_the_server_up(start):
             assert connection.ask("GET", "/").status == 200
     assert program.stop() == 0
     assert program.log().count("no space left") == 1
-    assert "200 lines lost at the end" in program.log()
+    assert "200 lines lost on close" in program.log()
 
 
 def test_a_reader_that_does_not_read_does_not_hold_the_server_up(start, tmp_path):

@@ -85,7 +85,7 @@ def test_who_does_not_offer_it_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body == (b'This is a WebSocket: send "Connection: Upgrade" and "Upgrade: '
+    assert response.body == (b'This is a WebSocket endpoint: send "Connection: Upgrade" and "Upgrade: '
                              b'websocket".\n')
 
 
@@ -93,7 +93,7 @@ def test_a_route_of_one_call_answers_what_is_no_handshake_as_well(server):
     response = refused(server, raw.request("GET", "/ws/rooms/7"))
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body.startswith(b"This is a WebSocket: ")
+    assert response.body.startswith(b"This is a WebSocket endpoint: ")
 
 
 def test_head_is_told_what_a_get_would_be(server):

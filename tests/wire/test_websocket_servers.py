@@ -232,13 +232,13 @@ def test_who_does_not_answer_is_told_apart(server):
     with silent() as listener:
         with ask_silent(server, listener) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        told(server, 1006, "the connection broke before the answer")
+        told(server, 1006, "the connection failed before the response")
         with ask_silent(server, listener):
             pass
-        told(server, 1006, "the server has ended the connection instead of answering")
+        told(server, 1006, "the server closed the connection without a response")
         with ask_silent(server, listener) as connection:
             connection.sendall(b"HTTP/1.1 403 Verb\xf6ten \xff\xfe\r\nContent-Length: 0\r\n\r\n")
-            told(server, 1006, "the server has answered 403 Verb?ten ??")
+            told(server, 1006, "the server responded with 403 Verb?ten ??")
         port = listener.getsockname()[1]
     assert connect(server, f"ws://127.0.0.1:{port}/") == "0"
     told(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
@@ -246,10 +246,10 @@ def test_who_does_not_answer_is_told_apart(server):
 
 @pytest.mark.parametrize(
     "url, words",
-    [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; allowed is ws[s]://host[:port]/path?query'),
-     ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; allowed is'),
-     ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; allowed is'),
-     ("ws://h/?token=secret#top", 'url is "ws://h/?..."; allowed is')])
+    [("http://127.0.0.1/", 'url is "http://127.0.0.1/"; must be ws[s]://host[:port]/path?query'),
+     ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; must be'),
+     ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; must be'),
+     ("ws://h/?token=secret#top", 'url is "ws://h/?..."; must be')])
 def test_a_url_that_is_refused_is_explained(start, url, words):
     server = start()
     assert words in connect(server, url)

@@ -142,7 +142,7 @@ static void count_finished(uvhttp_request_t *req, uvhttp_response_t *res,
 struct answer {
     uvhttp_server_t *server;
     size_t worker;
-    uvhttp_response_t *response; /* NULL: the client has gone; the worker's thread only */
+    uvhttp_response_t *response; /* NULL: the client has disconnected; the worker's thread only */
     unsigned wait_ms;
 };
 

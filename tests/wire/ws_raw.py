@@ -133,10 +133,10 @@ class WebSocket(raw.Connection):
         assert not second & 0x80, "RFC 6455 5.1: a server masks nothing"
         if size == 126:
             size, = struct.unpack(">H", self.receive_exactly(2))
-            assert size > 125, "RFC 6455 5.2: the length is not in its shortest form"
+            assert size > 125, "RFC 6455 5.2: the length is not in its minimal encoding"
         elif size == 127:
             size, = struct.unpack(">Q", self.receive_exactly(8))
-            assert size > 65535, "RFC 6455 5.2: the length is not in its shortest form"
+            assert size > 65535, "RFC 6455 5.2: the length is not in its minimal encoding"
         assert opcode < 8 or (fin and size <= 125), "RFC 6455 5.5: a control frame"
         return opcode, self.receive_exactly(size), fin, bool(first & 0x40)
 

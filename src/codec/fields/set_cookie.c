@@ -207,7 +207,7 @@ struct error_row {
 
 #define ERROR_ROW(name, text) [UVHTTP_COOKIE_##name] = {#name, (text)},
 static const struct error_row rows[UVHTTP_COOKIE_ERROR_COUNT] = {
-    [UVHTTP_COOKIE_OK] = {"OK", "nothing is wrong"}, UVHTTP_COOKIE_ERROR_MAP(ERROR_ROW)};
+    [UVHTTP_COOKIE_OK] = {"OK", "no error"}, UVHTTP_COOKIE_ERROR_MAP(ERROR_ROW)};
 
 static const struct error_row *row_of(uvhttp_cookie_error_t error)
 {

@@ -9,8 +9,7 @@ struct error_row {
 
 #define ERROR_ROW(name, status, text) [UVHTTP_MULTIPART_ERROR_##name] = {(status), #name, (text)},
 static const struct error_row rows[UVHTTP_MULTIPART_ERROR_COUNT] = {
-    [UVHTTP_MULTIPART_ERROR_NONE] = {0, "NONE", "nothing is wrong"},
-    UVHTTP_MULTIPART_ERROR_MAP(ERROR_ROW)};
+    [UVHTTP_MULTIPART_ERROR_NONE] = {0, "NONE", "no error"}, UVHTTP_MULTIPART_ERROR_MAP(ERROR_ROW)};
 
 static const struct error_row *row_of(uvhttp_multipart_error_t error)
 {

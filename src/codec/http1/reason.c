@@ -11,7 +11,7 @@ struct reason_row {
 #define REASON_ROW(name, status, text, source) \
     [UVHTTP_REASON_##name] = {(status), #name, (text), (source)},
 static const struct reason_row rows[UVHTTP_REASON_COUNT] = {
-    [UVHTTP_REASON_NONE] = {0, "NONE", "nothing is wrong", ""}, UVHTTP_REASON_MAP(REASON_ROW)};
+    [UVHTTP_REASON_NONE] = {0, "NONE", "no error", ""}, UVHTTP_REASON_MAP(REASON_ROW)};
 
 static const struct reason_row *row_of(uvhttp_reason_t reason)
 {

@@ -67,16 +67,15 @@ static void judge_first(const struct uvh_ws_reader *reader, const struct uvh_ws_
     else if (opcode > UVH_WS_PONG || (opcode > UVH_WS_BINARY && opcode < UVH_WS_CLOSE))
         refuse(event, PROTOCOL_ERROR, "the opcode is reserved");
     else if ((first & RSV1) && !reader->compression)
-        refuse(event, PROTOCOL_ERROR, "a frame is compressed, which was not agreed to");
+        refuse(event, PROTOCOL_ERROR, "a frame is compressed, but compression was not negotiated");
     else if ((first & RSV1) && !begins) /* RFC 7692 section 6.1 */
-        refuse(event, PROTOCOL_ERROR,
-               "a frame that does not begin a message is marked as compressed");
+        refuse(event, PROTOCOL_ERROR, "RSV1 is set in a frame that does not begin a message");
     else if ((opcode & CONTROL) && !(first & FIN))
         refuse(event, PROTOCOL_ERROR, "a control frame is fragmented");
     else if (opcode == UVH_WS_CONTINUATION && !reader->in_message)
-        refuse(event, PROTOCOL_ERROR, "there is no message to continue");
+        refuse(event, PROTOCOL_ERROR, "a continuation frame without a message");
     else if (begins && reader->in_message)
-        refuse(event, PROTOCOL_ERROR, "a message begins within another one");
+        refuse(event, PROTOCOL_ERROR, "a new message interrupts a fragmented message");
     else if (!(opcode & CONTROL) && (begins ? 0 : reader->fragments) >= rules->max_fragments)
         refuse(event, TOO_BIG, "a message has too many frames");
 }
@@ -103,7 +102,7 @@ static void judge_length(const struct uvh_ws_rules *rules, const uint8_t *head,
         refuse(event, PROTOCOL_ERROR, "the length's most significant bit is set");
     else if ((form == LENGTH_16 && length < LENGTH_16) ||
              (form == LENGTH_64 && length <= UINT16_MAX))
-        refuse(event, PROTOCOL_ERROR, "the length is not in its shortest form");
+        refuse(event, PROTOCOL_ERROR, "the length is not in its minimal encoding");
     else if (!(head[0] & CONTROL) && length > rules->max_frame_size)
         refuse(event, TOO_BIG, "a frame is too long");
 }
@@ -182,14 +181,14 @@ static void judge_close(struct uvh_ws_event *event)
     if (event->size == 0)
         return;
     if (event->size == 1) {
-        refuse(event, PROTOCOL_ERROR, "a close frame has half a code");
+        refuse(event, PROTOCOL_ERROR, "a close frame has an incomplete status code");
         return;
     }
     event->code = (uint16_t)(payload[0] << 8 | payload[1]);
     event->data += 2;
     event->size -= 2;
     if (!uvh_ws_close_code_valid(event->code))
-        refuse(event, PROTOCOL_ERROR, "a close frame has a code that may not be sent");
+        refuse(event, PROTOCOL_ERROR, "a close frame has an invalid status code");
     else if (!uvh_utf8_valid(event->data, event->size))
         refuse(event, INVALID_DATA, "the reason of a close frame is not UTF-8");
 }
