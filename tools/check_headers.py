@@ -21,7 +21,7 @@ INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-W
 
 
 def compile_alone(root, include, command):
-    text = f"#include {include}\ntypedef int uvhttp_header_check;\n"
+    text = f"#include {include}\ntypedef int only_this_header;\n"
     folders = [
         f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests",
                                             "tests/support/emulated")
