@@ -373,8 +373,10 @@ int main(int argc, char **argv)
     }
     uvhttp_server_t *server = start(limits, bytes, &plain);
     uvhttp_config_free(limits);
-    if (server == NULL)
+    if (server == NULL) {
+        free(bytes);
         return EXIT_NOT_STARTED;
+    }
     (void)printf("listening on 127.0.0.1:%d and 127.0.0.1:%d\n", plain, uvhttp_server_port(server));
     (void)fflush(stdout);
     (void)uvhttp_server_run(server);
