@@ -28,7 +28,7 @@ static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
             divisor++;
         count += divisor * divisor > i;
         if (count % 4096 == 0 && !uvhttp_response_open(res))
-            return UVHTTP_EDISCONNECTED; /* nobody waits for it any more */
+            return UVHTTP_EDISCONNECTED; /* it is no longer needed */
     }
     snprintf(text, sizeof(text), "%lu primes below %lu\n", count, below);
     return uvhttp_response_send_text(res, 200, text);

@@ -87,7 +87,7 @@ static int send_piece(uvhttp_response_t *res, void *arg)
     return err != 0 || !chunk->last ? err : uvhttp_response_end(res);
 }
 
-static int take_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+static int take_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                       void *arg)
 {
     struct chunk *chunk = arg;
@@ -120,7 +120,7 @@ static int upper(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (err)
         return err;
     uvhttp_response_on_drain(res, send_piece, chunk);
-    return uvhttp_request_on_body(req, take_piece, chunk);
+    return uvhttp_request_on_body(req, take_chunk, chunk);
 }
 
 int main(int argc, char **argv)

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     if (err == 0 &&
         (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory})) != 0)
         fprintf(stderr,
-                "%s (start it in another folder, or name that one behind the port): ", directory);
+                "%s (start it in another directory, or give one after the port): ", directory);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)

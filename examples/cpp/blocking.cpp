@@ -31,7 +31,7 @@ static Result count_primes(Request req, Response res)
             divisor++;
         count += divisor * divisor > i;
         if (count % 4096 == 0 && !res.isOpen())
-            return UVHTTP_EDISCONNECTED; /* nobody waits for it any more */
+            return UVHTTP_EDISCONNECTED; /* it is no longer needed */
     }
     return res.sendText(200,
                         std::to_string(count) + " primes below " + std::to_string(below) + "\n");

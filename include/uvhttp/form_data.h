@@ -12,7 +12,7 @@
  *
  *     static int post(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
  *     {
- *         uvhttp_form_options_t options = {.folder = "incoming"};
+ *         uvhttp_form_options_t options = {.directory = "incoming"};
  *         return uvhttp_form_data_read(req, &options, received, NULL);
  *     }
  *
@@ -92,7 +92,7 @@ UVHTTP_EXPORT const uvhttp_form_part_t *uvhttp_form_data_part(const uvhttp_form_
                                                               const char *name);
 
 /* Keeps a part as a file: a part in a file is renamed to `path`, which must be on the file system
- * of options.folder; a part in memory is written there. Existing files are not replaced. From
+ * of options.directory; a part in memory is written there. Existing files are not replaced. From
  * `done` on, until the response is sent. Blocks for the rename or the write. After an error the
  * part is unchanged.
  * Returns 0, or

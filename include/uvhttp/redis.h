@@ -46,7 +46,7 @@ typedef struct uvhttp_redis_options {
     uint32_t ping_interval_ms;
     /* Maximal delay between connection attempts, in milliseconds, at most 86,400,000; 0: 10,000. */
     uint32_t max_delay_ms;
-    const uvhttp_allocator_t *allocator; /* NULL: the C library's. Must outlive the server */
+    const uvhttp_allocator_t *allocator; /* NULL: the default. Must outlive the server */
 } uvhttp_redis_options_t;
 
 /* Sets a Redis adapter for the topics, until the server is freed. The broker need not be available

@@ -13,7 +13,7 @@
  *
  *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)
  *                                       required, also without the kind; or instead:
- *     void piece(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view, bool last)
+ *     void chunk(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view, bool last)
  *     void open(uvhttp::WebSocket)
  *     void drain(uvhttp::WebSocket)
  *     void ping(uvhttp::WebSocket, std::string_view)                  and pong

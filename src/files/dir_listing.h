@@ -26,7 +26,7 @@ enum uvh_dir_format {
 struct uvh_dir_listing_options {
     struct uvh_dir_query query;
     /* The path as the client requested it, decoded: "/photos/2024/". Its last parts are those of
-     * query.folder. */
+     * query.directory. */
     const char *title;
     enum uvh_dir_format format;
     bool format_given; /* in the URL, so links between listings keep it */

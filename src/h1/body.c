@@ -89,7 +89,7 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
     uvhttp_chunked_init(&exchange->chunked,
                         (uint32_t)uvh_h1_worker(h1)->server->config.max_chunk_extension);
     exchange->body_remaining = size;
-    exchange->body_room = limit;
+    exchange->body_space = limit;
     exchange->continue_owed = framing->expect_continue && length == 0 && h1->conn.in.length == 0;
     if (streamed) { /* reads nothing before the handler requests it */
         run_exchange(h1);
@@ -155,11 +155,11 @@ static void body_complete(struct uvh_h1 *h1)
 static bool take_part(struct uvh_h1 *h1, const char *data, size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
-    if (length > exchange->body_room) {
+    if (length > exchange->body_space) {
         refuse_too_large(h1);
         return false;
     }
-    exchange->body_room -= length;
+    exchange->body_space -= length;
     if (exchange->base.request.on_body != NULL) {
         uvh_exchange_deliver(&exchange->base, data, length);
         return !uvh_conn_is_closed(&h1->conn) && h1->conn.owner == exchange &&
@@ -223,7 +223,7 @@ static size_t take_chunked(struct uvh_h1 *h1, char *data, size_t length)
     }
     if (chunk.length > 0 && !take_part(h1, chunk.base, chunk.length))
         return length;
-    if (exchange->chunked.remaining > exchange->body_room) {
+    if (exchange->chunked.remaining > exchange->body_space) {
         refuse_too_large(h1); /* before the rest of the chunk arrives */
         return length;
     }

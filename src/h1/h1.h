@@ -38,7 +38,7 @@ struct uvh_h1_exchange {
     struct uvh_h1 *h1;
     struct uvh_buffer *pinned;
     struct uvh_bytes body;   /* a body that did not arrive completely with its head */
-    uint64_t body_room;      /* bytes by which the body may still grow */
+    uint64_t body_space;     /* bytes by which the body may still grow */
     uint64_t body_remaining; /* bytes still to come of a Content-Length body */
     uvhttp_chunked_t chunked;
     uvhttp_head_t *trailers;       /* set after the last chunk */

@@ -169,7 +169,7 @@ static int run_compressor(struct stream *stream, const char *data, size_t size,
 }
 
 /* A uvhttp_filter_cb. */
-static int filter_piece(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+static int filter_chunk(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
                         size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     struct stream *stream = arg;
@@ -204,7 +204,7 @@ static bool is_flushed_type(uvhttp_slice_t type)
     return uvh_compressible_type_in(list, type);
 }
 
-static int filter_pieces(const struct uvhttp_compress *compress, uvhttp_request_t *request,
+static int filter_chunks(const struct uvhttp_compress *compress, uvhttp_request_t *request,
                          uvhttp_response_t *response, enum uvh_coding coding)
 {
     struct stream *stream = uvhttp_request_allocate(request, sizeof(*stream));
@@ -216,7 +216,7 @@ static int filter_pieces(const struct uvhttp_compress *compress, uvhttp_request_
     stream->size_hint = length == UVHTTP_LENGTH_UNKNOWN ? UVH_COMPRESS_SIZE_UNKNOWN : length;
     if (stream->flushes && length > FLUSHED_SIZE_HINT)
         stream->size_hint = FLUSHED_SIZE_HINT;
-    int err = uvhttp_response_filter(response, filter_piece, release_stream, stream);
+    int err = uvhttp_response_filter(response, filter_chunk, release_stream, stream);
     return err != 0 ? err : set_fields(request, response, coding);
 }
 
@@ -236,7 +236,7 @@ static int on_send(uvhttp_request_t *request, uvhttp_response_t *response, void 
     if (coding == UVH_CODING_IDENTITY)
         return 0;
     return uvhttp_response_is_streamed(response)
-               ? filter_pieces(compress, request, response, coding)
+               ? filter_chunks(compress, request, response, coding)
                : replace_body(compress, request, response, coding);
 }
 

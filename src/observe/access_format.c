@@ -129,7 +129,7 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
             return UVHTTP_EINVAL;
         pattern += *pattern == '{' ? 2 : 1;
     }
-    format->value_room =
+    format->value_space =
         UVH_ACCESS_LINE_SIZE - 1 - format->text_length - format->part_count * NUMBER_SIZE;
     return 0;
 }
@@ -392,7 +392,7 @@ size_t uvh_access_format_line(const struct uvh_access_format *format,
                               char out[UVH_ACCESS_LINE_SIZE])
 {
     char *at = out;
-    size_t space = format->value_room;
+    size_t space = format->value_space;
     for (size_t i = 0; i < format->part_count; i++) {
         const struct uvh_access_part *part = &format->parts[i];
         enum name name = (enum name)part->name;

@@ -27,7 +27,7 @@ struct uvh_access_format {
     bool json;       /* values are written as JSON: strings with quotes, null when absent */
     bool needs_zone; /* it contains local time */
     bool needs_request_id;
-    size_t value_room; /* space of a line for values sent by the client */
+    size_t value_space; /* space of a line for values sent by the client */
     size_t part_count;
     size_t text_length;
     struct uvh_access_part parts[UVH_ACCESS_PARTS];

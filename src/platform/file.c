@@ -14,7 +14,7 @@
 #include "platform/beneath.h"
 
 enum {
-    LOOK_FLAGS = O_PATH | O_CLOEXEC,
+    CHECK_FLAGS = O_PATH | O_CLOEXEC,
     READ_FLAGS = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
 };
 
@@ -91,7 +91,7 @@ bool uvh_file_facts_equal(const struct uvh_file_facts *a, const struct uvh_file_
 int uvh_file_root_open(struct uvh_file_root *root, const char *path)
 {
     *root = (struct uvh_file_root){.descriptor = -1};
-    int descriptor = open(path, LOOK_FLAGS | O_DIRECTORY);
+    int descriptor = open(path, CHECK_FLAGS | O_DIRECTORY);
     if (descriptor < 0)
         return -errno;
     root->descriptor = descriptor;
@@ -109,7 +109,7 @@ void uvh_file_root_close(struct uvh_file_root *root)
 int uvh_file_facts_read(const struct uvh_file_root *root, const char *path,
                         struct uvh_file_facts *facts)
 {
-    int descriptor = open_beneath(root, path, LOOK_FLAGS);
+    int descriptor = open_beneath(root, path, CHECK_FLAGS);
     if (descriptor < 0)
         return descriptor;
     int result = uvh_file_facts_of(descriptor, facts);
@@ -163,7 +163,7 @@ static int make_dir(const struct uvh_file_root *root, const char *path)
     size_t length = slash == NULL ? 0 : (size_t)(slash - path);
     memcpy(above, path, length);
     above[length] = '\0';
-    int directory = open_beneath(root, above, LOOK_FLAGS | O_DIRECTORY);
+    int directory = open_beneath(root, above, CHECK_FLAGS | O_DIRECTORY);
     if (directory < 0)
         return directory;
     int result = mkdirat(directory, slash == NULL ? path : slash + 1, 0777) != 0 && errno != EEXIST
@@ -176,7 +176,7 @@ static int make_dir(const struct uvh_file_root *root, const char *path)
 int uvh_file_open_directory(const struct uvh_file_root *root, const char *path, bool make,
                             int *descriptor)
 {
-    *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
+    *descriptor = open_beneath(root, path, CHECK_FLAGS | O_DIRECTORY);
     if (*descriptor != -ENOENT || !make)
         return *descriptor < 0 ? *descriptor : 0;
     char part[PATH_MAX];
@@ -192,7 +192,7 @@ int uvh_file_open_directory(const struct uvh_file_root *root, const char *path, 
         if (result != 0)
             return result;
     }
-    *descriptor = open_beneath(root, path, LOOK_FLAGS | O_DIRECTORY);
+    *descriptor = open_beneath(root, path, CHECK_FLAGS | O_DIRECTORY);
     return *descriptor < 0 ? *descriptor : 0;
 }
 

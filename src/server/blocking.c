@@ -253,10 +253,10 @@ static int send_whole(struct job *job)
     return uvh_send(&job->real->response, given->status, given->content_type.base, &body);
 }
 
-/* False when the write would exceed the backlog: on_room or on_gone resumes the thread. */
+/* False when the write would exceed the backlog: on_writable or on_abort resumes the thread. */
 static bool take_chunk(struct job *job)
 {
-    /* a failure may run on_gone within this call, and the thread must be notified only once */
+    /* a failure may run on_abort within this call, and the thread must be notified only once */
     job->waits_for_writable = false;
     struct uvhttp_response *response = &job->real->response;
     job->result = job->chunk.length == 0

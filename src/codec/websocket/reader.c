@@ -229,8 +229,8 @@ static size_t take_control(struct uvh_ws_reader *reader, const struct uvh_ws_rul
 }
 
 /* Reports the available part of a data frame; an empty part only if required. */
-static size_t take_piece(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
-                         size_t size, struct uvh_ws_event *event)
+static size_t take_part(struct uvh_ws_reader *reader, const struct uvh_ws_rules *rules, char *data,
+                        size_t size, struct uvh_ws_event *event)
 {
     size_t used = size < reader->remaining ? size : (size_t)reader->remaining;
     if (used == 0 && reader->remaining > 0)
@@ -269,7 +269,7 @@ static UVH_NEVER_INLINE size_t next_of_any(struct uvh_ws_reader *reader,
     }
     if (reader->opcode & CONTROL)
         return used + take_control(reader, rules, data + used, size - used, event);
-    return used + take_piece(reader, rules, data + used, size - used, event);
+    return used + take_part(reader, rules, data + used, size - used, event);
 }
 
 void uvh_ws_reader_init(struct uvh_ws_reader *reader, bool compression)
