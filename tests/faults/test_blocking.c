@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "h1/h1.h"
 #include "platform/socket.h"
 #include "server/accept.h"
 #include "server/exchange.h"
 #include "server/server.h"
 #include "support/stage.h"
 
-enum { LARGE = 5 << 18, CHUNK = 1 << 20, SMALL_BUFFER = 4096 };
+enum { LARGE = 5 << 18, CHUNK = 1 << 20, SMALL_BUFFER = 4096, LARGER_BUFFER = 1 << 17 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -280,8 +281,23 @@ static bool waits_for_room(void *arg)
     return real != NULL && real->wants_drain;
 }
 
-/* What the socket does not take of the piece that has waited cannot be stored: the connection
- * breaks in the very call that tells of room. */
+/* Less is pending than the larger send buffer takes, which takes a part of the next chunk, too. */
+static bool is_almost_sent(void *arg)
+{
+    (void)arg;
+    return uvhttp_response_pending(real) < LARGER_BUFFER / 4;
+}
+
+static void enlarge_send_buffer(void)
+{
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(uvh_exchange_of_response(real));
+    int bytes = LARGER_BUFFER;
+    assert_int_equal(
+        setsockopt(exchange->h1->conn.socket.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+}
+
+/* What the socket does not take of the chunk that has waited cannot be stored: the connection
+ * breaks in the very call that reports room. */
 static void a_connection_that_breaks_when_there_is_room_is_told_once(void **state)
 {
     (void)state;
@@ -289,6 +305,8 @@ static void a_connection_that_breaks_when_there_is_room_is_told_once(void **stat
     ask("/pieces");
     raw_client_step(&client, 0);
     stage_drive(&stage, &client, 0, waits_for_room, NULL);
+    stage_drive(&stage, &client, SMALL_BUFFER, is_almost_sent, NULL);
+    enlarge_send_buffer();
     fault_heap_arm(&stage.heap, 1, true);
     stage_drive_to_end(&stage, &client, LARGE);
     stage_drive(&stage, &client, 0, has_ended, NULL);

@@ -1,0 +1,86 @@
+/* Handshakes on threads while memory runs out: the connection that needed it ends, its slot does
+ * not stay taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "support/stage.h"
+#include "support/tls_pair.h"
+
+enum { MOST_ALLOCATIONS = 400, SERVER_HELLO = 100 };
+
+static struct stage stage;
+static struct raw_client client;
+static uvhttp_tls_t *tls;
+
+static void begin(void)
+{
+    static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
+                                                         .key = TLS_KEY};
+    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
+    stage_begin(&stage);
+    stage.config->handshake_threads = 1;
+    stage.config->max_handshakes = 1;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL, 0), 0);
+    assert_int_equal(uvhttp_server_listen_tls(stage.server, "127.0.0.1", 0, tls), 0);
+}
+
+static void end(void)
+{
+    raw_client_close(&client, false);
+    stage_end(&stage);
+    uvhttp_tls_free(tls);
+}
+
+static void say_hello(void)
+{
+    struct tls_pair pair = {NULL};
+    char hello[4096];
+    tls_pair_client(&pair, 0);
+    SSL_do_handshake(pair.client);
+    int count = BIO_read(pair.to_server, hello, sizeof(hello));
+    assert_true(count > 0);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    raw_client_send(&client, hello, (size_t)count);
+    tls_pair_close(&pair);
+}
+
+static bool was_told(void *arg)
+{
+    (void)arg;
+    return client.received > 0 || client.ended;
+}
+
+static void memory_may_run_out_in_any_step(void **state)
+{
+    bool failed = true;
+    size_t ended = 0;
+    (void)state;
+    for (size_t n = 1; failed; n++) {
+        assert_true(n < MOST_ALLOCATIONS);
+        begin();
+        fault_heap_arm(&stage.heap, n, false);
+        say_hello();
+        stage_drive(&stage, &client, SERVER_HELLO, was_told, NULL);
+        failed = atomic_load(&stage.heap.failures) > 0;
+        ended += failed && client.ended;
+        fault_heap_arm(&stage.heap, 0, false);
+        raw_client_close(&client, false);
+        say_hello();
+        stage_drive(&stage, &client, SERVER_HELLO, was_told, NULL);
+        assert_int_equal(client.data[0], SSL3_RT_HANDSHAKE);
+        end();
+    }
+    assert_true(ended > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_may_run_out_in_any_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
