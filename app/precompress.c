@@ -370,8 +370,7 @@ int uvh_precompress_run(int count, char **arguments)
     uvhttp_compress_t *probe = NULL;
     if (help) {
         uvh_precompress_help(stdout);
-    } else if (code == UVH_EXIT_OK &&
-               uvhttp_compress_new(&probe, NULL, NULL, 0) == UVHTTP_ENOTSUP) {
+    } else if (code == UVH_EXIT_OK && uvhttp_compress_new(&probe, NULL, NULL) == UVHTTP_ENOTSUP) {
         fputs("uvhttp precompress: this uvhttp was built without compression\n", stderr);
         code = UVH_EXIT_FAILED;
     } else if (code == UVH_EXIT_OK) {

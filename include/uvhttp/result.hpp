@@ -8,6 +8,7 @@
 #define UVHTTP_RESULT_HPP
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <string>
@@ -18,6 +19,9 @@
 
 namespace uvhttp
 {
+
+/* What is wrong with which option: code, field, value, reason, text (error.h). */
+using SetupError = uvhttp_error_t;
 
 /* 0, UVHTTP_DECLINED, or a negative code of error.h or libuv. True in a condition if it is an
  * error, like std::error_code:
@@ -111,6 +115,17 @@ private:
     Text text_;
     bool given_;
 };
+
+/* Sets the code and its text. */
+inline void setError(SetupError &error, int code) noexcept
+{
+    error = {};
+    error.code = code;
+    if (code == 0)
+        return;
+    std::snprintf(error.reason, sizeof error.reason, "%s", uvhttp_strerror(code));
+    std::snprintf(error.text, sizeof error.text, "%s", error.reason);
+}
 
 /* The first error of several strings. */
 template <class... Texts> int errorOf(const Texts &...texts) noexcept

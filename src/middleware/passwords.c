@@ -10,8 +10,8 @@
 #include <uvhttp/error.h>
 #include <uvhttp/secret.h>
 
+#include "options/error.h"
 #include "options/option_check.h"
-#include "options/option_text.h"
 #include "options/owned.h"
 #include "platform/hmac.h"
 #include "platform/lock.h"
@@ -204,16 +204,16 @@ static bool is_name(const char *name)
 
 /* `where` identifies the user in messages, since the name itself may be invalid. */
 static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
-                    const char *where, struct uvh_option_message message)
+                    const char *where, uvhttp_error_t *error)
 {
     if (passwords->user_count == MOST_USERS)
-        return uvh_option_text_refuse(message, where, name, "allowed are at most 10000 users");
+        return uvh_error_string(error, where, name, "allowed are at most 10000 users");
     if (!is_name(name))
-        return uvh_option_text_refuse(message, where, "(not shown)",
-                                      "allowed is NAME:HASH, the name without control characters");
+        return uvh_error_string(error, where, "(not shown)",
+                                "allowed is NAME:HASH, the name without control characters");
     if (!uvh_password_is_hash(hash))
-        return uvh_option_text_refuse(
-            message, where, name,
+        return uvh_error_string(
+            error, where, name,
             "its hash is not of a kind that is taken, such as those of htpasswd -B or mkpasswd");
     struct user *user = &passwords->users[passwords->user_count];
     user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
@@ -226,7 +226,7 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
 
 /* One line, without its line end. */
 static int read_line(struct uvhttp_passwords *passwords, char *line, size_t number,
-                     struct uvh_option_message message)
+                     uvhttp_error_t *error)
 {
     char where[48];
     line[strcspn(line, "\r\n")] = '\0';
@@ -236,51 +236,52 @@ static int read_line(struct uvhttp_passwords *passwords, char *line, size_t numb
     char *colon = strchr(line, ':');
     if (colon != NULL)
         *colon = '\0';
-    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
-                    message);
+    int err = add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
+                       error);
+    uvh_error_set_field(error, "file");
+    return err;
 }
 
-static int read_file(struct uvhttp_passwords *passwords, const char *path,
-                     struct uvh_option_message message)
+static int read_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
 {
     char line[MOST_LINE];
     int err = 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return uvh_option_text_refuse(message, "file", path, "it cannot be opened");
+        return uvh_error_string(error, "file", path, "it cannot be opened");
     for (size_t number = 1; err == 0 && fgets(line, sizeof(line), file) != NULL; number++)
-        err = read_line(passwords, line, number, message);
+        err = read_line(passwords, line, number, error);
     if (err == 0 && ferror(file))
-        err = uvh_option_text_refuse(message, "file", path, "it cannot be read");
+        err = uvh_error_string(error, "file", path, "it cannot be read");
     fclose(file);
     uvh_hmac_wipe(line, sizeof(line));
     return err;
 }
 
-static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_config_t *config,
-                   struct uvh_option_message message)
+static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_options_t *options,
+                   uvhttp_error_t *error)
 {
     int err = 0;
     passwords->users = uvh_owned_alloc(&passwords->owned, MOST_USERS * sizeof(*passwords->users));
     if (passwords->users == NULL)
         return UVHTTP_ENOMEM;
-    for (size_t i = 0; i < config->user_count && err == 0; i++) {
-        const uvhttp_hashed_user_t *user = &config->users[i];
+    for (size_t i = 0; i < options->user_count && err == 0; i++) {
+        const uvhttp_hashed_user_t *user = &options->users[i];
         err = add_user(passwords, user->name != NULL ? user->name : "",
-                       user->hash != NULL ? user->hash : "", "users", message);
+                       user->hash != NULL ? user->hash : "", "users", error);
     }
-    if (err == 0 && config->file != NULL)
-        err = read_file(passwords, config->file, message);
+    if (err == 0 && options->file != NULL)
+        err = read_file(passwords, options->file, error);
     if (err == 0 && passwords->user_count == 0)
-        err = uvh_option_text_refuse(message, "users", "",
-                                     "nobody could pass: give users, or a file with some");
+        err = uvh_error_string(error, "users", "",
+                               "nobody could pass: give users, or a file with some");
     if (err != 0)
         return err;
     qsort(passwords->users, passwords->user_count, sizeof(*passwords->users), compare_users);
     for (size_t i = 1; i < passwords->user_count; i++) {
         if (compare_users(&passwords->users[i - 1], &passwords->users[i]) == 0)
-            return uvh_option_text_refuse(message, "users", passwords->users[i].name,
-                                          "this user stands there twice");
+            return uvh_error_string(error, "users", passwords->users[i].name,
+                                    "this user stands there twice");
     }
     return 0;
 }
@@ -293,39 +294,46 @@ static int make_key(struct uvhttp_passwords *passwords)
     return err;
 }
 
-int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_config_t *config,
-                         char *message, size_t size)
+static int create(uvhttp_passwords_t **passwords, const uvhttp_passwords_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (passwords == NULL)
         return UVHTTP_EINVAL;
     *passwords = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    int err = uvh_option_check_array("users", options->users, options->user_count, error);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"remember_seconds", config->remember_seconds, 0,
+    const struct uvh_option_range range = {"remember_seconds", options->remember_seconds, 0,
                                            MOST_SECONDS, "seconds"};
     err = uvh_password_available();
     if (err == 0)
-        err = uvh_option_check(&range, 1, message, size);
+        err = uvh_option_check(&range, 1, error);
     if (err != 0)
         return err;
-    struct uvhttp_passwords *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_passwords *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     uvh_lock_init(&made->lock);
-    made->remember_ms = (uint64_t)1000 * (config->remember_seconds != 0 ? config->remember_seconds
-                                                                        : DEFAULT_SECONDS);
+    made->remember_ms = (uint64_t)1000 * (options->remember_seconds != 0 ? options->remember_seconds
+                                                                         : DEFAULT_SECONDS);
     err = make_key(made);
     if (err == 0)
-        err = add_all(made, config, (struct uvh_option_message){message, size});
+        err = add_all(made, options, error);
     if (err != 0) {
         uvhttp_passwords_free(made);
         return err;
     }
     *passwords = made;
     return 0;
+}
+
+int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_options_t *options,
+                         uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(passwords, options, error));
 }
 
 void uvhttp_passwords_free(uvhttp_passwords_t *passwords)
