@@ -36,12 +36,14 @@ if(BUILD_WITH_MIMALLOC)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
 endif()
 
-# OpenSSL's libcrypto, for HMAC and SHA-2, and its libssl, for TLS; each on where it is found. TLS needs both.
+# OpenSSL's libcrypto, for HMAC and SHA-2, and its libssl, for TLS; each on where it is found. TLS
+# needs both.
 pkg_check_modules(UVHTTP_OPENSSL QUIET IMPORTED_TARGET GLOBAL "libssl>=3.0" "libcrypto>=3.0")
 pkg_check_modules(UVHTTP_LIBCRYPTO QUIET IMPORTED_TARGET GLOBAL "libcrypto>=3.0")
 option(BUILD_WITH_HTTPS "Use OpenSSL: TLS" ${UVHTTP_OPENSSL_FOUND})
 option(BUILD_WITH_LIBCRYPTO
-    "Use OpenSSL's libcrypto: signed cookies, the cache of passwords, digests of uploads" ${UVHTTP_LIBCRYPTO_FOUND})
+    "Use OpenSSL's libcrypto: signed cookies, the cache of passwords, digests of uploads"
+    ${UVHTTP_LIBCRYPTO_FOUND})
 add_library(uvhttp_openssl INTERFACE)
 if(BUILD_WITH_HTTPS)
     uvhttp_require(UVHTTP_LIBSSL "libssl>=3.0" libssl-dev)

@@ -508,19 +508,21 @@ def test_options_of_cpp_are_of_a_public_struct(project):
                    "uvhttp_gone_t")
 
 
-@pytest.mark.parametrize("name, text, words", [
-    ("src/base/bad.c", "/* Frees `it`.\n * Behind it the object is gone. */\n",
-     ["bad.c:1", "'Behind it': after", "'gone': disconnected"]),
-    ("app/bad.c", "int bad; // nobody knows\n", ["'nobody': name the caller"]),
-    ("app/bad.c", 'const char *bad = "what is asked "\n    "for\\n";\n',
-     ["bad.c:1", "'asked for': requested"]),
-    ("docs/bad.md", "# A page\n\nIts folder.\n", ["bad.md:3", "'folder': directory"]),
-    ("src/base/bad.c", "\nconst char *bad = \"%s is gone\";\n", ["bad.c:2", "'gone': disconnected"]),
-    ("include/uvhttp/bad.h", '#define BAD(X) X(A, "no folder")\n', ["'folder': directory"]),
-    ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
-    *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"]) for name in (
-        "tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake", "CMakeLists.txt")),
-])
+@pytest.mark.parametrize(
+    "name, text, words",
+    [("src/base/bad.c", "/* Frees `it`.\n * Behind it the object is gone. */\n",
+      ["bad.c:1", "'Behind it': after", "'gone': disconnected"]),
+     ("app/bad.c", "int bad; // nobody knows\n", ["'nobody': name the caller"]),
+     ("app/bad.c", 'const char *bad = "what is asked "\n    "for\\n";\n',
+      ["bad.c:1", "'asked for': requested"]),
+     ("docs/bad.md", "# A page\n\nIts folder.\n", ["bad.md:3", "'folder': directory"]),
+     ("src/base/bad.c", "\nconst char *bad = \"%s is gone\";\n",
+      ["bad.c:2", "'gone': disconnected"]),
+     ("include/uvhttp/bad.h", '#define BAD(X) X(A, "no folder")\n', ["'folder': directory"]),
+     ("tests/bad.c", f"int {'x' * 100};\n", ["bad.c:1: 105 columns, of at most 100"]),
+     *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"])
+       for name in ("tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake",
+                    "CMakeLists.txt")), ])
 def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
     assert_refused(project, "words", name, text, *words)
 
@@ -535,8 +537,10 @@ static int piece_of(int answers)
     return answers; /* number of UVH_PIECE */
 }
 """)
-    write(project, "app/good.c", '#include "folder.h"\nconst char *good = "upload_folder, `gone`";\n')
-    write(project, "docs/good.md", "`folder` [is](folder.md)\n\n```c\nint folder;\n```\n\n    folder\n")
+    write(project, "app/good.c", '#include "folder.h"\nconst char *good = "upload_folder, '
+                                 '`gone`";\n')
+    write(project, "docs/good.md", "`folder` [is](folder.md)\n\n```c\nint folder;\n```\n\n    "
+                                   "folder\n")
     write(project, "src/base/texts.c", """#include "base/folder.h"
 static const char *const texts[] = {"Gone", "upload_folder is set", "is gone_by", 'a'};
 """)

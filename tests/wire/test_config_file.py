@@ -526,7 +526,8 @@ def test_serve_prints_what_run_serves(write, start, tmp_path):
     ("sites: [{}]\n", "1:9: a site requires 'routes'"),
     ("site: []\n", "1:1: unknown key 'site' in the configuration; did you mean 'sites'?"),
     ("quite_other: 1\n", "1:1: unknown key 'quite_other' in the configuration"),
-    ("sites:\n\t- a: b\n", "2:1: invalid YAML: no value can begin with this character, such as a tab"),
+    ("sites:\n\t- a: b\n", "2:1: invalid YAML: no value can begin with this character, such as a "
+                           "tab"),
     ("sites: @x\n", "1:8: invalid YAML: no value can begin with this character"),
     ("sites: [\n", "2:1: invalid YAML: "), ("sites: {a: b]\n", "1:13: invalid YAML: "),
     ("a: b\n c: d\n", "2:3: invalid YAML: mapping values are not allowed in this context"),
@@ -648,7 +649,8 @@ def test_values_of_a_site(write, site, expected):
     ("path: /", "3:9: a route requires 'static', 'redirect' or 'respond'"),
     ("respond: {body: x}", "3:9: a route requires 'path'"),
     ("path: /, respond: {body: x}, redirect: /y",
-     "3:39: this route already has 'respond'; only one of 'static', 'redirect' and 'respond' is allowed"),
+     "3:39: this route already has 'respond'; only one of 'static', 'redirect' and 'respond' is "
+     "allowed"),
     ("path: x, respond: {}", "3:16: route \"x\" refused: it does not begin with \"/\""),
     ("path: /a?b, respond: {}", "3:16: route \"/a?b\" refused"),
     ("path: '/:a/:a', respond: {}", "3:16: route \"/:a/:a\" refused"),
@@ -699,7 +701,8 @@ def test_values_of_a_site(write, site, expected):
      "3:41: status is '200'; allowed are 301, 302, 303, 307, 308"),
     ("path: /, redirect: '{target}'",
      "3:29: {target} (path and query of the request) must be at the end"),
-    ("path: /, redirect: '//{target}'", "3:29: {target} (path and query of the request) must be at the end"),
+    ("path: /, redirect: '//{target}'", "3:29: {target} (path and query of the request) must be "
+                                        "at the end"),
     ("path: /, redirect: 'http://a{target}b'",
      "3:29: {target} (path and query of the request) must be at the end"),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
@@ -775,7 +778,8 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
         respond: {body: c}
 """))
     assert found == [
-        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" already '
+        '6:15: route "www.example.com/users/:name" refused: GET "www.example.com/users/:id" '
+        'already '
         'exists, in line 4',
         '11:15: route "www.example.com/files/*rest" refused: GET "www.example.com/files/*" already '
         'exists, in line 9'
@@ -900,11 +904,13 @@ def test_variables(start, text, expected):
     [("${NO_SUCH}",
       "the environment variable 'NO_SUCH' does not exist; ${NO_SUCH:-default} sets a default"),
      ("$A", "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$"),
-     ("5$", "'$' must be followed by"), ("${", "'$' must be followed by"), ("${}", "'$' must be followed by"),
-     ("${1A}", "'$' must be followed by"), ("${A", "'$' must be followed by"), ("${A-x}", "'$' must be followed by"),
-     ("${A:-x", "'$' must be followed by"), ("${A B}", "'$' must be followed by"),
-     ("${" + "A" * 200 + "}", "'$' must be followed by"), ("${BAD}", "the variable 'BAD' is not valid UTF-8"),
-     ("${LONG}" * 20, "the values with variables are larger than 1 MiB"), ])
+     ("5$", "'$' must be followed by"), ("${", "'$' must be followed by"),
+     ("${}", "'$' must be "
+      "followed by"), ("${1A}", "'$' must be followed by"), ("${A", "'$' must be followed by"),
+     ("${A-x}", "'$' must be followed by"), ("${A:-x", "'$' must be followed by"),
+     ("${A B}", "'$' must be followed by"), ("${" + "A" * 200 + "}", "'$' must be followed by"),
+     ("${BAD}", "the variable 'BAD' is not "
+      "valid UTF-8"), ("${LONG}" * 20, "the values with variables are larger than 1 MiB"), ])
 def test_variables_that_cannot_be(write, text, expected):
     found = problems(write(f"listen: '{text}'\n{ANSWER}"),
                      environment={"A": "a", "BAD": os.fsdecode(b"\xc3\x28"), "LONG": "x" * 100000})

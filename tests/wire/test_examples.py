@@ -1189,7 +1189,8 @@ def test_parse_whole_prints(tmp_path, message, wanted):
       "refused at byte 0: the Host field is missing (RFC 9112 3.2, status 400)"),
      (CHUNKED + b"5x\r\n", f"refused at byte {len(CHUNKED) + 1}: a chunk size is malformed"),
      (CHUNKED + b"0\r\nX: y\r\nHost: h\r\n\r\n",
-      f"refused at byte {len(CHUNKED) + 9}: trailers must not have fields that control framing or routing"
+      f"refused at byte {len(CHUNKED) + 9}: trailers must not have fields that control framing or "
+      f"routing"
       ), (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
      (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"), ])
 def test_parse_whole_refuses(message, error):

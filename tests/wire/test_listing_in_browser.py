@@ -132,7 +132,8 @@ def test_five_thousand_entries(opened, place, site):
     fill(place, 5000)
     look(opened, site + "trip/?sort=date&order=desc", 375, True)
     names = opened.evaluate(
-        "[...document.querySelectorAll('tbody tr:not(.directory) a')].map(link => link.textContent)")
+        "[...document.querySelectorAll('tbody tr:not(.directory) a')].map(link => "
+        "link.textContent)")
     photos = [name for name in names if name.startswith("photo")]
     assert photos == [f"photo {number:04}.jpg" for number in reversed(range(5000))]
     look(opened, site + "trip/", 1280, False)

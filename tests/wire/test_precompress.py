@@ -129,7 +129,8 @@ def test_options(site):
     precompress("--min-size", "1023", site)
     assert (site / "small.txt.gz").exists()
     verbose = precompress("-v", "-f", "--codings", "br", site).stdout.split("\n")
-    assert len(verbose) == 7 and any(line.startswith("created css/style.css.br: ") for line in verbose)
+    assert len(verbose) == 7 and any(
+        line.startswith("created css/style.css.br: ") for line in verbose)
     assert precompress("-q", "-f", site).stdout == ""
 
 

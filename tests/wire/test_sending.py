@@ -269,5 +269,5 @@ def test_a_file_that_gets_shorter_below_a_limit_ends_the_connection(place, serve
             assert len(connection.rest()) < 299_000
         except ConnectionResetError:
             pass
-    eventually(lambda: "shorter" in server.log(), "a line in the log")
+    eventually(lambda: "truncated" in server.log(), "a line in the log")
     assert server.ask("/file", method="HEAD").get("Content-Length") == "30000"

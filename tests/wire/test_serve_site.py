@@ -166,19 +166,20 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
 # What is refused
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [(["--header", "x"], "--header: 'x' is not a rule; the format is PATTERN=NAME: VALUE"),
-     (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is PATTERN=NAME: VALUE"),
-     (["--header", "x=y: "], '--header: value is ""; must be a non-empty text'),
-     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
-     (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
-     (["--download", "["], '--download: pattern is "["; must be a pattern such as'),
-     (["--download", ""], '--download: pattern is ""; must be a pattern such as'),
-     (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
-     (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
-     (["--alias", "/x/"], "--alias: '/x/' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
-     (["--alias", "/x=."], "--alias: '.' is a directory, so the path must end with a slash: '/x/'"), ])
+@pytest.mark.parametrize("flags, message", [
+    (["--header", "x"], "--header: 'x' is not a rule; the format is PATTERN=NAME: VALUE"),
+    (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is PATTERN=NAME: VALUE"),
+    (["--header", "x=y: "], '--header: value is ""; must be a non-empty text'),
+    (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
+    (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
+    (["--download", "["], '--download: pattern is "["; must be a pattern such as'),
+    (["--download", ""], '--download: pattern is ""; must be a pattern such as'),
+    (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
+    (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and "
+     "/PATH=FILE"),
+    (["--alias", "/x/"], "--alias: '/x/' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
+    (["--alias", "/x=."], "--alias: '.' is a directory, so the path must end with a slash: '/x/'"),
+])
 def test_flags_that_are_wrong(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
     assert done.returncode == 2 and done.stdout == ""
@@ -262,5 +263,6 @@ def test_a_terminal_is_told_in_a_line(place):
             "TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",
             "UVHTTP_RATE_LIMIT": "1500", "UVHTTP_SYMLINKS": "none"
         })
-    assert ("Index: a.html. Directory listings: on. Hidden files: on.\n  Enabled: rate-limit 1500, uploads "
+    assert ("Index: a.html. Directory listings: on. Hidden files: on.\n  Enabled: rate-limit "
+            "1500, uploads "
             "from this machine only, symlinks none.\n") in output

@@ -153,7 +153,7 @@ def test_a_file_cut_while_it_is_sent_closes_the_connection(place, serve):
         # What lay behind the cut may still be in the socket, where sendfile refers to the file's
         # pages: no saying what they hold now.
         assert (first + rest)[:100 * KIB] == raw.pattern(100 * KIB)
-    eventually(lambda: "shorter" in server.log(), "a line in the log")
+    eventually(lambda: "truncated" in server.log(), "a line in the log")
     eventually(lambda: len(server.ask("/file").body) == 100 * KIB, "the new length is served")
 
 

@@ -446,13 +446,15 @@ def test_a_link_of_another_owner(place, serve):
     (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a directory; a file is required"),
     (["--try-files", "{path} /.x"
       ], "try_files: '/.x' is hidden, and hidden files are denied"),
-    (["--try-files", "{path} " * 17], "try_files: '{path}' is one entry too many; at most 16 are allowed"),
+    (["--try-files", "{path} " * 17], "try_files: '{path}' is one entry too many; at most 16 are "
+                                      "allowed"),
     (["--try-files", "{path}", "--spa"], "try_files cannot be combined with a fallback"),
     (["--try-files", "{path}", "--clean-urls"
       ], "try_files cannot be combined with clean_urls"),
     (["--spa", "--index", ""], "spa: '' is a directory; a file is required"),
     (["--index", "../x"], "index: '../x' contains a slash; a file name without a path is required"),
-    (["--index", "index.html docs/"], "index: 'docs/' contains a slash; a file name without a path is required"),
+    (["--index", "index.html docs/"], "index: 'docs/' contains a slash; a file name without a "
+                                      "path is required"),
     (["--index", ".. index.php"], "index: '..' is a directory; a file is required"),
     (["--index", "index.html ."], "index: '.' is a directory; a file is required"),
     (["--index", "index.html .htm"
@@ -476,7 +478,8 @@ def test_a_link_of_another_owner(place, serve):
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
       ], "error_pages: '/32' is one file too many; at most 32 different files are allowed"),
     (["--error-pages", "404=/404.html,403=/x"
-      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; separate them with a space"),
+      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; separate them with a "
+         "space"),
     *[(["--" + flag, *value], f"{flag.replace('-', '_')}: has no effect without {needed}")
       for flag, value, needed in (
           ("upload-overwrite", [], "uploads"), ("upload-directories", [], "uploads"),

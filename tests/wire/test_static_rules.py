@@ -296,8 +296,10 @@ def test_rules_belong_to_folders(tmp_path):
      ),
     (["--default-type", "x"
       ], 'uvhttp: --default-type: default_type is "x"; must be a media type'),
-    (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is PATTERN=VALUE"),
-    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; must be a pattern such as'),
+    (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is "
+                               "PATTERN=VALUE"),
+    (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; must be a pattern such '
+                                 'as'),
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),
     (["--type", "a=b/c"] * 65, "uvhttp: --type: too many values; at most 64 are allowed"),
 ])

@@ -536,7 +536,8 @@ def test_a_disk_that_becomes_full(place, serve):
         connection.send(
             raw.request("PUT", "/x", "Content-Length: 900000000") + raw.pattern(400_000))
         answer = connection.response()
-        assert answer.status == 507 and b"insufficient storage" in answer.body and answer.says_close()
+        assert answer.status == 507 and b"insufficient storage" in answer.body
+        assert answer.says_close()
     body = form((b"a", b"small"), (b"b", raw.pattern(300_000)))
     assert post(server, "/", body).status == 507
     wait_until_it_holds(place, "fits")
@@ -589,7 +590,8 @@ def test_a_form_with_files(place, serve):
                           (form((b"x", b"1"), (b"y/x", b"2")), 400, b"the same name"),
                           (form((b"dir/", b"1")), 400, b"no name"),
                           (form((b"new", b"1"), (b"file", b"2")), 409, b"overwriting is disabled"),
-                          (form((b"new", b"1"), (b"folder", b"2")), 409, b"directory with that name"),
+                          (form((b"new", b"1"), (b"folder", b"2")), 409, b"directory with that "
+                                                                         b"name"),
                           (form((b"new", b"1"), (b"inner", b"2")), 403, b"not a regular file"),
                           (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
                           (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),

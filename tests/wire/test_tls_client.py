@@ -481,8 +481,8 @@ def test_end_counts_with_close_notify_only(version, rules):
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
-    end = "end\nheard 2\nclosed -\n" if rules else ("heard 2\nclosed the connection ended without "
-                                                    "close_notify\n")
+    end = "end\nheard 2\nclosed -\n" if rules else ("heard 2\nclosed the connection was "
+                                                    "closed without close_notify\n")
     assert out == f"connected\n{end}"
 
 

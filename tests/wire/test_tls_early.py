@@ -460,6 +460,8 @@ def test_refusals_name_what_is_wrong():
     assert refused(cert, "--early-data=1048577"
                    ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
     assert refused(cert, "--early-data=1",
-                   "--no-tickets") == "UVHTTP_ECONFIG: early_data and no_tickets are both set; early data requires tickets"
+                   "--no-tickets") == ("UVHTTP_ECONFIG: early_data and no_tickets are both set; "
+                                       "early data requires tickets")
     assert refused(cert, "--early-data=1",
-                   "--max=1") == "UVHTTP_ECONFIG: early_data is set, but max_version is TLS 1.2; early data requires TLS 1.3"
+                   "--max=1") == ("UVHTTP_ECONFIG: early_data is set, but max_version is TLS 1.2; "
+                                  "early data requires TLS 1.3")

@@ -328,7 +328,7 @@ def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     pair("b")
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
     program.send_signal(signal.SIGHUP)
-    eventually(lambda: " error certificates not reloaded, the old ones remain in use: the key in " in program.log(),
+    eventually(lambda: " error the certificates were not reloaded: the key in " in program.log(),
                "the line about the key")
     assert served(program.port) == old
     os.replace(tmp_path / "b.key", tmp_path / "a.key")
@@ -424,7 +424,7 @@ def test_an_expired_certificate_is_told_in_the_log(start):
     (["--tls-cert", "{a}", "--tls-client-ca", "{a}", "--tls-client-crl", "{none}"
       ], 1, "--tls-client-crl: '{none}' cannot be read"),
     (["--tls-cert", "{a}", "--tls-client-crl", "{a}"
-      ], 1, "tls: client_crl is set, and client_ca is not"),
+      ], 1, "tls: client_crl is set, but client_ca is not"),
     (["--tls-cert", "{text}"
       ], 1, "tls: the certificate of {text} cannot be read: it contains no such PEM block"),
     (["--tls-cert", "{a}", "--tls-key-log", "{none}/x"
@@ -496,13 +496,16 @@ def odd_files(pair, tmp_path):
     ("pkey.der", "key", "it contains a private key: are certificate and key swapped?"),
     ("certificate", "certificate",
      "it contains a certificate and no private key: are certificate and key swapped?"),
-    ("x509.der", "key", "it is in DER format; convert it: openssl x509 -inform DER -in FILE -out FILE.pem"),
+    ("x509.der", "key", "it is in DER format; convert it: openssl x509 -inform DER -in FILE -out "
+                        "FILE.pem"),
     ("certificate", "x509.der",
      "it contains a certificate and no private key: are certificate and key swapped?"),
     ("certificate", "pkey.der",
      "it is in DER format; convert it: openssl pkey -inform DER -in FILE -out FILE.pem"),
-    ("certificate", "ec.der", "it is in DER format; convert it: openssl pkey -inform DER -in FILE -out FILE.pem"),
-    ("both.p12", "key", "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
+    ("certificate", "ec.der", "it is in DER format; convert it: openssl pkey -inform DER -in FILE "
+                              "-out FILE.pem"),
+    ("both.p12", "key", "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes "
+                        "-out FILE.pem"),
     ("certificate", "both.p12",
      "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
     ("empty", "key", "it is empty"), ("certificate", "empty", "it is empty"),
@@ -751,7 +754,8 @@ def test_a_folder_that_is_open_to_others_is_closed(start, tmp_path):
 
 
 @pytest.mark.parametrize("environment, message", [
-    ({"XDG_STATE_HOME": "{file}"}, "a self-signed certificate cannot be stored in '{file}/uvhttp': "),
+    ({"XDG_STATE_HOME": "{file}"}, "a self-signed certificate cannot be stored in "
+                                   "'{file}/uvhttp': "),
     ({"XDG_STATE_HOME": "", "HOME": ""},
      "no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
 ])
@@ -1120,7 +1124,8 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
      "1:36: certificate: expected a path, found an empty value"),
     ("tls: {certificates: [{certificat: a.pem}]}",
      "1:23: unknown key 'certificat' in a certificate; did you mean 'certificate'?"),
-    ("tls: {certificats: []}", "1:7: unknown key 'certificats' in tls; did you mean 'certificates'?"),
+    ("tls: {certificats: []}", "1:7: unknown key 'certificats' in tls; did you mean "
+                               "'certificates'?"),
     ("tls: {self_signed: true, " + CERTIFICATE + "}",
      "1:6: tls has 'certificates' and 'self_signed'; only one of them is allowed"),
     ("tls: {self_signed: perhaps}", "1:20: self_signed is 'perhaps'; allowed are true and false"),

@@ -247,7 +247,8 @@ def test_a_full_disk_is_507_and_logged(tmp_path):
                 raw.request("PUT", target("x", tmp_path), "Content-Length: 900000000") +
                 raw.pattern(400_000))
             answer = connection.response()
-            assert answer.status == 507 and b"insufficient storage" in answer.body and answer.says_close()
+            assert answer.status == 507 and b"insufficient storage" in answer.body
+            assert answer.says_close()
         eventually(lambda: names(tmp_path) == ["fits"], "nothing else is left")
         assert put(server, "y", tmp_path, raw.pattern(300_000)).status == 507
         assert server.log().count("failed: file too large (507)") == 2

@@ -85,7 +85,8 @@ def test_who_does_not_offer_it_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body == (b'This is a WebSocket endpoint: send "Connection: Upgrade" and "Upgrade: '
+    assert response.body == (b'This is a WebSocket endpoint: send "Connection: Upgrade" and '
+                             b'"Upgrade: '
                              b'websocket".\n')
 
 

@@ -165,6 +165,7 @@ class WireServer:
     def stop(self):
         """Ends the server in order and checks that it left nothing behind: exit code 0 also says
         that every byte of heap was given back and that nothing was left on the loop."""
+        raw.SECURE_PORTS.pop(self.port, None)  # another server may get this port
         if self.settling is not None:
             self.settling.close()
         if self.process.poll() is None:
