@@ -40,25 +40,24 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Prints the library's error message for a pair of files that it cannot load, if the message begins
- * with `subject`. */
-static bool print_library_reason(const struct uvh_cert_command *command, const char *subject)
+/* Prints the library's error message for a pair of files that it cannot load because of `field`. */
+static bool print_library_reason(const struct uvh_cert_command *command, const char *field)
 {
-    static const char field[] = "(passphrase_file)";
+    static const char note[] = "(passphrase_file)";
     const uvhttp_tls_certificate_t pair = {.certificate_file = command->file,
                                            .key_file = command->key_file,
                                            .passphrase_file = command->passphrase_file};
-    const uvhttp_tls_config_t config = {.certificates = &pair, .certificate_count = 1};
-    char message[1024];
+    const uvhttp_tls_options_t config = {.certificates = &pair, .certificate_count = 1};
+    uvhttp_error_t error;
     uvhttp_tls_t *tls;
-    int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+    int err = uvhttp_tls_new(&tls, &config, &error);
     uvhttp_tls_free(tls);
-    if (err != UVHTTP_ECONFIG || strncmp(message, subject, strlen(subject)) != 0)
+    if (err != UVHTTP_ECONFIG || strcmp(error.field, field) != 0)
         return false;
-    char *option = strstr(message, field);
+    char *option = strstr(error.text, note);
     if (option != NULL)
         *option = '\0';
-    fprintf(stderr, "uvhttp cert: %s%s\n", message, option == NULL ? "" : "(--passphrase-file)");
+    fprintf(stderr, "uvhttp cert: %s%s\n", error.text, option == NULL ? "" : "(--passphrase-file)");
     return true;
 }
 
@@ -80,7 +79,7 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
         ERR_clear_error();
         return true;
     }
-    bool reported = ended && print_library_reason(command, "the certificate of");
+    bool reported = ended && print_library_reason(command, "certificates[0].certificate_file");
     if (reported)
         ERR_clear_error();
     else if (ended)
@@ -184,7 +183,7 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
     EVP_PKEY *key =
         PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
     fclose(file);
-    if (key == NULL && print_library_reason(command, "the key of")) {
+    if (key == NULL && print_library_reason(command, "certificates[0].key_file")) {
         ERR_clear_error();
         return false;
     }

@@ -32,16 +32,15 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
         return;
     }
     for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next) {
-        char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+        uvhttp_error_t error;
         size_t known;
         if (uvhttp_config_get(&setup->config, one->key->text, &known) != 0) {
             uvh_config_refuse_key(reader, one->key, "server", limit_name, NULL);
             continue;
         }
         const char *text = uvh_config_text(reader, one);
-        if (text != NULL &&
-            uvhttp_config_set(&setup->config, one->key->text, text, message, sizeof(message)) != 0)
-            uvh_problems_add(reader->problems, one->mark, "%s", message);
+        if (text != NULL && uvhttp_config_set(&setup->config, one->key->text, text, &error) != 0)
+            uvh_problems_add(reader->problems, one->mark, "%s", error.text);
     }
 }
 

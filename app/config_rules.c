@@ -1,4 +1,4 @@
-/* A map of the list becomes a rule of uvhttp_static_config_t for each of its patterns and fields.
+/* A map of the list becomes a rule of uvhttp_static_options_t for each of its patterns and fields.
  * Called by config_site.c. */
 #include "config_rules.h"
 
@@ -12,17 +12,15 @@ struct rule_reader {
 };
 
 void uvh_config_rules_check(struct uvh_config_reader *reader, struct uvh_mark mark,
-                            const uvhttp_static_config_t *files)
+                            const uvhttp_static_options_t *files)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
-    int err = uvhttp_static_check(files, message, sizeof(message));
-    if (err != 0)
-        uvh_problems_add(reader->problems, mark, "%s",
-                         err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+    uvhttp_error_t error;
+    if (uvhttp_static_check(files, &error) != 0)
+        uvh_problems_add(reader->problems, mark, "%s", error.text);
 }
 
 void uvh_config_rules_read_types(struct uvh_config_reader *reader,
-                                 const struct uvh_yaml_node *value, uvhttp_static_config_t *files)
+                                 const struct uvh_yaml_node *value, uvhttp_static_options_t *files)
 {
     if (value->kind != UVH_YAML_MAP) {
         uvh_problems_add(
@@ -43,8 +41,8 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader,
         types[count++] = text;
         uvh_config_rules_check(
             reader, one->mark,
-            &(uvhttp_static_config_t){.types = (const char *const *)&types[count - 1],
-                                      .type_count = 1});
+            &(uvhttp_static_options_t){.types = (const char *const *)&types[count - 1],
+                                       .type_count = 1});
     }
     files->types = count > 0 ? (const char *const *)types : NULL;
     files->type_count = count;
@@ -100,7 +98,7 @@ static void add(struct rule_list *list, const struct rule_reader *read, struct u
         /* An error in the field is reported once. */
         if (i == 0)
             uvh_config_rules_check(list->reader, mark,
-                                   &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
+                                   &(uvhttp_static_options_t){.rules = rule, .rule_count = 1});
     }
 }
 
@@ -133,7 +131,7 @@ static void check_patterns(struct uvh_config_reader *reader, const struct rule_r
     for (size_t i = 0; i < read->patterns.count; i++) {
         const uvhttp_static_rule_t rule = {read->patterns.items[i].text, "X-Value", "x"};
         uvh_config_rules_check(reader, read->patterns.items[i].mark,
-                               &(uvhttp_static_config_t){.rules = &rule, .rule_count = 1});
+                               &(uvhttp_static_options_t){.rules = &rule, .rule_count = 1});
     }
     if (read->type == NULL && read->cache_control == NULL && read->download == NULL &&
         read->headers == NULL)
@@ -181,7 +179,7 @@ static size_t most_rules(const struct uvh_yaml_node *node)
 }
 
 void uvh_config_rules_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                           uvhttp_static_config_t *files)
+                           uvhttp_static_options_t *files)
 {
     size_t most = 0, before = reader->problems->count;
     if (!uvh_config_is_list(reader, value))
@@ -198,5 +196,5 @@ void uvh_config_rules_read(struct uvh_config_reader *reader, const struct uvh_ya
     if (reader->problems->count == before)
         uvh_config_rules_check(
             reader, value->mark,
-            &(uvhttp_static_config_t){.rules = files->rules, .rule_count = list.count});
+            &(uvhttp_static_options_t){.rules = files->rules, .rule_count = list.count});
 }

@@ -73,17 +73,17 @@ static void read_option_word(struct uvh_config_reader *reader, const struct uvh_
 static bool is_of_files(const struct uvh_option *option)
 {
     return option->offset >= offsetof(struct uvh_options, files) &&
-           option->offset < offsetof(struct uvh_options, files) + sizeof(uvhttp_static_config_t);
+           option->offset < offsetof(struct uvh_options, files) + sizeof(uvhttp_static_options_t);
 }
 
-static void *file_field(uvhttp_static_config_t *files, const struct uvh_option *option)
+static void *file_field(uvhttp_static_options_t *files, const struct uvh_option *option)
 {
     return (char *)files + (option->offset - offsetof(struct uvh_options, files));
 }
 
-/* Keys of uvhttp_static_config_t, with the ranges of the options of `serve`. */
+/* Keys of uvhttp_static_options_t, with the ranges of the options of `serve`. */
 static void read_file_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                             const struct uvh_option *option, uvhttp_static_config_t *files)
+                             const struct uvh_option *option, uvhttp_static_options_t *files)
 {
     void *field = file_field(files, option);
     switch (option->kind) {
@@ -308,21 +308,18 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
 }
 
 /* Notes errors in options whose values have their own grammar, each at its mark. The check stops at
- * the first error, so that option is removed and the check repeated; a message begins with the name
- * of its option. */
+ * the first error, so that option is removed and the check repeated. */
 static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                         const struct uvh_setup_route *route)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
-    uvhttp_static_config_t files = route->files;
+    uvhttp_error_t error;
+    uvhttp_static_options_t files = route->files;
     files.types = NULL, files.type_count = 0; /* checked already, */
     files.rules = NULL, files.rule_count = 0; /* one by one */
-    while (uvhttp_static_check(&files, message, sizeof(message)) == UVHTTP_ECONFIG) {
-        char key[UVH_OPTIONS_VARIABLE_SIZE];
-        snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
-        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, key, route->root.mark), "%s",
-                         message);
-        const struct uvh_option *option = file_option(key);
+    while (uvhttp_static_check(&files, &error) == UVHTTP_ECONFIG) {
+        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, error.field, route->root.mark),
+                         "%s", error.text);
+        const struct uvh_option *option = file_option(error.field);
         if (option == NULL || !is_of_files(option))
             return;
         if (option->kind == UVH_OPTION_TEXT)

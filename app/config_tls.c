@@ -7,7 +7,7 @@
 #define USED_TICKETS_MAX 16777216
 #define EARLY_DATA_MAX   1048576 /* bytes */
 
-static uvhttp_tls_config_t *config_of(void *setup)
+static uvhttp_tls_options_t *config_of(void *setup)
 {
     return &((struct uvh_setup *)setup)->tls.config;
 }
@@ -68,7 +68,7 @@ static void read_certificate(struct uvh_config_reader *reader, const struct uvh_
 static void read_certificates(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                               void *into)
 {
-    uvhttp_tls_config_t *config = config_of(into);
+    uvhttp_tls_options_t *config = config_of(into);
     if (!uvh_config_is_list(reader, value))
         return;
     uvhttp_tls_certificate_t *all = uvh_config_allocate(reader, value->count, sizeof(*all));
@@ -172,7 +172,7 @@ static void read_early_data(struct uvh_config_reader *reader, const struct uvh_y
 static void read_ticket_keys(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                              void *into)
 {
-    uvhttp_tls_config_t *config = config_of(into);
+    uvhttp_tls_options_t *config = config_of(into);
     const struct uvh_yaml_node *one = value->kind == UVH_YAML_LIST ? value->first : value;
     size_t count = value->kind == UVH_YAML_LIST ? value->count : 1;
     if (count == 0 || count > TICKET_KEYS_MAX) {

@@ -22,16 +22,14 @@ static int refuse(const char *option, const char *message)
     return UVH_EXIT_USAGE;
 }
 
-static int check(const char *option, const uvhttp_static_config_t *files)
+static int check(const char *option, const uvhttp_static_options_t *files)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE] = "";
-    int err = uvhttp_static_check(files, message, sizeof(message));
+    uvhttp_error_t error;
+    int err = uvhttp_static_check(files, &error);
     if (err == 0)
         return UVH_EXIT_OK;
-    if (err == UVHTTP_ECONFIG)
-        return refuse(option, message);
-    refuse(option, uvhttp_strerror(err));
-    return UVH_EXIT_FAILED;
+    refuse(option, error.text);
+    return err == UVHTTP_ECONFIG ? UVH_EXIT_USAGE : UVH_EXIT_FAILED;
 }
 
 /* Splits a text at the first such character; returns the part after it, or NULL. */
@@ -72,7 +70,7 @@ static bool split_header(char *text, uvhttp_static_rule_t *rule)
     return true;
 }
 
-static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
+static int add_rule(struct uvh_file_rules *rules, uvhttp_static_options_t *files,
                     const struct rule_flag *flag, const char *given)
 {
     char *text = strdup(given);
@@ -89,11 +87,11 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_config_t *files,
                 flag->form);
         return UVH_EXIT_USAGE;
     }
-    return check(flag->option, &(uvhttp_static_config_t){.rules = rule, .rule_count = 1});
+    return check(flag->option, &(uvhttp_static_options_t){.rules = rule, .rule_count = 1});
 }
 
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
-                        uvhttp_static_config_t *files)
+                        uvhttp_static_options_t *files)
 {
     /* The last rule for a field wins: --header is the most specific, so it overrides the others. */
     static const struct rule_flag flags[] = {
@@ -108,10 +106,10 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
     files->types = options->types.count > 0 ? options->types.items : NULL;
     files->type_count = options->types.count;
     int code = check(
-        "type", &(uvhttp_static_config_t){.types = files->types, .type_count = files->type_count});
+        "type", &(uvhttp_static_options_t){.types = files->types, .type_count = files->type_count});
     if (code == UVH_EXIT_OK)
         code =
-            check("default-type", &(uvhttp_static_config_t){.default_type = files->default_type});
+            check("default-type", &(uvhttp_static_options_t){.default_type = files->default_type});
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++) {
         for (size_t i = 0; i < given[f]->count && code == UVH_EXIT_OK; i++)
             code = add_rule(rules, files, &flags[f], given[f]->items[i]);

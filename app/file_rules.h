@@ -1,5 +1,5 @@
 /* The flags of `uvhttp serve` for files by name pattern, as types and rules of
- * uvhttp_static_config_t. */
+ * uvhttp_static_options_t. */
 #ifndef UVH_APP_FILE_RULES_H
 #define UVH_APP_FILE_RULES_H
 
@@ -16,7 +16,7 @@ struct uvh_file_rules {
  * and the options. Returns UVH_EXIT_OK, or an exit code after a message was printed. Release it in
  * either case. */
 int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *options,
-                        uvhttp_static_config_t *files);
+                        uvhttp_static_options_t *files);
 void uvh_file_rules_release(struct uvh_file_rules *rules);
 
 #endif

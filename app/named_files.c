@@ -64,7 +64,7 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
 
 bool uvh_named_files_check_path(const struct uvh_setup_route *route)
 {
-    const uvhttp_static_config_t *files = &route->files;
+    const uvhttp_static_options_t *files = &route->files;
     const char *path = route->path.text;
     size_t length = strlen(path);
     struct stat facts;

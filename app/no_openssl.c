@@ -18,7 +18,7 @@ bool uvh_self_signed_open(struct uvh_self_signed *found,
     return false;
 }
 
-void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg)
+void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_cb tell, void *arg)
 {
     (void)config, (void)dates, (void)tell, (void)arg;
 }

@@ -29,7 +29,7 @@
         .low = smallest, .high = largest, .value = unit, .help = text                          \
     }
 
-/* A field of uvhttp_static_config_t. */
+/* A field of uvhttp_static_options_t. */
 #define FILES(flag, what, field, smallest, largest, unit, text)                                 \
     {                                                                                           \
         .name = flag, .kind = UVH_OPTION_##what, .offset = FIELD(files.field), .low = smallest, \

@@ -76,12 +76,13 @@ static int number_error(const struct uvh_option *option, const struct source *so
 static int set_limit(struct uvh_options *options, const struct uvh_option *option,
                      const struct source *source)
 {
-    char name[UVH_OPTIONS_VARIABLE_SIZE], message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    char name[UVH_OPTIONS_VARIABLE_SIZE];
+    uvhttp_error_t error;
     uvh_options_key(option, name);
-    if (uvhttp_config_set(&options->config, name, source->text, message, sizeof(message)) == 0)
+    if (uvhttp_config_set(&options->config, name, source->text, &error) == 0)
         return UVH_EXIT_OK;
     print_origin(option, source->from_environment);
-    fprintf(stderr, "%s\n", message);
+    fprintf(stderr, "%s\n", error.text);
     return UVH_EXIT_USAGE;
 }
 
@@ -263,10 +264,10 @@ static bool is_offered(const struct parser *parser, const struct uvh_option *opt
  * `run`. */
 static int read_other_limits(struct parser *parser)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
-    if (uvhttp_config_from_env(&parser->options->config, "UVHTTP_", message, sizeof(message)) == 0)
+    uvhttp_error_t error;
+    if (uvhttp_config_from_env(&parser->options->config, "UVHTTP_", &error) == 0)
         return UVH_EXIT_OK;
-    fprintf(stderr, "uvhttp: %s\n", message);
+    fprintf(stderr, "uvhttp: %s\n", error.text);
     return UVH_EXIT_USAGE;
 }
 
@@ -483,14 +484,13 @@ static const struct uvh_option *find_by_field(const char *field, size_t length)
     return NULL;
 }
 
-/* The library's message names the invalid field ("max_connections is 0; allowed are ..."); ours
- * adds the source of the value. */
+/* Our message adds the source of the value to that of the library. */
 static int check_config(const struct parser *parser)
 {
-    char message[256];
-    if (uvhttp_config_check(&parser->options->config, message, sizeof(message)) == 0)
+    uvhttp_error_t error;
+    if (uvhttp_config_check(&parser->options->config, &error) == 0)
         return UVH_EXIT_OK;
-    const struct uvh_option *option = find_by_field(message, strcspn(message, " "));
+    const struct uvh_option *option = find_by_field(error.field, strlen(error.field));
     const struct source *source =
         option == NULL ? NULL : &parser->sources[option - uvh_option_table];
     bool given = source != NULL && source->text != NULL;
@@ -499,7 +499,7 @@ static int check_config(const struct parser *parser)
         print_origin(option, source->from_environment);
     else
         fprintf(stderr, "%s: ", from_file ? parser->options->root : "uvhttp");
-    fprintf(stderr, "%s\n", message);
+    fprintf(stderr, "%s\n", error.text);
     return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 

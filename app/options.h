@@ -46,7 +46,7 @@ struct uvh_options {
     bool port_given; /* if false, addresses with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every IPv4 address */
-    uvhttp_static_config_t files;                /* roots, `types` and `rules` unset */
+    uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */
     struct uvh_option_list more_roots, aliases;  /* see serve_site.h */

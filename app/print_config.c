@@ -157,7 +157,7 @@ static void print_key_if(FILE *out, int indent, const char *key, const char *tex
 
 static const char *const client_auth_words[] = {"off", "optional", "required"};
 
-static void print_certificates(const uvhttp_tls_config_t *config, FILE *out)
+static void print_certificates(const uvhttp_tls_options_t *config, FILE *out)
 {
     if (config->certificate_count > 0)
         fputs("  certificates:\n", out);
@@ -174,7 +174,7 @@ static void print_certificates(const uvhttp_tls_config_t *config, FILE *out)
     }
 }
 
-static void print_versions(const uvhttp_tls_config_t *config, FILE *out)
+static void print_versions(const uvhttp_tls_options_t *config, FILE *out)
 {
     static const char *const versions[] = {[UVHTTP_TLS_1_2] = "1.2", [UVHTTP_TLS_1_3] = "1.3"};
     fprintf(out, "  profile: %s\n",
@@ -188,7 +188,7 @@ static void print_versions(const uvhttp_tls_config_t *config, FILE *out)
     print_key_if(out, 2, "groups", config->groups);
 }
 
-static void print_sessions(const uvhttp_tls_config_t *config, FILE *out)
+static void print_sessions(const uvhttp_tls_options_t *config, FILE *out)
 {
     fprintf(out, "  tickets: %s\n", config->no_tickets ? "false" : "true");
     if (config->session_lifetime_ms != 0)
@@ -209,7 +209,7 @@ static void print_sessions(const uvhttp_tls_config_t *config, FILE *out)
 
 static void print_tls(const struct uvh_setup_tls *tls, FILE *out)
 {
-    const uvhttp_tls_config_t *config = &tls->config;
+    const uvhttp_tls_options_t *config = &tls->config;
     if (!tls->wanted)
         return;
     fputs("tls:\n", out);
@@ -238,7 +238,7 @@ static void print_number(FILE *out, const char *key, size_t number)
 
 /* The keys of a directory that have a value, by the table of options with which read_files of
  * config_site.c reads them. */
-static void print_files(const uvhttp_static_config_t *files, FILE *out)
+static void print_files(const uvhttp_static_options_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
@@ -262,7 +262,7 @@ static void print_files(const uvhttp_static_config_t *files, FILE *out)
     }
 }
 
-static void print_types(const uvhttp_static_config_t *files, FILE *out)
+static void print_types(const uvhttp_static_options_t *files, FILE *out)
 {
     if (files->type_count > 0)
         fputs("        types:\n", out);
@@ -275,7 +275,7 @@ static void print_types(const uvhttp_static_config_t *files, FILE *out)
 }
 
 /* One rule each, in order, so that the last one for a field remains the last. */
-static void print_rules(const uvhttp_static_config_t *files, FILE *out)
+static void print_rules(const uvhttp_static_options_t *files, FILE *out)
 {
     if (files->rule_count > 0)
         fputs("        rules:\n", out);

@@ -56,12 +56,12 @@ static int open_access_log(struct run *run, uvhttp_server_t *server)
     const struct uvh_setup *setup = &run->file.setup;
     if (setup->access_path.text == NULL)
         return UVH_EXIT_OK;
-    uvhttp_access_log_config_t config = setup->access_log;
+    uvhttp_access_log_options_t config = setup->access_log;
     config.path = setup->access_path.text;
     config.log = uvhttp_log_to_stderr;
     config.log_arg = &run->access_log_level;
     run->access_log_level = run->options.log_level;
-    int err = uvhttp_access_log_open(&run->access_log, &config);
+    int err = uvhttp_access_log_new(&run->access_log, &config, NULL);
     if (err != 0) {
         fprintf(stderr, "uvhttp: the access log '%s' cannot be opened: %s\n", config.path,
                 uvhttp_strerror(err));
@@ -127,7 +127,9 @@ static bool build(struct run *run, uvhttp_server_t *server, bool test)
     bool right = uvh_tls_check_addresses(&setup->tls, &run->options, &run->problems) &&
                  uvh_redirect_check(&setup->tls, &run->options,
                                     metrics->has_listen ? &metrics->listen : NULL, &run->problems);
-    bool built = uvh_site_build(server, run->metrics.server, setup, &run->log, &run->problems);
+    run->log.quiet = true;
+    bool built = uvh_site_build(server, run->metrics.server, setup, &run->problems);
+    run->log.quiet = false;
     return loaded && right && built && err == 0;
 }
 
@@ -155,7 +157,7 @@ static int build_and_act(struct run *run, bool test)
     uvh_metrics_close(&run->metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&run->tls);
-    uvhttp_access_log_close(run->access_log);
+    uvhttp_access_log_free(run->access_log);
     return code;
 }
 

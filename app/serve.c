@@ -24,7 +24,7 @@ static int print_error(int err)
 
 static void close_files(void *files)
 {
-    uvhttp_static_close(files);
+    uvhttp_static_free(files);
 }
 
 /* Mounts a directory, or an alias's file, at its path; owned by the server. Returns an exit
@@ -32,20 +32,21 @@ static void close_files(void *files)
 static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route,
                       const char *option)
 {
-    uvhttp_static_config_t config = route->files;
+    uvhttp_static_options_t config = route->files;
     uvhttp_static_t *files;
     const char *root = route->root.text;
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
-    if (uvhttp_static_check(&config, message, sizeof(message)) == UVHTTP_ECONFIG) {
-        fprintf(stderr, "uvhttp: %s\n", message);
+    char message[256];
+    uvhttp_error_t error;
+    if (uvhttp_static_check(&config, &error) == UVHTTP_ECONFIG) {
+        fprintf(stderr, "uvhttp: %s\n", error.text);
         return UVH_EXIT_USAGE;
     }
     config.root = root;
-    int err = uvhttp_static_open(&files, &config);
+    int err = uvhttp_static_new(&files, &config, NULL);
     if (err == 0) {
         err = uvhttp_server_own(server, close_files, files);
         if (err != 0)
-            uvhttp_static_close(files);
+            uvhttp_static_free(files);
     }
     if (err == 0 && access(root, X_OK) != 0)
         /* a directory with read but no search permission would give only 403 responses */
@@ -57,7 +58,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         fprintf(stderr, "uvhttp: %s\n", message);
         return UVH_EXIT_FAILED;
     }
-    err = uvhttp_static_mount_opened(server, route->path.text, files);
+    err = uvhttp_static_mount_context(server, route->path.text, files, &error);
     if (err != 0) {
         fprintf(stderr, "uvhttp: --alias: '%s' is not a valid path for '%s': %s\n",
                 route->path.text, root, uvhttp_strerror(err));
@@ -77,13 +78,13 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
 /* Adds authentication for all requests, if configured. */
 static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted)
 {
-    char message[UVHTTP_CONFIG_MESSAGE_SIZE];
+    uvhttp_error_t error;
     uvhttp_auth_t *auth;
     if (wanted->mark.line == 0)
         return UVH_EXIT_OK;
-    int err = uvh_site_auth_open(server, wanted, &auth, message, sizeof(message));
+    int err = uvh_site_auth_open(server, wanted, &auth, &error);
     if (err != 0) {
-        fprintf(stderr, "uvhttp: --auth: %s\n", message);
+        fprintf(stderr, "uvhttp: --auth: %s\n", error.text);
         return UVH_EXIT_FAILED;
     }
     err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);

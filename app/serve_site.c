@@ -98,7 +98,7 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
 
 /* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
  * --more-root only to the first directory. */
-static int add_alias(struct uvh_serve_site *made, const uvhttp_static_config_t *files,
+static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t *files,
                      const char *given)
 {
     struct uvh_setup_route *route = &made->routes[made->site.route_count++];
@@ -148,7 +148,7 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
 int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options)
 {
     memset(made, 0, sizeof(*made));
-    uvhttp_static_config_t files = options->files;
+    uvhttp_static_options_t files = options->files;
     char *root = keep(made, realpath(options->root, NULL));
     if (root == NULL)
         return uvh_serve_site_refuse_directory(NULL, options->root, -errno);

@@ -50,7 +50,7 @@ struct uvh_setup_route {
     int status;                      /* of a redirect or a fixed response */
     struct uvh_text root;            /* STATIC: the directory */
     struct uvh_text_list more_roots; /* STATIC: directories */
-    uvhttp_static_config_t files;    /* STATIC: the rest; roots unset */
+    uvhttp_static_options_t files;   /* STATIC: the rest; roots unset */
     struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
     const char *location;            /* REDIRECT: the location, without a final "{target}" */
     bool with_target;                /* REDIRECT: it had one: path and query are appended */
@@ -73,7 +73,7 @@ struct uvh_setup_tls {
     bool wanted;                      /* if false everything is plain HTTP */
     const struct uvh_yaml_node *node; /* the map in the file; NULL: configured by options */
     bool self_signed;                 /* instead of certificates */
-    uvhttp_tls_config_t config;       /* `log` unset */
+    uvhttp_tls_options_t config;      /* `log` unset */
     size_t redirect_http;             /* a port; UVH_OPTION_OFF: none */
     size_t hsts;                      /* seconds; UVH_OPTION_OFF: none */
 };
@@ -91,8 +91,8 @@ struct uvh_setup {
     struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */
     size_t listen_count;                                  /* 0: every IPv4 address */
     struct uvh_setup_tls tls;
-    struct uvh_text access_path;           /* text NULL: no access log */
-    uvhttp_access_log_config_t access_log; /* `path` unset */
+    struct uvh_text access_path;            /* text NULL: no access log */
+    uvhttp_access_log_options_t access_log; /* `path` unset */
     struct uvh_setup_metrics metrics;
     struct uvh_setup_site *sites;
     size_t site_count;

@@ -20,16 +20,13 @@ struct builder {
     uvhttp_server_t *server;
     uvhttp_server_t *metrics; /* at their own address; or NULL */
     const struct uvh_setup *setup;
-    struct uvh_site_log *log;
     struct uvh_problems *problems;
 };
 
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg)
 {
     struct uvh_site_log *log = arg;
-    if (log->keep)
-        snprintf(log->kept, sizeof(log->kept), "%s", message);
-    else
+    if (!log->quiet)
         uvhttp_log_to_stderr(level, message, &log->level);
 }
 
@@ -42,21 +39,16 @@ static const char *star_of(const struct uvh_setup_route *route)
                : "";
 }
 
-/* The position of the route that already exists: of the site, before `route`. The last quoted text
- * of the library's message is its host and pattern. */
+/* The position of the route that already exists: of the site, before `route`. */
 static const struct uvh_mark *find_other(const struct builder *builder,
                                          const struct uvh_setup_site *site,
                                          const struct uvh_setup_route *route)
 {
-    const char *end = strrchr(builder->log->kept, '"'), *taken = end;
-    while (taken != NULL && taken > builder->log->kept && taken[-1] != '"')
-        taken--;
-    taken = taken == NULL ? NULL : strchr(taken, '/');
-    for (const struct uvh_setup_route *other = site->routes; taken != NULL && other < route;
-         other++) {
-        char pattern[sizeof(builder->log->kept)];
-        int length = snprintf(pattern, sizeof(pattern), "%s%s\"", other->path.text, star_of(other));
-        if (strncmp(taken, pattern, (size_t)length) == 0)
+    const uvhttp_error_t *error = uvhttp_server_error(builder->server);
+    for (const struct uvh_setup_route *other = site->routes; other < route; other++) {
+        char pattern[sizeof(error->other)];
+        snprintf(pattern, sizeof(pattern), "%s%s", other->path.text, star_of(other));
+        if (strcmp(error->other, pattern) == 0)
             return &other->path.mark;
     }
     if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL &&
@@ -71,10 +63,11 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
     const struct uvh_mark *other =
         err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
     if (other != NULL)
-        uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu", builder->log->kept,
-                         other->line);
+        uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu",
+                         uvhttp_server_error(builder->server)->text, other->line);
     else if (err == UVHTTP_EROUTE || err == UVHTTP_ECONFLICT)
-        uvh_problems_add(builder->problems, route->path.mark, "%s", builder->log->kept);
+        uvh_problems_add(builder->problems, route->path.mark, "%s",
+                         uvhttp_server_error(builder->server)->text);
     else if (err == UVHTTP_EINVAL)
         uvh_problems_add(builder->problems, route->path.mark,
                          "'%s' is not a method; methods are upper case, such as GET", method);
@@ -100,7 +93,7 @@ static const char *dir_fault(int err)
 
 static void close_static(void *context)
 {
-    uvhttp_static_close(context);
+    uvhttp_static_free(context);
 }
 
 /* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
@@ -120,9 +113,9 @@ static bool check_dir(const struct builder *builder, const struct uvh_text *dire
 /* The directories of a route, in `roots` (with space for one more entry); false with a problem
  * noted. */
 static bool check_files(const struct builder *builder, const struct uvh_setup_route *route,
-                        uvhttp_static_config_t *files, const char **roots)
+                        uvhttp_static_options_t *files, const char **roots)
 {
-    char message[400];
+    uvhttp_error_t error;
     bool good = true;
     for (size_t i = 0; i < route->more_roots.count; i++) {
         roots[i] = route->more_roots.items[i].text;
@@ -130,11 +123,9 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     }
     files->root = route->root.text;
     files->more_roots = roots;
-    int err = uvhttp_static_check(files, message, sizeof(message));
-    if (err == 0)
+    if (uvhttp_static_check(files, &error) == 0)
         return good;
-    uvh_problems_add(builder->problems, route->root.mark, "%s",
-                     err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+    uvh_problems_add(builder->problems, route->root.mark, "%s", error.text);
     return false;
 }
 
@@ -161,7 +152,7 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
 /* The directory of a route, owned by the server; NULL with a problem noted. */
 static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh_setup_route *route)
 {
-    uvhttp_static_config_t files = route->files;
+    uvhttp_static_options_t files = route->files;
     uvhttp_static_t *context;
     const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
     if (roots == NULL) {
@@ -169,12 +160,12 @@ static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh
         return NULL;
     }
     bool good = check_files(builder, route, &files, roots);
-    int err = good ? uvhttp_static_open(&context, &files) : 0;
+    int err = good ? uvhttp_static_new(&context, &files, NULL) : 0;
     free(roots);
     if (!good)
         return NULL;
     if (!check_dir(builder, &route->root, err) || !check_named(builder, route)) {
-        uvhttp_static_close(context);
+        uvhttp_static_free(context);
         return NULL;
     }
     for (size_t i = 0; i < route->prewarm.count; i++) {
@@ -188,7 +179,7 @@ static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh
     if (err == 0)
         return context;
     uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(err));
-    uvhttp_static_close(context);
+    uvhttp_static_free(context);
     return NULL;
 }
 
@@ -257,11 +248,12 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
            add_uploads(builder, router, site, route, given);
 }
 
-static void note(const struct builder *builder, struct uvh_mark mark, int err)
+/* Notes the error of the last set-up call on `server`. */
+static void note(const struct builder *builder, const uvhttp_server_t *server, struct uvh_mark mark,
+                 int err)
 {
     if (err != 0)
-        uvh_problems_add(builder->problems, mark, "%s",
-                         err == UVHTTP_EROUTE ? builder->log->kept : uvhttp_strerror(err));
+        uvh_problems_add(builder->problems, mark, "%s", uvhttp_server_error(server)->text);
 }
 
 /* The routers of a site: those of its hosts, or the server's own. NULL if out of memory. */
@@ -277,7 +269,7 @@ static uvhttp_router_t **find_routers(const struct builder *builder,
         routers[0] = own;
     else
         for (size_t i = 0; i < count; i++)
-            note(builder, site->hosts.items[i].mark,
+            note(builder, builder->server, site->hosts.items[i].mark,
                  uvhttp_router_host(own, site->hosts.items[i].text, &routers[i]));
     return routers;
 }
@@ -297,7 +289,7 @@ static void add_metrics(const struct builder *builder, uvhttp_server_t *server, 
         .middleware_count = auth == NULL ? 0 : 1,
     };
     if (path->text != NULL)
-        note(builder, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
+        note(builder, server, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
 }
 
 static bool has_rest(const struct uvh_setup *setup)
@@ -317,12 +309,13 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     for (size_t i = 0; i < count; i++) {
         if (routers[i] == NULL)
             continue;
-        note(builder, site->mark, uvhttp_router_set_slash(routers[i], site->slash));
+        note(builder, builder->server, site->mark,
+             uvhttp_router_set_slash(routers[i], site->slash));
         if (named)
-            note(builder, site->mark,
+            note(builder, builder->server, site->mark,
                  uvhttp_router_use(routers[i], uvh_responses_mark_named, site));
         if (site->headers.count > 0)
-            note(builder, site->mark,
+            note(builder, builder->server, site->mark,
                  uvhttp_router_use(routers[i],
                                    named ? uvh_responses_add_fields
                                          : uvh_responses_add_default_fields,
@@ -421,14 +414,14 @@ static void add_sites(const struct builder *builder)
 static void check_access_log(const struct builder *builder)
 {
     const struct uvh_text *path = &builder->setup->access_path;
-    uvhttp_access_log_config_t check = builder->setup->access_log;
+    uvhttp_access_log_options_t check = builder->setup->access_log;
     uvhttp_access_log_t *log;
     check.path = "/dev/null";
-    if (uvhttp_access_log_open(&log, &check) == UVHTTP_EINVAL)
+    if (uvhttp_access_log_new(&log, &check, NULL) == UVHTTP_EINVAL)
         uvh_problems_add(builder->problems, path->mark,
                          "the pattern of the access log has an unknown name or an open brace, or "
                          "is too long; write a brace as {{");
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
         return;
     char directory[PATH_MAX];
@@ -441,14 +434,12 @@ static void check_access_log(const struct builder *builder)
 }
 
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
-                    const struct uvh_setup *setup, struct uvh_site_log *log,
-                    struct uvh_problems *problems)
+                    const struct uvh_setup *setup, struct uvh_problems *problems)
 {
     size_t before = problems->count;
-    const struct builder builder = {server, metrics, setup, log, problems};
-    log->keep = true;
-    if (log->level >= UVHTTP_LOG_DEBUG)
-        note(&builder, (struct uvh_mark){0, 0},
+    const struct builder builder = {server, metrics, setup, problems};
+    if (setup->log_level >= UVHTTP_LOG_DEBUG)
+        note(&builder, server, (struct uvh_mark){0, 0},
              uvhttp_server_use(server, uvh_logger_request, NULL));
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
@@ -457,6 +448,5 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     uvh_site_auth_check_directories(setup, problems);
     if (setup->access_path.text != NULL)
         check_access_log(&builder);
-    log->keep = false;
     return problems->count == before;
 }

@@ -4,20 +4,18 @@
 
 #include "setup.h"
 
-/* The target of the library's messages: while a server is built they are kept, because errors are
- * reported with their line in the file; later they are printed. A config's log_arg. */
+/* The target of the library's log. While a server is built nothing is printed, because errors are
+ * reported with their line in the file. A config's log_arg. */
 struct uvh_site_log {
-    bool keep;
-    char kept[512];           /* the last message */
+    bool quiet;
     uvhttp_log_level_t level; /* the least severe level that is printed */
 };
 
 /* Adds everything in the setup to a server; the setup must outlive it: opens directories, loads
- * prewarmed files, adds routes. Does not listen and opens no log. False with a problem noted. `log`
- * is the log_arg of this server. `metrics` is the server at the metrics address, or NULL. */
+ * prewarmed files, adds routes. Does not listen and opens no log. False with a problem noted.
+ * `metrics` is the server at the metrics address, or NULL. */
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
-                    const struct uvh_setup *setup, struct uvh_site_log *log,
-                    struct uvh_problems *problems);
+                    const struct uvh_setup *setup, struct uvh_problems *problems);
 
 /* A uvhttp_log_cb; `arg` is a struct uvh_site_log. */
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg);

@@ -15,47 +15,47 @@ static void free_auth(void *auth)
 }
 
 int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
-                       uvhttp_auth_t **auth, char *message, size_t size)
+                       uvhttp_auth_t **auth, uvhttp_error_t *error)
 {
     uvhttp_passwords_t *passwords;
-    const uvhttp_passwords_config_t config = {.users =
-                                                  wanted->user_count > 0 ? wanted->users : NULL,
-                                              .user_count = wanted->user_count,
-                                              .file = wanted->file.text};
-    int err = uvhttp_passwords_new(&passwords, &config, message, size);
+    const uvhttp_passwords_options_t options = {.users =
+                                                    wanted->user_count > 0 ? wanted->users : NULL,
+                                                .user_count = wanted->user_count,
+                                                .file = wanted->file.text};
+    int err = uvhttp_passwords_new(&passwords, &options, error);
     if (err == 0) {
         err = uvhttp_server_own(server, free_passwords, passwords);
+        *error = *uvhttp_server_error(server);
         if (err != 0)
             uvhttp_passwords_free(passwords);
     }
     if (err == 0) {
-        const uvhttp_auth_config_t asking = {
+        const uvhttp_auth_options_t asking = {
             .realm = wanted->realm, .check_basic = uvhttp_passwords_check, .arg = passwords};
-        err = uvhttp_auth_new(auth, &asking, message, size);
+        err = uvhttp_auth_new(auth, &asking, error);
     }
     if (err == 0) {
         err = uvhttp_server_own(server, free_auth, *auth);
+        *error = *uvhttp_server_error(server);
         if (err != 0)
             uvhttp_auth_free(*auth);
     }
-    if (err != 0 && err != UVHTTP_ECONFIG)
-        snprintf(message, size, "%s",
-                 err == UVHTTP_ENOTSUP
-                     ? "this build does not support passwords: it was built without crypt(3)"
-                     : uvhttp_strerror(err));
+    if (err == UVHTTP_ENOTSUP)
+        snprintf(error->text, sizeof(error->text), "%s",
+                 "this build does not support passwords: it was built without crypt(3)");
     return err;
 }
 
 uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
                                   struct uvh_problems *problems)
 {
-    char message[512] = "";
+    uvhttp_error_t error;
     uvhttp_auth_t *auth;
     if (wanted->mark.line == 0)
         return NULL;
-    if (uvh_site_auth_open(server, wanted, &auth, message, sizeof(message)) == 0)
+    if (uvh_site_auth_open(server, wanted, &auth, &error) == 0)
         return auth;
-    uvh_problems_add(problems, wanted->mark, "basic_auth: %s", message);
+    uvh_problems_add(problems, wanted->mark, "basic_auth: %s", error.text);
     return NULL;
 }
 

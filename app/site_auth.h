@@ -4,10 +4,10 @@
 
 #include "setup.h"
 
-/* Creates the middleware, owned by the server. Returns 0, or an error with a NUL-terminated message
- * of at most `size` bytes. */
+/* Creates the middleware, owned by the server. Returns 0, or an error with `error`
+ * filled. */
 int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
-                       uvhttp_auth_t **auth, char *message, size_t size);
+                       uvhttp_auth_t **auth, uvhttp_error_t *error);
 
 /* The same if `basic_auth` is set. Owned by the server; NULL if it is not set, or with a problem
  * noted. */

@@ -23,7 +23,7 @@
 #define NAME_SIZE 200
 
 struct adviser {
-    const uvhttp_tls_config_t *config;
+    const uvhttp_tls_options_t *config;
     uvh_advice_cb tell;
     void *arg;
 };
@@ -295,7 +295,7 @@ static void look_at_certificates(const struct adviser *adviser)
 
 /* ---- all files ---- */
 
-void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg)
+void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_cb tell, void *arg)
 {
     const struct adviser adviser = {config, tell, arg};
     look_at_certificates(&adviser);

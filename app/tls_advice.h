@@ -10,6 +10,6 @@ typedef void (*uvh_advice_cb)(const char *text, void *arg);
 
 /* Checks the files of a loadable configuration. `dates`: also those of revocation lists, as the
  * library does in a running server. Unreadable files are skipped. */
-void uvh_tls_advise(const uvhttp_tls_config_t *config, bool dates, uvh_advice_cb tell, void *arg);
+void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_cb tell, void *arg);
 
 #endif

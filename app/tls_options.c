@@ -51,7 +51,7 @@ static int add_path_if(struct uvh_tls_files *made, const char *option, const cha
 
 /* The n-th key belongs to the n-th certificate; "": the certificate's file contains the key. */
 static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_options *given,
-                            uvhttp_tls_config_t *config)
+                            uvhttp_tls_options_t *config)
 {
     int code = UVH_EXIT_OK;
     if (given->keys.count > given->certificates.count) {
@@ -132,7 +132,7 @@ int uvh_tls_options_make(struct uvh_tls_files *made, const struct uvh_tls_option
                                   .self_signed = given->self_signed,
                                   .redirect_http = given->redirect_http,
                                   .hsts = given->hsts};
-    uvhttp_tls_config_t *config = &tls->config;
+    uvhttp_tls_options_t *config = &tls->config;
     int code = check(given, tls->wanted);
     if (code != UVH_EXIT_OK || !tls->wanted)
         return code;

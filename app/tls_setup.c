@@ -26,38 +26,45 @@ struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
-/* The position of a certificate: of the key with which the message begins, or of its map. */
-static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index,
-                                           const char *message)
+/* The fields of uvhttp_tls_options_t and their keys in the file, which are never longer. */
+static const char *const keys[][2] = {
+    {"certificate_file", "certificate"},
+    {"key_file", "key"},
+    {"ocsp_file", "ocsp"},
+    {"client_ca_file", "client_ca"},
+    {"client_crl_file", "client_crl"},
+    {"key_log_file", "key_log"},
+    {"ticket_key_files", "ticket_keys"},
+};
+
+/* The key of the file for the field of an error, which may be that of a certificate. */
+static const char *key_of(const uvhttp_error_t *error)
 {
-    char key[UVH_OPTIONS_VARIABLE_SIZE];
+    const char *dot = strrchr(error->field, '.');
+    const char *field = dot == NULL ? error->field : dot + 1;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (strcmp(keys[i][0], field) == 0)
+            return keys[i][1];
+    }
+    return field;
+}
+
+/* The position of a certificate: of the key in error, or of its map. */
+static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, size_t index,
+                                           const char *key)
+{
     const struct uvh_yaml_node *one = setup->node == NULL ? NULL : setup->node->first;
     while (one != NULL && strcmp(one->key->text, "certificates") != 0)
         one = one->next;
     for (one = one == NULL ? NULL : one->first; one != NULL && index > 0; index--)
         one = one->next;
-    snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, " "), message);
     return one == NULL ? (struct uvh_mark){0, 0} : uvh_yaml_mark_of(one, key, one->mark);
 }
 
-static const char *reason_of(int err, const char *message)
-{
-    if (err == UVHTTP_ENOTSUP)
-        return "this build does not support TLS: it was built without OpenSSL (BUILD_WITH_HTTPS)";
-    return err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err);
-}
-
-/* Replaces the field names of uvhttp_tls_config_t in a message of the library by the keys of the
+/* Replaces the field names of uvhttp_tls_options_t in a message of the library by the keys of the
  * file. Quoted text is unchanged. No key is longer than its field. */
 static const char *name_keys(char *message)
 {
-    static const char *const fields[][2] = {{"certificate_file", "certificate"},
-                                            {"key_file", "key"},
-                                            {"ocsp_file", "ocsp"},
-                                            {"client_ca_file", "client_ca"},
-                                            {"client_crl_file", "client_crl"},
-                                            {"key_log_file", "key_log"},
-                                            {"ticket_key_files", "ticket_keys"}};
     char quote = '\0';
     for (char *at = message; *at != '\0'; at++) {
         if (*at == '\'' || *at == '"')
@@ -65,11 +72,11 @@ static const char *name_keys(char *message)
         if (quote != '\0' || (at > message && at[-1] != ' '))
             continue;
         size_t length = strcspn(at, " ");
-        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-            if (strlen(fields[i][0]) != length || memcmp(fields[i][0], at, length) != 0)
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            if (strlen(keys[i][0]) != length || memcmp(keys[i][0], at, length) != 0)
                 continue;
-            size_t own = strlen(fields[i][1]);
-            memcpy(at, fields[i][1], own);
+            size_t own = strlen(keys[i][1]);
+            memcpy(at, keys[i][1], own);
             memmove(at + own, at + length, strlen(at + length) + 1);
             break;
         }
@@ -77,49 +84,45 @@ static const char *name_keys(char *message)
     return message;
 }
 
+static const char *reason_of(uvhttp_error_t *error)
+{
+    if (error->code == UVHTTP_ENOTSUP)
+        return "this build does not support TLS: it was built without OpenSSL (BUILD_WITH_HTTPS)";
+    return name_keys(error->text);
+}
+
 /* Loads each certificate alone: notes errors, and the expiry of the others. */
-static void load_each(struct uvh_tls *tls, const uvhttp_tls_config_t *config,
+static void load_each(struct uvh_tls *tls, const uvhttp_tls_options_t *config,
                       struct uvh_problems *problems)
 {
     for (size_t i = 0; i < config->certificate_count; i++) {
-        char message[UVH_TLS_MESSAGE_SIZE] = "";
+        uvhttp_error_t error;
         uvhttp_tls_certificate_t one = config->certificates[i];
         one.client_auth = UVHTTP_TLS_CLIENT_AUTH_OFF; /* its authorities are not copied */
-        const uvhttp_tls_config_t alone = {.certificates = &one, .certificate_count = 1};
+        const uvhttp_tls_options_t alone = {.certificates = &one, .certificate_count = 1};
         uvhttp_tls_t *loaded;
-        int err = uvhttp_tls_new(&loaded, &alone, message, sizeof(message));
-        const char *reason = reason_of(err, name_keys(message));
-        if (err != 0)
-            uvh_problems_add(problems, mark_of_certificate(tls->setup, i, message), "tls: %s",
-                             reason);
+        if (uvhttp_tls_new(&loaded, &alone, &error) != 0)
+            uvh_problems_add(problems, mark_of_certificate(tls->setup, i, key_of(&error)),
+                             "tls: %s", reason_of(&error));
         else if (tls->expires != NULL)
             tls->expires[i] = uvhttp_tls_expires(loaded);
         uvhttp_tls_free(loaded);
     }
 }
 
-/* Notes an error of the rest of the configuration. The message begins with the name of the
- * field. */
-static void note(const struct uvh_tls *tls, int err, char *message, struct uvh_problems *problems)
-{
-    char key[UVH_OPTIONS_VARIABLE_SIZE];
-    name_keys(message);
-    snprintf(key, sizeof(key), "%.*s", (int)strcspn(message, ": "), message);
-    uvh_problems_add(problems, uvh_tls_mark(tls->setup, key), "tls: %s", reason_of(err, message));
-}
-
-static bool load(struct uvh_tls *tls, const uvhttp_tls_config_t *config, bool only_check,
+static bool load(struct uvh_tls *tls, const uvhttp_tls_options_t *config, bool only_check,
                  struct uvh_problems *problems)
 {
-    char message[UVH_TLS_MESSAGE_SIZE] = "";
+    uvhttp_error_t error;
     size_t before = problems->count;
-    int err = uvhttp_tls_new(&tls->tls, config, message, sizeof(message));
+    int err = uvhttp_tls_new(&tls->tls, config, &error);
     if (only_check)
         tls->expires = calloc(config->certificate_count + 1, sizeof(*tls->expires));
     if (err == UVHTTP_ECONFIG || (err == 0 && only_check))
         load_each(tls, config, problems);
     if (err != 0 && problems->count == before)
-        note(tls, err, message, problems);
+        uvh_problems_add(problems, uvh_tls_mark(tls->setup, key_of(&error)), "tls: %s",
+                         reason_of(&error));
     return problems->count == before;
 }
 
@@ -169,7 +172,7 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
     *tls = (struct uvh_tls){.setup = setup, .log_level = options->log_level};
     if (!setup->wanted)
         return true;
-    uvhttp_tls_config_t config = setup->config;
+    uvhttp_tls_options_t config = setup->config;
     if (setup->self_signed) {
         char message[UVH_TLS_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
         struct uvh_machine_addresses addresses = {.count = 0};
@@ -250,13 +253,11 @@ static void log_line(struct uvh_tls *tls, uvhttp_log_level_t level, const char *
 static void reload(void *arg)
 {
     struct uvh_tls *tls = arg;
-    char message[UVH_TLS_MESSAGE_SIZE] = "";
-    int err = uvhttp_tls_reload(tls->tls, message, sizeof(message));
-    if (err == 0)
+    uvhttp_error_t error;
+    if (uvhttp_tls_reload(tls->tls, &error) == 0)
         log_line(tls, UVHTTP_LOG_INFO, "certificates reloaded after SIGHUP", "");
     else
-        log_line(tls, UVHTTP_LOG_ERROR,
-                 "the certificates were not reloaded: ", reason_of(err, name_keys(message)));
+        log_line(tls, UVHTTP_LOG_ERROR, "the certificates were not reloaded: ", reason_of(&error));
 }
 
 static void join_reloader(struct uvh_tls *tls)
@@ -356,16 +357,16 @@ int uvh_tls_add_hsts(uvhttp_server_t *server, const struct uvh_setup_tls *setup)
     if (!setup->wanted || setup->hsts == UVH_OPTION_OFF)
         return 0;
     snprintf(value, sizeof(value), "max-age=%zu", setup->hsts);
-    const uvhttp_security_headers_config_t config = {.content_security_policy = "",
-                                                     .content_type_options = "",
-                                                     .frame_options = "",
-                                                     .referrer_policy = "",
-                                                     .permissions_policy = "",
-                                                     .cross_origin_opener_policy = "",
-                                                     .cross_origin_resource_policy = "",
-                                                     .strict_transport_security = value};
+    const uvhttp_security_headers_options_t config = {.content_security_policy = "",
+                                                      .content_type_options = "",
+                                                      .frame_options = "",
+                                                      .referrer_policy = "",
+                                                      .permissions_policy = "",
+                                                      .cross_origin_opener_policy = "",
+                                                      .cross_origin_resource_policy = "",
+                                                      .strict_transport_security = value};
     uvhttp_security_headers_t *headers;
-    int err = uvhttp_security_headers_new(&headers, &config, NULL, 0);
+    int err = uvhttp_security_headers_new(&headers, &config, NULL);
     if (err != 0)
         return err;
     err = uvhttp_server_own(server, free_headers, headers);

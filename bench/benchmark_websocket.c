@@ -48,15 +48,15 @@ static int add_routes(uvhttp_server_t *server)
                                             .memory = WINDOW_MEMORY};
     uvhttp_websocket_options_t many = {.events = {.open = subscribe, .message = publish}};
     uvhttp_topics_t *topics;
-    int err = uvhttp_topics_new(&topics, server, NULL);
+    int err = uvhttp_topics_new(&topics, server, NULL, NULL);
     many.arg = topics;
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo", &plain);
+        err = uvhttp_websocket_route(server, "/echo", &plain, NULL);
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo-deflate", &shared);
+        err = uvhttp_websocket_route(server, "/echo-deflate", &shared, NULL);
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo-dedicated", &dedicated);
-    return err != 0 ? err : uvhttp_websocket_route(server, "/topic", &many);
+        err = uvhttp_websocket_route(server, "/echo-dedicated", &dedicated, NULL);
+    return err != 0 ? err : uvhttp_websocket_route(server, "/topic", &many, NULL);
 }
 
 int main(int argc, char **argv)

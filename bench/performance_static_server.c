@@ -15,7 +15,7 @@ static int refuse(const char *what)
 
 int main(int argc, char **argv)
 {
-    uvhttp_static_config_t config = {0};
+    uvhttp_static_options_t config = {0};
     int port = 8080, option;
     int workers = take_workers(&argc, argv);
     while ((option = getopt(argc, argv, "d:p:")) != -1) {
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
         return refuse("-d is missing: the folder to serve");
     print_build("performance_static_server");
     uvhttp_server_t *server = new_server_of(workers, 0);
-    int err = uvhttp_static_mount(server, "/", &config);
+    int err = uvhttp_static_mount(server, "/", &config, NULL);
     if (err != 0) {
         fprintf(stderr, "performance_static_server: %s: %s\n", config.root, uvhttp_strerror(err));
         uvhttp_server_free(server);

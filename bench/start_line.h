@@ -141,13 +141,13 @@ static inline int listen_locally(uvhttp_server_t *server, int port)
     if (tls_file == NULL)
         return uvhttp_server_listen(server, "127.0.0.1", port);
     const uvhttp_tls_certificate_t certificate = {.certificate_file = tls_file};
-    char message[256] = "";
+    uvhttp_error_t error = {0};
     uvhttp_tls_t *tls;
     int err = uvhttp_tls_new(
-        &tls, &(uvhttp_tls_config_t){.certificates = &certificate, .certificate_count = 1}, message,
-        sizeof(message));
+        &tls, &(uvhttp_tls_options_t){.certificates = &certificate, .certificate_count = 1},
+        &error);
     if (err != 0) {
-        fprintf(stderr, "%s\n", message);
+        fprintf(stderr, "%s\n", error.text);
         return err;
     }
     err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);

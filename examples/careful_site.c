@@ -19,7 +19,7 @@ static struct {
     uvhttp_access_log_t *log;
 } site;
 
-static char message[256]; /* about an option that was refused */
+static uvhttp_error_t error; /* about an option that was refused */
 
 static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
 {
@@ -32,15 +32,15 @@ static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
 
 static int make(const char *prefix)
 {
-    uvhttp_address_rules_config_t rules = {UVHTTP_ADDRESS_RULES({prefix, true})};
-    uvhttp_access_log_config_t log = {
+    uvhttp_address_rules_options_t rules = {UVHTTP_ADDRESS_RULES({prefix, true})};
+    uvhttp_access_log_options_t log = {
         .path = "-", .pattern = "{client} {status} {target} {request_id}", .flush_ms = 100};
-    int err = uvhttp_request_ids_new(&site.ids, NULL, message, sizeof message);
+    int err = uvhttp_request_ids_new(&site.ids, NULL, &error);
     if (err == 0)
-        err = uvhttp_security_headers_new(&site.headers, NULL, message, sizeof message);
+        err = uvhttp_security_headers_new(&site.headers, NULL, &error);
     if (err == 0)
-        err = uvhttp_address_rules_new(&site.rules, &rules, message, sizeof message);
-    return err != 0 ? err : uvhttp_access_log_open(&site.log, &log);
+        err = uvhttp_address_rules_new(&site.rules, &rules, &error);
+    return err != 0 ? err : uvhttp_access_log_new(&site.log, &log, &error);
 }
 
 static int build(uvhttp_server_t *server, const char *directory)
@@ -49,9 +49,8 @@ static int build(uvhttp_server_t *server, const char *directory)
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, site.headers);
     if (err == 0)
-        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory});
-    if (err != 0)
-        snprintf(message, sizeof message, "%s: %s", directory, uvhttp_strerror(err));
+        err =
+            uvhttp_static_mount(server, "/", &(uvhttp_static_options_t){.root = directory}, &error);
     if (err == 0)
         err = uvhttp_router_add(
             uvhttp_server_router(server),
@@ -83,11 +82,11 @@ int main(int argc, char **argv)
         err = uvhttp_server_run(server);
     }
     uvhttp_server_free(server);
-    uvhttp_access_log_close(site.log);
+    uvhttp_access_log_free(site.log);
     uvhttp_address_rules_free(site.rules);
     uvhttp_security_headers_free(site.headers);
     uvhttp_request_ids_free(site.ids);
     if (err)
-        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] != '\0' ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

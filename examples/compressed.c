@@ -55,10 +55,9 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_compress_t *compress;
-    char message[256] = "";
+    uvhttp_error_t error = {0};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_compress_new(&compress, &(uvhttp_compress_config_t){.min_size = 512}, message,
-                                  sizeof message);
+    int err = uvhttp_compress_new(&compress, &(uvhttp_compress_options_t){.min_size = 512}, &error);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_compress_handle_request, compress);
     if (err == 0)
@@ -79,6 +78,6 @@ int main(int argc, char **argv)
     uvhttp_server_free(server);
     uvhttp_compress_free(compress);
     if (err)
-        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] != '\0' ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

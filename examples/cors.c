@@ -52,16 +52,16 @@ static int add_routes(uvhttp_server_t *server, uvhttp_cors_t *cors)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    uvhttp_cors_config_t config = {
+    uvhttp_cors_options_t config = {
         .origins = argc > 2 ? argv[2] : "https://app.example.com https://*.example.org",
         .methods = "GET, PUT",
         .headers = "Content-Type",
         .credentials = true,
         .max_age = 600};
     uvhttp_cors_t *cors;
-    char message[256] = "";
+    uvhttp_error_t error = {0};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_cors_new(&cors, &config, message, sizeof message);
+    int err = uvhttp_cors_new(&cors, &config, &error);
     if (err == 0)
         err = add_routes(server, cors);
     if (err == 0)
@@ -76,6 +76,6 @@ int main(int argc, char **argv)
     uvhttp_server_free(server);
     uvhttp_cors_free(cors);
     if (err)
-        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] != '\0' ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

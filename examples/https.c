@@ -26,17 +26,17 @@ int main(int argc, char **argv)
     }
     int port = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 8443;
     const uvhttp_tls_certificate_t certificate = {.certificate_file = argv[1], .key_file = argv[2]};
-    const uvhttp_tls_config_t config = {
+    const uvhttp_tls_options_t config = {
         .certificates = &certificate,
         .certificate_count = 1,
         .watch = true, /* a new certificate needs no restart */
         .log = uvhttp_log_to_stderr,
     };
     uvhttp_tls_t *tls;
-    char message[256];
-    int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+    uvhttp_error_t error;
+    int err = uvhttp_tls_new(&tls, &config, &error);
     if (err != 0) {
-        fprintf(stderr, "%s: %s\n", uvhttp_strerror(err), message);
+        fprintf(stderr, "%s: %s\n", uvhttp_strerror(err), error.text);
         return 1;
     }
     uvhttp_server_t *server = uvhttp_server_new(NULL);

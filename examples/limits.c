@@ -42,19 +42,20 @@ static uvhttp_size_limit_t *sizes;
 
 static int make_limits(void)
 {
-    char message[256] = "";
-    const uvhttp_rate_limit_config_t for_each = {
+    uvhttp_error_t error = {0};
+    const uvhttp_rate_limit_options_t for_each = {
         .requests = 5, .period_ms = 60000, .name = "each", .key = key_of};
-    const uvhttp_rate_limit_config_t for_all = {
+    const uvhttp_rate_limit_options_t for_all = {
         .requests = 1000, .period_ms = 60000, .name = "all", .global = true};
-    const uvhttp_size_limit_config_t bytes = {.max_request_body = 1000, .max_response_body = 65536};
-    int err = uvhttp_rate_limit_new(&each, &for_each, message, sizeof message);
+    const uvhttp_size_limit_options_t bytes = {.max_request_body = 1000,
+                                               .max_response_body = 65536};
+    int err = uvhttp_rate_limit_new(&each, &for_each, &error);
     if (err == 0)
-        err = uvhttp_rate_limit_new(&all, &for_all, message, sizeof message);
+        err = uvhttp_rate_limit_new(&all, &for_all, &error);
     if (err == 0)
-        err = uvhttp_size_limit_new(&sizes, &bytes, message, sizeof message);
+        err = uvhttp_size_limit_new(&sizes, &bytes, &error);
     if (err != 0)
-        fprintf(stderr, "%s\n", message);
+        fprintf(stderr, "%s\n", error.text);
     return err;
 }
 

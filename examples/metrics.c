@@ -71,16 +71,16 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_access_log_t *log;
-    uvhttp_access_log_config_t config = {.path = argc > 2 ? argv[2] : "-",
-                                         .format = UVHTTP_ACCESS_COMBINED,
-                                         .flush_ms = 100,
-                                         .log = on_log_trouble};
-    int err = uvhttp_access_log_open(&log, &config);
+    uvhttp_access_log_options_t config = {.path = argc > 2 ? argv[2] : "-",
+                                          .format = UVHTTP_ACCESS_COMBINED,
+                                          .flush_ms = 100,
+                                          .log = on_log_trouble};
+    int err = uvhttp_access_log_new(&log, &config, NULL);
     if (err == 0) {
         uvhttp_server_t *server = uvhttp_server_new(NULL);
         err = server == NULL ? UVHTTP_ENOMEM : serve(server, port, log);
         uvhttp_server_free(server);
-        uvhttp_access_log_close(log);
+        uvhttp_access_log_free(log);
     }
     if (err)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));

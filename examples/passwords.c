@@ -13,7 +13,7 @@
 
 /* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a
  * function of its own. */
-static const uvhttp_auth_config_t staff = {
+static const uvhttp_auth_options_t staff = {
     .realm = "the engine room",
     UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};
 
@@ -43,14 +43,14 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_auth_t *auth = NULL;
     uvhttp_access_log_t *log = NULL;
-    char message[256] = "";
+    uvhttp_error_t error = {0};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_auth_new(&auth, &staff, message, sizeof message);
+    int err = uvhttp_auth_new(&auth, &staff, &error);
     if (err == 0)
         err = add_routes(server, auth);
     if (err == 0)
-        err = uvhttp_access_log_open(&log,
-                                     &(uvhttp_access_log_config_t){.path = "-", .flush_ms = 100});
+        err = uvhttp_access_log_new(
+            &log, &(uvhttp_access_log_options_t){.path = "-", .flush_ms = 100}, NULL);
     if (err == 0)
         uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
     if (err == 0)
@@ -63,9 +63,9 @@ int main(int argc, char **argv)
         err = uvhttp_server_run(server);
     }
     uvhttp_server_free(server);
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     uvhttp_auth_free(auth);
     if (err)
-        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] != '\0' ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

@@ -24,21 +24,21 @@ static int protect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    uvhttp_static_config_t files = {.root = argc > 2 ? argv[2] : ".",
-                                    .listing = true,
-                                    .uploads = true,
-                                    .upload_overwrite = true,
-                                    .upload_max_size = (size_t)10 << 30};
-    char message[256] = "";
+    uvhttp_static_options_t files = {.root = argc > 2 ? argv[2] : ".",
+                                     .listing = true,
+                                     .uploads = true,
+                                     .upload_overwrite = true,
+                                     .upload_max_size = (size_t)10 << 30};
+    uvhttp_error_t error = {0};
     uvhttp_auth_t *auth = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_auth_new(
-        &auth, &(uvhttp_auth_config_t){.realm = "uploads", UVHTTP_AUTH_USERS({"ann", "secret"})},
-        message, sizeof message);
+        &auth, &(uvhttp_auth_options_t){.realm = "uploads", UVHTTP_AUTH_USERS({"ann", "secret"})},
+        &error);
     if (err == 0)
         err = uvhttp_server_use(server, protect, auth);
     if (err == 0)
-        err = uvhttp_static_mount(server, "/", &files);
+        err = uvhttp_static_mount(server, "/", &files, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)
@@ -51,6 +51,6 @@ int main(int argc, char **argv)
     uvhttp_server_free(server);
     uvhttp_auth_free(auth);
     if (err)
-        fprintf(stderr, "%s\n", message[0] ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

@@ -58,15 +58,16 @@ static int logout(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    char key[32], message[256] = "";
-    const uvhttp_cookie_signer_config_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
+    char key[32];
+    uvhttp_error_t error = {0};
+    const uvhttp_cookie_signer_options_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
     uvhttp_cookie_signer_t *signer = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err =
         /* from a file, where it is to outlive the process */
         uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
-        err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
+        err = uvhttp_cookie_signer_new(&signer, &keys, &error);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/", who, signer);
     if (err == 0)
@@ -85,6 +86,6 @@ int main(int argc, char **argv)
     uvhttp_server_free(server);
     uvhttp_cookie_signer_free(signer);
     if (err)
-        fprintf(stderr, "%s%s%s\n", message, message[0] != '\0' ? ": " : "", uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.code != 0 ? error.text : uvhttp_strerror(err));
     return err != 0;
 }

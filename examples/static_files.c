@@ -21,8 +21,8 @@ int main(int argc, char **argv)
     const char *directory = argc > 2 ? argv[2] : "examples/site";
 
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_static_mount(server, "/files/",
-                                  &(uvhttp_static_config_t){.root = directory, .listing = true});
+    int err = uvhttp_static_mount(
+        server, "/files/", &(uvhttp_static_options_t){.root = directory, .listing = true}, NULL);
     if (err)
         fprintf(stderr, "%s: ", directory);
     if (err == 0)

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     uvhttp_auth_t *auth;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_auth_new(
-        &auth, &(uvhttp_auth_config_t){.check_bearer = check, .scope = "write"}, NULL, 0);
+        &auth, &(uvhttp_auth_options_t){.check_bearer = check, .scope = "write"}, NULL);
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
     if (err == 0)

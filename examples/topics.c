@@ -78,9 +78,9 @@ int main(int argc, char **argv)
     uvhttp_config_free(config);
     uvhttp_websocket_options_t options = {
         .events = {.open = join, .message = say}, .admit = admit, .release = free};
-    int err = uvhttp_topics_new(&topics, server, NULL);
+    int err = uvhttp_topics_new(&topics, server, NULL, NULL);
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/rooms/:name", &options);
+        err = uvhttp_websocket_route(server, "/rooms/:name", &options, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/rooms/:name", post, NULL);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)

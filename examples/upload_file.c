@@ -42,7 +42,8 @@ int main(int argc, char **argv)
                                                   .arg = directory,
                                                   .flags = UVHTTP_ROUTE_STREAM});
     if (err == 0)
-        err = uvhttp_static_mount(server, "/files/", &(uvhttp_static_config_t){.root = directory});
+        err = uvhttp_static_mount(server, "/files/", &(uvhttp_static_options_t){.root = directory},
+                                  NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

@@ -79,9 +79,9 @@ int main(int argc, char **argv)
         number = -1; /* "80a" is no port, and 0 would be any */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {.events = {.open = come, .message = ignore, .close = go}};
-    int err = uvhttp_websocket_route(server, "/live", &options);
-    if (err == 0 &&
-        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory})) != 0)
+    int err = uvhttp_websocket_route(server, "/live", &options, NULL);
+    if (err == 0 && (err = uvhttp_static_mount(
+                         server, "/", &(uvhttp_static_options_t){.root = directory}, NULL)) != 0)
         fprintf(stderr,
                 "%s (start it in another directory, or give one after the port): ", directory);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)

@@ -98,11 +98,11 @@ int main(int argc, char **argv)
     uvhttp_websocket_options_t options = {
         .admit = admit, .release = free, .max_message_size = TEXT};
     options.events = (uvhttp_websocket_events_t){.open = enter, .message = say, .close = leave};
-    int err = uvhttp_topics_new(&topics, server, NULL);
+    int err = uvhttp_topics_new(&topics, server, NULL, NULL);
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/chat/:room", &options);
-    if (err == 0 &&
-        (err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = directory})) != 0)
+        err = uvhttp_websocket_route(server, "/chat/:room", &options, NULL);
+    if (err == 0 && (err = uvhttp_static_mount(
+                         server, "/", &(uvhttp_static_options_t){.root = directory}, NULL)) != 0)
         fprintf(stderr,
                 "%s (start it in another directory, or give one after the port): ", directory);
     if (err == 0 && (err = uvhttp_server_listen(server, "127.0.0.1", number)) != 0)

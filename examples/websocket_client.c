@@ -105,27 +105,26 @@ int main(int argc, char **argv)
     uvhttp_websocket_options_t options = {
         .events = {.open = opened, .message = print, .drain = go_on, .close = closed},
         .arg = server};
-    char message[256] = "";
-    uvhttp_websocket_target_t target = {
-        .url = "ws://127.0.0.1:8080/echo", .message = message, .message_size = sizeof message};
+    uvhttp_error_t error = {0};
+    uvhttp_websocket_target_t target = {.url = "ws://127.0.0.1:8080/echo"};
     uvhttp_websocket_endpoint_t *endpoint;
     int first = 1, err = 0;
     sem_init(&may_read, 0, AHEAD);
     if (argc > 2 && strcmp(argv[1], "--ca") == 0) {
-        uvhttp_tls_client_config_t trusted = {.ca_file = argv[2]};
-        err = uvhttp_tls_client_new(&target.tls, &trusted, message, sizeof message);
+        uvhttp_tls_client_options_t trusted = {.ca_file = argv[2]};
+        err = uvhttp_tls_client_new(&target.tls, &trusted, &error);
         first = 3;
     }
     if (first < argc)
         target.url = argv[first];
     if (err == 0)
-        err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
+        err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, &error);
     if (err == 0)
-        err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
+        err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL, &error);
     if (err == 0)
         err = uvhttp_server_run(server);
     if (err != 0) {
-        fprintf(stderr, "%s\n", message[0] != '\0' ? message : uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", error.text[0] != '\0' ? error.text : uvhttp_strerror(err));
         result = 1;
     }
     if (reading && pthread_cancel(reader) == 0)

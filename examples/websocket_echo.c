@@ -30,12 +30,12 @@ static int begin(uvhttp_server_t *server, int port, char **files)
         return uvhttp_server_listen(server, "127.0.0.1", port);
     const uvhttp_tls_certificate_t certificate = {.certificate_file = files[0],
                                                   .key_file = files[1]};
-    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
+    const uvhttp_tls_options_t config = {.certificates = &certificate, .certificate_count = 1};
     uvhttp_tls_t *tls;
-    char message[512];
-    int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+    uvhttp_error_t error;
+    int err = uvhttp_tls_new(&tls, &config, &error);
     if (err != 0)
-        fprintf(stderr, "%s\n", message);
+        fprintf(stderr, "%s\n", error.text);
     else
         err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
     uvhttp_tls_free(tls); /* the server keeps what it needs */
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         .max_message_size = 16 * 1024 * 1024,
         .max_queue_size = 32 * 1024 * 1024,
     };
-    int err = uvhttp_websocket_route(server, "/echo", &options);
+    int err = uvhttp_websocket_route(server, "/echo", &options, NULL);
     if (err == 0 && (err = begin(server, number, files)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)

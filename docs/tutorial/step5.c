@@ -14,9 +14,9 @@ static int tell_time(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static int add_routes(uvhttp_server_t *server, const char *directory)
 {
-    const uvhttp_static_config_t config = {.root = directory, .listing = true};
+    const uvhttp_static_options_t config = {.root = directory, .listing = true};
     int err = uvhttp_server_route(server, "GET", "/api/time", tell_time, NULL);
-    return err != 0 ? err : uvhttp_static_mount(server, "/", &config);
+    return err != 0 ? err : uvhttp_static_mount(server, "/", &config, NULL);
 }
 
 int main(int argc, char **argv)

@@ -78,9 +78,9 @@ static int add_routes(uvhttp_server_t *server, char *directory)
                                   .arg = directory,
                                   .flags = UVHTTP_ROUTE_STREAM,
                                   .max_body_size = 100 * 1024 * 1024};
-    const uvhttp_static_config_t config = {.root = directory, .listing = true};
+    const uvhttp_static_options_t config = {.root = directory, .listing = true};
     int err = uvhttp_router_add(uvhttp_server_router(server), &route);
-    return err != 0 ? err : uvhttp_static_mount(server, "/files/", &config);
+    return err != 0 ? err : uvhttp_static_mount(server, "/files/", &config, NULL);
 }
 
 int main(int argc, char **argv)

@@ -24,9 +24,9 @@ static int show_status(uvhttp_request_t *req, uvhttp_response_t *res, void *serv
 
 static int add_routes(uvhttp_server_t *server, const char *log)
 {
-    const uvhttp_access_log_config_t config = {
+    const uvhttp_access_log_options_t config = {
         .path = log, .format = UVHTTP_ACCESS_COMBINED, .flush_ms = 100};
-    int err = uvhttp_access_log_open(&access_log, &config);
+    int err = uvhttp_access_log_new(&access_log, &config, NULL);
     if (err == 0)
         uvhttp_server_on_finished(server, uvhttp_access_log_finished, access_log);
     if (err == 0)
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         err = uvhttp_server_run(server);
     }
     uvhttp_server_free(server);
-    uvhttp_access_log_close(access_log);
+    uvhttp_access_log_free(access_log);
     if (err)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));
     return err != 0;

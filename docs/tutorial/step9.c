@@ -168,20 +168,21 @@ static uvhttp_access_log_t *access_log;
 
 static int make_parts(void)
 {
-    char key[32], message[256] = "";
-    const uvhttp_cookie_signer_config_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
+    char key[32];
+    uvhttp_error_t error = {0};
+    const uvhttp_cookie_signer_options_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
     /* Read it from a file if sessions must survive a restart, or several processes share them. */
     int err = uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
-        err = uvhttp_cookie_signer_new(&signer, &keys, message, sizeof message);
+        err = uvhttp_cookie_signer_new(&signer, &keys, &error);
     if (err == 0)
         err = uvhttp_rate_limit_new(
-            &logins, &(uvhttp_rate_limit_config_t){.requests = 10, .period_ms = 60000}, message,
-            sizeof message);
+            &logins, &(uvhttp_rate_limit_options_t){.requests = 10, .period_ms = 60000}, &error);
     if (err == 0)
-        err = uvhttp_access_log_open(&access_log, &(uvhttp_access_log_config_t){.path = "-"});
-    if (message[0] != '\0')
-        fprintf(stderr, "%s\n", message);
+        err =
+            uvhttp_access_log_new(&access_log, &(uvhttp_access_log_options_t){.path = "-"}, &error);
+    if (error.text[0] != '\0')
+        fprintf(stderr, "%s\n", error.text);
     return err;
 }
 
@@ -241,7 +242,7 @@ static int run(uvhttp_server_t *server, int port, const char *pages, char *direc
     if (err == 0)
         err = add_files(uvhttp_server_router(server), directory, stored);
     if (err == 0)
-        err = uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = pages});
+        err = uvhttp_static_mount(server, "/", &(uvhttp_static_options_t){.root = pages}, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)
@@ -262,14 +263,14 @@ int main(int argc, char **argv)
     }
     uvhttp_static_t *stored;
     uvhttp_server_t *server = NULL;
-    int err = uvhttp_static_open(&stored, &(uvhttp_static_config_t){.root = argv[3]});
+    int err = uvhttp_static_new(&stored, &(uvhttp_static_options_t){.root = argv[3]}, NULL);
     if (err == 0) {
         server = uvhttp_server_new(NULL);
         err = run(server, (int)strtol(argv[1], NULL, 10), argv[2], argv[3], stored);
     }
     uvhttp_server_free(server);
-    uvhttp_static_close(stored);
-    uvhttp_access_log_close(access_log);
+    uvhttp_static_free(stored);
+    uvhttp_access_log_free(access_log);
     uvhttp_rate_limit_free(logins);
     uvhttp_cookie_signer_free(signer);
     if (err)

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     }
     uvhttp::CookieSigner signer({std::string_view(key, sizeof key)});
     if (signer.error()) {
-        std::fprintf(stderr, "%s: %s\n", signer.message(), signer.error().text());
+        std::fprintf(stderr, "%s\n", signer.details().text);
         return 1;
     }
 

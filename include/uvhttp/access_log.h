@@ -5,18 +5,19 @@
  * written when there is space again. All values are escaped, so that no line end, quote or terminal
  * control sequence can be injected. One log may be shared by several servers and their workers.
  *
- *     uvhttp_access_log_open(&log, &(uvhttp_access_log_config_t){.path = "access.log"});
+ *     uvhttp_access_log_new(&log, &(uvhttp_access_log_options_t){.path = "access.log"});
  *     uvhttp_server_on_finished(server, uvhttp_access_log_finished, log); */
 #ifndef UVHTTP_ACCESS_LOG_H
 #define UVHTTP_ACCESS_LOG_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* An access log with its buffer and thread; from uvhttp_access_log_open. */
+/* An access log with its buffer and thread; from uvhttp_access_log_new. */
 typedef struct uvhttp_access_log uvhttp_access_log_t;
 
 /* Format of a line. */
@@ -31,8 +32,8 @@ typedef enum uvhttp_access_format {
     UVHTTP_ACCESS_JSON
 } uvhttp_access_format_t;
 
-/* Options of uvhttp_access_log_open. All except the path may be zero. */
-typedef struct uvhttp_access_log_config {
+/* Options of uvhttp_access_log_new. All except the path may be zero. */
+typedef struct uvhttp_access_log_options {
     /* A file to append to (created with mode 0640) or a FIFO; "-": standard output. Required;
      * copied. */
     const char *path;
@@ -58,7 +59,7 @@ typedef struct uvhttp_access_log_config {
      * or lines are lost. NULL: none. */
     uvhttp_log_cb log;
     void *log_arg;
-} uvhttp_access_log_config_t;
+} uvhttp_access_log_options_t;
 
 /* Values of a line. Slices may be empty and contain any bytes. */
 typedef struct uvhttp_access_facts {
@@ -76,12 +77,13 @@ typedef struct uvhttp_access_facts {
 
 /* Opens a log. Any thread.
  * Returns 0 with the log in `*log`, or with `*log` NULL
- *   UVHTTP_EINVAL  no config or path; unknown format; a pattern with an unknown name, an unclosed
+ *   UVHTTP_EINVAL  no options or path; unknown format; a pattern with an unknown name, an unclosed
  *                  brace, more than 64 parts or 2,048 bytes of text; a buffer_size out of range
  *   UVHTTP_ENOMEM  out of memory
  *   libuv          errors of opening (UV_EACCES, UV_ENOENT, ...) */
-UVHTTP_EXPORT int uvhttp_access_log_open(uvhttp_access_log_t **log,
-                                         const uvhttp_access_log_config_t *config);
+UVHTTP_EXPORT int uvhttp_access_log_new(uvhttp_access_log_t **log,
+                                        const uvhttp_access_log_options_t *options,
+                                        uvhttp_error_t *error);
 
 /* Writes one line of at most 16,384 bytes; a value above 2,048 bytes after escaping is
  * truncated. Any thread. Never fails and never waits for I/O. */
@@ -95,7 +97,7 @@ UVHTTP_EXPORT void uvhttp_access_log_finished(uvhttp_request_t *request,
 
 /* Reopens the path, after a tool has renamed the file: queued lines are written to the old file,
  * later ones to the new one. Asynchronous; if the path cannot be opened, the old file remains in
- * use and config.log is called. Does nothing for standard output and NULL. Any thread, but not
+ * use and options.log is called. Does nothing for standard output and NULL. Any thread, but not
  * from a signal handler (the callback of uv_signal_t is none). */
 UVHTTP_EXPORT void uvhttp_access_log_reopen(uvhttp_access_log_t *log);
 
@@ -104,8 +106,8 @@ UVHTTP_EXPORT uint64_t uvhttp_access_log_dropped(uvhttp_access_log_t *log);
 
 /* Writes queued lines and frees the log, after the servers that use it were freed. If the target
  * accepts nothing for one second (a pipe without a reader) or fails (a full disk), the rest is
- * dropped and config.log is called. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_access_log_close(uvhttp_access_log_t *log);
+ * dropped and options.log is called. NULL does nothing. */
+UVHTTP_EXPORT void uvhttp_access_log_free(uvhttp_access_log_t *log);
 
 #ifdef __cplusplus
 }

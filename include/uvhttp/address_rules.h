@@ -1,9 +1,9 @@
 /* Rules by client address: a middleware that accepts some clients and responds 403 to others.
  *
- *     uvhttp_address_rules_config_t config = {
+ *     uvhttp_address_rules_options_t options = {
  *         UVHTTP_ADDRESS_RULES({"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"unix", true})};
  *     uvhttp_address_rules_t *office;
- *     int err = uvhttp_address_rules_new(&office, &config, NULL, 0);
+ *     int err = uvhttp_address_rules_new(&office, &options, NULL);
  *     if (err == 0) err = uvhttp_router_use(admin, uvhttp_address_rules_handle_request, office);
  *
  * The first matching rule applies, as with "allow" and "deny" of nginx; a client without a
@@ -13,6 +13,7 @@
 #ifndef UVHTTP_ADDRESS_RULES_H
 #define UVHTTP_ADDRESS_RULES_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -33,7 +34,7 @@ typedef struct uvhttp_address_rule {
 } uvhttp_address_rule_t;
 
 /* Rules, and the default for other clients. */
-typedef struct uvhttp_address_rules_config {
+typedef struct uvhttp_address_rules_options {
     /* In order; read during the call only. Set both with UVHTTP_ADDRESS_RULES; one without the
      * other is rejected. */
     const uvhttp_address_rule_t *rules;
@@ -42,7 +43,7 @@ typedef struct uvhttp_address_rules_config {
      * (uvhttp_request_client_address returns ""). */
     bool allow_others;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_address_rules_config_t;
+} uvhttp_address_rules_options_t;
 
 #ifndef __cplusplus
 /* Sets `rules` and `rule_count` (C only): UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix",
@@ -53,14 +54,13 @@ typedef struct uvhttp_address_rules_config {
 
 /* Creates a set of rules. Any thread.
  * Returns 0, or with `*rules` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
- *   UVHTTP_EINVAL   no config, a rule without prefix; or, with a message, rules without their
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options, a rule without prefix; or rules without their
  *                   count, or the reverse
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
-                                           const uvhttp_address_rules_config_t *config,
-                                           char *message, size_t size);
+                                           const uvhttp_address_rules_options_t *options,
+                                           uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_address_rules_free(uvhttp_address_rules_t *rules);

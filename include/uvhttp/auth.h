@@ -8,8 +8,8 @@
  *     }
  *     ...
  *     uvhttp_auth_t *auth;
- *     uvhttp_auth_config_t config = {.realm = "staff", .check_basic = check};
- *     int err = uvhttp_auth_new(&auth, &config, NULL, 0);
+ *     uvhttp_auth_options_t options = {.realm = "staff", .check_basic = check};
+ *     int err = uvhttp_auth_new(&auth, &options, NULL);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
  * Both schemes send secrets in plain text, so they need TLS or a trusted network. Browsers send
@@ -17,6 +17,7 @@
 #ifndef UVHTTP_AUTH_H
 #define UVHTTP_AUTH_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -58,7 +59,7 @@ typedef struct uvhttp_auth_user_row {
 } uvhttp_auth_user_t;
 
 /* At least one of users, check_basic and check_bearer is required. Strings are copied. */
-typedef struct uvhttp_auth_config {
+typedef struct uvhttp_auth_options {
     /* Shown by browsers in the login dialog; NULL: "restricted". UTF-8 without control
      * characters, at most 256 bytes. */
     const char *realm;
@@ -73,7 +74,7 @@ typedef struct uvhttp_auth_config {
     /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
     const char *scope;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_auth_config_t;
+} uvhttp_auth_options_t;
 
 #ifndef __cplusplus
 /* Sets `users` and `user_count` (C only): UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"}).
@@ -84,12 +85,11 @@ typedef struct uvhttp_auth_config {
 
 /* Creates a policy. Any thread.
  * Returns 0, or with `*auth` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
- *   UVHTTP_EINVAL   no config; or, with a message, users without their count, or the reverse
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options; or users without their count, or the reverse
  *   UVHTTP_ENOMEM   out of memory */
-UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config,
-                                  char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options,
+                                  uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_auth_free(uvhttp_auth_t *auth);

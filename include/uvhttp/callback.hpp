@@ -172,14 +172,23 @@ public:
     void setServer(uvhttp_server_t *server) noexcept { server_ = server; }
     Result error() const noexcept { return error_; }
     const char *where() const noexcept { return where_; }
+    const SetupError &details() const noexcept { return details_; }
 
-    /* True without an error; otherwise stores the first one with its context. */
-    bool note(int code, std::string_view what, std::string_view which = {}) noexcept
+    /* True without an error; otherwise stores the first one with its context, and its details:
+     * `details`, or those of the server if the error is that of a call on it. */
+    bool note(int code, std::string_view what, std::string_view which = {},
+              const SetupError *details = nullptr) noexcept
     {
         if (code >= 0)
             return true;
         if (!error_) {
             error_ = code;
+            if (details == nullptr)
+                details = uvhttp_server_error(server_);
+            if (details->code == code)
+                details_ = *details;
+            else
+                setError(details_, code);
             std::size_t length = what.copy(where_, sizeof where_ - 2);
             if (length > 0 && !which.empty())
                 where_[length++] = ' ';
@@ -206,6 +215,7 @@ public:
 private:
     uvhttp_server_t *server_ = nullptr;
     Result error_;
+    SetupError details_ = {};
     char where_[256] = "";
 };
 

@@ -2,7 +2,7 @@
  * (brotli, zstd or gzip, RFC 9110 section 8.4), and compression of bytes for other uses.
  *
  *     uvhttp_compress_t *compress;
- *     int err = uvhttp_compress_new(&compress, NULL, NULL, 0);
+ *     int err = uvhttp_compress_new(&compress, NULL, NULL);
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_compress_handle_request, compress);
  *
  * It compresses bodies in memory from `min_size` to `max_size` when they are sent, and streamed
@@ -24,6 +24,7 @@
 #ifndef UVHTTP_COMPRESS_H
 #define UVHTTP_COMPRESS_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -46,7 +47,7 @@ typedef enum uvhttp_coding {
 typedef struct uvhttp_compress uvhttp_compress_t;
 
 /* Zeros are the defaults. Strings are copied. */
-typedef struct uvhttp_compress_config {
+typedef struct uvhttp_compress_options {
     size_t min_size; /* bytes; a smaller body sent as a whole is not compressed; 0: 1,024 */
     /* Bytes; a larger one is not compressed either, because it blocks the loop (5 to 40 ms per
      * MiB); 0: 1 MiB. */
@@ -59,20 +60,19 @@ typedef struct uvhttp_compress_config {
     int brotli_level;                    /* 1 to 11; 0: 4 */
     int zstd_level;                      /* 1 to 22; 0: 3 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_compress_config_t;
+} uvhttp_compress_options_t;
 
 /* False in a build without compression (BUILD_WITH_COMPRESSION). Any thread. */
 UVHTTP_EXPORT bool uvhttp_compress_available(void);
 
-/* Creates a policy. `config` NULL: all defaults. Any thread.
+/* Creates a policy. `options` NULL: all defaults. Any thread.
  * Returns 0, or with `*compress` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
+ *   UVHTTP_ECONFIG  invalid; see `error`
  *   UVHTTP_ENOTSUP  a build without compression
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_compress_new(uvhttp_compress_t **compress,
-                                      const uvhttp_compress_config_t *config, char *message,
-                                      size_t size);
+                                      const uvhttp_compress_options_t *options,
+                                      uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_compress_free(uvhttp_compress_t *compress);

@@ -6,9 +6,9 @@
  *
  * Numbers can also be set by name from text, for configuration files, flags and the environment:
  *
- *     char message[UVHTTP_CONFIG_MESSAGE_SIZE];
- *     if (uvhttp_config_set(config, "keep_alive_timeout", "2min", message, sizeof(message)) != 0)
- *         fprintf(stderr, "%s\n", message); */
+ *     uvhttp_error_t error;
+ *     if (uvhttp_config_set(config, "keep_alive_timeout", "2min", &error) != 0)
+ *         fprintf(stderr, "%s\n", error.text); */
 #ifndef UVHTTP_CONFIG_H
 #define UVHTTP_CONFIG_H
 
@@ -111,15 +111,11 @@ UVHTTP_EXPORT void uvhttp_config_free(uvhttp_config_t *config);
 /* Checks a configuration. Any thread.
  * Returns 0, or
  *   UVHTTP_EINVAL   no config
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes
+ *   UVHTTP_ECONFIG  invalid; error.text names field, value and range
  *                   ("max_connections is 0; allowed are 1 to 10000000 connections") */
-UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_config_check(const uvhttp_config_t *config, uvhttp_error_t *error);
 
 /* ---- Access by name ---- */
-
-/* Bytes for every message of this header, unless values are unusually long; longer messages are
- * truncated. */
-#define UVHTTP_CONFIG_MESSAGE_SIZE 256
 
 /* A row of the limits table: one number of uvhttp_config_t. */
 typedef struct uvhttp_limit {
@@ -144,22 +140,22 @@ UVHTTP_EXPORT int uvhttp_config_get(const uvhttp_config_t *config, const char *n
 /* Sets the number called `name` from text, see uvhttp_config_parse. For workers "auto" and "0" mean
  * the number of cores (uvhttp_core_count); for heavy_threads "auto" is 0. Relations between numbers
  * are checked by uvhttp_config_check. Any thread, one at a time per config.
- * Returns 0, or with nothing changed and a NUL-terminated message of at most `size` bytes
+ * Returns 0, or with nothing changed
  *   UVHTTP_EINVAL   unknown name
  *   UVHTTP_ECONFIG  invalid or out of range ("max_connections: '10k' is not a number; allowed
  *                   are 1 to 10000000 connections"; "max_connections is 0; allowed are ...") */
 UVHTTP_EXPORT int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text,
-                                    char *message, size_t size);
+                                    uvhttp_error_t *error);
 
 /* Sets every number that has an environment variable: with the prefix "UVHTTP_", max_connections is
  * UVHTTP_MAX_CONNECTIONS. An empty variable counts as absent. No other thread may change the
  * environment during the call.
  * Returns 0, or
- *   UVHTTP_ECONFIG  the first invalid variable, with a message as above that begins with its name
- *                   ("UVHTTP_BODY_TIMEOUT: ...")
+ *   UVHTTP_ECONFIG  the first invalid variable; error.text begins with its name
+ *                   ("UVHTTP_BODY_TIMEOUT: ..."), error.field is that of the number
  *   UVHTTP_EINVAL   a prefix of more than 64 bytes */
-UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *message,
-                                         size_t size);
+UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix,
+                                         uvhttp_error_t *error);
 
 /* Parses a number of a given unit: decimal digits, followed by an optional suffix, directly or
  * after one space. A value too large for size_t becomes SIZE_MAX, which is out of every range. Any

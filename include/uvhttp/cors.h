@@ -2,8 +2,8 @@
  * standard, https://fetch.spec.whatwg.org/#http-cors-protocol).
  *
  *     uvhttp_cors_t *cors;
- *     uvhttp_cors_config_t config = {.origins = "https://app.example.com"};
- *     int err = uvhttp_cors_new(&cors, &config, NULL, 0);
+ *     uvhttp_cors_options_t options = {.origins = "https://app.example.com"};
+ *     int err = uvhttp_cors_new(&cors, &options, NULL);
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_cors_handle_request, cors);
  *
  * It responds to preflights, also for paths without an OPTIONS handler, and adds its fields to
@@ -17,6 +17,7 @@
 #ifndef UVHTTP_CORS_H
 #define UVHTTP_CORS_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -31,7 +32,7 @@ typedef struct uvhttp_cors uvhttp_cors_t;
 typedef bool (*uvhttp_cors_origin_cb)(uvhttp_request_t *request, const char *origin, void *arg);
 
 /* Lists are copied; elements are separated by spaces or commas. */
-typedef struct uvhttp_cors_config {
+typedef struct uvhttp_cors_options {
     /* Allowed origins: "https://example.com", "http://localhost:3000" (scheme, host in lower
      * case, port unless default, no trailing slash; a host "*.example.com" matches all
      * subdomains). "null": pages without an origin (sandboxed frames, which anyone can create,
@@ -51,16 +52,15 @@ typedef struct uvhttp_cors_config {
      * (browsers use 5 seconds). */
     size_t max_age;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_cors_config_t;
+} uvhttp_cors_options_t;
 
 /* Creates a policy. Any thread.
  * Returns 0, or with `*cors` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
- *   UVHTTP_EINVAL   no config
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options
  *   UVHTTP_ENOMEM   out of memory */
-UVHTTP_EXPORT int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config,
-                                  char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options,
+                                  uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_cors_free(uvhttp_cors_t *cors);

@@ -1,4 +1,5 @@
-/* Result codes: 0 is success, all errors are negative, positive codes are no errors.
+/* Result codes, and the error object of set-up calls. 0 is success, all errors are negative,
+ * positive codes are no errors.
  *
  * Besides the codes listed here, functions return libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...)
  * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. */
@@ -50,6 +51,23 @@ UVHTTP_EXPORT const char *uvhttp_strerror(int code);
 
 /* The name of a code ("UVHTTP_ENOMEM", "EADDRINUSE"). Static, never NULL. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_error_name(int code);
+
+/* Describes why a set-up call failed. The caller owns it; a pointer to one is the last parameter of
+ * such a call, and may be NULL. The call sets all members, also on success.
+ *
+ *     uvhttp_error_t error;
+ *     if (uvhttp_cors_new(&cors, &options, &error) != 0)
+ *         fprintf(stderr, "%s\n", error.text);
+ *
+ * Strings are NUL-terminated and truncated to their size. They never contain a password or key. */
+typedef struct uvhttp_error {
+    int code;          /* the return value of the call; 0: success, and all strings are empty */
+    char field[64];    /* the option: "max_age", "rules[2]", "certificates[1].key_file"; "": none */
+    char value[256];   /* its value as text; "": none, or not shown */
+    char other[256];   /* UVHTTP_ECONFLICT: the pattern of the existing route; else "" */
+    char reason[1024]; /* what is wrong and what is allowed; never "" after an error */
+    char text[1280];   /* one line for users: field, value and reason */
+} uvhttp_error_t;
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
  * Each is created from a struct of options, in which omitted fields have their defaults; the C
  * header of the same name describes them. Strings and lists are read during construction,
  * callables are moved into the object. If creation fails, error() returns the reason and
- * message() the invalid option, and the setup of a server that uses the object fails with it.
+ * details() the invalid option, and the setup of a server that uses the object fails with it.
  * All must outlive the servers that use them: declare them first. */
 #ifndef UVHTTP_MIDDLEWARE_HPP
 #define UVHTTP_MIDDLEWARE_HPP
@@ -49,24 +49,30 @@ template <class T, auto Free> class Made
 {
 public:
     Result error() const noexcept { return error_; }
-    /* Names the invalid option; "" if none. */
-    const char *message() const noexcept { return message_; }
+    /* The invalid option, its value and the reason; details().text is a line for users. */
+    const SetupError &details() const noexcept { return details_; }
     T *native() const noexcept { return made_.get(); }
 
 protected:
     template <class Config>
-    void make(int (*create)(T **, const Config *, char *, std::size_t), const Config &raw) noexcept
+    void make(int (*create)(T **, const Config *, SetupError *), const Config &raw) noexcept
     {
         T *made = nullptr;
-        error_ = create(&made, &raw, message_, sizeof message_);
+        error_ = create(&made, &raw, &details_);
         made_.reset(made);
     }
     /* Stores an error; false if the object cannot be created. */
-    bool fine(Result error, const char *message = "") noexcept
+    bool fine(Result error) noexcept
     {
         error_ = error;
-        std::snprintf(message_, sizeof message_, "%s", message);
+        setError(details_, error.code());
         return !error;
+    }
+    bool fine(const SetupError &details) noexcept
+    {
+        error_ = details.code;
+        details_ = details;
+        return !error_;
     }
     /* Moves the callable to the heap; NULL when out of memory. */
     template <class F> std::decay_t<F> *keep(F &&from)
@@ -82,7 +88,7 @@ private:
     std::unique_ptr<void, void (*)(void *)> kept_ = {nullptr, nullptr};
     std::unique_ptr<T, Freer<Free>> made_;
     Result error_;
-    char message_[256] = "";
+    SetupError details_ = {};
 };
 
 template <class T, auto Free, uvhttp_handler_cb Handle> class Middleware : public Made<T, Free>
@@ -97,8 +103,9 @@ public:
     operator Native() const && = delete; /* it must outlive the server */
     operator Native() const &noexcept
     {
+        const SetupError &details = this->details();
         return {Handle, this->native(), this->error(),
-                this->message()[0] != '\0' ? this->message() : what_};
+                details.field[0] != '\0' ? details.text : what_, &details};
     }
 
 protected:
@@ -154,7 +161,7 @@ private:
     void create(const RateLimitOptions &options, uvhttp_rate_key_cb key, void *arg) noexcept
     {
         const detail::Option name(options.name);
-        uvhttp_rate_limit_config_t raw = {};
+        uvhttp_rate_limit_options_t raw = {};
         raw.requests = options.requests;
         raw.period_ms = detail::toMs(options.period);
         raw.burst = options.burst;
@@ -183,7 +190,7 @@ class SizeLimit : public detail::Middleware<uvhttp_size_limit_t, uvhttp_size_lim
 public:
     explicit SizeLimit(const SizeLimitOptions &options) noexcept : Middleware("size limit")
     {
-        uvhttp_size_limit_config_t raw = {};
+        uvhttp_size_limit_options_t raw = {};
         raw.max_request_body = options.maxRequestBody;
         raw.max_response_body = options.maxResponseBody;
         make(uvhttp_size_limit_new, raw);
@@ -202,7 +209,7 @@ public:
                           bool allowOthers = false) noexcept
         : Middleware("address rules")
     {
-        uvhttp_address_rules_config_t raw = {};
+        uvhttp_address_rules_options_t raw = {};
         raw.rules = detail::dataOf(rules);
         raw.rule_count = rules.size();
         raw.allow_others = allowOthers;
@@ -234,7 +241,7 @@ public:
     explicit Passwords(const PasswordsOptions &options) noexcept
     {
         const detail::Option file(options.file);
-        uvhttp_passwords_config_t raw = {};
+        uvhttp_passwords_options_t raw = {};
         raw.users = detail::dataOf(options.users);
         raw.user_count = options.users.size();
         raw.file = file.c_str();
@@ -290,14 +297,14 @@ public:
     /* `passwords` must outlive the servers, too. */
     Auth(const AuthOptions &options, const Passwords &passwords) noexcept : Middleware("auth")
     {
-        if (fine(passwords.error(), passwords.message()))
+        if (fine(passwords.details()))
             create(options, uvhttp_passwords_check, nullptr, passwords.native());
     }
     template <class F>
     Auth(const AuthOptions &options, const Passwords &passwords, Bearer<F> bearer)
         : Middleware("auth")
     {
-        if (fine(passwords.error(), passwords.message()))
+        if (fine(passwords.details()))
             createWith(options, passwords.native(), std::move(bearer.check));
     }
     Auth(const AuthOptions &, const Passwords &&) = delete;
@@ -360,7 +367,7 @@ private:
                 void *arg) noexcept
     {
         const detail::Option realm(options.realm), scope(options.scope);
-        uvhttp_auth_config_t raw = {};
+        uvhttp_auth_options_t raw = {};
         raw.realm = realm.c_str();
         raw.users = detail::dataOf(options.users);
         raw.user_count = options.users.size();
@@ -418,7 +425,7 @@ private:
     {
         const detail::Option origins(options.origins), methods(options.methods),
             headers(options.headers), exposed(options.exposed);
-        uvhttp_cors_config_t raw = {};
+        uvhttp_cors_options_t raw = {};
         raw.origins = origins.c_str();
         raw.allow = allow;
         raw.allow_arg = arg;
@@ -460,7 +467,7 @@ public:
             permissions(options.permissionsPolicy), opener(options.crossOriginOpenerPolicy),
             resource(options.crossOriginResourcePolicy),
             embedder(options.crossOriginEmbedderPolicy), transport(options.strictTransportSecurity);
-        uvhttp_security_headers_config_t raw = {};
+        uvhttp_security_headers_options_t raw = {};
         raw.content_security_policy = content.c_str();
         raw.content_type_options = type.c_str();
         raw.frame_options = frame.c_str();
@@ -493,7 +500,7 @@ public:
     explicit RequestIds(const RequestIdsOptions &options = {}) noexcept : Middleware("request ids")
     {
         const detail::Option header(options.header);
-        uvhttp_request_ids_config_t raw = {};
+        uvhttp_request_ids_options_t raw = {};
         raw.header = header.c_str();
         raw.trusted = options.trusted;
         raw.max_length = options.maxLength;
@@ -520,7 +527,7 @@ public:
     explicit Compress(const CompressOptions &options = {}) noexcept : Middleware("compress")
     {
         const detail::Option types(options.types);
-        uvhttp_compress_config_t raw = {};
+        uvhttp_compress_options_t raw = {};
         raw.min_size = options.minSize;
         raw.max_size = options.maxSize;
         raw.types = types.c_str();

@@ -77,15 +77,15 @@ struct FileOptions {
     std::size_t archiveEntries = 0;
     std::size_t archiveSize = 0;
 
-    /* Calls `call` with the C options; errors are written to `message`. */
-    template <class Call> int with(Call call, char *message, std::size_t size) const noexcept
+    /* Calls `call` with the C options. */
+    template <class Call> int with(Call call) const noexcept
     {
         const detail::Option directory(root), names(index), type(defaultType);
         const detail::Option one(file), missing(fallback), list(tryFiles), pages(errorPages);
         const int unfit = detail::errorOf(directory, names, type, one, missing, list, pages);
         if (unfit != 0)
             return unfit;
-        uvhttp_static_config_t raw = {};
+        uvhttp_static_options_t raw = {};
         raw.root = directory.c_str();
         raw.index = names.c_str();
         raw.listing = listing;
@@ -129,10 +129,7 @@ struct FileOptions {
         raw.archive = archive;
         raw.archive_entries = archiveEntries;
         raw.archive_size = archiveSize;
-        const int error = call(raw);
-        if (error == UVHTTP_ECONFIG)
-            (void)uvhttp_static_check(&raw, message, size);
-        return error;
+        return call(raw);
     }
 };
 
@@ -153,14 +150,16 @@ public:
     explicit Files(const FileOptions &options) noexcept
     {
         uvhttp_static_t *files = nullptr;
-        error_ = options.with(
-            [&](const uvhttp_static_config_t &raw) { return uvhttp_static_open(&files, &raw); },
-            message_, sizeof message_);
+        error_ = options.with([&](const uvhttp_static_options_t &raw) {
+            return uvhttp_static_new(&files, &raw, &details_);
+        });
+        if (details_.code != error_.code())
+            detail::setError(details_, error_.code());
         files_.reset(files);
     }
     Result error() const noexcept { return error_; }
-    /* Names the invalid type or rule; "" if none. */
-    const char *message() const noexcept { return message_; }
+    /* The invalid option, its value and the reason. */
+    const SetupError &details() const noexcept { return details_; }
     uvhttp_static_t *native() const noexcept { return files_.get(); }
     operator Native() const && = delete; /* it must outlive the server */
     operator Native() const &noexcept { return as(uvhttp_static_handle_request); }
@@ -211,7 +210,8 @@ public:
 private:
     Native as(uvhttp_handler_cb handler) const noexcept
     {
-        return {handler, native(), error_, message_[0] != '\0' ? message_ : "files"};
+        return {handler, native(), error_, details_.field[0] != '\0' ? details_.text : "files",
+                &details_};
     }
     Result prewarmDirectory(const PrewarmOptions &options, Prewarmed *found,
                             bool (*progress)(const Prewarmed *, const char *, void *),
@@ -231,9 +231,9 @@ private:
         return uvhttp_static_prewarm_directory(native(), &raw, found);
     }
 
-    std::unique_ptr<uvhttp_static_t, detail::Freer<uvhttp_static_close>> files_;
+    std::unique_ptr<uvhttp_static_t, detail::Freer<uvhttp_static_free>> files_;
     Result error_;
-    char message_[256] = "";
+    SetupError details_ = {};
 };
 
 /* The access log (access_log.h): server.onFinished(log). */
@@ -263,6 +263,7 @@ public:
         report_.reset(kept);
         if (kept == nullptr) {
             error_ = UVHTTP_ENOMEM;
+            detail::setError(details_, UVHTTP_ENOMEM);
             return;
         }
         open(
@@ -274,6 +275,7 @@ public:
             kept);
     }
     Result error() const noexcept { return error_; }
+    const SetupError &details() const noexcept { return details_; }
     uvhttp_access_log_t *native() const noexcept { return log_.get(); }
     /* For logrotate; any thread. */
     void reopen() const noexcept { uvhttp_access_log_reopen(native()); }
@@ -283,7 +285,7 @@ private:
     void open(const AccessLogOptions &options, uvhttp_log_cb report, void *arg) noexcept
     {
         const Text path(options.path), pattern(options.pattern);
-        uvhttp_access_log_config_t raw = {};
+        uvhttp_access_log_options_t raw = {};
         raw.path = options.path.data() == nullptr ? nullptr : path.c_str();
         raw.format = options.format;
         raw.pattern = options.pattern.data() == nullptr ? nullptr : pattern.c_str();
@@ -293,14 +295,16 @@ private:
         raw.log_arg = arg;
         uvhttp_access_log_t *log = nullptr;
         error_ = detail::errorOf(path, pattern);
+        detail::setError(details_, error_.code());
         if (!error_)
-            error_ = uvhttp_access_log_open(&log, &raw);
+            error_ = uvhttp_access_log_new(&log, &raw, &details_);
         log_.reset(log);
     }
 
     std::unique_ptr<void, void (*)(void *)> report_ = {nullptr, nullptr};
-    std::unique_ptr<uvhttp_access_log_t, detail::Freer<uvhttp_access_log_close>> log_;
+    std::unique_ptr<uvhttp_access_log_t, detail::Freer<uvhttp_access_log_free>> log_;
     Result error_;
+    SetupError details_ = {};
 };
 
 /* Signs cookies (signed_cookie.h): Response::setSignedCookie, Request::signedCookie. */
@@ -320,7 +324,7 @@ public:
             }
             slices[count++] = toSlice(key);
         }
-        uvhttp_cookie_signer_config_t raw = {};
+        uvhttp_cookie_signer_options_t raw = {};
         raw.keys = slices;
         raw.key_count = count;
         make(uvhttp_cookie_signer_new, raw);

@@ -2,12 +2,12 @@
  * authentication with uvhttp/auth.h.
  *
  *     uvhttp_passwords_t *staff;
- *     uvhttp_passwords_config_t users = {.file = "staff.htpasswd"};
- *     int err = uvhttp_passwords_new(&staff, &users, NULL, 0);
+ *     uvhttp_passwords_options_t users = {.file = "staff.htpasswd"};
+ *     int err = uvhttp_passwords_new(&staff, &users, NULL);
  *
  *     uvhttp_auth_t *auth;
- *     uvhttp_auth_config_t config = {.check_basic = uvhttp_passwords_check, .arg = staff};
- *     if (err == 0) err = uvhttp_auth_new(&auth, &config, NULL, 0);
+ *     uvhttp_auth_options_t options = {.check_basic = uvhttp_passwords_check, .arg = staff};
+ *     if (err == 0) err = uvhttp_auth_new(&auth, &options, NULL);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
  * Hashes are slow by design, so they run in the heavy lane of the server's jobs, and a correct
@@ -22,6 +22,7 @@
 #define UVHTTP_PASSWORDS_H
 
 #include <uvhttp/auth.h>
+#include <uvhttp/error.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,7 +39,7 @@ typedef struct uvhttp_hashed_user {
 } uvhttp_hashed_user_t;
 
 /* Users, a file, or both: 1 to 10,000 users in total, without duplicates. Strings are copied. */
-typedef struct uvhttp_passwords_config {
+typedef struct uvhttp_passwords_options {
     /* Set both with UVHTTP_HASHED_USERS; one without the other is rejected. */
     const uvhttp_hashed_user_t *users;
     size_t user_count;
@@ -49,7 +50,7 @@ typedef struct uvhttp_passwords_config {
     uint32_t remember_ms;
     /* NULL: the system's. Must outlive it and be thread-safe. */
     const uvhttp_allocator_t *allocator;
-} uvhttp_passwords_config_t;
+} uvhttp_passwords_options_t;
 
 #ifndef __cplusplus
 /* Sets `users` and `user_count` (C only): UVHTTP_HASHED_USERS({"ann", "$2b$10$..."}). */
@@ -59,14 +60,13 @@ typedef struct uvhttp_passwords_config {
 
 /* Creates a table. Reads the file, so not on the loop of a running server.
  * Returns 0, or with `*passwords` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes, without hashes
- *                   (`message` may be NULL)
- *   UVHTTP_EINVAL   no config; or, with a message, users without their count, or the reverse
+ *   UVHTTP_ECONFIG  invalid; see `error`, which never contains a hash
+ *   UVHTTP_EINVAL   no options; or users without their count, or the reverse
  *   UVHTTP_ENOTSUP  a build without crypt
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_passwords_new(uvhttp_passwords_t **passwords,
-                                       const uvhttp_passwords_config_t *config, char *message,
-                                       size_t size);
+                                       const uvhttp_passwords_options_t *options,
+                                       uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_passwords_free(uvhttp_passwords_t *passwords);

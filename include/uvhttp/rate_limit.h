@@ -2,9 +2,9 @@
  * Requests above the limit get 429.
  *
  *     uvhttp_rate_limit_t *limit;
- *     char message[256];
- *     uvhttp_rate_limit_config_t config = {.requests = 100, .period_ms = 60000};
- *     int err = uvhttp_rate_limit_new(&limit, &config, message, sizeof message);
+ *     uvhttp_error_t error;
+ *     uvhttp_rate_limit_options_t options = {.requests = 100, .period_ms = 60000};
+ *     int err = uvhttp_rate_limit_new(&limit, &options, &error);
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_rate_limit_handle_request, limit);
  *
  * Each client has a token bucket of `burst` requests, initially full, that is refilled with
@@ -27,6 +27,7 @@
 #ifndef UVHTTP_RATE_LIMIT_H
 #define UVHTTP_RATE_LIMIT_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
 #ifdef __cplusplus
@@ -42,7 +43,7 @@ typedef struct uvhttp_rate_limit uvhttp_rate_limit_t;
 typedef int (*uvhttp_rate_key_cb)(uvhttp_request_t *request, uvhttp_slice_t *key, void *arg);
 
 /* Options of uvhttp_rate_limit_new. All except `requests` may be zero. */
-typedef struct uvhttp_rate_limit_config {
+typedef struct uvhttp_rate_limit_options {
     size_t requests;    /* requests refilled per `period_ms`, 1 to 1,000,000; required */
     uint32_t period_ms; /* milliseconds, 1,000 to 86,400,000; 0: 1,000 */
     /* Bucket size, 1 to 1,000,000, and at most the requests refilled in 365 days; 0: `requests`. */
@@ -63,18 +64,17 @@ typedef struct uvhttp_rate_limit_config {
     /* do not send RateLimit and RateLimit-Policy; Retry-After stays */
     bool silent;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the limit. */
-} uvhttp_rate_limit_config_t;
+} uvhttp_rate_limit_options_t;
 
 /* Creates a limit. Any thread.
  * Returns 0 with the limit in `*limit`, or with `*limit` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names
- *                   field, value and range (`message` may be NULL)
- *   UVHTTP_EINVAL   no config
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options
  *   UVHTTP_ENOMEM   out of memory
  *   libuv           the system has no random numbers */
 UVHTTP_EXPORT int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit,
-                                        const uvhttp_rate_limit_config_t *config, char *message,
-                                        size_t size);
+                                        const uvhttp_rate_limit_options_t *options,
+                                        uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit);

@@ -2,7 +2,7 @@
  * programs.
  *
  *     uvhttp_request_ids_t *ids;
- *     int err = uvhttp_request_ids_new(&ids, NULL, NULL, 0);
+ *     int err = uvhttp_request_ids_new(&ids, NULL, NULL);
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_request_ids_handle_request, ids);
  *
  * The ID is sent with every response to that request, including errors and files. Handlers read
@@ -12,6 +12,7 @@
 #ifndef UVHTTP_REQUEST_ID_H
 #define UVHTTP_REQUEST_ID_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -22,7 +23,7 @@ extern "C" {
 typedef struct uvhttp_request_ids uvhttp_request_ids_t;
 
 /* Options of request IDs; zeros are the defaults. */
-typedef struct uvhttp_request_ids_config {
+typedef struct uvhttp_request_ids_options {
     /* field name in requests and responses; NULL: "X-Request-Id". Copied. */
     const char *header;
     /* Accepts the ID of the request, if a proxy sets it and all clients must use that proxy. Not
@@ -31,17 +32,16 @@ typedef struct uvhttp_request_ids_config {
     bool trusted;
     size_t max_length;                   /* bytes of an accepted ID, 1 to 256; 0: 128 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_request_ids_config_t;
+} uvhttp_request_ids_options_t;
 
-/* Creates a generator. `config` NULL: the defaults. Any thread.
+/* Creates a generator. `options` NULL: the defaults. Any thread.
  * Returns 0, or with `*ids` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
+ *   UVHTTP_ECONFIG  invalid; see `error`
  *   UVHTTP_ENOMEM   out of memory
  *   libuv           the system has no random numbers */
 UVHTTP_EXPORT int uvhttp_request_ids_new(uvhttp_request_ids_t **ids,
-                                         const uvhttp_request_ids_config_t *config, char *message,
-                                         size_t size);
+                                         const uvhttp_request_ids_options_t *options,
+                                         uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_request_ids_free(uvhttp_request_ids_t *ids);

@@ -8,6 +8,7 @@
 #define UVHTTP_RESULT_HPP
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <string>
@@ -18,6 +19,9 @@
 
 namespace uvhttp
 {
+
+/* Which option is invalid and why: code, field, value, reason, text (error.h). */
+using SetupError = uvhttp_error_t;
 
 /* 0, UVHTTP_DECLINED, UVHTTP_QUEUED, or a negative code of error.h or libuv. True in a condition if
  * it is an error, like std::error_code:
@@ -113,6 +117,17 @@ private:
     Text text_;
     bool given_;
 };
+
+/* Sets the code and its text. */
+inline void setError(SetupError &error, int code) noexcept
+{
+    error = {};
+    error.code = code;
+    if (code == 0)
+        return;
+    std::snprintf(error.reason, sizeof error.reason, "%s", uvhttp_strerror(code));
+    std::snprintf(error.text, sizeof error.text, "%s", error.reason);
+}
 
 /* The first error of several strings. */
 template <class... Texts> int errorOf(const Texts &...texts) noexcept

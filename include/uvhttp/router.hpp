@@ -48,6 +48,7 @@ struct Native {
     void *arg = nullptr;
     Result error = {};
     const char *what = "";
+    const SetupError *details = nullptr;
 };
 
 namespace detail
@@ -208,7 +209,7 @@ private:
         if constexpr (std::is_convertible_v<Handler &&, Native>) {
             const Native native = std::forward<Handler>(handler);
             if (native.error)
-                setup().note(native.error.code(), native.what);
+                setup().note(native.error.code(), native.what, {}, native.details);
             return setup().error() ? Native{} : native;
         } else {
             static_assert(isHandler<Handler>,

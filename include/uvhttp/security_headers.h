@@ -1,7 +1,7 @@
 /* Security headers: a middleware that adds security-related fields for browsers.
  *
  *     uvhttp_security_headers_t *headers;
- *     int err = uvhttp_security_headers_new(&headers, NULL, NULL, 0);
+ *     int err = uvhttp_security_headers_new(&headers, NULL, NULL);
  *     if (err == 0)
  *         err = uvhttp_server_use(server, uvhttp_security_headers_handle_request, headers);
  *
@@ -11,6 +11,7 @@
 #ifndef UVHTTP_SECURITY_HEADERS_H
 #define UVHTTP_SECURITY_HEADERS_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -21,7 +22,7 @@ extern "C" {
 typedef struct uvhttp_security_headers uvhttp_security_headers_t;
 
 /* Values of the fields. NULL: the default given here; "": not sent. Copied. */
-typedef struct uvhttp_security_headers_config {
+typedef struct uvhttp_security_headers_options {
     /* "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self';
      * object-src 'none'" (CSP level 3). Inline scripts and styles do not run with it. */
     const char *content_security_policy;
@@ -43,16 +44,15 @@ typedef struct uvhttp_security_headers_config {
     /* All clients use HTTPS: a proxy terminates TLS. */
     bool https;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
-} uvhttp_security_headers_config_t;
+} uvhttp_security_headers_options_t;
 
-/* Creates a set of fields. `config` NULL: the defaults. Any thread.
+/* Creates a set of fields. `options` NULL: the defaults. Any thread.
  * Returns 0, or with `*headers` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
+ *   UVHTTP_ECONFIG  invalid; see `error`
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
-                                              const uvhttp_security_headers_config_t *config,
-                                              char *message, size_t size);
+                                              const uvhttp_security_headers_options_t *options,
+                                              uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_security_headers_free(uvhttp_security_headers_t *headers);

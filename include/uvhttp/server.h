@@ -13,6 +13,7 @@
 #define UVHTTP_SERVER_H
 
 #include <uvhttp/config.h>
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #ifdef __cplusplus
@@ -112,6 +113,12 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop,
  * Cancels the callback of uvhttp_server_on_stopped, even if the server has stopped already: a
  * callback that frees the server frees it once. */
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
+
+/* Describes the last set-up call on this server or one of its routers: routes, groups, hosts,
+ * middleware, slash policy, uvhttp_server_own, listeners, trusted proxies. Code 0 if it succeeded
+ * or there was none. Never NULL; valid as long as the server, and overwritten by the next set-up
+ * call. On the thread that sets the server up. */
+UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Owned by the server. */
 UVHTTP_EXPORT uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server);

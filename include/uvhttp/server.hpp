@@ -115,6 +115,8 @@ public:
      * directory; valid as long as the server. */
     Result error() const noexcept { return setup_->error(); }
     const char *where() const noexcept { return setup_->where(); }
+    /* What was wrong: option, value and reason; valid as long as the server. */
+    const SetupError &details() const noexcept { return setup_->details(); }
 
     Router router() noexcept { return Router(*setup_, routes()); }
     Router group(const Text &prefix) noexcept { return router().group(prefix); }
@@ -131,13 +133,12 @@ public:
     Server &files(const Text &prefix, const FileOptions &options) noexcept
     {
         if (!setup_->error() && setup_->note(prefix.error(), "files")) {
-            char message[256] = "";
-            const int error = options.with(
-                [&](const uvhttp_static_config_t &raw) {
-                    return uvhttp_static_mount(native(), prefix.c_str(), &raw);
-                },
-                message, sizeof message);
-            setup_->note(error, message[0] != '\0' ? message : options.root);
+            SetupError details = {};
+            const int error = options.with([&](const uvhttp_static_options_t &raw) {
+                return uvhttp_static_mount(native(), prefix.c_str(), &raw, &details);
+            });
+            const bool named = details.field[0] != '\0';
+            setup_->note(error, named ? details.text : options.root, {}, &details);
         }
         return *this;
     }
@@ -146,9 +147,12 @@ public:
     {
         const Native given = files;
         if (!setup_->error() && setup_->note(prefix.error(), "files") &&
-            setup_->note(given.error.code(), given.what))
-            setup_->note(uvhttp_static_mount_opened(native(), prefix.c_str(), files.native()),
-                         "files", prefix.c_str());
+            setup_->note(given.error.code(), given.what, {}, given.details)) {
+            SetupError details = {};
+            setup_->note(
+                uvhttp_static_mount_context(native(), prefix.c_str(), files.native(), &details),
+                "files", prefix.c_str(), &details);
+        }
         return *this;
     }
     Server &files(const Text &prefix, const Files &&files) = delete;
@@ -169,7 +173,8 @@ public:
         using Kept = std::decay_t<F>;
         if constexpr (std::is_same_v<Kept, AccessLog>) {
             static_assert(std::is_lvalue_reference_v<F>, "an access log must outlive the server");
-            if (!setup_->error() && setup_->note(finished.error().code(), "access log"))
+            if (!setup_->error() &&
+                setup_->note(finished.error().code(), "access log", {}, &finished.details()))
                 uvhttp_server_on_finished(native(), uvhttp_access_log_finished, finished.native());
         } else if (Kept *kept = setup_->keep(std::forward<F>(finished), "onFinished")) {
             uvhttp_server_on_finished(
@@ -372,7 +377,9 @@ public:
 private:
     bool takes(const Tls &tls) noexcept
     {
-        return setup_->note(tls.error().code(), tls.message()[0] != '\0' ? tls.message() : "tls");
+        return setup_->note(tls.error().code(),
+                            tls.details().field[0] != '\0' ? tls.details().text : "tls", {},
+                            &tls.details());
     }
     friend class detail::Routes<Server>;
 

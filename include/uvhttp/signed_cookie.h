@@ -1,10 +1,10 @@
 /* Signed cookies: a client can read them, but cannot change them, use them under another name, or
  * after their expiry.
  *
- *     uvhttp_cookie_signer_config_t config = {UVHTTP_SIGNING_KEYS({secret, 32})};
+ *     uvhttp_cookie_signer_options_t options = {UVHTTP_SIGNING_KEYS({secret, 32})};
  *     uvhttp_cookie_signer_t *signer;      `secret`: 32 random bytes known to your servers only
- *     char message[256];
- *     int err = uvhttp_cookie_signer_new(&signer, &config, message, sizeof message);
+ *     uvhttp_error_t error;
+ *     int err = uvhttp_cookie_signer_new(&signer, &options, &error);
  *
  *     uvhttp_cookie_t cookie = {.name = "__Host-user", .value = "17", .max_age = 3600, ...};
  *     uvhttp_response_set_signed_cookie(res, signer, &cookie);
@@ -25,6 +25,7 @@
 #ifndef UVHTTP_SIGNED_COOKIE_H
 #define UVHTTP_SIGNED_COOKIE_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
 #ifdef __cplusplus
@@ -35,13 +36,13 @@ extern "C" {
 typedef struct uvhttp_cookie_signer uvhttp_cookie_signer_t;
 
 /* Options of uvhttp_cookie_signer_new. */
-typedef struct uvhttp_cookie_signer_config {
+typedef struct uvhttp_cookie_signer_options {
     /* 32 to 1,024 random bytes each; copied. Set both fields with UVHTTP_SIGNING_KEYS; one
      * without the other is rejected. */
     const uvhttp_slice_t *keys;
     size_t key_count;                    /* 1 to 16 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the signer. */
-} uvhttp_cookie_signer_config_t;
+} uvhttp_cookie_signer_options_t;
 
 #ifndef __cplusplus
 /* Sets `keys` and `key_count` (C only): UVHTTP_SIGNING_KEYS({current, 32}, {previous, 32}). */
@@ -50,21 +51,20 @@ typedef struct uvhttp_cookie_signer_config {
 
 /* Creates a signer. Any thread.
  * Returns 0 with the signer in `*signer`, or with `*signer` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names
- *                   field, value and range, never a key (`message` may be NULL)
- *   UVHTTP_EINVAL   no config or keys
+ *   UVHTTP_ECONFIG  invalid; see `error`, which never contains a key
+ *   UVHTTP_EINVAL   no options or keys
  *   UVHTTP_ENOTSUP  a build without libcrypto
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
-                                           const uvhttp_cookie_signer_config_t *config,
-                                           char *message, size_t size);
+                                           const uvhttp_cookie_signer_options_t *options,
+                                           uvhttp_error_t *error);
 
 /* Overwrites the keys and frees the signer. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer);
 
 /* Adds a Set-Cookie field with a signed value. cookie->value is any text; it is valid as long as
  * the cookie's lifetime (max_age, or else expires), or forever for a session cookie. The time is
- * that of config->clock.
+ * that of options.clock.
  * Returns 0, the errors of uvhttp_response_set_cookie, or
  *   UVHTTP_EHEADER  also above the size limit of browsers, about 3,000 bytes of value
  *   UVHTTP_EINVAL   no signer or name, a name above 256 or a value above 4,096 bytes */

@@ -2,9 +2,9 @@
  * limits of server and routes.
  *
  *     uvhttp_size_limit_t *limit;
- *     char message[256];
- *     uvhttp_size_limit_config_t config = {.max_request_body = 4096};
- *     int err = uvhttp_size_limit_new(&limit, &config, message, sizeof message);
+ *     uvhttp_error_t error;
+ *     uvhttp_size_limit_options_t options = {.max_request_body = 4096};
+ *     int err = uvhttp_size_limit_new(&limit, &options, &error);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_size_limit_handle_request, limit);
  *
  * A request with a larger Content-Length gets 413 before its body is read. A chunked request, or
@@ -15,6 +15,7 @@
 #ifndef UVHTTP_SIZE_LIMIT_H
 #define UVHTTP_SIZE_LIMIT_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
 #ifdef __cplusplus
@@ -25,21 +26,20 @@ extern "C" {
 typedef struct uvhttp_size_limit uvhttp_size_limit_t;
 
 /* Options of uvhttp_size_limit_new. */
-typedef struct uvhttp_size_limit_config {
+typedef struct uvhttp_size_limit_options {
     size_t max_request_body;             /* bytes; 0: no limit here */
     size_t max_response_body;            /* bytes; 0: no limit here */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the limit. */
-} uvhttp_size_limit_config_t;
+} uvhttp_size_limit_options_t;
 
 /* Creates limits. Any thread.
  * Returns 0 with the limit in `*limit`, or with `*limit` NULL
- *   UVHTTP_ECONFIG  both are 0; with a NUL-terminated message of at most `size` bytes (`message`
- *                   may be NULL)
- *   UVHTTP_EINVAL   no config
+ *   UVHTTP_ECONFIG  both are 0; see `error`
+ *   UVHTTP_EINVAL   no options
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_size_limit_new(uvhttp_size_limit_t **limit,
-                                        const uvhttp_size_limit_config_t *config, char *message,
-                                        size_t size);
+                                        const uvhttp_size_limit_options_t *options,
+                                        uvhttp_error_t *error);
 
 /* Frees it, after the servers that use it. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_size_limit_free(uvhttp_size_limit_t *limit);

@@ -30,13 +30,14 @@
 #ifndef UVHTTP_STATIC_H
 #define UVHTTP_STATIC_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A served directory with its cache; from uvhttp_static_open. */
+/* A served directory with its cache; from uvhttp_static_new. */
 typedef struct uvhttp_static uvhttp_static_t;
 
 /* A response field for files that match a pattern. All matching rules apply; for the same field the
@@ -72,10 +73,10 @@ typedef enum uvhttp_static_symlinks {
     UVHTTP_SYMLINKS_OWNER
 } uvhttp_static_symlinks_t;
 
-/* Options of uvhttp_static_open. All except the root may be zero. An option that needs another
+/* Options of uvhttp_static_new. All except the root may be zero. An option that needs another
  * one (upload_... needs uploads, archive needs listing, a level needs compress, rate_burst needs
  * rate_limit) is rejected without it. */
-typedef struct uvhttp_static_config {
+typedef struct uvhttp_static_options {
     const char *root; /* directory; copied and opened once. Required. */
     /* Index file names, separated by spaces, without slashes; NULL: "index.html"; "": none. */
     const char *index;
@@ -180,7 +181,7 @@ typedef struct uvhttp_static_config {
     /* bytes of all files in an archive; 0: 16 GiB. More: 403. */
     size_t archive_size;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
-} uvhttp_static_config_t;
+} uvhttp_static_options_t;
 
 #ifndef __cplusplus
 /* Sets `types` and `type_count`, `rules` and `rule_count` (C only):
@@ -192,26 +193,25 @@ typedef struct uvhttp_static_config {
     UVHTTP_ARRAY_MEMBERS(rules, rule_count, uvhttp_static_rule_t, __VA_ARGS__)
 #endif
 
-/* Checks the options of a config without accessing files. Any thread.
+/* Checks options without accessing files. Any thread.
  * Returns 0, or
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names field
- *                   and value (`message` may be NULL)
- *   UVHTTP_EINVAL   no config; or, with a message, types or rules without their count, or the
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options; or types or rules without their count, or the
  *                   reverse
  *   UVHTTP_ENOMEM   out of memory */
-UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_config_t *config, char *message,
-                                      size_t size);
+UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_options_t *options,
+                                      uvhttp_error_t *error);
 
 /* Opens a root. The caller owns the context and closes it after the server is freed, or passes it
  * to the server with uvhttp_server_own. Any thread.
  * Returns 0 with the context in `*context`, or with `*context` NULL
  *   UVHTTP_EINVAL   no root
- *   UVHTTP_ECONFIG  invalid options; uvhttp_static_check returns the reason
+ *   UVHTTP_ECONFIG  invalid options; see `error`
  *   UVHTTP_ENOMEM   out of memory
  *   libuv           errors of opening (UV_ENOENT, UV_ENOTDIR, UV_EACCES, ...) */
-UVHTTP_EXPORT int uvhttp_static_open(uvhttp_static_t **context,
-                                     const uvhttp_static_config_t *config);
-UVHTTP_EXPORT void uvhttp_static_close(uvhttp_static_t *context);
+UVHTTP_EXPORT int uvhttp_static_new(uvhttp_static_t **context,
+                                    const uvhttp_static_options_t *options, uvhttp_error_t *error);
+UVHTTP_EXPORT void uvhttp_static_free(uvhttp_static_t *context);
 
 /* A handler; `context` is the uvhttp_static_t. The file's path is the route's "*" or "*name"
  * parameter, or the whole path if the route has none. Never declines: a missing file gets 404.
@@ -344,11 +344,12 @@ typedef struct uvhttp_static_stats {
 UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *stats);
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"). The server owns it. Combines
- * uvhttp_static_open, a "prefix*" route for GET (with `uploads` also for PUT and POST), and
- * uvhttp_server_own. Errors as for those; an invalid config is logged. With a `file` the prefix
+ * uvhttp_static_new, a "prefix*" route for GET (with `uploads` also for PUT and POST), and
+ * uvhttp_server_own. Errors as for those; invalid options are logged, too. With a `file` the prefix
  * may be its path ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
-                                      const uvhttp_static_config_t *config);
+                                      const uvhttp_static_options_t *options,
+                                      uvhttp_error_t *error);
 
 /* The same with an open context, for example a prewarmed one; the caller keeps it. It may be
  * mounted several times on one server.
@@ -356,8 +357,8 @@ UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefi
  *   UVHTTP_EINVAL  the prefix does not begin and end with a slash, or the context belongs to
  *                  another server
  *   UVHTTP_ENOMEM  out of memory */
-UVHTTP_EXPORT int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
-                                             uvhttp_static_t *context);
+UVHTTP_EXPORT int uvhttp_static_mount_context(uvhttp_server_t *server, const char *prefix,
+                                              uvhttp_static_t *context, uvhttp_error_t *error);
 
 #ifdef __cplusplus
 }

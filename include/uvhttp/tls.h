@@ -1,11 +1,11 @@
 /* TLS: HTTPS and WSS on a server, with OpenSSL 3. See docs/https.md.
  *
  *     uvhttp_tls_t *tls;
- *     char message[256];
- *     uvhttp_tls_config_t config = {
+ *     uvhttp_error_t error;
+ *     uvhttp_tls_options_t options = {
  *         UVHTTP_TLS_CERTIFICATES({"site.pem", "site.key"}),
  *     };
- *     int err = uvhttp_tls_new(&tls, &config, message, sizeof(message));
+ *     int err = uvhttp_tls_new(&tls, &options, &error);
  *     if (err == 0)
  *         err = uvhttp_server_listen_tls(server, "0.0.0.0", 443, tls);
  *
@@ -21,6 +21,7 @@
 #ifndef UVHTTP_TLS_H
 #define UVHTTP_TLS_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
 #ifdef __cplusplus
@@ -67,11 +68,11 @@ typedef struct uvhttp_tls_certificate {
     uvhttp_tls_passphrase_cb passphrase; /* called without `passphrase_file`; NULL: none */
     void *passphrase_arg;
     const char *ocsp_file; /* OCSP response (DER) for clients that request it; NULL: none */
-    uvhttp_tls_client_auth_t client_auth; /* for its names, if stricter than the config's */
+    uvhttp_tls_client_auth_t client_auth; /* for its names, if stricter than those of the options */
 } uvhttp_tls_certificate_t;
 
 /* All fields except `certificates` may be zero. Everything is copied. */
-typedef struct uvhttp_tls_config {
+typedef struct uvhttp_tls_options {
     /* The first certificate is the default for clients that send no server name or an unknown
      * one. */
     const uvhttp_tls_certificate_t *certificates;
@@ -142,7 +143,7 @@ typedef struct uvhttp_tls_config {
     void *log_arg;
 
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must be thread-safe. */
-} uvhttp_tls_config_t;
+} uvhttp_tls_options_t;
 
 #ifndef __cplusplus
 /* Sets `certificates` and `certificate_count` (C only). */
@@ -150,33 +151,32 @@ typedef struct uvhttp_tls_config {
     UVHTTP_ARRAY_MEMBERS(certificates, certificate_count, uvhttp_tls_certificate_t, __VA_ARGS__)
 #endif
 
-/* Loads and checks everything in `config`: each certificate must parse, match its key and be strong
- * enough. Any thread; reads files, so not on the loop of a running server. Free it with
+/* Loads and checks everything in `options`: each certificate must parse, match its key and be
+ * strong enough. Any thread; reads files, so not on the loop of a running server. Free it with
  * uvhttp_tls_free.
  * Returns 0 with the object in `*tls`, or with `*tls` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names
- *                   field, value and reason (`message` may be NULL)
- *   UVHTTP_EINVAL   no config
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options
  *   UVHTTP_ENOTSUP  a build without OpenSSL
  *   UVHTTP_ENOMEM   out of memory
  *   libuv           the thread for `watch` or `log` cannot be started */
-UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config,
-                                 char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_options_t *options,
+                                 uvhttp_error_t *error);
 
 /* Frees `tls` when the last server that listens with it is freed, or now. Any thread, but not in
  * `log`. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
-/* Loads `config` as uvhttp_tls_new does, and uses it from the next accepted connection on.
+/* Loads `options` as uvhttp_tls_new does, and uses it from the next accepted connection on.
  * `watch`, `log` and `allocator` are unchanged. Any thread, but not in `log` or a pass phrase
  * callback, because loads are serialized. Returns 0, or with nothing changed the errors of
  * uvhttp_tls_new. */
-UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config,
-                                     char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_options_t *options,
+                                     uvhttp_error_t *error);
 
 /* Reloads all files. Threads as for uvhttp_tls_replace. Returns 0, or with nothing changed the
  * errors of uvhttp_tls_new. */
-UVHTTP_EXPORT int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size);
+UVHTTP_EXPORT int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error);
 
 /* Expiry of the first certificate to expire, in seconds since 1970; 0 for NULL. Any thread. */
 UVHTTP_EXPORT int64_t uvhttp_tls_expires(uvhttp_tls_t *tls);

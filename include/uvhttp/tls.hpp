@@ -7,7 +7,7 @@
  *     server.listenTls("0.0.0.0", 443, tls);
  *
  * Strings and lists are read during construction. If creation fails, error() returns the reason
- * and message() a description, and the setup of a server that listens with it fails. It may be
+ * and details() a description, and the setup of a server that listens with it fails. It may be
  * destroyed before the server, which holds a reference. */
 #ifndef UVHTTP_TLS_HPP
 #define UVHTTP_TLS_HPP
@@ -95,7 +95,7 @@ struct TlsOptions {
             return UVHTTP_ENOMEM;
         for (std::size_t i = 0; i < certificates.size(); i++)
             pairs[i] = certificates[i].native();
-        uvhttp_tls_config_t raw = {};
+        uvhttp_tls_options_t raw = {};
         raw.certificates = pairs.get();
         raw.certificate_count = certificates.size();
         raw.profile = profile;
@@ -128,26 +128,25 @@ class Tls : public detail::Made<uvhttp_tls_t, uvhttp_tls_free>
 public:
     explicit Tls(const TlsOptions &options) noexcept
     {
-        const Result unfit = options.with([this](const uvhttp_tls_config_t &raw) {
+        const Result unfit = options.with([this](const uvhttp_tls_options_t &raw) {
             make(uvhttp_tls_new, raw);
             return 0;
         });
         if (unfit)
             fine(unfit);
     }
-    /* For new connections; after an error nothing has changed. Any thread. `message` may be
+    /* For new connections; after an error nothing has changed. Any thread. `details` may be
      * NULL. */
-    Result replace(const TlsOptions &options, char *message = nullptr,
-                   std::size_t size = 0) noexcept
+    Result replace(const TlsOptions &options, SetupError *details = nullptr) noexcept
     {
-        return options.with([&](const uvhttp_tls_config_t &raw) {
-            return uvhttp_tls_replace(native(), &raw, message, size);
+        return options.with([&](const uvhttp_tls_options_t &raw) {
+            return uvhttp_tls_replace(native(), &raw, details);
         });
     }
     /* Reloads all files. */
-    Result reload(char *message = nullptr, std::size_t size = 0) noexcept
+    Result reload(SetupError *details = nullptr) noexcept
     {
-        return uvhttp_tls_reload(native(), message, size);
+        return uvhttp_tls_reload(native(), details);
     }
     /* Expiry of the first certificate to expire, in seconds since 1970. */
     std::int64_t expires() const noexcept { return uvhttp_tls_expires(native()); }

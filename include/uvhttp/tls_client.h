@@ -1,9 +1,9 @@
 /* TLS client: streams to other servers (stream.h), and WebSocket connections to wss://.
  *
  *     uvhttp_tls_client_t *client;
- *     char message[256];
- *     uvhttp_tls_client_config_t config = {.ca_file = "ca.pem"};
- *     int err = uvhttp_tls_client_new(&client, &config, message, sizeof(message));
+ *     uvhttp_error_t error;
+ *     uvhttp_tls_client_options_t options = {.ca_file = "ca.pem"};
+ *     int err = uvhttp_tls_client_new(&client, &options, &error);
  *     if (err == 0)
  *         err = uvhttp_stream_connect_tls(server, client, "db.example", 5433, 5000,
  *                                         on_connected, &events, NULL, &stream);
@@ -19,6 +19,7 @@
 #ifndef UVHTTP_TLS_CLIENT_H
 #define UVHTTP_TLS_CLIENT_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/tls.h>
 
@@ -30,7 +31,7 @@ extern "C" {
 typedef struct uvhttp_tls_client uvhttp_tls_client_t;
 
 /* All fields may be zero. Everything is copied. */
-typedef struct uvhttp_tls_client_config {
+typedef struct uvhttp_tls_client_options {
     /* PEM: the only trusted certificates: authorities, intermediates, or the server's own. NULL:
      * the system's authorities, or those of the environment variables SSL_CERT_FILE and
      * SSL_CERT_DIR. */
@@ -48,7 +49,7 @@ typedef struct uvhttp_tls_client_config {
 
     uvhttp_tls_version_t min_version; /* UVHTTP_TLS_VERSION_DEFAULT: TLS 1.2 */
     uvhttp_tls_version_t max_version; /* UVHTTP_TLS_VERSION_DEFAULT: TLS 1.3 */
-    const char *ciphers;              /* for TLS 1.2, as in uvhttp_tls_config_t; NULL: the same */
+    const char *ciphers;              /* for TLS 1.2, as in uvhttp_tls_options_t; NULL: the same */
     const char *cipher_suites;        /* for TLS 1.3 */
     const char *groups;               /* key exchange groups */
 
@@ -56,19 +57,15 @@ typedef struct uvhttp_tls_client_config {
     bool insecure;
 
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must be thread-safe. */
-} uvhttp_tls_client_config_t;
+} uvhttp_tls_client_options_t;
 
-/* Loads and checks everything in `config`. Any thread; reads files, so not on the loop of a running
- * server.
- * Returns 0 with the object in `*client`, or with `*client` NULL
- *   UVHTTP_ECONFIG  invalid, with a NUL-terminated message of at most `size` bytes that names
- *                   field, value and reason (`message` may be NULL)
- *   UVHTTP_EINVAL   no config
- *   UVHTTP_ENOTSUP  a build without OpenSSL
+/* Loads and checks everything in `options`. Any thread; reads files, so not on the loop of a
+ * running server. Returns 0 with the object in `*client`, or with `*client` NULL UVHTTP_ECONFIG
+ * invalid; see `error` UVHTTP_EINVAL   no options UVHTTP_ENOTSUP  a build without OpenSSL
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_tls_client_new(uvhttp_tls_client_t **client,
-                                        const uvhttp_tls_client_config_t *config, char *message,
-                                        size_t size);
+                                        const uvhttp_tls_client_options_t *options,
+                                        uvhttp_error_t *error);
 
 /* Frees `client` when its last connection has ended, or now. Any thread. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_tls_client_free(uvhttp_tls_client_t *client);

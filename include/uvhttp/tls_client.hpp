@@ -3,7 +3,7 @@
  *     const uvhttp::TlsClient tls({.caFile = "ca.pem"});
  *     endpoint.connect({.url = "wss://chat.example/", .tls = &tls});
  *
- * If creation fails, error() returns the reason and message() a description; connecting with it
+ * If creation fails, error() returns the reason and details() a description; connecting with it
  * returns its error. It may be destroyed before its connections, which hold a reference. */
 #ifndef UVHTTP_TLS_CLIENT_HPP
 #define UVHTTP_TLS_CLIENT_HPP
@@ -46,7 +46,7 @@ public:
         if (!fine(detail::errorOf(authorities, certificate, key, phrase, name, protocol, list,
                                   suites, curves)))
             return;
-        uvhttp_tls_client_config_t raw = {};
+        uvhttp_tls_client_options_t raw = {};
         raw.ca_file = authorities.c_str();
         raw.certificate_file = certificate.c_str();
         raw.key_file = key.c_str();

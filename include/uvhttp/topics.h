@@ -24,6 +24,7 @@
 #ifndef UVHTTP_TOPICS_H
 #define UVHTTP_TOPICS_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/websocket.h>
 
 #ifdef __cplusplus
@@ -48,7 +49,7 @@ typedef struct uvhttp_topics_options {
  *   UVHTTP_EFROZEN  the server listens already
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_topics_new(uvhttp_topics_t **topics, uvhttp_server_t *server,
-                                    const uvhttp_topics_options_t *options);
+                                    const uvhttp_topics_options_t *options, uvhttp_error_t *error);
 
 /* Subscribes a connection until it unsubscribes or ends; a repeated subscription has no effect. On
  * the connection's thread, as all functions that take one.

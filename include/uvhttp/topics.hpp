@@ -165,8 +165,9 @@ inline Topics Server::topics(const TopicsOptions &options) noexcept
     raw.max_subscriptions = options.maxSubscriptions;
     raw.memory = options.memory;
     uvhttp_topics_t *topics = nullptr;
+    SetupError details = {};
     if (!setup_->error())
-        setup_->note(uvhttp_topics_new(&topics, native(), &raw), "topics");
+        setup_->note(uvhttp_topics_new(&topics, native(), &raw, &details), "topics", {}, &details);
     return Topics(*setup_, topics);
 }
 

@@ -7,7 +7,7 @@
  *     }
  *
  *     uvhttp_websocket_options_t options = {.events.message = echo};
- *     int err = uvhttp_websocket_route(server, "/echo", &options);
+ *     int err = uvhttp_websocket_route(server, "/echo", &options, &error);
  *
  * An endpoint is shared by many connections: callbacks, limits, compression and their memory limit.
  * It serves routes, connects to other servers, or both. Middleware also applies to handshakes.
@@ -22,6 +22,7 @@
 #ifndef UVHTTP_WEBSOCKET_H
 #define UVHTTP_WEBSOCKET_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 #include <uvhttp/server.h>
 #include <uvhttp/tls_client.h>
@@ -195,29 +196,28 @@ typedef struct uvhttp_websocket_options {
 /* ---- Endpoints ---- */
 
 /* Checks options. Any thread.
- * Returns 0, or with a NUL-terminated message of at most `size` bytes that names option, value and
- * range (`message` may be NULL)
+ * Returns 0, or
  *   UVHTTP_ECONFIG  a value is invalid
  *   UVHTTP_EINVAL   no options, both or neither of `message` and `chunk`, or both memory and
  *                   shares_memory_with */
-UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message,
-                                         size_t size);
+UVHTTP_EXPORT int uvhttp_websocket_check(const uvhttp_websocket_options_t *options,
+                                         uvhttp_error_t *error);
 
 /* Creates an endpoint, which the server owns. Before the server listens.
- * Returns 0, or with `*endpoint` NULL the errors of uvhttp_websocket_check, with its message, or
+ * Returns 0, or with `*endpoint` NULL the errors of uvhttp_websocket_check, or
  *   UVHTTP_EFROZEN  the server listens already
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **endpoint,
                                                 uvhttp_server_t *server,
                                                 const uvhttp_websocket_options_t *options,
-                                                char *message, size_t size);
+                                                uvhttp_error_t *error);
 
 /* Creates an endpoint and a route to it. The route handles every GET of its path. To serve a
  * page at the same path, use uvhttp_websocket_handle_request in a route whose `upgrade` is
- * "websocket". Errors of uvhttp_websocket_endpoint_new (the message is logged) and
- * uvhttp_router_add. */
+ * "websocket". Errors of uvhttp_websocket_endpoint_new (logged, too) and uvhttp_router_add. */
 UVHTTP_EXPORT int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
-                                         const uvhttp_websocket_options_t *options);
+                                         const uvhttp_websocket_options_t *options,
+                                         uvhttp_error_t *error);
 
 /* A handler that performs the handshake, for a uvhttp_route_t with .method "GET"; `endpoint` is
  * the uvhttp_websocket_endpoint_t. A request without a handshake gets 426 with the required
@@ -240,9 +240,6 @@ UVHTTP_EXPORT int uvhttp_websocket_accept(uvhttp_websocket_endpoint_t *endpoint,
 typedef struct uvhttp_websocket_target {
     const char *url;    /* "ws://host[:port]/path?query" or "wss://..." */
     const char *fields; /* additional request fields, each "Name: value\r\n"; NULL: none */
-    /* Receives the error text when url or fields are invalid, otherwise ""; may be NULL. */
-    char *message;
-    size_t message_size; /* bytes of `message`; 256 are enough */
     /* For wss://: trusted authorities and TLS options. NULL: the system's authorities, as in
      * uvhttp_stream_connect_tls. The connection holds a reference. */
     uvhttp_tls_client_t *tls;
@@ -254,7 +251,7 @@ typedef struct uvhttp_websocket_target {
  * thread of the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws`
  * may be NULL.
  * Returns 0, or without any callback and with `data` still the caller's
- *   UVHTTP_EINVAL    invalid url or fields (see target->message), or the thread of another worker:
+ *   UVHTTP_EINVAL    invalid url or fields (see `error`), or the thread of another worker:
  *                    use uvhttp_server_post
  *   UVHTTP_ENOTSUP   wss in a build without OpenSSL
  *   UVHTTP_ESTOPPED  the server has stopped
@@ -262,7 +259,7 @@ typedef struct uvhttp_websocket_target {
  *   libuv            errors of libuv */
 UVHTTP_EXPORT int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
                                            const uvhttp_websocket_target_t *target, void *data,
-                                           uvhttp_websocket_t **ws);
+                                           uvhttp_websocket_t **ws, uvhttp_error_t *error);
 
 /* ---- Sending ---- */
 

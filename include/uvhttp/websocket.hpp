@@ -78,10 +78,9 @@ struct WebSocketOptions {
 
 /* Target of an outgoing connection. */
 struct WebSocketTarget {
-    std::string_view url = {};    /* "ws://host[:port]/path?query" or "wss://..." */
-    std::string_view fields = {}; /* additional request fields, each "Name: value\r\n" */
-    /* receives the error text, NUL-terminated, if url or fields are invalid */
-    std::span<char> message = {};
+    std::string_view url = {};      /* "ws://host[:port]/path?query" or "wss://..." */
+    std::string_view fields = {};   /* additional request fields, each "Name: value\r\n" */
+    SetupError *details = nullptr;  /* receives the reason if url or fields are invalid */
     const TlsClient *tls = nullptr; /* for wss://; omitted: the system's authorities */
 };
 
@@ -529,10 +528,10 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     raw.memory = options.memory;
     raw.shares_memory_with = options.sharesMemoryWith;
     uvhttp_websocket_endpoint_t *endpoint = nullptr;
-    char message[256] = "";
-    const int error =
-        uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, message, sizeof message);
-    setup.note(error, message[0] != '\0' ? message : "webSocket", message[0] != '\0' ? "" : what);
+    SetupError details = {};
+    const int error = uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, &details);
+    const bool named = details.field[0] != '\0';
+    setup.note(error, named ? details.text : "webSocket", named ? "" : what, &details);
     return endpoint;
 }
 
@@ -583,11 +582,9 @@ private:
         uvhttp_websocket_target_t raw = {};
         raw.url = url.c_str();
         raw.fields = fields.c_str();
-        raw.message = target.message.data();
-        raw.message_size = target.message.size();
         raw.tls = target.tls == nullptr ? nullptr : target.tls->native();
         uvhttp_websocket_t *made = nullptr;
-        const int error = uvhttp_websocket_connect(native(), &raw, data, &made);
+        const int error = uvhttp_websocket_connect(native(), &raw, data, &made, target.details);
         if (ws != nullptr)
             *ws = WebSocket(made);
         return error;

@@ -20,6 +20,7 @@
 #include "files/static_response.h"
 #include "files/static_upload.h"
 #include "files/static_variants.h"
+#include "options/error.h"
 #include "platform/random.h"
 #include "platform/store.h"
 
@@ -202,7 +203,7 @@ static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
 }
 
 /* True when the context belongs to this server, or is assigned to it now. */
-static bool belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server)
+bool uvh_static_files_belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server)
 {
     const uvhttp_server_t *owner = NULL;
     return atomic_compare_exchange_strong(&files->server, &owner, server) || owner == server;
@@ -218,7 +219,7 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
     if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
         return UVHTTP_EINVAL;
     if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
-        belongs_to(files, server))
+        uvh_static_files_belongs_to(files, server))
         return 0;
     if (!atomic_exchange(&files->foreign_logged, true))
         uvhttp_response_log(response, UVHTTP_LOG_ERROR,
@@ -235,7 +236,8 @@ int uvhttp_static_handle_request(uvhttp_request_t *request, uvhttp_response_t *r
 }
 
 /* Below a prefix of fixed length, which saves each request the search for its parameter. */
-static int serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+int uvh_static_files_serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *context)
 {
     struct uvhttp_static *files = context;
     return serve(files, request, response, path_after(request, files->prefix_length));
@@ -287,24 +289,27 @@ int uvhttp_static_handle_upload(uvhttp_request_t *request, uvhttp_response_t *re
     return UVH_UNLIKELY(err != 0) ? err : store(context, request, response, file_path(request));
 }
 
-static int store_mounted(uvhttp_request_t *request, uvhttp_response_t *response, void *context)
+int uvh_static_files_store_mounted(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *context)
 {
     struct uvhttp_static *files = context;
     return store(files, request, response, path_after(request, files->prefix_length));
 }
 
-int uvhttp_static_check(const uvhttp_static_config_t *config, char *message, size_t size)
+int uvhttp_static_check(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    return uvh_static_settings_check(config, message, size);
+    uvh_error_clear(error);
+    return uvh_error_end(error, uvh_static_settings_check(options, error));
 }
 
-int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *config)
+static int create(uvhttp_static_t **context, const uvhttp_static_options_t *options,
+                  uvhttp_error_t *error)
 {
     struct uvh_static_settings settings;
     if (context == NULL)
         return UVHTTP_EINVAL;
     *context = NULL;
-    int err = uvh_static_settings_open(&settings, config);
+    int err = uvh_static_settings_open(&settings, options, error);
     if (err != 0)
         return err;
     struct uvhttp_static *made = uvh_alloc_zero(settings.allocator, sizeof(*made));
@@ -334,7 +339,14 @@ int uvhttp_static_open(uvhttp_static_t **context, const uvhttp_static_config_t *
     return 0;
 }
 
-void uvhttp_static_close(uvhttp_static_t *context)
+int uvhttp_static_new(uvhttp_static_t **context, const uvhttp_static_options_t *options,
+                      uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(context, options, error));
+}
+
+void uvhttp_static_free(uvhttp_static_t *context)
 {
     if (context == NULL)
         return;
@@ -383,87 +395,4 @@ int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *st
     if (context->directories != NULL)
         stats->watched_directories = uvh_dir_watch_count(context->directories);
     return 0;
-}
-
-static void close_context(void *context)
-{
-    uvhttp_static_close(context);
-}
-
-/* One file may be mounted at a path of its own. */
-static bool is_prefix(const char *prefix, bool of_one_file)
-{
-    size_t length = prefix == NULL ? 0 : strlen(prefix);
-    return length > 0 && prefix[0] == '/' && (of_one_file || prefix[length - 1] == '/');
-}
-
-int uvhttp_static_mount_opened(uvhttp_server_t *server, const char *prefix,
-                               uvhttp_static_t *context)
-{
-    if (server == NULL || context == NULL)
-        return UVHTTP_ENOMEM;
-    const uvhttp_server_t *owner = atomic_load(&context->server);
-    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE) ||
-        (owner != NULL && owner != server))
-        return UVHTTP_EINVAL;
-    const uvhttp_allocator_t *allocator = context->settings.allocator;
-    size_t length = strlen(prefix);
-    char *pattern = uvh_alloc(allocator, length + 2);
-    if (pattern == NULL)
-        return UVHTTP_ENOMEM;
-    /* Requests of other mounts search for their parameter. */
-    bool fixed = owner == NULL && strpbrk(prefix, ":*%") == NULL;
-    memcpy(pattern, prefix, length);
-    memcpy(pattern + length, "*", 2);
-    if (prefix[length - 1] != '/')
-        pattern[length] = '\0';
-    int err = uvhttp_server_route(server, "GET", pattern,
-                                  fixed ? serve_mounted : uvhttp_static_handle_request, context);
-    static const char *const methods[] = {"PUT", "POST"};
-    for (size_t i = 0; i < UVH_COUNT_OF(methods) && context->settings.uploads && err == 0; i++)
-        err = uvhttp_router_add(
-            uvhttp_server_router(server),
-            &(uvhttp_route_t){.method = methods[i],
-                              .pattern = pattern,
-                              .handler = fixed ? store_mounted : uvhttp_static_handle_upload,
-                              .arg = context,
-                              .flags = UVHTTP_ROUTE_STREAM});
-    uvh_free(allocator, pattern);
-    /* another server used it since the check above */
-    if (err == 0 && !belongs_to(context, server))
-        err = UVHTTP_EINVAL;
-    if (err == 0 && fixed)
-        context->prefix_length = length;
-    return err;
-}
-
-static void log_refused_config(uvhttp_server_t *server, const char *prefix,
-                               const uvhttp_static_config_t *config)
-{
-    char message[256] = "";
-    if (uvhttp_static_check(config, message, sizeof(message)) != 0 && message[0] != '\0')
-        uvhttp_server_log(server, UVHTTP_LOG_ERROR,
-                          "static files at \"%s\": invalid configuration: %s", prefix, message);
-}
-
-int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
-                        const uvhttp_static_config_t *config)
-{
-    uvhttp_static_t *context;
-    if (server == NULL)
-        return UVHTTP_ENOMEM;
-    if (!is_prefix(prefix, config != NULL && config->file != NULL))
-        return UVHTTP_EINVAL;
-    int err = uvhttp_static_open(&context, config);
-    if (err != 0) {
-        log_refused_config(server, prefix, config);
-        return err;
-    }
-    err = uvhttp_server_own(server, close_context, context);
-    if (err != 0) {
-        uvhttp_static_close(context);
-        return err;
-    }
-    /* On failure the server owns the context already and destroys it. */
-    return uvhttp_static_mount_opened(server, prefix, context);
 }

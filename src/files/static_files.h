@@ -1,7 +1,8 @@
-/* The context created by one call of uvhttp_static_open, shared by the files of this module.
+/* The context created by one call of uvhttp_static_new, shared by the files of this module.
  *
  * Immutable while the server runs, except for the caches, each of which belongs to its worker, and
- * the directory watch. Created by static_files.c, read by static_fetch.c and static_prewarm.c. */
+ * the directory watch. Created by static_files.c, read by static_fetch.c, static_mount.c and
+ * static_prewarm.c. */
 #ifndef UVH_FILES_STATIC_FILES_H
 #define UVH_FILES_STATIC_FILES_H
 
@@ -36,6 +37,15 @@ struct uvhttp_static {
     int watch_error;                   /* why watching failed */
     atomic_bool watch_error_logged;    /* that error has been logged */
 };
+
+/* The handlers below a prefix of fixed length (prefix_length). */
+int uvh_static_files_serve_mounted(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *context);
+int uvh_static_files_store_mounted(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *context);
+
+/* True when the context belongs to this server, or is assigned to it now. */
+bool uvh_static_files_belongs_to(struct uvhttp_static *files, const uvhttp_server_t *server);
 
 /* Something has changed since `seen`, possibly at the entry's path. */
 static inline bool uvh_static_files_changed(const struct uvhttp_static *context, uint64_t seen)

@@ -9,26 +9,26 @@
 
 #include "base/alloc.h"
 #include "files/static_path.h"
+#include "options/error.h"
 
 static const char path_word[] = "{path}";
 
 enum { PATH_WORD_LENGTH = sizeof(path_word) - 1, FIRST_ERROR = 400, LAST_ERROR = 599 };
 
-/* The text being parsed, and the buffer for the error message. */
+/* The text being parsed, and the error object or NULL. */
 struct reader {
     struct uvh_static_map *map;
     const char *option;
     bool hidden; /* names of hidden files are allowed */
-    char *message;
-    size_t size;
+    uvhttp_error_t *error;
 };
 
 static int refuse(const struct reader *reader, const char *word, size_t length, const char *what)
 {
-    if (reader->size > 0)
-        snprintf(reader->message, reader->size, "%s: '%.*s' %s", reader->option, (int)length, word,
-                 what);
-    return UVHTTP_ECONFIG;
+    char value[sizeof(((uvhttp_error_t *)NULL)->value)];
+    snprintf(value, sizeof(value), "%.*s", (int)length, word);
+    return uvh_error_sentence(reader->error, reader->option, value, "%s: '%.*s' %s", reader->option,
+                              (int)length, word, what);
 }
 
 /* The next word of a text, of `*length` bytes; 0 at its end. */
@@ -227,48 +227,44 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
 }
 
 /* Checks combinations of options. */
-static int check_options(struct reader *reader, const uvhttp_static_config_t *config)
+static int check_options(struct reader *reader, const uvhttp_static_options_t *options)
 {
-    const char *other = config->clean_urls                        ? "clean_urls"
-                        : config->spa || config->fallback != NULL ? "a fallback"
-                                                                  : NULL;
+    const char *other = options->clean_urls                         ? "clean_urls"
+                        : options->spa || options->fallback != NULL ? "a fallback"
+                                                                    : NULL;
     reader->option = "try_files";
-    if (config->try_files != NULL && other != NULL) {
-        if (reader->size > 0)
-            snprintf(reader->message, reader->size, "try_files cannot be combined with %s", other);
-        return UVHTTP_ECONFIG;
-    }
+    if (options->try_files != NULL && other != NULL)
+        return uvh_error_sentence(reader->error, "try_files", options->try_files,
+                                  "try_files cannot be combined with %s", other);
     reader->option = "file";
-    if (config->try_files != NULL)
+    if (options->try_files != NULL)
         other = "try_files";
-    else if (other == NULL && config->uploads) /* stored files could never be read */
+    else if (other == NULL && options->uploads) /* stored files could never be read */
         other = "uploads";
-    if (config->file != NULL && other != NULL) {
-        if (reader->size > 0)
-            snprintf(reader->message, reader->size, "file cannot be combined with %s", other);
-        return UVHTTP_ECONFIG;
-    }
+    if (options->file != NULL && other != NULL)
+        return uvh_error_sentence(reader->error, "file", options->file,
+                                  "file cannot be combined with %s", other);
     return 0;
 }
 
-static int read_fallback(struct reader *reader, const uvhttp_static_config_t *config)
+static int read_fallback(struct reader *reader, const uvhttp_static_options_t *options)
 {
-    const char *name = config->fallback;
+    const char *name = options->fallback;
     size_t length = name == NULL ? 0 : strlen(name);
     reader->option = "fallback";
     if (name == NULL) {
         reader->option = "spa";
-        name = next_word(config->index == NULL ? "index.html" : config->index, &length);
+        name = next_word(options->index == NULL ? "index.html" : options->index, &length);
     }
     return add_page(reader, name, length, &reader->map->fallback);
 }
 
 /* A file with one of these names must be in the directory itself, whatever path precedes it. */
-static int check_index(struct reader *reader, const uvhttp_static_config_t *config)
+static int check_index(struct reader *reader, const uvhttp_static_options_t *options)
 {
     size_t length;
     reader->option = "index";
-    for (const char *name = next_word(config->index == NULL ? "" : config->index, &length);
+    for (const char *name = next_word(options->index == NULL ? "" : options->index, &length);
          length > 0; name = next_word(name + length, &length)) {
         if (memchr(name, '/', length) != NULL)
             return refuse(reader, name, length,
@@ -281,49 +277,49 @@ static int check_index(struct reader *reader, const uvhttp_static_config_t *conf
     return 0;
 }
 
-static int read_options(struct reader *reader, const uvhttp_static_config_t *config)
+static int read_options(struct reader *reader, const uvhttp_static_options_t *options)
 {
     struct uvh_static_map *map = reader->map;
-    int err = check_options(reader, config);
-    reader->hidden = config->hidden;
+    int err = check_options(reader, options);
+    reader->hidden = options->hidden;
     if (err == 0)
-        err = check_index(reader, config);
+        err = check_index(reader, options);
     if (err != 0)
         return err;
     reader->option = "try_files";
-    err = read_list(reader, config->try_files != NULL ? config->try_files
-                            : config->clean_urls      ? "{path} {path}/ {path}.html"
-                                                      : "{path} {path}/");
-    if (err == 0 && (config->spa || config->fallback != NULL))
-        err = read_fallback(reader, config);
+    err = read_list(reader, options->try_files != NULL ? options->try_files
+                            : options->clean_urls      ? "{path} {path}/ {path}.html"
+                                                       : "{path} {path}/");
+    if (err == 0 && (options->spa || options->fallback != NULL))
+        err = read_fallback(reader, options);
     /* These two are configured, and no path of a request leads to them: they may be denied
      * paths. */
     reader->hidden = true;
     reader->option = "file";
-    if (err == 0 && config->file != NULL)
-        err = add_page(reader, config->file, strlen(config->file), &map->only);
+    if (err == 0 && options->file != NULL)
+        err = add_page(reader, options->file, strlen(options->file), &map->only);
     reader->option = "error_pages";
-    for (int exact = 0; err == 0 && config->error_pages != NULL && exact < 2; exact++)
-        err = read_error_pages(reader, config->error_pages, exact == 1);
+    for (int exact = 0; err == 0 && options->error_pages != NULL && exact < 2; exact++)
+        err = read_error_pages(reader, options->error_pages, exact == 1);
     return err;
 }
 
 int uvh_static_map_open(struct uvh_static_map *map, const uvhttp_allocator_t *allocator,
-                        const uvhttp_static_config_t *config, char *message, size_t size)
+                        const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     *map = (struct uvh_static_map){
         .allocator = allocator,
         .only = UVH_STATIC_NO_PAGE,
         .fallback = UVH_STATIC_NO_PAGE,
-        .clean = config->clean_urls,
+        .clean = options->clean_urls,
     };
     for (size_t i = 0; i < sizeof(map->error_pages) / sizeof(map->error_pages[0]); i++)
         map->error_pages[i] = UVH_STATIC_NO_PAGE;
     map->pages = uvh_alloc(allocator, UVH_STATIC_PAGES_MAX * sizeof(struct uvh_static_page));
     if (map->pages == NULL)
         return UVHTTP_ENOMEM;
-    struct reader reader = {.map = map, .message = message, .size = size};
-    int err = read_options(&reader, config);
+    struct reader reader = {.map = map, .error = error};
+    int err = read_options(&reader, options);
     if (err != 0)
         uvh_static_map_release(map);
     return err;
@@ -341,10 +337,10 @@ void uvh_static_map_release(struct uvh_static_map *map)
     map->page_count = 0;
 }
 
-bool uvh_static_map_is_plain(const uvhttp_static_config_t *config)
+bool uvh_static_map_is_plain(const uvhttp_static_options_t *options)
 {
-    return config->try_files == NULL && config->fallback == NULL && !config->spa &&
-           !config->clean_urls;
+    return options->try_files == NULL && options->fallback == NULL && !options->spa &&
+           !options->clean_urls;
 }
 
 const char *uvh_static_map_page_path(const struct uvh_static_map *map, int page)

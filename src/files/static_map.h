@@ -1,6 +1,6 @@
 /* Maps paths to files: the list of alternatives, the pages for missing files, and error pages.
  *
- * Created from uvhttp_static_config_t by static_settings.c, which reports errors; then immutable,
+ * Created from uvhttp_static_options_t by static_settings.c, which reports errors; then immutable,
  * except for the flag that a page is missing. Read by every worker and by jobs. Invariants: the
  * list has at least one item, a STATUS only as its last; every page index is below page_count. */
 #ifndef UVH_FILES_STATIC_MAP_H
@@ -46,14 +46,14 @@ struct uvh_static_map {
     bool clean;           /* file.html has the URL file */
 };
 
-/* Parses the configuration. Returns 0, UVHTTP_ENOMEM, or UVHTTP_ECONFIG with a sentence in
- * `message` (`size` bytes, may be 0). On error nothing is left to release. */
+/* Parses the configuration. Returns 0, UVHTTP_ENOMEM, or UVHTTP_ECONFIG with a filled
+ * `error` (may be NULL). On error nothing is left to release. */
 int uvh_static_map_open(struct uvh_static_map *map, const uvhttp_allocator_t *allocator,
-                        const uvhttp_static_config_t *config, char *message, size_t size);
+                        const uvhttp_static_options_t *options, uvhttp_error_t *error);
 void uvh_static_map_release(struct uvh_static_map *map);
 
 /* A path leads only to its file, or to the index of its directory. */
-bool uvh_static_map_is_plain(const uvhttp_static_config_t *config);
+bool uvh_static_map_is_plain(const uvhttp_static_options_t *options);
 
 /* The path of a page below the root. */
 const char *uvh_static_map_page_path(const struct uvh_static_map *map, int page);

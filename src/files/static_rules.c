@@ -14,6 +14,7 @@
 #include "codec/forms/disposition.h"
 #include "codec/text/chars.h"
 #include "codec/text/glob.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 
@@ -78,37 +79,35 @@ static bool is_type(const char *text)
     return *p == '\0';
 }
 
-static int check_type(const char *type, const char *name, struct uvh_option_message message)
+static int check_type(const char *type, const char *name, uvhttp_error_t *error)
 {
     if (is_type(type))
         return 0;
-    return uvh_option_text_refuse(
-        message, name, type,
-        "must be a media type, such as text/plain or text/html; charset=utf-8");
+    return uvh_error_string(error, name, type,
+                            "must be a media type, such as text/plain or text/html; charset=utf-8");
 }
 
 /* "extension=type", optionally with a dot before the extension. Extensions with a type contain
  * token characters only. */
-static int check_types(const uvhttp_static_config_t *config, struct uvh_option_message message)
+static int check_types(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    if (config->type_count > MOST_TYPES)
-        return uvh_option_text_refuse(message, "types", "(a list)", "at most 1000 are allowed");
-    for (size_t i = 0; i < config->type_count; i++) {
-        const char *given = config->types[i] != NULL ? config->types[i] : "";
+    if (options->type_count > MOST_TYPES)
+        return uvh_error_string(error, "types", "(a list)", "at most 1000 are allowed");
+    for (size_t i = 0; i < options->type_count; i++) {
+        const char *given = options->types[i] != NULL ? options->types[i] : "";
         const char *extension = given + (given[0] == '.');
         const char *equals = extension;
         while (uvh_chars_is(*equals, UVH_CHAR_TOKEN))
             equals++;
         if (equals == extension || *equals != '=')
-            return uvh_option_text_refuse(
-                message, "types", given,
-                "must be an extension and its type, such as md=text/markdown");
-        int err = check_type(equals + 1, "types", message);
+            return uvh_error_string(error, "types", given,
+                                    "must be an extension and its type, such as md=text/markdown");
+        int err = check_type(equals + 1, "types", error);
         if (err != 0)
             return err;
     }
-    return config->default_type == NULL ? 0
-                                        : check_type(config->default_type, "default_type", message);
+    return options->default_type == NULL ? 0
+                                         : check_type(options->default_type, "default_type", error);
 }
 
 /* Fields set by each response: a second one would be invalid. */
@@ -120,47 +119,47 @@ static bool is_own_field(const char *field)
 }
 
 static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial,
-                      struct uvh_option_message message)
+                      uvhttp_error_t *error)
 {
     const char *pattern = rule->pattern != NULL ? rule->pattern : "";
     const char *field = rule->field != NULL ? rule->field : "";
     const char *value = rule->value != NULL ? rule->value : "x";
     if (!uvh_glob_is_valid(uvh_slice(pattern)))
-        return uvh_option_text_refuse(
-            message, "pattern", pattern,
+        return uvh_error_string(
+            error, "pattern", pattern,
             "must be a pattern such as *.css or /assets/**, of at most 512 bytes, with a ] "
             "for each [");
     int err = uvhttp_prepared_add(trial, field, "x");
     if (is_own_field(field) || err == UVHTTP_EHEADER)
-        return uvh_option_text_refuse(
-            message, "field", field,
-            "must be the name of a field that the server does not set itself");
+        return uvh_error_string(error, "field", field,
+                                "must be the name of a field that the server does not set itself");
     if (same_name(field, "Content-Type"))
-        return rule->value == NULL ? 0 : check_type(value, "value", message);
+        return rule->value == NULL ? 0 : check_type(value, "value", error);
     if (err == 0)
         err = uvhttp_prepared_add(trial, field, value);
     if (err == UVHTTP_EHEADER || value[0] == '\0')
-        return uvh_option_text_refuse(message, "value", err == 0 ? "" : "(not shown)",
-                                      "must be a non-empty text without control characters");
+        return uvh_error_string(error, "value", err == 0 ? "" : "(not shown)",
+                                "must be a non-empty text without control characters");
     return err;
 }
 
-int uvh_static_rules_check(const uvhttp_static_config_t *config, char *text, size_t size)
+int uvh_static_rules_check(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    struct uvh_option_message message = {text, size};
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_option_check_array("types", config->types, config->type_count, text, size);
+    int err = uvh_option_check_array("types", options->types, options->type_count, error);
     if (err == 0)
-        err = uvh_option_check_array("rules", config->rules, config->rule_count, text, size);
+        err = uvh_option_check_array("rules", options->rules, options->rule_count, error);
     if (err == 0)
-        err = check_types(config, message);
-    if (err == 0 && config->rule_count > MOST_RULES)
-        err = uvh_option_text_refuse(message, "rules", "(a list)", "at most 256 are allowed");
-    for (size_t i = 0; i < config->rule_count && err == 0; i++) {
-        uvhttp_prepared_t *trial = uvhttp_prepared_new(config->allocator);
-        err = trial == NULL ? UVHTTP_ENOMEM : check_rule(&config->rules[i], trial, message);
+        err = check_types(options, error);
+    if (err == 0 && options->rule_count > MOST_RULES)
+        err = uvh_error_string(error, "rules", "(a list)", "at most 256 are allowed");
+    for (size_t i = 0; i < options->rule_count && err == 0; i++) {
+        uvhttp_prepared_t *trial = uvhttp_prepared_new(options->allocator);
+        err = trial == NULL ? UVHTTP_ENOMEM : check_rule(&options->rules[i], trial, error);
         uvhttp_prepared_free(trial);
+        if (err != 0)
+            uvh_error_within(error, "rules", i);
     }
     return err;
 }
@@ -172,13 +171,13 @@ static char *keep(struct uvh_static_rules *rules, const char *text)
     return uvh_owned_string(&rules->owned, text, strlen(text));
 }
 
-static int copy_types(struct uvh_static_rules *rules, const uvhttp_static_config_t *config)
+static int copy_types(struct uvh_static_rules *rules, const uvhttp_static_options_t *options)
 {
-    rules->types = uvh_owned_alloc(&rules->owned, config->type_count * sizeof(*rules->types));
+    rules->types = uvh_owned_alloc(&rules->owned, options->type_count * sizeof(*rules->types));
     if (rules->types == NULL)
         return UVHTTP_ENOMEM;
-    for (; rules->type_count < config->type_count; rules->type_count++) {
-        const char *given = config->types[rules->type_count];
+    for (; rules->type_count < options->type_count; rules->type_count++) {
+        const char *given = options->types[rules->type_count];
         const char *extension = given + (given[0] == '.');
         size_t length = (size_t)(strchr(given, '=') - extension);
         struct type *type = &rules->types[rules->type_count];
@@ -190,19 +189,19 @@ static int copy_types(struct uvh_static_rules *rules, const uvhttp_static_config
         memcpy(end + 1, extension, length);
         type->end = (uvhttp_slice_t){end, length + 1};
     }
-    rules->default_type = config->default_type == NULL ? NULL : keep(rules, config->default_type);
-    return rules->default_type == NULL && config->default_type != NULL ? UVHTTP_ENOMEM : 0;
+    rules->default_type = options->default_type == NULL ? NULL : keep(rules, options->default_type);
+    return rules->default_type == NULL && options->default_type != NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static int copy_rules(struct uvh_static_rules *rules, const uvhttp_static_config_t *config)
+static int copy_rules(struct uvh_static_rules *rules, const uvhttp_static_options_t *options)
 {
     /* RFC 9110 section 15.4.5; Date and ETag are always present. */
     static const char *const in_304[] = {"Cache-Control", "Content-Location", "Expires", "Vary"};
-    rules->rules = uvh_owned_alloc(&rules->owned, config->rule_count * sizeof(*rules->rules));
+    rules->rules = uvh_owned_alloc(&rules->owned, options->rule_count * sizeof(*rules->rules));
     if (rules->rules == NULL)
         return UVHTTP_ENOMEM;
-    for (; rules->rule_count < config->rule_count; rules->rule_count++) {
-        const uvhttp_static_rule_t *given = &config->rules[rules->rule_count];
+    for (; rules->rule_count < options->rule_count; rules->rule_count++) {
+        const uvhttp_static_rule_t *given = &options->rules[rules->rule_count];
         struct rule *rule = &rules->rules[rules->rule_count];
         rule->pattern = (uvhttp_slice_t){keep(rules, given->pattern), strlen(given->pattern)};
         rule->field = keep(rules, given->field);
@@ -215,23 +214,23 @@ static int copy_rules(struct uvh_static_rules *rules, const uvhttp_static_config
     return 0;
 }
 
-int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_config_t *config,
-                         const uvhttp_allocator_t *allocator)
+int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_options_t *options,
+                         const uvhttp_allocator_t *allocator, uvhttp_error_t *error)
 {
     *rules = NULL;
-    int err = uvh_static_rules_check(config, NULL, 0);
+    int err = uvh_static_rules_check(options, error);
     if (err != 0)
         return err;
-    if (config->type_count == 0 && config->rule_count == 0 && config->default_type == NULL &&
-        !config->immutable_assets)
+    if (options->type_count == 0 && options->rule_count == 0 && options->default_type == NULL &&
+        !options->immutable_assets)
         return 0;
     struct uvh_static_rules *made = uvh_owned_new(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    made->immutable_assets = config->immutable_assets;
-    err = copy_types(made, config);
+    made->immutable_assets = options->immutable_assets;
+    err = copy_types(made, options);
     if (err == 0)
-        err = copy_rules(made, config);
+        err = copy_rules(made, options);
     if (err != 0) {
         uvh_static_rules_free(made);
         return err;

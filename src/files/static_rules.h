@@ -1,6 +1,6 @@
 /* The response fields determined by a file's name: its type, and those of rules.
  *
- * Created from a uvhttp_static_config_t by static_settings.c, then immutable. file_entry.c applies
+ * Created from a uvhttp_static_options_t by static_settings.c, then immutable. file_entry.c applies
  * them once for each new entry, on any thread; serving a cached file never does. */
 #ifndef UVH_FILES_STATIC_RULES_H
 #define UVH_FILES_STATIC_RULES_H
@@ -10,12 +10,12 @@
 struct uvh_static_rules;
 
 /* Validates types and rules, as uvhttp_static_check. */
-int uvh_static_rules_check(const uvhttp_static_config_t *config, char *message, size_t size);
+int uvh_static_rules_check(const uvhttp_static_options_t *options, uvhttp_error_t *error);
 
-/* Returns 0 and the rules, or NULL there when the config needs only the default types;
- * UVHTTP_ECONFIG (uvhttp_static_check gives the reason) or UVHTTP_ENOMEM. */
-int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_config_t *config,
-                         const uvhttp_allocator_t *allocator);
+/* Returns 0 and the rules, or NULL there when the options needs only the default types;
+ * UVHTTP_ECONFIG with a filled `error`, or UVHTTP_ENOMEM. */
+int uvh_static_rules_new(struct uvh_static_rules **rules, const uvhttp_static_options_t *options,
+                         const uvhttp_allocator_t *allocator, uvhttp_error_t *error);
 void uvh_static_rules_free(struct uvh_static_rules *rules);
 
 /* The Content-Type of a file; `rules` may be NULL. Lives as long as the rules. */

@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <uvhttp/error.h>
+
 #include "base/alloc.h"
+#include "base/compiler.h"
+#include "options/error.h"
+#include "options/option_check.h"
 #include "platform/compress.h"
 
 enum {
@@ -38,48 +43,55 @@ static size_t or_default(size_t value, size_t standard)
     return value != 0 ? value : standard;
 }
 
-static bool are_levels(const uvhttp_static_config_t *config)
+static int check_levels(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     enum { ZSTD_MOST = 19 }; /* above it zstd needs gigabytes of memory */
-    return config->gzip_level <= 9 && config->brotli_level <= 11 && config->zstd_level <= ZSTD_MOST;
+    const struct uvh_option_range levels[] = {
+        {"gzip_level", (size_t)options->gzip_level, 0, 9, "(0: the default)"},
+        {"brotli_level", (size_t)options->brotli_level, 0, 11, "(0: the default)"},
+        {"zstd_level", (size_t)options->zstd_level, 0, ZSTD_MOST, "(0: the default)"},
+    };
+    return uvh_option_check(levels, UVH_COUNT_OF(levels), error) == 0 ? 0 : UVHTTP_EINVAL;
 }
 
-static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_options_t *options)
 {
-    size_t entries = or_default(config->cache_entries, DEFAULT_CACHE_ENTRIES);
+    size_t entries = or_default(options->cache_entries, DEFAULT_CACHE_ENTRIES);
     size_t descriptors = uvh_file_descriptor_limit() / DESCRIPTOR_SHARE;
     size_t absent = (entries - 1) / ABSENT_SHARE + 1;
     settings->limits = (struct uvh_file_cache_limits){
         .entries = entries,
-        .memory = or_default(config->cache_memory, DEFAULT_CACHE_MEMORY),
-        .descriptors = or_default(config->cache_descriptors, descriptors),
+        .memory = or_default(options->cache_memory, DEFAULT_CACHE_MEMORY),
+        .descriptors = or_default(options->cache_descriptors, descriptors),
     };
     settings->absent_limit = absent < ABSENT_MOST ? absent : ABSENT_MOST;
-    settings->watch = config->watch;
-    settings->revalidate_ms = or_default(config->revalidate_ms, DEFAULT_REVALIDATE_MS);
+    settings->watch = options->watch;
+    settings->revalidate_ms = or_default(options->revalidate_ms, DEFAULT_REVALIDATE_MS);
     /* Watching must not delay the detection of changes the kernel does not report. */
-    if (config->watch && settings->revalidate_ms > DEFAULT_REVALIDATE_MS)
+    if (options->watch && settings->revalidate_ms > DEFAULT_REVALIDATE_MS)
         settings->revalidate_ms = DEFAULT_REVALIDATE_MS;
     uint64_t negative_ms =
         settings->revalidate_ms < MOST_NEGATIVE_MS ? settings->revalidate_ms : MOST_NEGATIVE_MS;
-    settings->negative_ms = or_default(config->negative_ms, negative_ms);
-    if (config->negative_ms == UVHTTP_NEVER)
+    settings->negative_ms = or_default(options->negative_ms, negative_ms);
+    if (options->negative_ms == UVHTTP_NEVER)
         settings->negative_ms = settings->absent_limit = 0;
-    settings->watched_ms = or_default(config->revalidate_ms, DEFAULT_WATCHED_MS);
+    settings->watched_ms = or_default(options->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
 /* Optional members that are not needed stay in a state uvh_static_settings_release accepts. */
-static int copy(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+static int copy(struct uvh_static_settings *settings, const uvhttp_static_options_t *options,
+                uvhttp_error_t *error)
 {
-    const char *index = config->index != NULL ? config->index : "index.html";
+    const char *index = options->index != NULL ? options->index : "index.html";
     settings->index = uvh_alloc_string(settings->allocator, index, strlen(index));
     if (settings->index == NULL)
         return UVHTTP_ENOMEM;
-    return uvh_static_rules_new(&settings->rules, config, settings->allocator);
+    return uvh_static_rules_new(&settings->rules, options, settings->allocator, error);
 }
 
 /* Each root is tried for what the previous ones do not have. */
-static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_config_t *config)
+static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_options_t *options,
+                      uvhttp_error_t *error)
 {
     static const enum uvh_file_links policies[] = {
         [UVHTTP_SYMLINKS_INSIDE] = UVH_FILE_LINKS_INSIDE,
@@ -88,20 +100,24 @@ static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_
         [UVHTTP_SYMLINKS_OWNER] = UVH_FILE_LINKS_OWNER,
     };
     size_t count = 0;
-    while (config->more_roots != NULL && config->more_roots[count] != NULL)
+    while (options->more_roots != NULL && options->more_roots[count] != NULL)
         count++;
     if (count > 0) {
         settings->more_roots = uvh_alloc(settings->allocator, count * sizeof(struct uvh_file_root));
         if (settings->more_roots == NULL)
             return UVHTTP_ENOMEM;
     }
-    int err = uvh_file_root_open(&settings->root, config->root);
-    settings->root.links = policies[config->symlinks];
+    int err = uvh_file_root_open(&settings->root, options->root);
+    if (err != 0)
+        uvh_error_string(error, "root", options->root, uvhttp_strerror(err));
+    settings->root.links = policies[options->symlinks];
     struct uvh_file_root *last = &settings->root;
     for (size_t i = 0; err == 0 && i < count; i++) {
-        err = uvh_file_root_open(&settings->more_roots[i], config->more_roots[i]);
-        if (err != 0)
+        err = uvh_file_root_open(&settings->more_roots[i], options->more_roots[i]);
+        if (err != 0) {
+            uvh_error_string(error, "more_roots", options->more_roots[i], uvhttp_strerror(err));
             break;
+        }
         settings->more_root_count++;
         settings->more_roots[i].links = settings->root.links;
         last->next = &settings->more_roots[i];
@@ -110,16 +126,14 @@ static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_
     return err;
 }
 
-static int refuse_alone(const char *name, const char *needed, char *message, size_t size)
+static int refuse_alone(const char *name, const char *needed, uvhttp_error_t *error)
 {
-    if (size > 0)
-        snprintf(message, size, "%s: has no effect without %s", name, needed);
-    return UVHTTP_ECONFIG;
+    return uvh_error_sentence(error, name, NULL, "%s: has no effect without %s", name, needed);
 }
 
 /* Options that need another option. One without the other was meant to have an effect, so it is
  * rejected. */
-static int check_pairs(const uvhttp_static_config_t *config, char *message, size_t size)
+static int check_pairs(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     const struct {
         const char *name;
@@ -127,108 +141,125 @@ static int check_pairs(const uvhttp_static_config_t *config, char *message, size
         const char *needed;
         bool there;
     } pairs[] = {
-        {"listing_max", config->listing_max != 0, "listing", config->listing},
-        {"archive", config->archive, "listing", config->listing},
-        {"archive_entries", config->archive_entries != 0, "archive", config->archive},
-        {"archive_size", config->archive_size != 0, "archive", config->archive},
-        {"compress_min_size", config->compress_min_size != 0, "compress", config->compress},
-        {"compress_max_size", config->compress_max_size != 0, "compress", config->compress},
-        {"gzip_level", config->gzip_level != 0, "compress", config->compress},
-        {"brotli_level", config->brotli_level != 0, "compress", config->compress},
-        {"zstd_level", config->zstd_level != 0, "compress", config->compress},
-        {"rate_burst", config->rate_burst != 0, "rate_limit", config->rate_limit != 0},
-        {"upload_max_size", config->upload_max_size != 0, "uploads", config->uploads},
-        {"upload_overwrite", config->upload_overwrite, "uploads", config->uploads},
-        {"upload_directories", config->upload_directories, "uploads", config->uploads},
-        {"upload_sync", config->upload_sync, "uploads", config->uploads},
+        {"listing_max", options->listing_max != 0, "listing", options->listing},
+        {"archive", options->archive, "listing", options->listing},
+        {"archive_entries", options->archive_entries != 0, "archive", options->archive},
+        {"archive_size", options->archive_size != 0, "archive", options->archive},
+        {"compress_min_size", options->compress_min_size != 0, "compress", options->compress},
+        {"compress_max_size", options->compress_max_size != 0, "compress", options->compress},
+        {"gzip_level", options->gzip_level != 0, "compress", options->compress},
+        {"brotli_level", options->brotli_level != 0, "compress", options->compress},
+        {"zstd_level", options->zstd_level != 0, "compress", options->compress},
+        {"rate_burst", options->rate_burst != 0, "rate_limit", options->rate_limit != 0},
+        {"upload_max_size", options->upload_max_size != 0, "uploads", options->uploads},
+        {"upload_overwrite", options->upload_overwrite, "uploads", options->uploads},
+        {"upload_directories", options->upload_directories, "uploads", options->uploads},
+        {"upload_sync", options->upload_sync, "uploads", options->uploads},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         if (pairs[i].given && !pairs[i].there)
-            return refuse_alone(pairs[i].name, pairs[i].needed, message, size);
+            return refuse_alone(pairs[i].name, pairs[i].needed, error);
     }
-    size_t least = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE);
-    size_t most = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE);
-    if (!config->compress || least <= most)
+    size_t least = or_default(options->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE);
+    size_t most = or_default(options->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE);
+    if (!options->compress || least <= most)
         return 0;
-    if (size > 0)
-        snprintf(message, size,
-                 "%s: the minimum size (%zu bytes) exceeds the maximum size (%zu bytes)",
-                 config->compress_min_size != 0 ? "compress_min_size" : "compress_max_size", least,
-                 most);
-    return UVHTTP_ECONFIG;
+    bool least_given = options->compress_min_size != 0;
+    const char *name = least_given ? "compress_min_size" : "compress_max_size";
+    char value[24];
+    snprintf(value, sizeof(value), "%zu", least_given ? least : most);
+    return uvh_error_sentence(
+        error, name, value, "%s: the minimum size (%zu bytes) exceeds the maximum size (%zu bytes)",
+        name, least, most);
 }
 
-int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size)
+static int check_symlinks(const uvhttp_static_options_t *options, uvhttp_error_t *error)
+{
+    char value[24];
+    if ((unsigned)options->symlinks <= UVHTTP_SYMLINKS_OWNER)
+        return 0;
+    snprintf(value, sizeof(value), "%d", (int)options->symlinks);
+    return uvh_error_sentence(error, "symlinks", value, "symlinks: unknown policy");
+}
+
+int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     struct uvh_static_map map;
-    if (message == NULL)
-        size = 0;
-    if (size > 0)
-        message[0] = '\0';
-    int err = uvh_static_rules_check(config, message, size);
+    int err = uvh_static_rules_check(options, error);
     if (err != 0)
         return err;
-    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER) {
-        if (size > 0)
-            snprintf(message, size, "symlinks: unknown policy");
-        return UVHTTP_ECONFIG;
-    }
-    err = check_pairs(config, message, size);
+    err = check_symlinks(options, error);
+    if (err == 0)
+        err = check_pairs(options, error);
     if (err != 0)
         return err;
     err = uvh_static_map_open(&map,
-                              config->allocator != NULL ? config->allocator : uvh_alloc_default(),
-                              config, message, size);
+                              options->allocator != NULL ? options->allocator : uvh_alloc_default(),
+                              options, error);
     if (err == 0)
         uvh_static_map_release(&map);
     return err;
 }
 
-int uvh_static_settings_open(struct uvh_static_settings *settings,
-                             const uvhttp_static_config_t *config)
+/* Options that are checked without opening anything and without parsing lists. */
+static int check_alone(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    if (config == NULL || config->root == NULL || !are_levels(config))
+    if (options->root == NULL) {
+        uvh_error_sentence(error, "root", NULL, "root is NULL; a directory is needed");
         return UVHTTP_EINVAL;
-    if ((unsigned)config->symlinks > UVHTTP_SYMLINKS_OWNER || check_pairs(config, NULL, 0) != 0)
-        return UVHTTP_ECONFIG;
-    if (config->compress && uvh_compress_codings() == 0)
+    }
+    int err = check_levels(options, error);
+    if (err == 0)
+        err = check_symlinks(options, error);
+    return err != 0 ? err : check_pairs(options, error);
+}
+
+int uvh_static_settings_open(struct uvh_static_settings *settings,
+                             const uvhttp_static_options_t *options, uvhttp_error_t *error)
+{
+    if (options == NULL)
+        return UVHTTP_EINVAL;
+    int err = check_alone(options, error);
+    if (err != 0)
+        return err;
+    if (options->compress && uvh_compress_codings() == 0)
         return UVHTTP_ENOTSUP;
     *settings = (struct uvh_static_settings){
-        .allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default(),
+        .allocator = options->allocator != NULL ? options->allocator : uvh_alloc_default(),
         .root = {.descriptor = -1},
-        .memory_file_size = or_default(config->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
-        .compress_min_size = or_default(config->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE),
-        .compress_max_size = or_default(config->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE),
-        .levels = {[UVH_CODING_GZIP] = (int)config->gzip_level,
-                   [UVH_CODING_BROTLI] = (int)config->brotli_level,
-                   [UVH_CODING_ZSTD] = (int)config->zstd_level},
-        .precompressed = config->precompressed,
-        .compress = config->compress,
-        .rate_limit = config->rate_limit,
-        .rate_burst = config->rate_burst,
-        .listing = config->listing,
-        .archive = config->archive,
-        .listing_max = or_default(config->listing_max, DEFAULT_LISTING_MAX),
-        .archive_entries = or_default(config->archive_entries, DEFAULT_ARCHIVE_ENTRIES),
-        .archive_size = or_default(config->archive_size, DEFAULT_ARCHIVE_SIZE),
-        .hidden = config->hidden,
-        .uploads = config->uploads,
-        .upload_overwrite = config->upload_overwrite,
-        .upload_directories = config->upload_directories,
-        .upload_sync = config->upload_sync,
-        .upload_max_size = or_default(config->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
+        .memory_file_size = or_default(options->memory_file_size, DEFAULT_MEMORY_FILE_SIZE),
+        .compress_min_size = or_default(options->compress_min_size, DEFAULT_COMPRESS_MIN_SIZE),
+        .compress_max_size = or_default(options->compress_max_size, DEFAULT_COMPRESS_MAX_SIZE),
+        .levels = {[UVH_CODING_GZIP] = (int)options->gzip_level,
+                   [UVH_CODING_BROTLI] = (int)options->brotli_level,
+                   [UVH_CODING_ZSTD] = (int)options->zstd_level},
+        .precompressed = options->precompressed,
+        .compress = options->compress,
+        .rate_limit = options->rate_limit,
+        .rate_burst = options->rate_burst,
+        .listing = options->listing,
+        .archive = options->archive,
+        .listing_max = or_default(options->listing_max, DEFAULT_LISTING_MAX),
+        .archive_entries = or_default(options->archive_entries, DEFAULT_ARCHIVE_ENTRIES),
+        .archive_size = or_default(options->archive_size, DEFAULT_ARCHIVE_SIZE),
+        .hidden = options->hidden,
+        .uploads = options->uploads,
+        .upload_overwrite = options->upload_overwrite,
+        .upload_directories = options->upload_directories,
+        .upload_sync = options->upload_sync,
+        .upload_max_size = or_default(options->upload_max_size, DEFAULT_UPLOAD_MAX_SIZE),
     };
-    set_cache(settings, config);
+    set_cache(settings, options);
     /* A file that exceeds the memory limit is not read into memory. */
     if (settings->memory_file_size > settings->limits.memory)
         settings->memory_file_size = settings->limits.memory;
-    int err = copy(settings, config);
+    err = copy(settings, options, error);
     if (err == 0)
-        err = uvh_static_map_open(&settings->map, settings->allocator, config, NULL, 0);
+        err = uvh_static_map_open(&settings->map, settings->allocator, options, error);
     if (err == 0)
-        err = open_roots(settings, config);
-    settings->watchable = settings->more_root_count == 0 && uvh_static_map_is_plain(config);
-    settings->follows_name = config->try_files == NULL;
+        err = open_roots(settings, options, error);
+    settings->watchable = settings->more_root_count == 0 && uvh_static_map_is_plain(options);
+    settings->follows_name = options->try_files == NULL;
     if (err != 0)
         uvh_static_settings_release(settings);
     return err;

@@ -1,4 +1,4 @@
-/* The options of uvhttp_static_open, checked and copied.
+/* The options of uvhttp_static_new, checked and copied.
  *
  * Created once by static_files.c, then immutable: read by every worker and by jobs. */
 #ifndef UVH_FILES_STATIC_SETTINGS_H
@@ -52,11 +52,11 @@ struct uvh_static_settings {
 };
 
 /* Validates the options, as uvhttp_static_check. */
-int uvh_static_settings_check(const uvhttp_static_config_t *config, char *message, size_t size);
+int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_error_t *error);
 
-/* Opens the root. Errors as for uvhttp_static_open; on error nothing is left to release. */
+/* Opens the root. Errors as for uvhttp_static_new; on error nothing is left to release. */
 int uvh_static_settings_open(struct uvh_static_settings *settings,
-                             const uvhttp_static_config_t *config);
+                             const uvhttp_static_options_t *options, uvhttp_error_t *error);
 void uvh_static_settings_release(struct uvh_static_settings *settings);
 
 #endif

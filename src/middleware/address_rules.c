@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/slice.h"
 #include "codec/fields/address_prefix.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 
@@ -145,7 +146,7 @@ static bool is(const uvhttp_address_rule_t *rule, const char *name)
 }
 
 static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct entry *entry,
-                     struct uvh_option_message message)
+                     uvhttp_error_t *error)
 {
     const char *text = rule->prefix;
     char name[40];
@@ -153,24 +154,24 @@ static int read_rule(const uvhttp_address_rule_t *rule, size_t order, struct ent
     if (uvh_address_prefix_parse(uvh_slice(text), &entry->prefix))
         return 0;
     snprintf(name, sizeof(name), "rules[%zu]", order);
-    return uvh_option_text_refuse(message, name, text,
-                                  "allowed are \"all\", \"unix\", an address, and a prefix such as "
-                                  "10.0.0.0/8 without host bits");
+    return uvh_error_string(error, name, text,
+                            "allowed are \"all\", \"unix\", an address, and a prefix such as "
+                            "10.0.0.0/8 without host bits");
 }
 
 /* The entries of one address family, at most one per rule; their number in `*count`. */
-static int select_entries(const uvhttp_address_rules_config_t *config, bool v4,
-                          struct entry *entries, size_t *count, struct uvh_option_message message)
+static int select_entries(const uvhttp_address_rules_options_t *options, bool v4,
+                          struct entry *entries, size_t *count, uvhttp_error_t *error)
 {
     *count = 0;
-    for (size_t i = 0; i < config->rule_count; i++) {
-        uvhttp_address_rule_t rule = config->rules[i];
+    for (size_t i = 0; i < options->rule_count; i++) {
+        uvhttp_address_rule_t rule = options->rules[i];
         struct entry *entry = &entries[*count];
         if (is(&rule, "unix"))
             continue;
         if (is(&rule, "all"))
             rule.prefix = v4 ? "0.0.0.0/0" : "::/0";
-        int err = read_rule(&rule, i, entry, message);
+        int err = read_rule(&rule, i, entry, error);
         if (err != 0)
             return err;
         *count += entry->prefix.v4 == v4;
@@ -179,59 +180,58 @@ static int select_entries(const uvhttp_address_rules_config_t *config, bool v4,
 }
 
 /* The verdict for clients of Unix sockets. */
-static bool judge_unix(const uvhttp_address_rules_config_t *config)
+static bool judge_unix(const uvhttp_address_rules_options_t *options)
 {
-    for (size_t i = 0; i < config->rule_count; i++) {
-        if (is(&config->rules[i], "unix") || is(&config->rules[i], "all"))
-            return config->rules[i].allow;
+    for (size_t i = 0; i < options->rule_count; i++) {
+        if (is(&options->rules[i], "unix") || is(&options->rules[i], "all"))
+            return options->rules[i].allow;
     }
-    return config->allow_others;
+    return options->allow_others;
 }
 
 static int build_both(struct uvhttp_address_rules *rules,
-                      const uvhttp_address_rules_config_t *config, struct entry *entries,
-                      struct uvh_option_message message)
+                      const uvhttp_address_rules_options_t *options, struct entry *entries,
+                      uvhttp_error_t *error)
 {
     size_t count;
-    int err = select_entries(config, true, entries, &count, message);
+    int err = select_entries(options, true, entries, &count, error);
     if (err == 0)
         err = build(rules, &rules->v4, entries, count);
     if (err == 0)
-        err = select_entries(config, false, entries, &count, message);
+        err = select_entries(options, false, entries, &count, error);
     return err != 0 ? err : build(rules, &rules->v6, entries, count);
 }
 
-int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
-                             const uvhttp_address_rules_config_t *config, char *message,
-                             size_t size)
+static int create(uvhttp_address_rules_t **rules, const uvhttp_address_rules_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (rules == NULL)
         return UVHTTP_EINVAL;
     *rules = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_option_check_array("rules", config->rules, config->rule_count, message, size);
+    int err = uvh_option_check_array("rules", options->rules, options->rule_count, error);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"rule_count", config->rule_count, 0, MOST_RULES,
+    const struct uvh_option_range range = {"rule_count", options->rule_count, 0, MOST_RULES,
                                            "rules"};
-    err = uvh_option_check(&range, 1, message, size);
+    err = uvh_option_check(&range, 1, error);
     if (err != 0)
         return err;
-    for (size_t i = 0; i < config->rule_count; i++) {
-        if (config->rules[i].prefix == NULL)
+    for (size_t i = 0; i < options->rule_count; i++) {
+        if (options->rules[i].prefix == NULL) {
+            uvh_error_sentence(error, "rules", NULL, "rules[%zu].prefix is NULL", i);
             return UVHTTP_EINVAL;
+        }
     }
-    struct uvhttp_address_rules *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_address_rules *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     const uvhttp_allocator_t *allocator = made->owned.allocator;
-    made->allow_others = config->allow_others;
-    made->allow_unix = judge_unix(config);
-    struct entry *entries = uvh_alloc(allocator, (config->rule_count + 1) * sizeof(*entries));
-    err = entries == NULL
-              ? UVHTTP_ENOMEM
-              : build_both(made, config, entries, (struct uvh_option_message){message, size});
+    made->allow_others = options->allow_others;
+    made->allow_unix = judge_unix(options);
+    struct entry *entries = uvh_alloc(allocator, (options->rule_count + 1) * sizeof(*entries));
+    err = entries == NULL ? UVHTTP_ENOMEM : build_both(made, options, entries, error);
     uvh_free(allocator, entries);
     if (err != 0) {
         uvhttp_address_rules_free(made);
@@ -239,6 +239,13 @@ int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
     }
     *rules = made;
     return 0;
+}
+
+int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
+                             const uvhttp_address_rules_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(rules, options, error));
 }
 
 void uvhttp_address_rules_free(uvhttp_address_rules_t *rules)

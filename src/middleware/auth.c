@@ -14,6 +14,7 @@
 #include "codec/fields/field.h"
 #include "codec/text/base64.h"
 #include "codec/text/chars.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 
@@ -255,8 +256,7 @@ const char *uvhttp_auth_user(const uvhttp_request_t *request)
 /* ---- configuration ---- */
 
 /* A message may be logged, so it never contains a password. */
-static int check_user(const uvhttp_auth_user_t *user, size_t index,
-                      struct uvh_option_message message)
+static int check_user(const uvhttp_auth_user_t *user, size_t index, uvhttp_error_t *error)
 {
     const char *name = user->name, *password = user->password;
     bool name_fits = name != NULL && strchr(name, ':') == NULL && is_printable(name, strlen(name));
@@ -267,30 +267,29 @@ static int check_user(const uvhttp_auth_user_t *user, size_t index,
         return 0;
     snprintf(field, sizeof(field), "users[%zu].%s", index, name_fits ? "password" : "name");
     if (name_fits)
-        return uvh_option_text_refuse(message, field, "(not shown)",
-                                      "must be a non-empty text without control characters");
-    return uvh_option_text_refuse(message, field, name != NULL ? name : "",
-                                  "must be a text without colon and control characters");
+        return uvh_error_string(error, field, "(not shown)",
+                                "must be a non-empty text without control characters");
+    return uvh_error_string(error, field, name != NULL ? name : "",
+                            "must be a text without colon and control characters");
 }
 
-static int check_config(const uvhttp_auth_config_t *config, const char *realm,
-                        struct uvh_option_message message)
+static int check_config(const uvhttp_auth_options_t *options, const char *realm,
+                        uvhttp_error_t *error)
 {
     if (strlen(realm) > MOST_REALM || !is_printable(realm, strlen(realm)))
-        return uvh_option_text_refuse(message, "realm", realm,
-                                      "must be at most 256 bytes without control characters");
-    for (const char *p = config->scope != NULL ? config->scope : ""; *p != '\0'; p++) {
-        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(config->scope) > MOST_SCOPE)
-            return uvh_option_text_refuse(
-                message, "scope", config->scope,
+        return uvh_error_string(error, "realm", realm,
+                                "must be at most 256 bytes without control characters");
+    for (const char *p = options->scope != NULL ? options->scope : ""; *p != '\0'; p++) {
+        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(options->scope) > MOST_SCOPE)
+            return uvh_error_string(
+                error, "scope", options->scope,
                 "must be at most 1024 bytes of visible ASCII without quote and backslash");
     }
-    if (config->user_count == 0 && config->check_basic == NULL && config->check_bearer == NULL)
-        return uvh_option_text_refuse(
-            message, "check_basic", "",
-            "no request can pass: set users, check_basic or check_bearer");
-    for (size_t i = 0; i < config->user_count; i++) {
-        int err = check_user(&config->users[i], i, message);
+    if (options->user_count == 0 && options->check_basic == NULL && options->check_bearer == NULL)
+        return uvh_error_string(error, "check_basic", "",
+                                "no request can pass: set users, check_basic or check_bearer");
+    for (size_t i = 0; i < options->user_count; i++) {
+        int err = check_user(&options->users[i], i, error);
         if (err != 0)
             return err;
     }
@@ -316,36 +315,36 @@ static const char *write_challenge(struct uvh_owned *owned, const char *scheme, 
     return uvh_owned_string(owned, text, (size_t)size);
 }
 
-static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config,
+static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_options_t *options,
                             const char *realm)
 {
     struct uvh_owned *owned = &auth->owned;
-    if (config->user_count > 0 || config->check_basic != NULL) {
+    if (options->user_count > 0 || options->check_basic != NULL) {
         auth->basic = write_challenge(owned, "Basic", realm, ", charset=\"UTF-8\"", NULL);
         if (auth->basic == NULL)
             return UVHTTP_ENOMEM;
     }
-    if (config->check_bearer == NULL)
+    if (options->check_bearer == NULL)
         return 0;
-    auth->bearer = write_challenge(owned, "Bearer", realm, "", config->scope);
+    auth->bearer = write_challenge(owned, "Bearer", realm, "", options->scope);
     auth->bearer_invalid_request =
         write_challenge(owned, "Bearer", realm, ", error=\"invalid_request\"", NULL);
     auth->bearer_invalid_token =
-        write_challenge(owned, "Bearer", realm, ", error=\"invalid_token\"", config->scope);
+        write_challenge(owned, "Bearer", realm, ", error=\"invalid_token\"", options->scope);
     auth->bearer_scope =
-        write_challenge(owned, "Bearer", realm, ", error=\"insufficient_scope\"", config->scope);
+        write_challenge(owned, "Bearer", realm, ", error=\"insufficient_scope\"", options->scope);
     bool complete = auth->bearer != NULL && auth->bearer_invalid_request != NULL &&
                     auth->bearer_invalid_token != NULL && auth->bearer_scope != NULL;
     return complete ? 0 : UVHTTP_ENOMEM;
 }
 
-static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *config)
+static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_options_t *options)
 {
-    auth->users = uvh_owned_alloc(&auth->owned, config->user_count * sizeof(*auth->users));
+    auth->users = uvh_owned_alloc(&auth->owned, options->user_count * sizeof(*auth->users));
     if (auth->users == NULL)
         return UVHTTP_ENOMEM;
-    for (; auth->user_count < config->user_count; auth->user_count++) {
-        const uvhttp_auth_user_t *given = &config->users[auth->user_count];
+    for (; auth->user_count < options->user_count; auth->user_count++) {
+        const uvhttp_auth_user_t *given = &options->users[auth->user_count];
         struct known *user = &auth->users[auth->user_count];
         user->name.length = strlen(given->name);
         user->name.base = uvh_owned_string(&auth->owned, given->name, user->name.length);
@@ -358,36 +357,42 @@ static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_config_t *conf
     return 0;
 }
 
-int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_config_t *config, char *message,
-                    size_t size)
+static int create(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options, uvhttp_error_t *error)
 {
     if (auth == NULL)
         return UVHTTP_EINVAL;
     *auth = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    int err = uvh_option_check_array("users", options->users, options->user_count, error);
     if (err != 0)
         return err;
-    const char *realm = config->realm != NULL ? config->realm : "restricted";
-    err = check_config(config, realm, (struct uvh_option_message){message, size});
+    const char *realm = options->realm != NULL ? options->realm : "restricted";
+    err = check_config(options, realm, error);
     if (err != 0)
         return err;
-    struct uvhttp_auth *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_auth *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    made->check_basic = config->check_basic;
-    made->check_bearer = config->check_bearer;
-    made->arg = config->arg;
-    err = write_challenges(made, config, realm);
-    if (err == 0 && config->user_count > 0)
-        err = copy_users(made, config);
+    made->check_basic = options->check_basic;
+    made->check_bearer = options->check_bearer;
+    made->arg = options->arg;
+    err = write_challenges(made, options, realm);
+    if (err == 0 && options->user_count > 0)
+        err = copy_users(made, options);
     if (err != 0) {
         uvhttp_auth_free(made);
         return err;
     }
     *auth = made;
     return 0;
+}
+
+int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options,
+                    uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(auth, options, error));
 }
 
 void uvhttp_auth_free(uvhttp_auth_t *auth)

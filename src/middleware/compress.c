@@ -17,6 +17,7 @@
 #include "codec/fields/field.h"
 #include "codec/fields/mime.h"
 #include "middleware/accepted_coding.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 #include "platform/compress.h"
@@ -252,38 +253,36 @@ int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t 
 
 /* ---- create and destroy ---- */
 
-static int check(const uvhttp_compress_config_t *config, struct uvh_option_message message)
+static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error)
 {
     const struct uvh_option_range ranges[] = {
-        {"min_size", config->min_size, 0, MOST_MAX_SIZE, "bytes"},
-        {"max_size", config->max_size, 0, MOST_MAX_SIZE, "bytes"},
-        {"codings", config->codings & ~UVH_CODING_ALL, 0, 0, "(a sum of uvhttp_coding_t)"},
+        {"min_size", options->min_size, 0, MOST_MAX_SIZE, "bytes"},
+        {"max_size", options->max_size, 0, MOST_MAX_SIZE, "bytes"},
+        {"codings", options->codings & ~UVH_CODING_ALL, 0, 0, "(a sum of uvhttp_coding_t)"},
     };
     static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
                                                         [UVH_CODING_BROTLI] = "brotli_level",
                                                         [UVH_CODING_ZSTD] = "zstd_level"};
-    const int levels[UVH_CODING_COUNT] = {0, config->gzip_level, config->brotli_level,
-                                          config->zstd_level};
-    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message.text, message.size);
+    const int levels[UVH_CODING_COUNT] = {0, options->gzip_level, options->brotli_level,
+                                          options->zstd_level};
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), error);
     for (int coding = UVH_CODING_GZIP; coding < UVH_CODING_COUNT && err == 0; coding++) {
         int most = uvh_compress_level_most((enum uvh_coding)coding);
         if (levels[coding] >= UVHTTP_COMPRESS_BEST && levels[coding] <= most)
             continue;
-        snprintf(message.text, message.size, "%s is %d; allowed are 0 to %d, and -1 for the best",
-                 names[coding], levels[coding], most);
-        err = UVHTTP_ECONFIG;
+        err = uvh_error_int(error, names[coding], levels[coding],
+                            "allowed are 0 to %d, and -1 for the best", most);
     }
     size_t length;
     const char *wrong =
-        err != 0 || config->types == NULL ? NULL : uvh_compressible_check(config->types, &length);
+        err != 0 || options->types == NULL ? NULL : uvh_compressible_check(options->types, &length);
     if (wrong == NULL)
         return err;
     char element[128];
     snprintf(element, sizeof(element), "%.*s",
              (int)(length < sizeof(element) ? length : sizeof(element)), wrong);
-    return uvh_option_text_refuse(
-        message, "types", element,
-        "allowed are media types (type/subtype), type/*, +suffix and */*");
+    return uvh_error_string(error, "types", element,
+                            "allowed are media types (type/subtype), type/*, +suffix and */*");
 }
 
 bool uvhttp_compress_available(void)
@@ -291,33 +290,31 @@ bool uvhttp_compress_available(void)
     return uvh_compress_codings() != 0;
 }
 
-int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_config_t *config,
-                        char *message, size_t size)
+static int create(uvhttp_compress_t **compress, const uvhttp_compress_options_t *options,
+                  uvhttp_error_t *error)
 {
-    static const uvhttp_compress_config_t defaults = {.min_size = 0};
+    static const uvhttp_compress_options_t defaults = {.min_size = 0};
     if (compress == NULL)
         return UVHTTP_EINVAL;
     *compress = NULL;
-    if (config == NULL)
-        config = &defaults;
-    if (message == NULL)
-        size = 0;
+    if (options == NULL)
+        options = &defaults;
     if (!uvhttp_compress_available())
         return UVHTTP_ENOTSUP;
-    int err = check(config, (struct uvh_option_message){message, size});
+    int err = check(options, error);
     if (err != 0)
         return err;
-    struct uvhttp_compress *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_compress *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    made->min_size = config->min_size != 0 ? config->min_size : DEFAULT_MIN_SIZE;
-    made->max_size = config->max_size != 0 ? config->max_size : DEFAULT_MAX_SIZE;
-    made->codings = config->codings != 0 ? config->codings : UVH_CODING_ALL;
-    made->levels[UVH_CODING_GZIP] = config->gzip_level;
-    made->levels[UVH_CODING_BROTLI] = config->brotli_level;
-    made->levels[UVH_CODING_ZSTD] = config->zstd_level;
-    if (config->types != NULL) {
-        made->types = uvh_owned_string(&made->owned, config->types, strlen(config->types));
+    made->min_size = options->min_size != 0 ? options->min_size : DEFAULT_MIN_SIZE;
+    made->max_size = options->max_size != 0 ? options->max_size : DEFAULT_MAX_SIZE;
+    made->codings = options->codings != 0 ? options->codings : UVH_CODING_ALL;
+    made->levels[UVH_CODING_GZIP] = options->gzip_level;
+    made->levels[UVH_CODING_BROTLI] = options->brotli_level;
+    made->levels[UVH_CODING_ZSTD] = options->zstd_level;
+    if (options->types != NULL) {
+        made->types = uvh_owned_string(&made->owned, options->types, strlen(options->types));
         if (made->types == NULL) {
             uvhttp_compress_free(made);
             return UVHTTP_ENOMEM;
@@ -325,6 +322,13 @@ int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_conf
     }
     *compress = made;
     return 0;
+}
+
+int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_options_t *options,
+                        uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(compress, options, error));
 }
 
 void uvhttp_compress_free(uvhttp_compress_t *compress)

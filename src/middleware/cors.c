@@ -14,6 +14,7 @@
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
 #include "middleware/accepted_coding.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 
@@ -252,8 +253,7 @@ static bool is_pattern(uvhttp_slice_t text, size_t star)
     return is_origin((uvhttp_slice_t){origin, text.length - 2});
 }
 
-static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
-                      struct uvh_option_message message)
+static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text, uvhttp_error_t *error)
 {
     const char *copy = uvh_owned_string(&cors->owned, text.base, text.length);
     if (copy == NULL)
@@ -264,8 +264,8 @@ static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
     if (is(text, "null") || is_origin(pattern->before))
         return 0;
     if (star == NULL || !is_pattern(pattern->before, (size_t)(star - copy)))
-        return uvh_option_text_refuse(
-            message, "origins", copy,
+        return uvh_error_string(
+            error, "origins", copy,
             "allowed are \"*\", \"null\", and scheme://host[:port] in lower case, without the "
             "default port and a trailing slash; a host may begin with \"*.\"");
     pattern->before.length = (size_t)(star - copy);
@@ -273,41 +273,41 @@ static int add_origin(struct uvhttp_cors *cors, uvhttp_slice_t text,
     return 0;
 }
 
-static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_config_t *config,
-                        struct uvh_option_message message)
+static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_options_t *options,
+                        uvhttp_error_t *error)
 {
-    const char *list = config->origins;
+    const char *list = options->origins;
     size_t count = 0;
     uvhttp_slice_t element;
     for (; next_element(&list, &element); count++)
         cors->anybody |= is(element, "*");
-    if (cors->anybody && (count > 1 || config->allow != NULL))
-        return uvh_option_text_refuse(message, "origins", config->origins,
-                                      "\"*\" cannot be combined with other origins or `allow`");
-    if (cors->anybody && config->credentials)
-        return uvh_option_text_refuse(
-            message, "origins", config->origins,
+    if (cors->anybody && (count > 1 || options->allow != NULL))
+        return uvh_error_string(error, "origins", options->origins,
+                                "\"*\" cannot be combined with other origins or `allow`");
+    if (cors->anybody && options->credentials)
+        return uvh_error_string(
+            error, "origins", options->origins,
             "browsers reject \"*\" with credentials: list the origins, or set `allow`");
     if (cors->anybody)
         return 0;
     cors->patterns = uvh_owned_alloc(&cors->owned, (count + 1) * sizeof(*cors->patterns));
     int err = cors->patterns == NULL ? UVHTTP_ENOMEM : 0;
-    for (list = config->origins; err == 0 && next_element(&list, &element);)
-        err = add_origin(cors, element, message);
+    for (list = options->origins; err == 0 && next_element(&list, &element);)
+        err = add_origin(cors, element, error);
     return err;
 }
 
 /* Writes a list in the syntax of the field, "a, b", to `*out`. Sets `*any` for "*" instead. */
 static int read_names(struct uvhttp_cors *cors, const char *field, const char *list,
-                      const char **out, bool *any, struct uvh_option_message message)
+                      const char **out, bool *any, uvhttp_error_t *error)
 {
     char text[MOST_LIST + 2];
     size_t length = 0, count = 0;
     uvhttp_slice_t name;
     for (const char *rest = list; next_element(&rest, &name); count++) {
         if (!uvh_field_name_valid(name) || length + name.length + 2 > MOST_LIST)
-            return uvh_option_text_refuse(
-                message, field, list, "allowed are names of at most 4096 bytes in total, or \"*\"");
+            return uvh_error_string(error, field, list,
+                                    "allowed are names of at most 4096 bytes in total, or \"*\"");
         *any |= is(name, "*");
         if (count > 0)
             length += (size_t)snprintf(text + length, sizeof(text) - length, ", ");
@@ -315,68 +315,74 @@ static int read_names(struct uvhttp_cors *cors, const char *field, const char *l
         length += name.length;
     }
     if (*any && count > 1)
-        return uvh_option_text_refuse(message, field, list, "\"*\" cannot be combined with names");
+        return uvh_error_string(error, field, list, "\"*\" cannot be combined with names");
     *out = *any ? NULL : uvh_owned_string(&cors->owned, text, length);
     return !*any && *out == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_config_t *config,
-                      struct uvh_option_message message)
+static int read_lists(struct uvhttp_cors *cors, const uvhttp_cors_options_t *options,
+                      uvhttp_error_t *error)
 {
     static const char usual_methods[] = "GET, HEAD, POST, PUT, PATCH, DELETE";
     bool any_method = false, all_exposed = false;
-    int err = read_names(cors, "methods", config->methods != NULL ? config->methods : usual_methods,
-                         &cors->methods, &any_method, message);
+    int err =
+        read_names(cors, "methods", options->methods != NULL ? options->methods : usual_methods,
+                   &cors->methods, &any_method, error);
     if (err == 0)
-        err = read_names(cors, "headers", config->headers != NULL ? config->headers : "",
-                         &cors->headers, &cors->any_header, message);
+        err = read_names(cors, "headers", options->headers != NULL ? options->headers : "",
+                         &cors->headers, &cors->any_header, error);
     if (err == 0)
-        err = read_names(cors, "exposed", config->exposed != NULL ? config->exposed : "",
-                         &cors->exposed, &all_exposed, message);
+        err = read_names(cors, "exposed", options->exposed != NULL ? options->exposed : "",
+                         &cors->exposed, &all_exposed, error);
     if (err != 0 || !all_exposed)
         return err;
-    if (config->credentials)
-        return uvh_option_text_refuse(
-            message, "exposed", config->exposed,
+    if (options->credentials)
+        return uvh_error_string(
+            error, "exposed", options->exposed,
             "browsers treat \"*\" as a field name with credentials: list the fields");
     cors->exposed = "*";
     return 0;
 }
 
-int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_config_t *config, char *message,
-                    size_t size)
+static int create(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options, uvhttp_error_t *error)
 {
     if (cors == NULL)
         return UVHTTP_EINVAL;
     *cors = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    const struct uvh_option_message out = {message, size};
-    const struct uvh_option_range age = {"max_age", config->max_age, 0, MOST_MAX_AGE, "seconds"};
-    int err = uvh_option_check(&age, 1, message, size);
+    const struct uvh_option_range age = {"max_age", options->max_age, 0, MOST_MAX_AGE, "seconds"};
+    int err = uvh_option_check(&age, 1, error);
     if (err != 0)
         return err;
-    if (config->origins == NULL && config->allow == NULL)
-        return uvh_option_text_refuse(out, "origins", "",
-                                      "no origin is allowed: set origins or `allow`");
-    struct uvhttp_cors *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (options->origins == NULL && options->allow == NULL)
+        return uvh_error_string(error, "origins", "",
+                                "no origin is allowed: set origins or `allow`");
+    struct uvhttp_cors *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    made->credentials = config->credentials;
-    made->allow = config->allow;
-    made->allow_arg = config->allow_arg;
-    if (config->max_age != 0)
-        snprintf(made->max_age, sizeof(made->max_age), "%zu", config->max_age);
-    if (config->origins != NULL)
-        err = read_origins(made, config, out);
+    made->credentials = options->credentials;
+    made->allow = options->allow;
+    made->allow_arg = options->allow_arg;
+    if (options->max_age != 0)
+        snprintf(made->max_age, sizeof(made->max_age), "%zu", options->max_age);
+    if (options->origins != NULL)
+        err = read_origins(made, options, error);
     if (err == 0)
-        err = read_lists(made, config, out);
+        err = read_lists(made, options, error);
     if (err != 0) {
         uvhttp_cors_free(made);
         return err;
     }
     *cors = made;
     return 0;
+}
+
+int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options,
+                    uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(cors, options, error));
 }
 
 void uvhttp_cors_free(uvhttp_cors_t *cors)

@@ -10,6 +10,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/secret.h>
 
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 #include "platform/hmac.h"
@@ -203,16 +204,16 @@ static bool is_name(const char *name)
 
 /* `where` identifies the user in messages, since the name itself may be invalid. */
 static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
-                    const char *where, struct uvh_option_message message)
+                    const char *where, uvhttp_error_t *error)
 {
     if (passwords->user_count == MOST_USERS)
-        return uvh_option_text_refuse(message, where, name, "at most 10000 users are allowed");
+        return uvh_error_string(error, where, name, "at most 10000 users are allowed");
     if (!is_name(name))
-        return uvh_option_text_refuse(message, where, "(not shown)",
-                                      "must be NAME:HASH, without control characters in NAME");
+        return uvh_error_string(error, where, "(not shown)",
+                                "must be NAME:HASH, without control characters in NAME");
     if (!uvh_password_is_hash(hash))
-        return uvh_option_text_refuse(message, where, name,
-                                      "unsupported hash; use one of htpasswd -B or mkpasswd");
+        return uvh_error_string(error, where, name,
+                                "unsupported hash; use one of htpasswd -B or mkpasswd");
     struct user *user = &passwords->users[passwords->user_count];
     user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
     user->hash = uvh_owned_string(&passwords->owned, hash, strlen(hash));
@@ -224,7 +225,7 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
 
 /* One line, without its line end. */
 static int read_line(struct uvhttp_passwords *passwords, char *line, size_t number,
-                     struct uvh_option_message message)
+                     uvhttp_error_t *error)
 {
     char where[48];
     line[strcspn(line, "\r\n")] = '\0';
@@ -234,51 +235,52 @@ static int read_line(struct uvhttp_passwords *passwords, char *line, size_t numb
     char *colon = strchr(line, ':');
     if (colon != NULL)
         *colon = '\0';
-    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
-                    message);
+    int err = add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
+                       error);
+    uvh_error_set_field(error, "file");
+    return err;
 }
 
-static int read_file(struct uvhttp_passwords *passwords, const char *path,
-                     struct uvh_option_message message)
+static int read_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
 {
     char line[MOST_LINE];
     int err = 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return uvh_option_text_refuse(message, "file", path, "the file cannot be opened");
+        return uvh_error_string(error, "file", path, "the file cannot be opened");
     for (size_t number = 1; err == 0 && fgets(line, sizeof(line), file) != NULL; number++)
-        err = read_line(passwords, line, number, message);
+        err = read_line(passwords, line, number, error);
     if (err == 0 && ferror(file))
-        err = uvh_option_text_refuse(message, "file", path, "the file cannot be read");
+        err = uvh_error_string(error, "file", path, "the file cannot be read");
     fclose(file);
     uvh_hmac_wipe(line, sizeof(line));
     return err;
 }
 
-static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_config_t *config,
-                   struct uvh_option_message message)
+static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_options_t *options,
+                   uvhttp_error_t *error)
 {
     int err = 0;
     passwords->users = uvh_owned_alloc(&passwords->owned, MOST_USERS * sizeof(*passwords->users));
     if (passwords->users == NULL)
         return UVHTTP_ENOMEM;
-    for (size_t i = 0; i < config->user_count && err == 0; i++) {
-        const uvhttp_hashed_user_t *user = &config->users[i];
+    for (size_t i = 0; i < options->user_count && err == 0; i++) {
+        const uvhttp_hashed_user_t *user = &options->users[i];
         err = add_user(passwords, user->name != NULL ? user->name : "",
-                       user->hash != NULL ? user->hash : "", "users", message);
+                       user->hash != NULL ? user->hash : "", "users", error);
     }
-    if (err == 0 && config->file != NULL)
-        err = read_file(passwords, config->file, message);
+    if (err == 0 && options->file != NULL)
+        err = read_file(passwords, options->file, error);
     if (err == 0 && passwords->user_count == 0)
-        err = uvh_option_text_refuse(
-            message, "users", "", "no request can pass: set users, or a file that contains users");
+        err = uvh_error_string(error, "users", "",
+                               "no request can pass: set users, or a file that contains users");
     if (err != 0)
         return err;
     qsort(passwords->users, passwords->user_count, sizeof(*passwords->users), compare_users);
     for (size_t i = 1; i < passwords->user_count; i++) {
         if (compare_users(&passwords->users[i - 1], &passwords->users[i]) == 0)
-            return uvh_option_text_refuse(message, "users", passwords->users[i].name,
-                                          "the user is listed twice");
+            return uvh_error_string(error, "users", passwords->users[i].name,
+                                    "the user is listed twice");
     }
     return 0;
 }
@@ -291,38 +293,45 @@ static int make_key(struct uvhttp_passwords *passwords)
     return err;
 }
 
-int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_config_t *config,
-                         char *message, size_t size)
+static int create(uvhttp_passwords_t **passwords, const uvhttp_passwords_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (passwords == NULL)
         return UVHTTP_EINVAL;
     *passwords = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_option_check_array("users", config->users, config->user_count, message, size);
+    int err = uvh_option_check_array("users", options->users, options->user_count, error);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"remember_ms", config->remember_ms, 0, MOST_REMEMBER_MS,
+    const struct uvh_option_range range = {"remember_ms", options->remember_ms, 0, MOST_REMEMBER_MS,
                                            "milliseconds"};
     err = uvh_password_available();
     if (err == 0)
-        err = uvh_option_check(&range, 1, message, size);
+        err = uvh_option_check(&range, 1, error);
     if (err != 0)
         return err;
-    struct uvhttp_passwords *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_passwords *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     uvh_lock_init(&made->lock);
-    made->remember_ms = config->remember_ms != 0 ? config->remember_ms : DEFAULT_REMEMBER_MS;
+    made->remember_ms = options->remember_ms != 0 ? options->remember_ms : DEFAULT_REMEMBER_MS;
     err = make_key(made);
     if (err == 0)
-        err = add_all(made, config, (struct uvh_option_message){message, size});
+        err = add_all(made, options, error);
     if (err != 0) {
         uvhttp_passwords_free(made);
         return err;
     }
     *passwords = made;
     return 0;
+}
+
+int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_options_t *options,
+                         uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(passwords, options, error));
 }
 
 void uvhttp_passwords_free(uvhttp_passwords_t *passwords)

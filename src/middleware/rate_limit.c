@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "middleware/client_prefix.h"
 #include "middleware/token_buckets.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "platform/random.h"
 
@@ -61,56 +62,55 @@ static bool is_policy_name(const char *name)
     return length >= 1 && length <= NAME_SIZE;
 }
 
-static uvhttp_rate_limit_config_t with_defaults(const uvhttp_rate_limit_config_t *config)
+static uvhttp_rate_limit_options_t with_defaults(const uvhttp_rate_limit_options_t *options)
 {
-    uvhttp_rate_limit_config_t filled = *config;
-    filled.period_ms = config->period_ms != 0 ? config->period_ms : 1000;
-    filled.burst = or_default(config->burst, config->requests);
-    filled.max_clients = or_default(config->max_clients, 65536);
-    filled.ipv4_prefix = or_default(config->ipv4_prefix, 32);
-    filled.ipv6_prefix = or_default(config->ipv6_prefix, 64);
-    filled.name = config->name != NULL ? config->name : "default";
-    filled.allocator = config->allocator != NULL ? config->allocator : uvh_alloc_default();
+    uvhttp_rate_limit_options_t filled = *options;
+    filled.period_ms = options->period_ms != 0 ? options->period_ms : 1000;
+    filled.burst = or_default(options->burst, options->requests);
+    filled.max_clients = or_default(options->max_clients, 65536);
+    filled.ipv4_prefix = or_default(options->ipv4_prefix, 32);
+    filled.ipv6_prefix = or_default(options->ipv6_prefix, 64);
+    filled.name = options->name != NULL ? options->name : "default";
+    filled.allocator = options->allocator != NULL ? options->allocator : uvh_alloc_default();
     return filled;
 }
 
-static int check(const uvhttp_rate_limit_config_t *config, char *message, size_t size)
+static int check(const uvhttp_rate_limit_options_t *options, uvhttp_error_t *error)
 {
     const struct uvh_option_range ranges[] = {
-        {"requests", config->requests, 1, 1000000, "requests"},
-        {"period_ms", config->period_ms, 1000, 86400000, "milliseconds"},
-        {"burst", config->burst, 1, 1000000, "requests"},
-        {"max_clients", config->max_clients, 1, 16777216, "addresses"},
-        {"ipv4_prefix", config->ipv4_prefix, 1, 32, "bits"},
-        {"ipv6_prefix", config->ipv6_prefix, 1, 128, "bits"},
+        {"requests", options->requests, 1, 1000000, "requests"},
+        {"period_ms", options->period_ms, 1000, 86400000, "milliseconds"},
+        {"burst", options->burst, 1, 1000000, "requests"},
+        {"max_clients", options->max_clients, 1, 16777216, "addresses"},
+        {"ipv4_prefix", options->ipv4_prefix, 1, 32, "bits"},
+        {"ipv6_prefix", options->ipv6_prefix, 1, 128, "bits"},
     };
-    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), error);
     if (err != 0)
         return err;
-    if ((uint64_t)config->burst * config->period_ms / config->requests > full_within_ms) {
-        snprintf(message, size,
-                 "burst is %zu; it must refill within 365 days, which takes longer with %zu "
-                 "requests in %lu milliseconds",
-                 config->burst, config->requests, (unsigned long)config->period_ms);
-        return UVHTTP_ECONFIG;
+    if ((uint64_t)options->burst * options->period_ms / options->requests > full_within_ms) {
+        return uvh_error_size(error, "burst", options->burst,
+                              "it must refill within 365 days, which takes longer with %zu "
+                              "requests in %lu milliseconds",
+                              options->requests, (unsigned long)options->period_ms);
     }
-    if (!is_policy_name(config->name)) {
-        snprintf(message, size,
-                 "name is '%s'; allowed are 1 to %d visible ASCII characters except '\"' and '\\'",
-                 config->name, NAME_SIZE);
-        return UVHTTP_ECONFIG;
+    if (!is_policy_name(options->name)) {
+        return uvh_error_sentence(
+            error, "name", options->name,
+            "name is '%s'; allowed are 1 to %d visible ASCII characters except '\"' and '\\'",
+            options->name, NAME_SIZE);
     }
-    if (config->global && config->key != NULL) {
-        snprintf(message, size, "key and global are both set; only one is allowed");
-        return UVHTTP_ECONFIG;
+    if (options->global && options->key != NULL) {
+        return uvh_error_sentence(error, "key", NULL,
+                                  "key and global are both set; only one is allowed");
     }
     return 0;
 }
 
 /* Nanoseconds per request, at least 1,000; the rounding error is less than a thousandth. */
-static uint64_t interval_of(const uvhttp_rate_limit_config_t *config)
+static uint64_t interval_of(const uvhttp_rate_limit_options_t *options)
 {
-    return (uint64_t)config->period_ms * ns_per_ms / config->requests;
+    return (uint64_t)options->period_ms * ns_per_ms / options->requests;
 }
 
 static uint64_t in_seconds(uint64_t nanoseconds)
@@ -118,19 +118,17 @@ static uint64_t in_seconds(uint64_t nanoseconds)
     return (nanoseconds + ns_per_second - 1) / ns_per_second;
 }
 
-int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_config_t *config,
-                          char *message, size_t size)
+static int create(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (limit == NULL)
         return UVHTTP_EINVAL;
     *limit = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
-    if (message == NULL)
-        size = 0;
-    const uvhttp_rate_limit_config_t filled = with_defaults(config);
+    const uvhttp_rate_limit_options_t filled = with_defaults(options);
     struct uvh_token_buckets_config buckets = {.allocator = filled.allocator};
-    int err = check(&filled, message, size);
+    int err = check(&filled, error);
     if (err == 0)
         err = uvh_random_number(&buckets.seed);
     if (err != 0)
@@ -158,6 +156,13 @@ int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_c
              (unsigned long long)in_seconds(buckets.interval * filled.burst));
     *limit = made;
     return 0;
+}
+
+int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_options_t *options,
+                          uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(limit, options, error));
 }
 
 void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit)

@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 #include "platform/random.h"
@@ -118,36 +119,43 @@ static int give(uvhttp_request_t *request, uvhttp_response_t *response,
     return err != 0 ? err : uvhttp_response_on_send(response, add_id, given);
 }
 
-int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_config_t *config,
-                           char *message, size_t size)
+static int create(uvhttp_request_ids_t **ids, const uvhttp_request_ids_options_t *options,
+                  uvhttp_error_t *error)
 {
-    static const uvhttp_request_ids_config_t defaults = {0};
+    static const uvhttp_request_ids_options_t defaults = {0};
     if (ids == NULL)
         return UVHTTP_EINVAL;
     *ids = NULL;
-    if (config == NULL)
-        config = &defaults;
-    const char *header = config->header != NULL ? config->header : "X-Request-Id";
-    size_t max_length = config->max_length != 0 ? config->max_length : DEFAULT_MAX_LENGTH;
+    if (options == NULL)
+        options = &defaults;
+    const char *header = options->header != NULL ? options->header : "X-Request-Id";
+    size_t max_length = options->max_length != 0 ? options->max_length : DEFAULT_MAX_LENGTH;
     uvhttp_slice_t name = uvh_slice(header);
     if (name.length > MOST_NAME || !uvh_field_name_valid(name))
-        return uvh_option_text_refuse((struct uvh_option_message){message, size}, "header", header,
-                                      "must be a field name of at most 64 bytes");
+        return uvh_error_string(error, "header", header,
+                                "must be a field name of at most 64 bytes");
     const struct uvh_option_range length = {"max_length", max_length, 1, MOST_MAX_LENGTH, "bytes"};
-    int err = uvh_option_check(&length, 1, message, size);
+    int err = uvh_option_check(&length, 1, error);
     uint64_t number;
     if (err == 0) /* report a system without random numbers now */
         err = uvh_random_number(&number);
     if (err != 0)
         return err;
-    struct uvhttp_request_ids *made = uvh_owned_new(config->allocator, sizeof(*made));
+    struct uvhttp_request_ids *made = uvh_owned_new(options->allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    made->trusted = config->trusted;
+    made->trusted = options->trusted;
     made->max_length = max_length;
     memcpy(made->header, header, name.length + 1);
     *ids = made;
     return 0;
+}
+
+int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_options_t *options,
+                           uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(ids, options, error));
 }
 
 void uvhttp_request_ids_free(uvhttp_request_ids_t *ids)

@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "codec/fields/field.h"
-#include "options/option_check.h"
+#include "options/error.h"
 #include "options/owned.h"
 
 /* A field, the offset of its value in the configuration, and its default (NULL: not sent). */
@@ -21,9 +21,9 @@ struct field {
     const char *standard;
 };
 
-#define FIELD(name, member, standard)                                               \
-    {                                                                               \
-        name, #member, offsetof(uvhttp_security_headers_config_t, member), standard \
+#define FIELD(name, member, standard)                                                \
+    {                                                                                \
+        name, #member, offsetof(uvhttp_security_headers_options_t, member), standard \
     }
 static const struct field fields[] = {
     FIELD("Content-Security-Policy", content_security_policy,
@@ -66,45 +66,51 @@ static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, v
 
 /* Sets the value of one field, copied if it comes from the user. */
 static int choose(struct uvhttp_security_headers *headers, size_t index,
-                  const uvhttp_security_headers_config_t *config, struct uvh_option_message message)
+                  const uvhttp_security_headers_options_t *options, uvhttp_error_t *error)
 {
     const struct field *field = &fields[index];
     const char *given;
-    memcpy(&given, (const char *)config + field->offset, sizeof(given));
+    memcpy(&given, (const char *)options + field->offset, sizeof(given));
     headers->values[index] = field->standard;
     if (given == NULL)
         return 0;
     uvhttp_slice_t text = uvh_slice(given);
     if (!uvh_field_value_valid(text))
-        return uvh_option_text_refuse(message, field->key, given,
-                                      "control characters are not allowed");
+        return uvh_error_string(error, field->key, given, "control characters are not allowed");
     headers->values[index] =
         text.length == 0 ? NULL : uvh_owned_string(&headers->owned, given, text.length);
     return text.length > 0 && headers->values[index] == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
-                                const uvhttp_security_headers_config_t *config, char *message,
-                                size_t size)
+static int create(uvhttp_security_headers_t **headers,
+                  const uvhttp_security_headers_options_t *options, uvhttp_error_t *error)
 {
-    static const uvhttp_security_headers_config_t defaults = {0};
+    static const uvhttp_security_headers_options_t defaults = {0};
     if (headers == NULL)
         return UVHTTP_EINVAL;
     *headers = NULL;
-    if (config == NULL)
-        config = &defaults;
-    struct uvhttp_security_headers *made = uvh_owned_new(config->allocator, sizeof(*made));
+    if (options == NULL)
+        options = &defaults;
+    struct uvhttp_security_headers *made = uvh_owned_new(options->allocator, sizeof(*made));
     int err = made == NULL ? UVHTTP_ENOMEM : 0;
     if (made != NULL)
-        made->https = config->https;
+        made->https = options->https;
     for (size_t i = 0; err == 0 && i < UVH_COUNT_OF(fields); i++)
-        err = choose(made, i, config, (struct uvh_option_message){message, size});
+        err = choose(made, i, options, error);
     if (err != 0) {
         uvhttp_security_headers_free(made);
         return err;
     }
     *headers = made;
     return 0;
+}
+
+int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
+                                const uvhttp_security_headers_options_t *options,
+                                uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(headers, options, error));
 }
 
 void uvhttp_security_headers_free(uvhttp_security_headers_t *headers)

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "codec/text/base64.h"
+#include "options/error.h"
 #include "options/option_check.h"
 #include "platform/hmac.h"
 
@@ -42,18 +43,18 @@ struct uvhttp_cookie_signer {
     struct key keys[];
 };
 
-static int check(const uvhttp_cookie_signer_config_t *config, char *message, size_t size)
+static int check(const uvhttp_cookie_signer_options_t *options, uvhttp_error_t *error)
 {
-    const struct uvh_option_range count = {"key_count", config->key_count, 1, MOST_KEYS, "keys"};
-    int err = uvh_option_check(&count, 1, message, size);
+    const struct uvh_option_range count = {"key_count", options->key_count, 1, MOST_KEYS, "keys"};
+    int err = uvh_option_check(&count, 1, error);
     if (err == 0)
-        err = uvh_option_check_array("keys", config->keys, config->key_count, message, size);
-    for (size_t i = 0; err == 0 && i < config->key_count; i++) {
+        err = uvh_option_check_array("keys", options->keys, options->key_count, error);
+    for (size_t i = 0; err == 0 && i < options->key_count; i++) {
         char name[48];
         snprintf(name, sizeof(name), "keys[%zu].length", i);
-        const struct uvh_option_range length = {name, config->keys[i].length, LEAST_KEY, MOST_KEY,
+        const struct uvh_option_range length = {name, options->keys[i].length, LEAST_KEY, MOST_KEY,
                                                 "bytes"};
-        err = uvh_option_check(&length, 1, message, size);
+        err = uvh_option_check(&length, 1, error);
     }
     return err;
 }
@@ -63,33 +64,39 @@ static size_t signer_size(size_t key_count)
     return sizeof(struct uvhttp_cookie_signer) + key_count * sizeof(struct key);
 }
 
-int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
-                             const uvhttp_cookie_signer_config_t *config, char *message,
-                             size_t size)
+static int create(uvhttp_cookie_signer_t **signer, const uvhttp_cookie_signer_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (signer == NULL)
         return UVHTTP_EINVAL;
     *signer = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator =
-        config->allocator != NULL ? config->allocator : uvh_alloc_default();
-    int err = check(config, message, size);
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
+    int err = check(options, error);
     if (err == 0)
         err = uvh_hmac_available();
     if (err != 0)
         return err;
-    struct uvhttp_cookie_signer *made = uvh_alloc_zero(allocator, signer_size(config->key_count));
+    struct uvhttp_cookie_signer *made = uvh_alloc_zero(allocator, signer_size(options->key_count));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
-    made->key_count = config->key_count;
-    for (size_t i = 0; i < config->key_count; i++) {
-        made->keys[i].length = config->keys[i].length;
-        memcpy(made->keys[i].bytes, config->keys[i].base, config->keys[i].length);
+    made->key_count = options->key_count;
+    for (size_t i = 0; i < options->key_count; i++) {
+        made->keys[i].length = options->keys[i].length;
+        memcpy(made->keys[i].bytes, options->keys[i].base, options->keys[i].length);
     }
     *signer = made;
     return 0;
+}
+
+int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
+                             const uvhttp_cookie_signer_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(signer, options, error));
 }
 
 void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer)

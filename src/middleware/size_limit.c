@@ -2,11 +2,10 @@
  * selects which requests are counted. */
 #include <uvhttp/size_limit.h>
 
-#include <stdio.h>
-
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "options/error.h"
 
 struct uvhttp_size_limit {
     const uvhttp_allocator_t *allocator;
@@ -14,29 +13,35 @@ struct uvhttp_size_limit {
     size_t max_response_body;
 };
 
-int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_config_t *config,
-                          char *message, size_t size)
+static int create(uvhttp_size_limit_t **limit, const uvhttp_size_limit_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (limit == NULL)
         return UVHTTP_EINVAL;
     *limit = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator =
-        config->allocator != NULL ? config->allocator : uvh_alloc_default();
-    if (config->max_request_body == 0 && config->max_response_body == 0) {
-        snprintf(
-            message, message != NULL ? size : 0,
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
+    if (options->max_request_body == 0 && options->max_response_body == 0) {
+        return uvh_error_sentence(
+            error, "max_request_body", "0",
             "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
-        return UVHTTP_ECONFIG;
     }
     struct uvhttp_size_limit *made = uvh_alloc(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
-    *made =
-        (struct uvhttp_size_limit){allocator, config->max_request_body, config->max_response_body};
+    *made = (struct uvhttp_size_limit){allocator, options->max_request_body,
+                                       options->max_response_body};
     *limit = made;
     return 0;
+}
+
+int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_options_t *options,
+                          uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(limit, options, error));
 }
 
 void uvhttp_size_limit_free(uvhttp_size_limit_t *limit)

@@ -39,7 +39,7 @@ extern const char uvh_access_format_common[];
 extern const char uvh_access_format_combined[];
 extern const char uvh_access_format_json[];
 
-/* Returns 0, or UVHTTP_EINVAL as for uvhttp_access_log_open. */
+/* Returns 0, or UVHTTP_EINVAL as for uvhttp_access_log_new. */
 int uvh_access_format_compile(struct uvh_access_format *format, const char *pattern, bool json);
 
 /* Writes the line with its line end and returns its length. `zone_minutes`: local time minus

@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/slice.h"
 #include "observe/access_format.h"
+#include "options/error.h"
+#include "options/option_check.h"
 #include "platform/clock.h"
 #include "platform/line_writer.h"
 
@@ -56,11 +58,11 @@ static size_t write_notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE]
     return (size_t)length;
 }
 
-static int compile(struct uvh_access_format *format, const uvhttp_access_log_config_t *config)
+static int compile(struct uvh_access_format *format, const uvhttp_access_log_options_t *options)
 {
-    if (config->pattern != NULL)
-        return uvh_access_format_compile(format, config->pattern, false);
-    switch (config->format) {
+    if (options->pattern != NULL)
+        return uvh_access_format_compile(format, options->pattern, false);
+    switch (options->format) {
     case UVHTTP_ACCESS_COMMON:
         return uvh_access_format_compile(format, uvh_access_format_common, false);
     case UVHTTP_ACCESS_COMBINED:
@@ -71,35 +73,60 @@ static int compile(struct uvh_access_format *format, const uvhttp_access_log_con
     return UVHTTP_EINVAL;
 }
 
-int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_config_t *config)
+static int check(const uvhttp_access_log_options_t *options, size_t buffer_size,
+                 uvhttp_error_t *error)
+{
+    const struct uvh_option_range range = {"buffer_size", buffer_size, LEAST_BUFFER_SIZE,
+                                           MOST_BUFFER_SIZE, "bytes"};
+    if (options->path == NULL || options->path[0] == '\0') {
+        uvh_error_string(error, "path", "", "a file, a FIFO or \"-\" is needed");
+        return UVHTTP_EINVAL;
+    }
+    return uvh_option_check(&range, 1, error) == 0 ? 0 : UVHTTP_EINVAL;
+}
+
+static void refuse_format(const uvhttp_access_log_options_t *options, uvhttp_error_t *error)
+{
+    if (options->pattern != NULL)
+        uvh_error_string(
+            error, "pattern", options->pattern,
+            "it has an unknown name or an open brace, or is too long; write a brace as {{");
+    else
+        uvh_error_int(error, "format", (int)options->format, "allowed are 0 to 2");
+}
+
+static int create(uvhttp_access_log_t **log, const uvhttp_access_log_options_t *options,
+                  uvhttp_error_t *error)
 {
     if (log == NULL)
         return UVHTTP_EINVAL;
     *log = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator =
-        config->allocator != NULL ? config->allocator : uvh_alloc_default();
-    size_t size = config->buffer_size != 0 ? config->buffer_size : DEFAULT_BUFFER_SIZE;
-    if (config->path == NULL || config->path[0] == '\0' || size < LEAST_BUFFER_SIZE ||
-        size > MOST_BUFFER_SIZE)
-        return UVHTTP_EINVAL;
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
+    size_t size = options->buffer_size != 0 ? options->buffer_size : DEFAULT_BUFFER_SIZE;
+    int err = check(options, size, error);
+    if (err != 0)
+        return err;
     struct uvhttp_access_log *opened = uvh_alloc_zero(allocator, sizeof(*opened));
     if (opened == NULL)
         return UVHTTP_ENOMEM;
     opened->allocator = allocator;
-    int err = compile(&opened->format, config);
+    err = compile(&opened->format, options);
+    if (err != 0)
+        refuse_format(options, error);
     if (err == 0)
         err = uvh_line_writer_open(
             &opened->writer,
-            &(struct uvh_line_writer_config){.path = config->path,
+            &(struct uvh_line_writer_config){.path = options->path,
                                              .buffer_size = size,
-                                             .flush_ms = config->flush_ms != 0 ? config->flush_ms
-                                                                               : DEFAULT_FLUSH_MS,
+                                             .flush_ms = options->flush_ms != 0 ? options->flush_ms
+                                                                                : DEFAULT_FLUSH_MS,
                                              .notice = write_notice,
                                              .notice_arg = &opened->format,
-                                             .log = config->log,
-                                             .log_arg = config->log_arg,
+                                             .log = options->log,
+                                             .log_arg = options->log_arg,
                                              .allocator = allocator});
     if (err != 0) {
         uvh_free(allocator, opened);
@@ -107,6 +134,16 @@ int uvhttp_access_log_open(uvhttp_access_log_t **log, const uvhttp_access_log_co
     }
     *log = opened;
     return 0;
+}
+
+int uvhttp_access_log_new(uvhttp_access_log_t **log, const uvhttp_access_log_options_t *options,
+                          uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    int err = create(log, options, error);
+    if (err != 0 && err != UVHTTP_EINVAL && err != UVHTTP_ENOMEM && options != NULL)
+        uvh_error_string(error, "path", options->path, uvhttp_strerror(err));
+    return uvh_error_end(error, err);
 }
 
 void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts_t *facts)
@@ -156,7 +193,7 @@ uint64_t uvhttp_access_log_dropped(uvhttp_access_log_t *log)
     return log == NULL ? 0 : uvh_line_writer_counts(log->writer).dropped;
 }
 
-void uvhttp_access_log_close(uvhttp_access_log_t *log)
+void uvhttp_access_log_free(uvhttp_access_log_t *log)
 {
     if (log == NULL)
         return;

@@ -12,24 +12,48 @@
 #include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/http1/method.h"
+#include "options/error.h"
 #include "route/pattern.h"
 #include "route/routing.h"
 
-enum { MESSAGE_SIZE = 512, REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
+enum { REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
 
 static const char *host_of(const struct uvhttp_router *router)
 {
     return router->site->host == NULL ? "" : router->site->host;
 }
 
-/* Logs why a pattern, passed in two parts, is rejected. Returns `err`. */
-static int refuse(const struct uvhttp_router *router, int err, const char *prefix,
-                  const char *pattern, const char *why)
+/* A public call: clears the server's error object, and sets it at its end. */
+static void begin(struct uvhttp_router *router)
 {
-    char message[MESSAGE_SIZE];
-    snprintf(message, sizeof(message), "route \"%s%s%s\" refused: %s", host_of(router), prefix,
-             pattern, why);
-    router->all->complain(message, router->all->complain_arg);
+    if (router != NULL)
+        uvh_error_clear(&router->all->error);
+}
+
+static int end(struct uvhttp_router *router, int err)
+{
+    return router == NULL ? err : uvh_error_end(&router->all->error, err);
+}
+
+/* Rejects a member of a route. Returns UVHTTP_EINVAL. */
+static int refuse_member(struct uvhttp_router *router, const char *field, const char *value,
+                         const char *reason)
+{
+    uvh_error_string(&router->all->error, field, value, reason);
+    return UVHTTP_EINVAL;
+}
+
+/* Rejects a pattern, passed in two parts, and logs why. Returns `err`. */
+static int refuse(struct uvhttp_router *router, int err, const char *prefix, const char *pattern,
+                  const char *why)
+{
+    uvhttp_error_t *error = &router->all->error;
+    char value[sizeof(error->value)];
+    snprintf(value, sizeof(value), "%s%s", prefix, pattern);
+    uvh_error_sentence(error, "pattern", value, "%s", why);
+    snprintf(error->text, sizeof(error->text), "route \"%s%s%s\" refused: %s", host_of(router),
+             prefix, pattern, why);
+    router->all->complain(error->text, router->all->complain_arg);
     return err;
 }
 
@@ -154,25 +178,44 @@ static bool is_protocol(const char *text)
            uvh_field_name_valid(uvh_slice(slash + 1));
 }
 
-/* Checks everything but the pattern. Returns 0 or an error. */
-static int check_route(const uvhttp_route_t *given)
+static int refuse_flags(struct uvhttp_router *router, unsigned flags, const char *reason)
 {
-    if (given == NULL || given->handler == NULL || given->pattern == NULL)
+    uvh_error_size(&router->all->error, "flags", flags, "%s", reason);
+    return UVHTTP_EINVAL;
+}
+
+/* Checks everything but the pattern. Returns 0 or an error. */
+static int check_route(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    if (given == NULL)
         return UVHTTP_EINVAL;
+    if (given->handler == NULL)
+        return refuse_member(router, "handler", "", "a route requires one");
+    if (given->pattern == NULL)
+        return refuse_member(router, "pattern", "", "a route requires one, such as /users/:id");
     if (given->method != NULL && !uvh_field_name_valid(uvh_slice(given->method)))
-        return UVHTTP_EINVAL;
+        return refuse_member(router, "method", given->method,
+                             "must be a method, such as GET, or NULL for all");
     if (given->upgrade != NULL && !is_protocol(given->upgrade))
-        return UVHTTP_EINVAL;
+        return refuse_member(router, "upgrade", given->upgrade,
+                             "must be the name of a protocol, such as websocket");
     if ((given->flags & ~(unsigned)(UVHTTP_ROUTE_STREAM | UVHTTP_ROUTE_BLOCKING)) != 0)
-        return UVHTTP_EINVAL;
+        return refuse_flags(router, given->flags, "must be a combination of UVHTTP_ROUTE_*");
     bool blocks = (given->flags & UVHTTP_ROUTE_BLOCKING) != 0;
     if (blocks && ((given->flags & UVHTTP_ROUTE_STREAM) != 0 || given->upgrade != NULL))
-        return UVHTTP_EINVAL;
-    return timeouts_fit(given) ? 0 : UVHTTP_EINVAL;
+        return refuse_flags(router, given->flags,
+                            "UVHTTP_ROUTE_BLOCKING excludes UVHTTP_ROUTE_STREAM and upgrade");
+    if (timeouts_fit(given))
+        return 0;
+    uvh_error_sentence(&router->all->error, "handler_timeout", NULL,
+                       "allowed are timeouts of 0 to %d seconds, and a timeout_status of 503 or "
+                       "504",
+                       MAX_TIMEOUT);
+    return UVHTTP_EINVAL;
 }
 
 /* A pointer without its count would silently omit the middleware, maybe an authentication. */
-static int check_middleware(const struct uvhttp_router *router, const uvhttp_route_t *given)
+static int check_middleware(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     char why[REASON_SIZE] = "";
     size_t count = given->middleware_count;
@@ -185,7 +228,11 @@ static int check_middleware(const struct uvhttp_router *router, const uvhttp_rou
         if (given->middleware[i].handler == NULL)
             snprintf(why, sizeof(why), "middleware[%zu] has no handler", i);
     }
-    return why[0] == '\0' ? 0 : refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
+    if (why[0] == '\0')
+        return 0;
+    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
+    uvh_error_set_field(&router->all->error, "middleware");
+    return UVHTTP_EINVAL;
 }
 
 /* These use a cache without locks, which belongs to the loop's thread. */
@@ -209,18 +256,30 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
                  route->method == NULL ? "any method of" : route->method, host_of(router),
                  taken->pattern);
         refuse(router, err, "", route->pattern, why);
+        uvhttp_error_t *error = &router->all->error;
+        snprintf(error->other, sizeof(error->other), "%s", taken->pattern);
     }
     return err;
 }
 
-int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
+static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    uvhttp_error_t *error = &router->all->error;
+    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+           "methods are case-sensitive: use upper case");
+    uvh_error_set_field(error, "method");
+    snprintf(error->value, sizeof(error->value), "%s", given->method);
+    return UVHTTP_EINVAL;
+}
+
+static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     int err = may_change(router);
-    if (err != 0 || (err = check_route(given)) != 0 || (err = check_middleware(router, given)) != 0)
+    if (err != 0 || (err = check_route(router, given)) != 0 ||
+        (err = check_middleware(router, given)) != 0)
         return err;
     if (given->method != NULL && is_misspelt(given->method))
-        return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-                      "methods are case-sensitive: use upper case");
+        return refuse_misspelt(router, given);
     if ((given->flags & UVHTTP_ROUTE_BLOCKING) != 0 && needs_loop(given->handler))
         return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
                       "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
@@ -244,12 +303,18 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
     return 0;
 }
 
+int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
+{
+    begin(router);
+    return end(router, add(router, given));
+}
+
 int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp_handler_cb handler)
 {
     return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = pattern, .handler = handler});
 }
 
-int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg)
+static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void *arg)
 {
     int err = may_change(router);
     if (err != 0)
@@ -265,6 +330,12 @@ int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, voi
     router->middleware = grown;
     router->middleware_count = count + 1;
     return 0;
+}
+
+int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg)
+{
+    begin(router);
+    return end(router, use(router, middleware, arg));
 }
 
 /* Checks a prefix that is appended to that of `router`. Returns an error text, or NULL. */
@@ -284,7 +355,7 @@ static const char *check_prefix(const char *prefix, const char *whole)
     return wrong;
 }
 
-int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_router_t **group)
+static int add_group(struct uvhttp_router *router, const char *prefix, uvhttp_router_t **group)
 {
     if (group == NULL)
         return UVHTTP_EINVAL;
@@ -301,11 +372,19 @@ int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_rout
     if (wrong != NULL) {
         uvh_free(router->all->allocator, made->prefix);
         uvh_free(router->all->allocator, made);
-        return refuse(router, UVHTTP_EROUTE, router->prefix, prefix, wrong);
+        refuse(router, UVHTTP_EROUTE, router->prefix, prefix, wrong);
+        uvh_error_set_field(&router->all->error, "prefix");
+        return UVHTTP_EROUTE;
     }
     enlist(made);
     *group = made;
     return 0;
+}
+
+int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_router_t **group)
+{
+    begin(router);
+    return end(router, add_group(router, prefix, group));
 }
 
 /* Adds a host that does not exist yet. */
@@ -332,7 +411,7 @@ static int add_host(struct uvhttp_router *router, const char *name, uvhttp_route
     return 0;
 }
 
-int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_t **out)
+static int find_host(struct uvhttp_router *router, const char *host, uvhttp_router_t **out)
 {
     char name[UVH_HOST_MAX + 1];
     if (out == NULL)
@@ -343,9 +422,12 @@ int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_
         return err;
     if (host == NULL || router->parent != NULL)
         return UVHTTP_EINVAL;
-    if (uvh_host_name(host, name) != 0)
-        return refuse(router, UVHTTP_EROUTE, "", host,
-                      "it is neither a host name nor \"*.\" followed by one");
+    if (uvh_host_name(host, name) != 0) {
+        refuse(router, UVHTTP_EROUTE, "", host,
+               "it is neither a host name nor \"*.\" followed by one");
+        uvh_error_set_field(&router->all->error, "host");
+        return UVHTTP_EROUTE;
+    }
     struct uvh_site *there = uvh_host_named(&router->all->hosts, uvh_slice(name));
     if (there == NULL)
         return add_host(router, name, out);
@@ -353,7 +435,13 @@ int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_
     return 0;
 }
 
-int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
+int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_t **out)
+{
+    begin(router);
+    return end(router, find_host(router, host, out));
+}
+
+static int set_slash(struct uvhttp_router *router, uvhttp_slash_t slash)
 {
     int err = may_change(router);
     if (err != 0)
@@ -363,6 +451,12 @@ int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
         return UVHTTP_EINVAL;
     router->slash = (int)slash;
     return 0;
+}
+
+int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
+{
+    begin(router);
+    return end(router, set_slash(router, slash));
 }
 
 int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg)

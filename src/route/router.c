@@ -55,6 +55,11 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
     return &all->own;
 }
 
+uvhttp_error_t *uvh_router_error(struct uvhttp_router *router)
+{
+    return &router->all->error;
+}
+
 void uvh_router_free(struct uvhttp_router *router)
 {
     if (router == NULL)

@@ -7,6 +7,7 @@
 #ifndef UVH_ROUTE_ROUTER_H
 #define UVH_ROUTE_ROUTER_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 #include "route/host.h"
@@ -19,6 +20,9 @@ typedef void (*uvh_router_complain_cb)(const char *message, void *arg);
 struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
                                      uvh_router_complain_cb complain, void *arg);
 void uvh_router_free(struct uvhttp_router *router);
+
+/* The error object of the server's set-up calls, those of its routers included. */
+uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
 
 /* Freezes the router: adding returns UVHTTP_EFROZEN after this. Returns 0, or UVHTTP_ENOMEM with
  * nothing frozen. No effect when frozen. */

@@ -3,12 +3,14 @@
  * address is read. */
 #include "server/client.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "codec/fields/authority.h"
 #include "codec/fields/field.h"
 #include "codec/fields/forwarded.h"
+#include "options/error.h"
 #include "platform/socket.h"
 #include "server/exchange.h"
 #include "server/server.h"
@@ -29,12 +31,19 @@ static void release_proxies(void *arg)
     uvh_free(proxies->allocator, proxies);
 }
 
-int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefixes, size_t count,
-                                uvhttp_forwarding_t fields)
+static void refuse_proxy(struct uvh_server *server, size_t index, const char *prefix)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_error_t *error = uvh_server_error(server);
+    char field[32];
+    snprintf(field, sizeof(field), "prefixes[%zu]", index);
+    uvh_error_sentence(error, field, prefix,
+                       "'%s' is neither the address nor the prefix of a proxy", prefix);
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
+}
+
+static int trust(struct uvh_server *server, const char *const *prefixes, size_t count,
+                 uvhttp_forwarding_t fields)
+{
     if (server->life != UVH_SERVER_NEW)
         return UVHTTP_EFROZEN;
     if ((count > 0 && prefixes == NULL) || (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
@@ -52,19 +61,27 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
         } else if (prefixes[i] == NULL ||
                    !uvh_address_prefix_parse(slice_of(prefixes[i]),
                                              &proxies->prefixes[proxies->count++])) {
-            uvh_server_log(server, UVHTTP_LOG_ERROR,
-                           "'%s' is neither the address nor the prefix of a proxy",
-                           prefixes[i] == NULL ? "" : prefixes[i]);
+            refuse_proxy(server, i, prefixes[i] == NULL ? "" : prefixes[i]);
             release_proxies(proxies);
             return UVHTTP_EINVAL;
         }
     }
-    int err = uvhttp_server_own(view, release_proxies, proxies);
+    int err = uvhttp_server_own(&server->view, release_proxies, proxies);
     if (err != 0)
         release_proxies(proxies);
     else
         server->proxies = count > 0 ? proxies : NULL;
     return err;
+}
+
+int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefixes, size_t count,
+                                uvhttp_forwarding_t fields)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_error_end(uvh_server_error(server), trust(server, prefixes, count, fields));
 }
 
 static bool is_believed(const struct uvh_proxies *proxies, const char *peer)

@@ -2,11 +2,11 @@
 #include <uvhttp/config.h>
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "options/error.h"
 #include "server/config_field.h"
 #include "server/limits.h"
 
@@ -61,35 +61,35 @@ size_t *uvh_config_field(uvhttp_config_t *config, const char *name, const uvhttp
     return NULL;
 }
 
-int uvhttp_config_check(const uvhttp_config_t *config, char *message, size_t size)
+static int check(const uvhttp_config_t *config, uvhttp_error_t *error)
 {
     if (config == NULL)
         return UVHTTP_EINVAL;
-    if (message == NULL)
-        size = 0;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++) {
         const uvhttp_limit_t *row = &limits[i];
         size_t value = *value_of((uvhttp_config_t *)(uintptr_t)config, i);
         if (value >= row->min && value <= row->max)
             continue;
-        snprintf(message, size, "%s is %zu; allowed are %llu to %llu %s", row->name, value,
-                 (unsigned long long)row->min, (unsigned long long)row->max, row->unit);
-        return UVHTTP_ECONFIG;
+        return uvh_error_size(error, row->name, value, "allowed are %llu to %llu %s",
+                              (unsigned long long)row->min, (unsigned long long)row->max,
+                              row->unit);
     }
-    if ((unsigned)config->log_level > UVHTTP_LOG_DEBUG) {
-        snprintf(message, size, "log_level is %d; allowed are %d to %d", (int)config->log_level,
-                 UVHTTP_LOG_ERROR, UVHTTP_LOG_DEBUG);
-        return UVHTTP_ECONFIG;
-    }
+    if ((unsigned)config->log_level > UVHTTP_LOG_DEBUG)
+        return uvh_error_int(error, "log_level", (int)config->log_level, "allowed are %d to %d",
+                             UVHTTP_LOG_ERROR, UVHTTP_LOG_DEBUG);
     /* A head and a trailer section are each parsed in one contiguous buffer, which may hold another
      * connection's bytes too. */
     if (config->max_header_size > config->buffer_size / 2 ||
-        config->max_trailer_size > config->buffer_size / 2) {
-        snprintf(message, size,
-                 "buffer_size is %zu; it must be at least twice max_header_size (%zu) and "
-                 "max_trailer_size (%zu)",
-                 config->buffer_size, config->max_header_size, config->max_trailer_size);
-        return UVHTTP_ECONFIG;
-    }
+        config->max_trailer_size > config->buffer_size / 2)
+        return uvh_error_size(error, "buffer_size", config->buffer_size,
+                              "it must be at least twice max_header_size (%zu) and "
+                              "max_trailer_size (%zu)",
+                              config->max_header_size, config->max_trailer_size);
     return 0;
+}
+
+int uvhttp_config_check(const uvhttp_config_t *config, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, check(config, error));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "options/error.h"
 #include "server/config_field.h"
 
 #define PREFIX_MAX   64
@@ -113,19 +114,17 @@ static const char *kind_of(const char *unit)
     return "a number";
 }
 
-int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text, char *message,
-                      size_t size)
+static int set(uvhttp_config_t *config, const char *name, const char *text, uvhttp_error_t *error)
 {
     const uvhttp_limit_t *row;
     size_t *field = uvh_config_field(config, name, &row);
-    if (message == NULL)
-        size = 0;
     if (field == NULL) {
-        snprintf(message, size, "unknown limit '%.*s'", SHOWN_LENGTH, name != NULL ? name : "");
+        name = name != NULL ? name : "";
+        uvh_error_sentence(error, name, NULL, "unknown limit '%.*s'", SHOWN_LENGTH, name);
         return UVHTTP_EINVAL;
     }
     if (text == NULL) {
-        snprintf(message, size, "%s: the value is NULL", row->name);
+        uvh_error_sentence(error, row->name, NULL, "%s: the value is NULL", row->name);
         return UVHTTP_EINVAL;
     }
     size_t value;
@@ -138,17 +137,23 @@ int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *tex
     if (field == &config->heavy_threads && strcmp(text, "auto") == 0)
         text = "0";
     if (uvhttp_config_parse(text, row->unit, &value) != 0) {
-        snprintf(message, size, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
-                 SHOWN_LENGTH, text, kind_of(row->unit), min, max, row->unit);
-        return UVHTTP_ECONFIG;
+        return uvh_error_sentence(error, row->name, text,
+                                  "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
+                                  SHOWN_LENGTH, text, kind_of(row->unit), min, max, row->unit);
     }
     if (value < row->min || value > row->max) {
-        snprintf(message, size, "%s is %.*s; allowed are %llu to %llu %s", row->name, SHOWN_LENGTH,
-                 text, min, max, row->unit);
-        return UVHTTP_ECONFIG;
+        return uvh_error_sentence(error, row->name, text, "%s is %.*s; allowed are %llu to %llu %s",
+                                  row->name, SHOWN_LENGTH, text, min, max, row->unit);
     }
     *field = value;
     return 0;
+}
+
+int uvhttp_config_set(uvhttp_config_t *config, const char *name, const char *text,
+                      uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, set(config, name, text, error));
 }
 
 /* "UVHTTP_" and "max_connections" give "UVHTTP_MAX_CONNECTIONS". */
@@ -162,14 +167,20 @@ static void name_variable(const char *prefix, const char *name, char variable[NA
     }
 }
 
-int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *message, size_t size)
+/* The text begins with the name of the variable. */
+static void name_in_text(uvhttp_error_t *error, const char *variable)
+{
+    if (error != NULL)
+        snprintf(error->text, sizeof(error->text), "%s: %s", variable, error->reason);
+}
+
+static int set_from_env(uvhttp_config_t *config, const char *prefix, uvhttp_error_t *error)
 {
     if (config == NULL || prefix == NULL)
         return UVHTTP_EINVAL;
-    if (message == NULL)
-        size = 0;
     if (strlen(prefix) > PREFIX_MAX) {
-        snprintf(message, size, "the prefix of the variables is longer than %d bytes", PREFIX_MAX);
+        uvh_error_sentence(error, "prefix", prefix,
+                           "the prefix of the variables is longer than %d bytes", PREFIX_MAX);
         return UVHTTP_EINVAL;
     }
     const uvhttp_limit_t *row;
@@ -179,12 +190,17 @@ int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, char *me
         const char *text = getenv(variable);
         if (text == NULL || *text == '\0')
             continue;
-        char reason[UVHTTP_CONFIG_MESSAGE_SIZE];
-        int err = uvhttp_config_set(config, row->name, text, reason, sizeof(reason));
+        int err = set(config, row->name, text, error);
         if (err != 0) {
-            snprintf(message, size, "%s: %s", variable, reason);
+            name_in_text(error, variable);
             return err;
         }
     }
     return 0;
+}
+
+int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, set_from_env(config, prefix, error));
 }

@@ -2,12 +2,14 @@
  * On failure a socket created here is closed; the caller keeps a socket that it passed in. */
 #include "server/listening.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/embedding.h>
 #include <uvhttp/tls.h>
 
 #include "base/alloc.h"
+#include "options/error.h"
 #include "platform/socket.h"
 #include "platform/socket_adopt.h"
 #include "server/accept.h"
@@ -81,12 +83,41 @@ static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_t
     return err;
 }
 
+static void begin(struct uvh_server *server)
+{
+    uvh_error_clear(uvh_server_error(server));
+}
+
+static int end(struct uvh_server *server, int err)
+{
+    return uvh_error_end(uvh_server_error(server), err);
+}
+
+static void describe(struct uvh_server *server, const char *address, int port, int err)
+{
+    uvhttp_error_t *error = uvh_server_error(server);
+    char value[sizeof(error->value)];
+    bool v6 = strchr(address, ':') != NULL;
+    snprintf(value, sizeof(value), "%s%s%s:%d", v6 ? "[" : "", address, v6 ? "]" : "", port);
+    if (err != UVHTTP_EINVAL)
+        uvh_error_sentence(error, "address", value, "cannot listen on %s: %s", value,
+                           uvhttp_strerror(err));
+    else if (port < 0 || port > 65535)
+        uvh_error_int(error, "port", port, "allowed are 0 to 65535");
+    else
+        uvh_error_string(error, "address", address,
+                         "allowed are an IPv4 or IPv6 address, and localhost");
+}
+
 static int listen_on_address(struct uvh_server *server, const char *address, int port,
                              struct uvh_tls_contexts *tls)
 {
-    if (strcmp(address, "localhost") == 0)
-        return public_code(listen_on_localhost(server, port, tls));
-    return public_code(uvh_workers_listen(server, address, port, tls));
+    int err = strcmp(address, "localhost") == 0 ? listen_on_localhost(server, port, tls)
+                                                : uvh_workers_listen(server, address, port, tls);
+    err = public_code(err);
+    if (err != 0)
+        describe(server, address, port, err);
+    return err;
 }
 
 int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
@@ -94,10 +125,9 @@ int uvhttp_server_listen(uvhttp_server_t *view, const char *address, int port)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (address == NULL)
-        return UVHTTP_EINVAL;
-    int err = uvh_server_start(server);
-    return err != 0 ? err : listen_on_address(server, address, port, NULL);
+    begin(server);
+    int err = address == NULL ? UVHTTP_EINVAL : uvh_server_start(server);
+    return end(server, err != 0 ? err : listen_on_address(server, address, port, NULL));
 }
 
 /* Returns the workers' contexts for `tls`, shared by its listeners. NULL when out of memory. */
@@ -122,13 +152,12 @@ int uvhttp_server_listen_tls(uvhttp_server_t *view, const char *address, int por
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (address == NULL || tls == NULL)
-        return UVHTTP_EINVAL;
-    int err = uvh_server_start(server);
+    begin(server);
+    int err = address == NULL || tls == NULL ? UVHTTP_EINVAL : uvh_server_start(server);
     struct uvh_tls_contexts *contexts = err == 0 ? contexts_of(server, tls) : NULL;
     if (err == 0 && contexts == NULL)
         err = UVHTTP_ENOMEM;
-    return err != 0 ? err : listen_on_address(server, address, port, contexts);
+    return end(server, err != 0 ? err : listen_on_address(server, address, port, contexts));
 }
 
 int uvhttp_server_port(const uvhttp_server_t *server)
@@ -143,23 +172,27 @@ int uvhttp_server_last_port(const uvhttp_server_t *server)
 
 static void log_path_error(struct uvh_server *server, const char *path, int err)
 {
+    uvhttp_error_t *error = uvh_server_error(server);
     if (err == UV_ENAMETOOLONG)
-        uvh_server_log(server, UVHTTP_LOG_ERROR,
-                       "the path of a socket is limited to %d bytes; '%s' has %zu",
-                       UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
+        uvh_error_sentence(error, "path", path,
+                           "the path of a socket is limited to %d bytes; '%s' has %zu",
+                           UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
     else
-        uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot listen on '%s': %s", path,
-                       err == UV_EEXIST ? "the file exists and is not a socket"
-                                        : uvhttp_strerror(err));
+        uvh_error_sentence(error, "path", path, "cannot listen on '%s': %s", path,
+                           err == UV_EEXIST ? "the file exists and is not a socket"
+                                            : uvhttp_strerror(err));
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
 }
 
-int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
+static int listen_on_path(struct uvh_server *server, const char *path, unsigned mode)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
-    if (path == NULL || mode > 0777)
+    if (path == NULL)
         return UVHTTP_EINVAL;
+    if (mode > 0777) {
+        uvh_error_sentence(uvh_server_error(server), "mode", NULL,
+                           "mode is 0%o; allowed are 0 to 0777", mode);
+        return UVHTTP_EINVAL;
+    }
     int err = uvh_server_start(server);
     if (err != 0)
         return err;
@@ -185,6 +218,14 @@ int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned 
     return public_code(err);
 }
 
+int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    begin(uvh_server_of(view));
+    return end(uvh_server_of(view), listen_on_path(uvh_server_of(view), path, mode));
+}
+
 void uvh_listening_remove_files(struct uvh_server *server)
 {
     while (server->files != NULL) {
@@ -195,15 +236,25 @@ void uvh_listening_remove_files(struct uvh_server *server)
     }
 }
 
+static int listen_on_descriptor(struct uvh_server *server, int fd, struct uvh_tls_contexts *tls)
+{
+    int err = uvh_socket_adopt_listener(fd);
+    if (err == 0)
+        return uvh_workers_listen_on(server, fd, tls);
+    err = public_code(err);
+    uvh_error_int(uvh_server_error(server), "fd", fd, "%s",
+                  err == UVHTTP_EINVAL ? "must be a socket that listens" : uvhttp_strerror(err));
+    return err;
+}
+
 int uvhttp_server_listen_fd(uvhttp_server_t *view, int fd)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
+    begin(server);
     int err = uvh_server_start(server);
-    if (err == 0)
-        err = uvh_socket_adopt_listener(fd);
-    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd, NULL);
+    return end(server, err != 0 ? err : listen_on_descriptor(server, fd, NULL));
 }
 
 int uvhttp_server_listen_fd_tls(uvhttp_server_t *view, int fd, uvhttp_tls_t *tls)
@@ -211,15 +262,12 @@ int uvhttp_server_listen_fd_tls(uvhttp_server_t *view, int fd, uvhttp_tls_t *tls
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (tls == NULL)
-        return UVHTTP_EINVAL;
-    int err = uvh_server_start(server);
+    begin(server);
+    int err = tls == NULL ? UVHTTP_EINVAL : uvh_server_start(server);
     struct uvh_tls_contexts *contexts = err == 0 ? contexts_of(server, tls) : NULL;
     if (err == 0 && contexts == NULL)
         err = UVHTTP_ENOMEM;
-    if (err == 0)
-        err = uvh_socket_adopt_listener(fd);
-    return err != 0 ? public_code(err) : uvh_workers_listen_on(server, fd, contexts);
+    return end(server, err != 0 ? err : listen_on_descriptor(server, fd, contexts));
 }
 
 int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)

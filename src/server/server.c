@@ -1,11 +1,12 @@
 /* Public functions of a server before and while it runs; stopping is in server_life.c. */
 #include "server/server.h"
 
-#include <stdio.h>
+#include <stdint.h>
 
 #include <uvhttp/tls_client.h>
 
 #include "base/alloc.h"
+#include "options/error.h"
 #include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
@@ -69,17 +70,14 @@ void uvh_server_release(struct uvh_server *server)
 
 static int check_config(struct uvh_server *server)
 {
-    char message[256];
-    int err = uvhttp_config_check(&server->config, message, sizeof(message));
-    if (err == 0 && server->config.workers > 1 && !server->owns_loop) {
-        snprintf(message, sizeof(message),
-                 "workers is %zu; with a loop of the caller only 1 is allowed: for more, use the "
-                 "server's own loop (uvhttp_server_new_with(NULL, ...))",
-                 server->config.workers);
-        err = UVHTTP_ECONFIG;
-    }
+    uvhttp_error_t *error = uvh_server_error(server);
+    int err = uvhttp_config_check(&server->config, error);
+    if (err == 0 && server->config.workers > 1 && !server->owns_loop)
+        err = uvh_error_size(error, "workers", server->config.workers,
+                             "with a loop of the caller only 1 is allowed: for more, use the "
+                             "server's own loop (uvhttp_server_new_with(NULL, ...))");
     if (err != 0)
-        uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", message);
+        uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
     return err;
 }
 
@@ -251,6 +249,21 @@ void uvhttp_server_free(uvhttp_server_t *view)
     uvh_server_stop(server); /* immediately */
 }
 
+const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *view)
+{
+    static const uvhttp_error_t none = {.code = UVHTTP_ENOMEM,
+                                        .reason = "there is no server: out of memory",
+                                        .text = "there is no server: out of memory"};
+    if (view == NULL)
+        return &none;
+    return uvh_server_error(uvh_server_of((uvhttp_server_t *)(uintptr_t)view));
+}
+
+uvhttp_error_t *uvh_server_error(struct uvh_server *server)
+{
+    return uvh_router_error(server->router);
+}
+
 uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server)
 {
     return server == NULL ? NULL : uvh_server_of(server)->router;
@@ -268,11 +281,8 @@ int uvhttp_server_use(uvhttp_server_t *view, uvhttp_handler_cb middleware, void 
     return uvhttp_router_use(uvhttp_server_router(view), middleware, arg);
 }
 
-int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void *arg)
+static int own(struct uvh_server *server, uvhttp_release_cb release_cb, void *arg)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
     if (release_cb == NULL)
         return UVHTTP_EINVAL;
     struct uvh_owned *owned = uvh_alloc(server->allocator, sizeof(*owned));
@@ -281,6 +291,15 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
     *owned = (struct uvh_owned){server->owned, release_cb, arg};
     server->owned = owned;
     return 0;
+}
+
+int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void *arg)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_error_end(uvh_server_error(server), own(server, release_cb, arg));
 }
 
 struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server)

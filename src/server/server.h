@@ -97,6 +97,9 @@ static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
     return (struct uvh_server *)(void *)server;
 }
 
+/* The error object of set-up calls: uvhttp_server_error. */
+uvhttp_error_t *uvh_server_error(struct uvh_server *server);
+
 /* Writes a line to the configured log; control characters are escaped, long lines cut. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))

@@ -129,12 +129,12 @@ int uvhttp_stream_connect(uvhttp_server_t *view, const char *host, int port, uin
  * discards its own. */
 static int default_client(struct uvh_server *server, uvhttp_tls_client_t **client)
 {
-    const uvhttp_tls_client_config_t config = {.allocator = server->allocator};
+    const uvhttp_tls_client_options_t options = {.allocator = server->allocator};
     uvhttp_tls_client_t *made, *before = NULL;
     *client = atomic_load(&server->tls_client);
     if (*client != NULL)
         return 0;
-    int err = uvhttp_tls_client_new(&made, &config, NULL, 0);
+    int err = uvhttp_tls_client_new(&made, &options, NULL);
     if (err != 0)
         return err;
     if (!atomic_compare_exchange_strong(&server->tls_client, &before, made))

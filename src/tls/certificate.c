@@ -24,12 +24,12 @@ struct pem {
 };
 
 static int pem_open(struct pem *pem, const char *field, const char *path, const char *text,
-                    const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+                    const uvhttp_allocator_t *allocator, uvhttp_error_t *error)
 {
     *pem = (struct pem){.path = path, .text = text, .size = text == NULL ? 0 : strlen(text)};
     if (text != NULL)
         return 0;
-    int err = uvh_tls_read_file(field, path, allocator, &pem->owned, &pem->size, message);
+    int err = uvh_tls_read_file(field, path, allocator, &pem->owned, &pem->size, error);
     pem->text = pem->owned;
     return err;
 }
@@ -48,7 +48,7 @@ int64_t uvh_tls_time(const ASN1_TIME *time)
 
 /* ---- certificates ---- */
 
-static int read_chain(struct uvh_tls_certificate *made, BIO *bio, struct uvh_tls_message message)
+static int read_chain(struct uvh_tls_certificate *made, BIO *bio, uvhttp_error_t *error)
 {
     X509 *next;
     while ((next = PEM_read_bio_X509(bio, NULL, uvh_tls_no_passphrase, NULL)) != NULL) {
@@ -61,7 +61,8 @@ static int read_chain(struct uvh_tls_certificate *made, BIO *bio, struct uvh_tls
     }
     if (uvh_tls_is_end_of_text())
         return 0;
-    return uvh_tls_refuse_by_openssl(message, "an intermediate certificate of %s cannot be read",
+    return uvh_tls_refuse_by_openssl(error, "certificate_file", made->source,
+                                     "an intermediate certificate of %s cannot be read",
                                      made->source);
 }
 
@@ -76,7 +77,7 @@ static int note_facts(struct uvh_tls_certificate *made)
 }
 
 static int read_certificates(struct uvh_tls_certificate *made, const struct pem *pem,
-                             struct uvh_tls_message message)
+                             uvhttp_error_t *error)
 {
     BIO *bio = BIO_new_mem_buf(pem->text, (int)pem->size);
     if (bio == NULL)
@@ -85,10 +86,11 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
     ERR_clear_error();
     made->leaf = PEM_read_bio_X509_AUX(bio, NULL, uvh_tls_no_passphrase, NULL);
     if (made->leaf == NULL)
-        err = uvh_tls_refuse_because(message, uvh_tls_no_certificate(pem->text, pem->size),
+        err = uvh_tls_refuse_because(error, uvh_tls_no_certificate(pem->text, pem->size),
+                                     "certificate_file", made->source,
                                      "the certificate of %s cannot be read", made->source);
     else
-        err = read_chain(made, bio, message);
+        err = read_chain(made, bio, error);
     BIO_free(bio);
     return err == 0 ? note_facts(made) : err;
 }
@@ -120,12 +122,12 @@ static int give_passphrase(char *buffer, int size, int writing, void *arg)
 
 static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
                     const struct pem *pem, bool own_file, const uvhttp_allocator_t *allocator,
-                    struct uvh_tls_message message)
+                    uvhttp_error_t *error)
 {
     struct pem phrase = {0};
     int err = 0;
     if (from->passphrase_file != NULL)
-        err = pem_open(&phrase, "passphrase_file", from->passphrase_file, NULL, allocator, message);
+        err = pem_open(&phrase, "passphrase_file", from->passphrase_file, NULL, allocator, error);
     BIO *bio = err == 0 ? BIO_new_mem_buf(pem->text, (int)pem->size) : NULL;
     if (err == 0 && bio == NULL)
         err = UVHTTP_ENOMEM;
@@ -134,7 +136,8 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
         ERR_clear_error();
         made->key = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &given);
         if (made->key == NULL)
-            err = uvh_tls_refuse_because(message, uvh_tls_no_key(pem->text, pem->size, own_file),
+            err = uvh_tls_refuse_because(error, uvh_tls_no_key(pem->text, pem->size, own_file),
+                                         "key_file", pem->path,
                                          "the key of %s cannot be read from %s", made->source,
                                          pem->path == NULL ? "its text" : pem->path);
     }
@@ -142,23 +145,24 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
     pem_close(&phrase, allocator);
     if (err != 0 || X509_check_private_key(made->leaf, made->key) == 1)
         return err;
-    return uvh_tls_refuse_by_openssl(message, "the key in %s and the certificate of %s",
+    return uvh_tls_refuse_by_openssl(error, "key_file", pem->path,
+                                     "the key in %s and the certificate of %s",
                                      pem->path == NULL ? "the text" : pem->path, made->source);
 }
 
 static int load_pair(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
-                     const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+                     const uvhttp_allocator_t *allocator, uvhttp_error_t *error)
 {
     struct pem certificate, key = {0};
     bool own_key = from->key_file != NULL || from->key != NULL;
     int err = pem_open(&certificate, "certificate_file", from->certificate_file, from->certificate,
-                       allocator, message);
+                       allocator, error);
     if (err == 0)
-        err = read_certificates(made, &certificate, message);
+        err = read_certificates(made, &certificate, error);
     if (err == 0 && own_key)
-        err = pem_open(&key, "key_file", from->key_file, from->key, allocator, message);
+        err = pem_open(&key, "key_file", from->key_file, from->key, allocator, error);
     if (err == 0)
-        err = read_key(made, from, own_key ? &key : &certificate, own_key, allocator, message);
+        err = read_key(made, from, own_key ? &key : &certificate, own_key, allocator, error);
     pem_close(&certificate, allocator);
     pem_close(&key, allocator);
     return err;
@@ -201,65 +205,70 @@ static struct ocsp_facts read_ocsp(const unsigned char *data, size_t size, X509 
 
 /* A response for another certificate is not sent. It is not an error: after a renewal the new
  * certificate is installed before its response. */
-static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
-                     const char *path, struct uvh_tls_message message)
+static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_options_t *options,
+                     const char *path, uvhttp_error_t *error)
 {
     char *data, text[512];
     int err =
-        uvh_tls_read_file("ocsp_file", path, config->allocator, &data, &made->ocsp_size, message);
+        uvh_tls_read_file("ocsp_file", path, options->allocator, &data, &made->ocsp_size, error);
     if (err != 0)
         return err;
     made->ocsp = (unsigned char *)data;
     struct ocsp_facts facts = read_ocsp(made->ocsp, made->ocsp_size, made->leaf);
     made->ocsp_until = facts.until;
     if (!facts.good)
-        return uvh_tls_refuse(
-            message, "ocsp_file '%s' contains no successful OCSP response in DER format", path);
+        return uvh_error_sentence(error, "ocsp_file", path,
+                                  "ocsp_file '%s' contains no successful OCSP response in DER "
+                                  "format",
+                                  path);
     if (facts.fits)
         return 0;
-    uvh_free(config->allocator, made->ocsp);
+    uvh_free(options->allocator, made->ocsp);
     made->ocsp = NULL;
     snprintf(text, sizeof(text),
              "ocsp_file '%s' does not match the certificate of %s and is not sent", path,
              made->source);
-    if (config->log != NULL)
-        config->log(UVHTTP_LOG_WARNING, text, config->log_arg);
+    if (options->log != NULL)
+        options->log(UVHTTP_LOG_WARNING, text, options->log_arg);
     return 0;
 }
 
 /* ---- loading ---- */
 
-static int check_options(const uvhttp_tls_certificate_t *from, size_t index,
-                         struct uvh_tls_message message)
+static int check_options(const uvhttp_tls_certificate_t *from, size_t index, uvhttp_error_t *error)
 {
     if (from->certificate_file == NULL && from->certificate == NULL)
-        return uvh_tls_refuse(
-            message, "certificates[%zu] has neither certificate_file nor certificate", index);
+        return uvh_error_sentence(error, "certificate_file", from->certificate_file,
+                                  "certificates[%zu] has neither certificate_file nor certificate",
+                                  index);
     if (from->certificate_file != NULL && from->certificate != NULL)
-        return uvh_tls_refuse(message,
-                              "certificates[%zu] has both certificate_file and certificate", index);
+        return uvh_error_sentence(error, "certificate_file", from->certificate_file,
+                                  "certificates[%zu] has both certificate_file and certificate",
+                                  index);
     if (from->key_file != NULL && from->key != NULL)
-        return uvh_tls_refuse(message, "certificates[%zu] has both key_file and key", index);
+        return uvh_error_sentence(error, "key_file", from->key_file,
+                                  "certificates[%zu] has both key_file and key", index);
     if ((unsigned)from->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
-        return uvh_tls_refuse(message, "client_auth of certificates[%zu] is %d; allowed are 0 to 2",
-                              index, (int)from->client_auth);
+        return uvh_error_sentence(error, "client_auth", NULL,
+                                  "client_auth of certificates[%zu] is %d; allowed are 0 to 2",
+                                  index, (int)from->client_auth);
     return 0;
 }
 
-int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
-                             size_t index, struct uvh_tls_message message)
+int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_options_t *options,
+                             size_t index, uvhttp_error_t *error)
 {
-    const uvhttp_tls_certificate_t *from = &config->certificates[index];
-    int err = check_options(from, index, message);
+    const uvhttp_tls_certificate_t *from = &options->certificates[index];
+    int err = check_options(from, index, error);
     if (err != 0)
         return err;
     snprintf(made->label, sizeof(made->label), "certificates[%zu]", index);
     made->source = from->certificate_file != NULL ? from->certificate_file : made->label;
     made->client_auth =
-        from->client_auth > config->client_auth ? from->client_auth : config->client_auth;
-    err = load_pair(made, from, config->allocator, message);
+        from->client_auth > options->client_auth ? from->client_auth : options->client_auth;
+    err = load_pair(made, from, options->allocator, error);
     if (err == 0 && from->ocsp_file != NULL)
-        err = load_ocsp(made, config, from->ocsp_file, message);
+        err = load_ocsp(made, options, from->ocsp_file, error);
     return err;
 }
 

@@ -31,9 +31,9 @@ struct uvh_tls_certificate {
 /* Loads the certificate at `index` of a configuration into zeroed memory.
  * Returns 0, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message; in every case call uvh_tls_certificate_release. */
-int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_config_t *config,
-                             size_t index, struct uvh_tls_message message);
+ *   UVHTTP_ECONFIG with a filled `error`; in every case call uvh_tls_certificate_release. */
+int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_options_t *options,
+                             size_t index, uvhttp_error_t *error);
 
 void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate,
                                  const uvhttp_allocator_t *allocator);

@@ -38,12 +38,12 @@ static int add_certificates(X509_STORE *store, BIO *bio)
 }
 
 static int load_authorities(const struct uvhttp_tls_client *client, const char *path,
-                            struct uvh_tls_message message)
+                            uvhttp_error_t *error)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(client->ctx);
     char *data;
     size_t size;
-    int err = uvh_tls_read_file("ca_file", path, client->allocator, &data, &size, message);
+    int err = uvh_tls_read_file("ca_file", path, client->allocator, &data, &size, error);
     if (err != 0)
         return err;
     ERR_clear_error();
@@ -54,62 +54,67 @@ static int load_authorities(const struct uvhttp_tls_client *client, const char *
     if (bio == NULL)
         return UVHTTP_ENOMEM;
     if (count == 0 && ERR_peek_error() != 0)
-        return uvh_tls_refuse_by_openssl(message, "ca_file '%s' cannot be read", path);
+        return uvh_tls_refuse_by_openssl(error, "ca_file", path, "ca_file '%s' cannot be read",
+                                         path);
     if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
     ERR_clear_error();
     if (count == 0)
-        return uvh_tls_refuse(message, "ca_file '%s' contains no certificate in PEM format", path);
+        return uvh_error_sentence(error, "ca_file", path,
+                                  "ca_file '%s' contains no certificate in PEM format", path);
     /* Every listed certificate is trusted, an authority's or the server's own. */
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     return 0;
 }
 
 static int set_trust(const struct uvhttp_tls_client *client,
-                     const uvhttp_tls_client_config_t *config, struct uvh_tls_message message)
+                     const uvhttp_tls_client_options_t *options, uvhttp_error_t *error)
 {
-    SSL_CTX_set_verify(client->ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    if (config->ca_file != NULL)
-        return load_authorities(client, config->ca_file, message);
-    if (config->insecure || SSL_CTX_set_default_verify_paths(client->ctx) == 1)
+    SSL_CTX_set_verify(client->ctx, options->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    if (options->ca_file != NULL)
+        return load_authorities(client, options->ca_file, error);
+    if (options->insecure || SSL_CTX_set_default_verify_paths(client->ctx) == 1)
         return 0;
-    return uvh_tls_refuse_by_openssl(message, "the CA certificates of the system cannot be read");
+    return uvh_tls_refuse_by_openssl(error, "ca_file", NULL,
+                                     "the CA certificates of the system cannot be read");
 }
 
 /* ---- client certificate ---- */
 
 static int set_certificate(const struct uvhttp_tls_client *client,
-                           const uvhttp_tls_client_config_t *config, struct uvh_tls_message message)
+                           const uvhttp_tls_client_options_t *options, uvhttp_error_t *error)
 {
-    const uvhttp_tls_certificate_t from = {.certificate_file = config->certificate_file,
-                                           .key_file = config->key_file,
-                                           .passphrase_file = config->passphrase_file};
-    const uvhttp_tls_config_t one = {
+    const uvhttp_tls_certificate_t from = {.certificate_file = options->certificate_file,
+                                           .key_file = options->key_file,
+                                           .passphrase_file = options->passphrase_file};
+    const uvhttp_tls_options_t one = {
         .certificates = &from, .certificate_count = 1, .allocator = client->allocator};
     struct uvh_tls_certificate made = {0};
-    if (config->certificate_file == NULL && config->key_file != NULL)
-        return uvh_tls_refuse(message, "key_file is '%s', but certificate_file is not set",
-                              config->key_file);
-    if (config->certificate_file == NULL)
+    if (options->certificate_file == NULL && options->key_file != NULL)
+        return uvh_error_sentence(error, "key_file", options->key_file,
+                                  "key_file is '%s', but certificate_file is not set",
+                                  options->key_file);
+    if (options->certificate_file == NULL)
         return 0;
-    int err = uvh_tls_certificate_load(&made, &one, 0, message);
+    int err = uvh_tls_certificate_load(&made, &one, 0, error);
     ERR_clear_error();
     if (err == 0 && SSL_CTX_use_cert_and_key(client->ctx, made.leaf, made.key, made.chain, 1) != 1)
-        err =
-            uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used", made.source);
+        err = uvh_tls_refuse_by_openssl(error, "certificate_file", made.source,
+                                        "the certificate of %s cannot be used", made.source);
     uvh_tls_certificate_release(&made, client->allocator);
     return err;
 }
 
 static int set_alpn(const struct uvhttp_tls_client *client, const char *protocol,
-                    struct uvh_tls_message message)
+                    uvhttp_error_t *error)
 {
     unsigned char list[ALPN_MOST + 1];
     size_t length = protocol == NULL ? 0 : strlen(protocol);
     if (protocol == NULL)
         return 0;
     if (length == 0 || length > ALPN_MOST)
-        return uvh_tls_refuse(message, "alpn has %zu bytes; allowed are 1 to 255", length);
+        return uvh_error_sentence(error, "alpn", protocol,
+                                  "alpn has %zu bytes; allowed are 1 to 255", length);
     list[0] = (unsigned char)length;
     memcpy(list + 1, protocol, length);
     return SSL_CTX_set_alpn_protos(client->ctx, list, (unsigned)length + 1) == 0 ? 0
@@ -154,18 +159,19 @@ static bool read_host(struct expected *expected, const char *host)
 /* ---- configuration ---- */
 
 static int set_server_name(struct uvhttp_tls_client *client, const char *name,
-                           struct uvh_tls_message message)
+                           uvhttp_error_t *error)
 {
     size_t length = name == NULL ? 0 : strlen(name);
     if (name == NULL)
         return 0;
     struct expected expected;
     if (length == 0 || length > UVH_TLS_NAME_MAX)
-        return uvh_tls_refuse(message, "server_name has %zu bytes; allowed are 1 to %d", length,
-                              UVH_TLS_NAME_MAX);
+        return uvh_error_sentence(error, "server_name", name,
+                                  "server_name has %zu bytes; allowed are 1 to %d", length,
+                                  UVH_TLS_NAME_MAX);
     if (!read_host(&expected, name))
-        return uvh_tls_refuse(message, "server_name '%s' is neither a host name nor an address",
-                              name);
+        return uvh_error_sentence(error, "server_name", name,
+                                  "server_name '%s' is neither a host name nor an address", name);
     client->server_name = uvh_alloc_string(client->allocator, name, length);
     return client->server_name == NULL ? UVHTTP_ENOMEM : 0;
 }
@@ -209,54 +215,59 @@ static void release(struct uvhttp_tls_client *client)
     uvh_free(client->allocator, client);
 }
 
-static int set_up(struct uvhttp_tls_client *client, const uvhttp_tls_client_config_t *config,
-                  struct uvh_tls_message message)
+static int set_up(struct uvhttp_tls_client *client, const uvhttp_tls_client_options_t *options,
+                  uvhttp_error_t *error)
 {
-    const uvhttp_tls_config_t settings = {.min_version = config->min_version,
-                                          .max_version = config->max_version,
-                                          .ciphers = config->ciphers,
-                                          .cipher_suites = config->cipher_suites,
-                                          .groups = config->groups,
-                                          .no_tickets = true};
+    const uvhttp_tls_options_t settings = {.min_version = options->min_version,
+                                           .max_version = options->max_version,
+                                           .ciphers = options->ciphers,
+                                           .cipher_suites = options->cipher_suites,
+                                           .groups = options->groups,
+                                           .no_tickets = true};
     ERR_clear_error();
     client->ctx = SSL_CTX_new(TLS_client_method());
     client->bio_method = uvh_tls_session_bio_method();
     if (client->ctx == NULL || client->bio_method == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvh_tls_settings_apply(client->ctx, &settings, message);
+    int err = uvh_tls_settings_apply(client->ctx, &settings, error);
     if (err == 0)
-        err = set_trust(client, config, message);
+        err = set_trust(client, options, error);
     if (err == 0)
-        err = set_certificate(client, config, message);
+        err = set_certificate(client, options, error);
     if (err == 0)
-        err = set_alpn(client, config->alpn, message);
-    return err != 0 ? err : set_server_name(client, config->server_name, message);
+        err = set_alpn(client, options->alpn, error);
+    return err != 0 ? err : set_server_name(client, options->server_name, error);
 }
 
-int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_config_t *config,
-                          char *message, size_t size)
+static int create(uvhttp_tls_client_t **out, const uvhttp_tls_client_options_t *options,
+                  uvhttp_error_t *error)
 {
-    if (message != NULL && size > 0)
-        message[0] = '\0';
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator =
-        config->allocator != NULL ? config->allocator : uvh_alloc_default();
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
     struct uvhttp_tls_client *client = uvh_alloc_zero(allocator, sizeof(*client));
     if (client == NULL)
         return UVHTTP_ENOMEM;
     client->allocator = allocator;
     atomic_init(&client->refs, 1);
-    int err = set_up(client, config, (struct uvh_tls_message){message, message == NULL ? 0 : size});
+    int err = set_up(client, options, error);
     ERR_clear_error();
     if (err == 0)
         *out = client;
     else
         release(client);
     return err;
+}
+
+int uvhttp_tls_client_new(uvhttp_tls_client_t **out, const uvhttp_tls_client_options_t *options,
+                          uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(out, options, error));
 }
 
 void uvhttp_tls_client_free(uvhttp_tls_client_t *client)

@@ -12,7 +12,7 @@ enum { ALIGNMENT = 16 };
 
 struct copy {
     size_t size; /* of the whole block, bytes */
-    uvhttp_tls_config_t config;
+    uvhttp_tls_options_t options;
 };
 
 /* `base` NULL: only computes the size. */
@@ -46,12 +46,12 @@ static void put_certificate(struct writer *writer, uvhttp_tls_certificate_t *cer
 }
 
 static const uvhttp_tls_certificate_t *put_certificates(struct writer *writer,
-                                                        const uvhttp_tls_config_t *config)
+                                                        const uvhttp_tls_options_t *options)
 {
-    size_t count = config->certificate_count;
-    uvhttp_tls_certificate_t *made = put(writer, config->certificates, count * sizeof(*made));
+    size_t count = options->certificate_count;
+    uvhttp_tls_certificate_t *made = put(writer, options->certificates, count * sizeof(*made));
     for (size_t i = 0; i < count; i++) {
-        uvhttp_tls_certificate_t one = config->certificates[i];
+        uvhttp_tls_certificate_t one = options->certificates[i];
         put_certificate(writer, &one);
         if (made != NULL)
             made[i] = one;
@@ -59,58 +59,58 @@ static const uvhttp_tls_certificate_t *put_certificates(struct writer *writer,
     return made;
 }
 
-static const char *const *put_key_files(struct writer *writer, const uvhttp_tls_config_t *config)
+static const char *const *put_key_files(struct writer *writer, const uvhttp_tls_options_t *options)
 {
-    size_t count = config->ticket_key_file_count;
+    size_t count = options->ticket_key_file_count;
     const char **made =
-        count == 0 ? NULL : put(writer, config->ticket_key_files, count * sizeof(*made));
+        count == 0 ? NULL : put(writer, options->ticket_key_files, count * sizeof(*made));
     for (size_t i = 0; i < count; i++) {
-        const char *one = put_text(writer, config->ticket_key_files[i]);
+        const char *one = put_text(writer, options->ticket_key_files[i]);
         if (made != NULL)
             made[i] = one;
     }
     return made;
 }
 
-static void put_config(struct writer *writer, const uvhttp_tls_config_t *config,
+static void put_config(struct writer *writer, const uvhttp_tls_options_t *options,
                        const uvhttp_allocator_t *allocator)
 {
-    struct copy copy = {.config = *config};
+    struct copy copy = {.options = *options};
     struct copy *made = put(writer, &copy, sizeof(copy));
-    copy.config.certificates = put_certificates(writer, config);
-    copy.config.ciphers = put_text(writer, config->ciphers);
-    copy.config.cipher_suites = put_text(writer, config->cipher_suites);
-    copy.config.groups = put_text(writer, config->groups);
-    copy.config.ticket_key_files = put_key_files(writer, config);
-    copy.config.client_ca_file = put_text(writer, config->client_ca_file);
-    copy.config.client_crl_file = put_text(writer, config->client_crl_file);
-    copy.config.key_log_file = put_text(writer, config->key_log_file);
-    copy.config.allocator = allocator;
+    copy.options.certificates = put_certificates(writer, options);
+    copy.options.ciphers = put_text(writer, options->ciphers);
+    copy.options.cipher_suites = put_text(writer, options->cipher_suites);
+    copy.options.groups = put_text(writer, options->groups);
+    copy.options.ticket_key_files = put_key_files(writer, options);
+    copy.options.client_ca_file = put_text(writer, options->client_ca_file);
+    copy.options.client_crl_file = put_text(writer, options->client_crl_file);
+    copy.options.key_log_file = put_text(writer, options->key_log_file);
+    copy.options.allocator = allocator;
     copy.size = writer->used;
     if (made != NULL)
         *made = copy;
 }
 
-uvhttp_tls_config_t *uvh_tls_config_copy(const uvhttp_tls_config_t *config,
-                                         const uvhttp_allocator_t *allocator)
+uvhttp_tls_options_t *uvh_tls_config_copy(const uvhttp_tls_options_t *options,
+                                          const uvhttp_allocator_t *allocator)
 {
     struct writer writer = {NULL, 0};
-    put_config(&writer, config, allocator);
+    put_config(&writer, options, allocator);
     writer.base = uvh_alloc(allocator, writer.used);
     if (writer.base == NULL)
         return NULL;
     struct copy *copy = (struct copy *)(void *)writer.base;
     writer.used = 0;
-    put_config(&writer, config, allocator);
-    return &copy->config;
+    put_config(&writer, options, allocator);
+    return &copy->options;
 }
 
-void uvh_tls_config_free(uvhttp_tls_config_t *config)
+void uvh_tls_config_free(uvhttp_tls_options_t *options)
 {
-    if (config == NULL)
+    if (options == NULL)
         return;
-    struct copy *copy = UVH_CONTAINER_OF(config, struct copy, config);
-    const uvhttp_allocator_t *allocator = config->allocator;
+    struct copy *copy = UVH_CONTAINER_OF(options, struct copy, options);
+    const uvhttp_allocator_t *allocator = options->allocator;
     OPENSSL_cleanse(copy, copy->size);
     uvh_free(allocator, copy);
 }
@@ -121,17 +121,17 @@ static void tell(const char *path, uvh_tls_config_file_cb each, void *arg)
         each(path, arg);
 }
 
-void uvh_tls_config_each_file(const uvhttp_tls_config_t *config, uvh_tls_config_file_cb each,
+void uvh_tls_config_each_file(const uvhttp_tls_options_t *options, uvh_tls_config_file_cb each,
                               void *arg)
 {
-    for (size_t i = 0; i < config->certificate_count; i++) {
-        tell(config->certificates[i].certificate_file, each, arg);
-        tell(config->certificates[i].key_file, each, arg);
-        tell(config->certificates[i].passphrase_file, each, arg);
-        tell(config->certificates[i].ocsp_file, each, arg);
+    for (size_t i = 0; i < options->certificate_count; i++) {
+        tell(options->certificates[i].certificate_file, each, arg);
+        tell(options->certificates[i].key_file, each, arg);
+        tell(options->certificates[i].passphrase_file, each, arg);
+        tell(options->certificates[i].ocsp_file, each, arg);
     }
-    for (size_t i = 0; i < config->ticket_key_file_count; i++)
-        tell(config->ticket_key_files[i], each, arg);
-    tell(config->client_ca_file, each, arg);
-    tell(config->client_crl_file, each, arg);
+    for (size_t i = 0; i < options->ticket_key_file_count; i++)
+        tell(options->ticket_key_files[i], each, arg);
+    tell(options->client_ca_file, each, arg);
+    tell(options->client_crl_file, each, arg);
 }

@@ -309,13 +309,13 @@ static int on_early_data(SSL *ssl, void *arg)
     const SSL_SESSION *resumed = SSL_get0_session(ssl);
     return session->has_ticket && session->host->client_auth == UVHTTP_TLS_CLIENT_AUTH_OFF &&
            SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)resumed) == NULL &&
-           SSL_SESSION_get_max_early_data(resumed) <= context->generation->config->early_data &&
+           SSL_SESSION_get_max_early_data(resumed) <= context->generation->options->early_data &&
            !is_started_lately(context);
 }
 
 static void set_early_data(struct uvh_tls_context *context)
 {
-    uint32_t most = (uint32_t)context->generation->config->early_data;
+    uint32_t most = (uint32_t)context->generation->options->early_data;
     /* Rejected early data of this size is skipped: earlier tickets may have promised it. */
     SSL_CTX_set_recv_max_early_data(context->ctx, UVH_TLS_EARLY_DATA_MAX);
     if (most == 0)
@@ -330,7 +330,7 @@ static void set_early_data(struct uvh_tls_context *context)
 
 static void on_key_log(const SSL *ssl, const char *line)
 {
-    const char *path = context_of((SSL *)(uintptr_t)ssl)->generation->config->key_log_file;
+    const char *path = context_of((SSL *)(uintptr_t)ssl)->generation->options->key_log_file;
     char text[512];
     size_t length = strlen(line);
     if (length + 1 > sizeof(text))
@@ -369,19 +369,19 @@ static bool set_certificates(const struct uvh_tls_context *context)
 
 static void set_callbacks(struct uvh_tls_context *context)
 {
-    const uvhttp_tls_config_t *config = context->generation->config;
+    const uvhttp_tls_options_t *options = context->generation->options;
     SSL_CTX_set_client_hello_cb(context->ctx, on_client_hello, context);
     SSL_CTX_set_alpn_select_cb(context->ctx, on_alpn, NULL);
     SSL_CTX_set_tlsext_status_cb(context->ctx, on_status_request);
     SSL_CTX_set_tlsext_status_arg(context->ctx, context);
     SSL_CTX_set_timeout(context->ctx, (long)context->generation->session_lifetime);
     SSL_CTX_set_tlsext_servername_callback(context->ctx, on_server_name);
-    if (!config->no_tickets) {
+    if (!options->no_tickets) {
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context->ctx, on_ticket_key);
         SSL_CTX_set_session_ticket_cb(context->ctx, on_new_ticket, on_ticket, context);
     }
     set_early_data(context);
-    if (config->key_log_file != NULL)
+    if (options->key_log_file != NULL)
         SSL_CTX_set_keylog_callback(context->ctx, on_key_log);
 }
 
@@ -401,8 +401,7 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
     context->bio_method = uvh_tls_session_bio_method();
     /* All settings were checked when the generation was loaded, so only out of memory can fail. */
     bool good = context->ctx != NULL && context->bio_method != NULL &&
-                uvh_tls_settings_apply(context->ctx, generation->config,
-                                       (struct uvh_tls_message){NULL, 0}) == 0 &&
+                uvh_tls_settings_apply(context->ctx, generation->options, NULL) == 0 &&
                 set_certificates(context) && set_authorities(context);
     if (good)
         set_callbacks(context);

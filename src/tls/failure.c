@@ -2,8 +2,7 @@
  * callers. */
 #include "tls/failure.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stdarg.h>
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -13,30 +12,6 @@
 #include <openssl/x509err.h>
 
 #include <uvhttp/error.h>
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 0)))
-#endif
-static void
-write_message(struct uvh_tls_message message, const char *reason, const char *format,
-              va_list arguments)
-{
-    if (message.text == NULL || message.size == 0)
-        return;
-    vsnprintf(message.text, message.size, format, arguments);
-    size_t length = strlen(message.text);
-    if (reason != NULL)
-        snprintf(message.text + length, message.size - length, ": %s", reason);
-}
-
-int uvh_tls_refuse(struct uvh_tls_message message, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    write_message(message, NULL, format, arguments);
-    va_end(arguments);
-    return UVHTTP_ECONFIG;
-}
 
 int uvh_tls_failure_is_memory(void)
 {
@@ -82,38 +57,39 @@ const char *uvh_tls_failure_reason(void)
     return error == 0 ? "unknown error" : reason_of(error);
 }
 
-/* The first error, unless the queue contains an out-of-memory error. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 0)))
-#endif
-static int
-refuse(struct uvh_tls_message message, const char *reason, const char *format, va_list arguments)
+/* Appends the reason to the error that says what cannot be used; NULL: that of the first OpenSSL
+ * error. An out-of-memory error in the queue replaces it. */
+static int explain(uvhttp_error_t *error, const char *reason)
 {
     unsigned long first = ERR_peek_error();
-    if (uvh_tls_failure_is_memory())
+    if (uvh_tls_failure_is_memory()) {
+        uvh_error_clear(error);
         return UVHTTP_ENOMEM;
+    }
     if (reason == NULL)
         reason = first == 0 ? "unknown error" : reason_of(first);
-    write_message(message, reason, format, arguments);
+    uvh_error_append(error, ": ");
+    uvh_error_append(error, reason);
     ERR_clear_error();
     return UVHTTP_ECONFIG;
 }
 
-int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...)
+int uvh_tls_refuse_by_openssl(uvhttp_error_t *error, const char *field, const char *value,
+                              const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int err = refuse(message, NULL, format, arguments);
+    uvh_error_sentence_list(error, field, value, format, arguments);
     va_end(arguments);
-    return err;
+    return explain(error, NULL);
 }
 
-int uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format,
-                           ...)
+int uvh_tls_refuse_because(uvhttp_error_t *error, const char *reason, const char *field,
+                           const char *value, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int err = refuse(message, reason, format, arguments);
+    uvh_error_sentence_list(error, field, value, format, arguments);
     va_end(arguments);
-    return err;
+    return explain(error, reason);
 }

@@ -4,35 +4,23 @@
 #ifndef UVH_TLS_FAILURE_H
 #define UVH_TLS_FAILURE_H
 
-#include <stdarg.h>
-#include <stddef.h>
+#include "options/error.h"
 
-/* The buffer for a message: `text` may be NULL with `size` 0. */
-struct uvh_tls_message {
-    char *text;
-    size_t size;
-};
-
-/* Writes a message. Returns UVHTTP_ECONFIG. */
+/* Fills `error` as uvh_error_sentence does, followed by ": " and the reason from this thread's
+ * OpenSSL error queue, which is cleared. Returns UVHTTP_ECONFIG, or UVHTTP_ENOMEM if that was the
+ * error. */
 #if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
+__attribute__((format(printf, 4, 5)))
 #endif
-int uvh_tls_refuse(struct uvh_tls_message message, const char *format, ...);
-
-/* The same, followed by ": " and the reason from this thread's OpenSSL error queue, which is
- * cleared. Returns UVHTTP_ECONFIG, or
- *   UVHTTP_ENOMEM if that was the error. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-int uvh_tls_refuse_by_openssl(struct uvh_tls_message message, const char *format, ...);
+int uvh_tls_refuse_by_openssl(uvhttp_error_t *error, const char *field, const char *value,
+                              const char *format, ...);
 
 /* The same with our own reason; NULL: OpenSSL's. */
 #if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
+__attribute__((format(printf, 5, 6)))
 #endif
-int
-uvh_tls_refuse_because(struct uvh_tls_message message, const char *reason, const char *format, ...);
+int uvh_tls_refuse_because(uvhttp_error_t *error, const char *reason, const char *field,
+                           const char *value, const char *format, ...);
 
 /* The reason of the first error in this thread's queue, which is cleared. Static text. */
 const char *uvh_tls_failure_reason(void);

@@ -26,42 +26,49 @@ enum {
 
 /* ---- options ---- */
 
-static int check_config(const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+static int check_config(const uvhttp_tls_options_t *options, uvhttp_error_t *error)
 {
-    if (config->certificates == NULL || config->certificate_count == 0)
-        return uvh_tls_refuse(message, "certificates is empty; at least one is needed");
-    if ((unsigned)config->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
-        return uvh_tls_refuse(message, "client_auth is %d; allowed are 0 to 2",
-                              (int)config->client_auth);
-    uint32_t lifetime = config->session_lifetime_ms;
+    if (options->certificates == NULL || options->certificate_count == 0)
+        return uvh_error_sentence(error, "certificates", NULL,
+                                  "certificates is empty; at least one is needed");
+    if ((unsigned)options->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
+        return uvh_error_int(error, "client_auth", (int)options->client_auth, "allowed are 0 to 2");
+    uint32_t lifetime = options->session_lifetime_ms;
     if (lifetime != 0 && (lifetime < LEAST_LIFETIME_MS || lifetime > MOST_LIFETIME_MS))
-        return uvh_tls_refuse(message,
-                              "session_lifetime_ms is %lu; allowed are %d to %d milliseconds",
-                              (unsigned long)lifetime, LEAST_LIFETIME_MS, MOST_LIFETIME_MS);
-    if (config->one_time_tickets && config->no_tickets)
-        return uvh_tls_refuse(message, "one_time_tickets and no_tickets are both set");
-    if (config->early_data > UVH_TLS_EARLY_DATA_MAX)
-        return uvh_tls_refuse(message, "early_data is %zu; allowed are 0 to %d bytes",
-                              config->early_data, UVH_TLS_EARLY_DATA_MAX);
-    if (config->early_data > 0 && config->no_tickets)
-        return uvh_tls_refuse(
-            message, "early_data and no_tickets are both set; early data requires tickets");
-    if (config->early_data > 0 && config->max_version == UVHTTP_TLS_1_2)
-        return uvh_tls_refuse(
-            message, "early_data is set, but max_version is TLS 1.2; early data requires TLS 1.3");
-    if (config->max_used_tickets > UVH_TLS_USED_TICKETS_MAX)
-        return uvh_tls_refuse(message, "max_used_tickets is %zu; allowed are 1 to %d",
-                              config->max_used_tickets, UVH_TLS_USED_TICKETS_MAX);
-    if (config->ticket_key_file_count > UVH_TLS_TICKET_KEYS_MAX)
-        return uvh_tls_refuse(message, "ticket_key_files has %zu files; at most %d are allowed",
-                              config->ticket_key_file_count, UVH_TLS_TICKET_KEYS_MAX);
-    if (config->ticket_key_file_count > 0 && config->ticket_key_files == NULL)
-        return uvh_tls_refuse(message, "ticket_key_files is NULL, but ticket_key_file_count is %zu",
-                              config->ticket_key_file_count);
-    if (config->ticket_key_file_count > 0 && config->no_tickets)
-        return uvh_tls_refuse(message, "ticket_key_files is set, but tickets are off (no_tickets)");
-    if (config->client_crl_file != NULL && config->client_ca_file == NULL)
-        return uvh_tls_refuse(message, "client_crl_file is set, but client_ca_file is not");
+        return uvh_error_size(error, "session_lifetime_ms", lifetime,
+                              "allowed are %d to %d milliseconds", LEAST_LIFETIME_MS,
+                              MOST_LIFETIME_MS);
+    if (options->one_time_tickets && options->no_tickets)
+        return uvh_error_sentence(error, "one_time_tickets", NULL,
+                                  "one_time_tickets and no_tickets are both set");
+    if (options->early_data > UVH_TLS_EARLY_DATA_MAX)
+        return uvh_error_size(error, "early_data", options->early_data, "allowed are 0 to %d bytes",
+                              UVH_TLS_EARLY_DATA_MAX);
+    if (options->early_data > 0 && options->no_tickets)
+        return uvh_error_sentence(
+            error, "early_data", NULL,
+            "early_data and no_tickets are both set; early data requires tickets");
+    if (options->early_data > 0 && options->max_version == UVHTTP_TLS_1_2)
+        return uvh_error_sentence(
+            error, "early_data", NULL,
+            "early_data is set, but max_version is TLS 1.2; early data requires TLS 1.3");
+    if (options->max_used_tickets > UVH_TLS_USED_TICKETS_MAX)
+        return uvh_error_size(error, "max_used_tickets", options->max_used_tickets,
+                              "allowed are 1 to %d", UVH_TLS_USED_TICKETS_MAX);
+    if (options->ticket_key_file_count > UVH_TLS_TICKET_KEYS_MAX)
+        return uvh_error_sentence(error, "ticket_key_files", NULL,
+                                  "ticket_key_files has %zu files; at most %d are allowed",
+                                  options->ticket_key_file_count, UVH_TLS_TICKET_KEYS_MAX);
+    if (options->ticket_key_file_count > 0 && options->ticket_key_files == NULL)
+        return uvh_error_sentence(error, "ticket_key_files", NULL,
+                                  "ticket_key_files is NULL, but ticket_key_file_count is %zu",
+                                  options->ticket_key_file_count);
+    if (options->ticket_key_file_count > 0 && options->no_tickets)
+        return uvh_error_sentence(error, "ticket_key_files", NULL,
+                                  "ticket_key_files is set, but tickets are off (no_tickets)");
+    if (options->client_crl_file != NULL && options->client_ca_file == NULL)
+        return uvh_error_sentence(error, "client_crl_file", NULL,
+                                  "client_crl_file is set, but client_ca_file is not");
     return 0;
 }
 
@@ -103,15 +110,15 @@ static int add_name(const char *name, size_t length, void *arg)
     return 0;
 }
 
-static int add_names(struct uvh_tls_generation *generation, uint32_t index,
-                     struct uvh_tls_message message)
+static int add_names(struct uvh_tls_generation *generation, uint32_t index, uvhttp_error_t *error)
 {
     const struct uvh_tls_certificate *certificate = &generation->certificates[index];
     struct adding adding = {generation, index};
     int err = uvh_tls_certificate_names(certificate, add_name, &adding);
     if (err == UVHTTP_ECONFIG)
-        return uvh_tls_refuse(message, "the names (subjectAltName) of %s cannot be read",
-                              certificate->source);
+        return uvh_error_sentence(error, "certificate_file", certificate->source,
+                                  "the names (subjectAltName) of %s cannot be read",
+                                  certificate->source);
     return err;
 }
 
@@ -137,14 +144,14 @@ static void find_default_host(struct uvh_tls_generation *generation)
 
 /* ---- certificates ---- */
 
-static int load_certificates(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+static int load_certificates(struct uvh_tls_generation *generation, uvhttp_error_t *error)
 {
-    const uvhttp_tls_config_t *config = generation->config;
-    size_t count = config->certificate_count;
+    const uvhttp_tls_options_t *options = generation->options;
+    size_t count = options->certificate_count;
     if (count > UINT32_MAX)
         return UVHTTP_ENOMEM;
     generation->certificates =
-        uvh_alloc_zero(config->allocator, count * sizeof(*generation->certificates));
+        uvh_alloc_zero(options->allocator, count * sizeof(*generation->certificates));
     if (generation->certificates == NULL)
         return UVHTTP_ENOMEM;
     generation->expires = INT64_MAX;
@@ -152,9 +159,11 @@ static int load_certificates(struct uvh_tls_generation *generation, struct uvh_t
     for (uint32_t i = 0; i < count && err == 0; i++) {
         struct uvh_tls_certificate *made = &generation->certificates[i];
         generation->count++;
-        err = uvh_tls_certificate_load(made, config, i, message);
+        err = uvh_tls_certificate_load(made, options, i, error);
         if (err == 0)
-            err = add_names(generation, i, message);
+            err = add_names(generation, i, error);
+        if (err != 0)
+            uvh_error_within(error, "certificates", i);
         if (made->expires < generation->expires)
             generation->expires = made->expires;
         generation->auth_differs |= made->client_auth != generation->certificates[0].client_auth;
@@ -166,19 +175,20 @@ static int load_certificates(struct uvh_tls_generation *generation, struct uvh_t
 
 /* Certificates that OpenSSL would reject in a handshake (a weak key or signature) are rejected at
  * load. */
-static int try_certificates(const struct uvh_tls_generation *generation,
-                            struct uvh_tls_message message)
+static int try_certificates(const struct uvh_tls_generation *generation, uvhttp_error_t *error)
 {
     SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
     if (trial == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvh_tls_settings_apply(trial, generation->config, message);
+    int err = uvh_tls_settings_apply(trial, generation->options, error);
     for (size_t i = 0; i < generation->count && err == 0; i++) {
         const struct uvh_tls_certificate *one = &generation->certificates[i];
         ERR_clear_error();
         if (SSL_CTX_use_cert_and_key(trial, one->leaf, one->key, one->chain, 1) != 1)
-            err = uvh_tls_refuse_by_openssl(message, "the certificate of %s cannot be used",
-                                            one->source);
+            err = uvh_tls_refuse_by_openssl(error, "certificate_file", one->source,
+                                            "the certificate of %s cannot be used", one->source);
+        if (err != 0)
+            uvh_error_within(error, "certificates", i);
     }
     SSL_CTX_free(trial);
     return err;
@@ -244,13 +254,13 @@ static int add_lists(struct uvh_tls_generation *generation, BIO *bio)
 
 static int add_file(struct uvh_tls_generation *generation, const char *field, const char *path,
                     int (*add)(struct uvh_tls_generation *generation, BIO *bio), const char *what,
-                    struct uvh_tls_message message)
+                    uvhttp_error_t *error)
 {
-    const uvhttp_allocator_t *allocator = generation->config->allocator;
+    const uvhttp_allocator_t *allocator = generation->options->allocator;
     unsigned char id[2 * UVH_TLS_ID_SIZE];
     char *data;
     size_t size;
-    int err = uvh_tls_read_file(field, path, allocator, &data, &size, message);
+    int err = uvh_tls_read_file(field, path, allocator, &data, &size, error);
     if (err != 0)
         return err;
     memcpy(id, generation->authorities_id, UVH_TLS_ID_SIZE);
@@ -264,68 +274,71 @@ static int add_file(struct uvh_tls_generation *generation, const char *field, co
     if (bio == NULL)
         return UVHTTP_ENOMEM;
     if (count == 0 && ERR_peek_error() != 0)
-        return uvh_tls_refuse_by_openssl(message, "%s '%s' cannot be read", field, path);
+        return uvh_tls_refuse_by_openssl(error, field, path, "%s '%s' cannot be read", field, path);
     if (uvh_tls_failure_is_memory())
         return UVHTTP_ENOMEM;
     ERR_clear_error();
     return count > 0
                ? 0
-               : uvh_tls_refuse(message, "%s '%s' contains no %s in PEM format", field, path, what);
+               : uvh_error_sentence(error, field, path, "%s '%s' contains no %s in PEM format",
+                                    field, path, what);
 }
 
-static int load_authorities(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+static int load_authorities(struct uvh_tls_generation *generation, uvhttp_error_t *error)
 {
-    const uvhttp_tls_config_t *config = generation->config;
+    const uvhttp_tls_options_t *options = generation->options;
     bool verifies_clients_now = verifies_clients(generation);
     /* probably client certificates were meant to be required */
-    if (!verifies_clients_now && config->client_ca_file != NULL)
-        return uvh_tls_refuse(message, "client_ca_file is set, but client_auth is off");
-    if (verifies_clients_now && config->client_ca_file == NULL)
-        return uvh_tls_refuse(message, "client_auth is on, but client_ca_file is not set");
+    if (!verifies_clients_now && options->client_ca_file != NULL)
+        return uvh_error_sentence(error, "client_ca_file", NULL,
+                                  "client_ca_file is set, but client_auth is off");
+    if (verifies_clients_now && options->client_ca_file == NULL)
+        return uvh_error_sentence(error, "client_auth", NULL,
+                                  "client_auth is on, but client_ca_file is not set");
     if (!verifies_clients_now)
         return 0;
     generation->authorities = X509_STORE_new();
     generation->authority_names = sk_X509_NAME_new_null();
     if (generation->authorities == NULL || generation->authority_names == NULL)
         return UVHTTP_ENOMEM;
-    int err = add_file(generation, "client_ca_file", config->client_ca_file, add_authorities,
-                       "certificate", message);
-    if (err != 0 || config->client_crl_file == NULL)
+    int err = add_file(generation, "client_ca_file", options->client_ca_file, add_authorities,
+                       "certificate", error);
+    if (err != 0 || options->client_crl_file == NULL)
         return err;
     X509_STORE_set_flags(generation->authorities,
                          X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    return add_file(generation, "client_crl_file", config->client_crl_file, add_lists,
-                    "revocation list", message);
+    return add_file(generation, "client_crl_file", options->client_crl_file, add_lists,
+                    "revocation list", error);
 }
 
 /* ---- load ---- */
 
-static int load(struct uvh_tls_generation *generation, struct uvh_tls_message message)
+static int load(struct uvh_tls_generation *generation, uvhttp_error_t *error)
 {
-    const uvhttp_tls_config_t *config = generation->config;
-    uint32_t lifetime = config->session_lifetime_ms;
-    generation->files_state = uvh_tls_watch_state(config);
+    const uvhttp_tls_options_t *options = generation->options;
+    uint32_t lifetime = options->session_lifetime_ms;
+    generation->files_state = uvh_tls_watch_state(options);
     generation->lists_expire = INT64_MAX;
     generation->session_lifetime =
         (lifetime == 0 ? DEFAULT_LIFETIME_MS : (int64_t)lifetime + 999) / 1000;
-    generation->one_time_tickets = config->one_time_tickets || config->early_data > 0;
+    generation->one_time_tickets = options->one_time_tickets || options->early_data > 0;
     generation->max_used_tickets =
-        config->max_used_tickets == 0 ? UVH_TLS_USED_TICKETS_DEFAULT : config->max_used_tickets;
-    int err = load_certificates(generation, message);
+        options->max_used_tickets == 0 ? UVH_TLS_USED_TICKETS_DEFAULT : options->max_used_tickets;
+    int err = load_certificates(generation, error);
     if (err == 0)
-        err = try_certificates(generation, message);
+        err = try_certificates(generation, error);
     if (err == 0)
-        err = load_authorities(generation, message);
+        err = load_authorities(generation, error);
     if (err == 0)
-        err = uvh_tls_tickets_load(&generation->ticket_files, config, message);
+        err = uvh_tls_tickets_load(&generation->ticket_files, options, error);
     return err;
 }
 
-int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_config_t *config,
-                            const uvhttp_allocator_t *allocator, struct uvh_tls_message message)
+int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_options_t *options,
+                            const uvhttp_allocator_t *allocator, uvhttp_error_t *error)
 {
     *out = NULL;
-    int err = check_config(config, message);
+    int err = check_config(options, error);
     if (err != 0)
         return err;
     struct uvh_tls_generation *generation = uvh_alloc_zero(allocator, sizeof(*generation));
@@ -333,12 +346,12 @@ int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_co
         return UVHTTP_ENOMEM;
     atomic_init(&generation->refs, 1);
     generation->hosts.allocator = allocator;
-    generation->config = uvh_tls_config_copy(config, allocator);
-    if (generation->config == NULL) {
+    generation->options = uvh_tls_config_copy(options, allocator);
+    if (generation->options == NULL) {
         uvh_free(allocator, generation);
         return UVHTTP_ENOMEM;
     }
-    err = load(generation, message);
+    err = load(generation, error);
     ERR_clear_error();
     if (err == 0)
         *out = generation;
@@ -359,7 +372,7 @@ void uvh_tls_generation_unref(struct uvh_tls_generation *generation)
     X509_STORE_free(generation->authorities);
     sk_X509_NAME_pop_free(generation->authority_names, X509_NAME_free);
     sk_X509_CRL_pop_free(generation->lists, X509_CRL_free);
-    uvh_tls_config_free(generation->config);
+    uvh_tls_config_free(generation->options);
     OPENSSL_cleanse(&generation->ticket_files, sizeof(generation->ticket_files));
     uvh_free(allocator, generation);
 }

@@ -18,7 +18,7 @@ enum { UVH_TLS_EARLY_DATA_MAX = 1024 * 1024 }; /* bytes */
 struct uvh_tls_generation {
     atomic_size_t refs;
     uint64_t number; /* set when it is published */
-    uvhttp_tls_config_t *config;
+    uvhttp_tls_options_t *options;
     struct uvh_tls_certificate *certificates;
     size_t count;
     struct uvh_tls_hosts hosts;
@@ -41,9 +41,9 @@ struct uvh_tls_generation {
 /* Loads and checks everything. Copies the configuration.
  * Returns 0 and a generation with one reference, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message. */
-int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_config_t *config,
-                            const uvhttp_allocator_t *allocator, struct uvh_tls_message message);
+ *   UVHTTP_ECONFIG with a filled `error`. */
+int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_options_t *options,
+                            const uvhttp_allocator_t *allocator, uvhttp_error_t *error);
 
 static inline void uvh_tls_generation_ref(struct uvh_tls_generation *generation)
 {

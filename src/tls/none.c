@@ -6,19 +6,17 @@
 #include <uvhttp/tls.h>
 #include <uvhttp/tls_client.h>
 
+#include "options/error.h"
 #include "tls/contexts.h"
 #include "tls/info.h"
 #include "tls/session.h"
 
-int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_config_t *config, char *message,
-                   size_t size)
+int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_options_t *options, uvhttp_error_t *error)
 {
-    if (message != NULL && size > 0)
-        message[0] = '\0';
-    if (tls == NULL)
-        return UVHTTP_EINVAL;
-    *tls = NULL;
-    return config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+    uvh_error_clear(error);
+    if (tls != NULL)
+        *tls = NULL;
+    return uvh_error_end(error, tls == NULL || options == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
 void uvhttp_tls_free(uvhttp_tls_t *tls)
@@ -26,17 +24,17 @@ void uvhttp_tls_free(uvhttp_tls_t *tls)
     (void)tls;
 }
 
-int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
-                       size_t size)
+int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_options_t *options,
+                       uvhttp_error_t *error)
 {
-    (void)message, (void)size;
-    return tls == NULL || config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+    uvh_error_clear(error);
+    return uvh_error_end(error, tls == NULL || options == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
-int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
+int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error)
 {
-    (void)message, (void)size;
-    return tls == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+    uvh_error_clear(error);
+    return uvh_error_end(error, tls == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
@@ -45,15 +43,13 @@ int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
     return 0;
 }
 
-int uvhttp_tls_client_new(uvhttp_tls_client_t **client, const uvhttp_tls_client_config_t *config,
-                          char *message, size_t size)
+int uvhttp_tls_client_new(uvhttp_tls_client_t **client, const uvhttp_tls_client_options_t *options,
+                          uvhttp_error_t *error)
 {
-    if (message != NULL && size > 0)
-        message[0] = '\0';
-    if (client == NULL)
-        return UVHTTP_EINVAL;
-    *client = NULL;
-    return config == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+    uvh_error_clear(error);
+    if (client != NULL)
+        *client = NULL;
+    return uvh_error_end(error, client == NULL || options == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
 void uvhttp_tls_client_free(uvhttp_tls_client_t *client)

@@ -15,35 +15,36 @@
 static const uint64_t most_bytes = (uint64_t)16 << 20;
 
 static int read_all(const char *field, const char *path, int descriptor, uint64_t size,
-                    char *memory, struct uvh_tls_message message)
+                    char *memory, uvhttp_error_t *error)
 {
     int64_t count = uvh_file_read(descriptor, memory, (size_t)size, 0);
     if (count < 0)
-        return uvh_tls_refuse(message, "%s '%s' cannot be read: %s", field, path,
-                              uvhttp_strerror((int)count));
+        return uvh_error_sentence(error, field, path, "%s '%s' cannot be read: %s", field, path,
+                                  uvhttp_strerror((int)count));
     if ((uint64_t)count < size)
-        return uvh_tls_refuse(message, "%s '%s' was truncated while it was read", field, path);
+        return uvh_error_sentence(error, field, path, "%s '%s' was truncated while it was read",
+                                  field, path);
     return 0;
 }
 
 int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator,
-                      char **data, size_t *size, struct uvh_tls_message message)
+                      char **data, size_t *size, uvhttp_error_t *error)
 {
     struct uvh_file_facts facts;
     int descriptor;
     int err = uvh_file_open_anywhere(path, &descriptor, &facts);
     if (err != 0)
-        return uvh_tls_refuse(message, "%s '%s' cannot be opened: %s", field, path,
-                              uvhttp_strerror(err));
+        return uvh_error_sentence(error, field, path, "%s '%s' cannot be opened: %s", field, path,
+                                  uvhttp_strerror(err));
     char *memory = NULL;
     if (facts.kind != UVH_FILE_REGULAR)
-        err = uvh_tls_refuse(message, "%s '%s' is not a regular file", field, path);
+        err = uvh_error_sentence(error, field, path, "%s '%s' is not a regular file", field, path);
     else if (facts.size > most_bytes)
-        err = uvh_tls_refuse(message, "%s '%s' is larger than 16 MiB", field, path);
+        err = uvh_error_sentence(error, field, path, "%s '%s' is larger than 16 MiB", field, path);
     else if ((memory = uvh_alloc(allocator, (size_t)facts.size + 1)) == NULL)
         err = UVHTTP_ENOMEM;
     else
-        err = read_all(field, path, descriptor, facts.size, memory, message);
+        err = read_all(field, path, descriptor, facts.size, memory, error);
     uvh_file_close(descriptor);
     if (err != 0) {
         uvh_tls_forget_file(allocator, memory, memory == NULL ? 0 : (size_t)facts.size);

@@ -13,9 +13,9 @@
 /* Reads `path` into NUL-terminated memory of the allocator. `field` is for the error message.
  * Returns 0, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message: the file is not readable, or larger than 16 MiB. */
+ *   UVHTTP_ECONFIG with a filled `error`: the file is not readable, or larger than 16 MiB. */
 int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocator_t *allocator,
-                      char **data, size_t *size, struct uvh_tls_message message);
+                      char **data, size_t *size, uvhttp_error_t *error);
 
 /* Overwrites and frees the content. */
 void uvh_tls_forget_file(const uvhttp_allocator_t *allocator, char *data, size_t size);

@@ -219,7 +219,7 @@ struct uvh_tls_session *uvh_tls_session_new(struct uvh_tls_context *context,
     session->context = context;
     session->pool = pool;
     context->refs++;
-    if (context->generation->config->early_data > 0)
+    if (context->generation->options->early_data > 0)
         session->early = UVH_TLS_EARLY_POSSIBLE;
     bool good = open_ssl(session, context->ctx, context->bio_method);
     if (good)

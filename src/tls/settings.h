@@ -12,8 +12,8 @@
 
 /* Returns 0, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message. */
-int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_config_t *config,
-                           struct uvh_tls_message message);
+ *   UVHTTP_ECONFIG with a filled `error`. */
+int uvh_tls_settings_apply(SSL_CTX *ctx, const uvhttp_tls_options_t *options,
+                           uvhttp_error_t *error);
 
 #endif

@@ -74,24 +74,25 @@ bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t 
     return found;
 }
 
-int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_config_t *config,
-                         struct uvh_tls_message message)
+int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_options_t *options,
+                         uvhttp_error_t *error)
 {
     files->count = 0;
-    for (size_t i = 0; i < config->ticket_key_file_count; i++) {
-        const char *path = config->ticket_key_files[i];
+    for (size_t i = 0; i < options->ticket_key_file_count; i++) {
+        const char *path = options->ticket_key_files[i];
         char *data;
         size_t size;
         int err =
-            uvh_tls_read_file("ticket_key_files", path, config->allocator, &data, &size, message);
+            uvh_tls_read_file("ticket_key_files", path, options->allocator, &data, &size, error);
         if (err != 0)
             return err;
         if (size == FILE_SIZE)
             memcpy(&files->keys[files->count++], data, FILE_SIZE);
-        uvh_tls_forget_file(config->allocator, data, size);
+        uvh_tls_forget_file(options->allocator, data, size);
         if (size != FILE_SIZE)
-            return uvh_tls_refuse(message, "ticket_key_files '%s' has %zu bytes; it must have %d",
-                                  path, size, FILE_SIZE);
+            return uvh_error_sentence(error, "ticket_key_files", path,
+                                      "ticket_key_files '%s' has %zu bytes; it must have %d", path,
+                                      size, FILE_SIZE);
     }
     return 0;
 }

@@ -54,8 +54,8 @@ bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t 
 /* Loads the ticket key files of a configuration.
  * Returns 0, or
  *   UVHTTP_ENOMEM,
- *   UVHTTP_ECONFIG with a message. */
-int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_config_t *config,
-                         struct uvh_tls_message message);
+ *   UVHTTP_ECONFIG with a filled `error`. */
+int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_options_t *options,
+                         uvhttp_error_t *error);
 
 #endif

@@ -30,9 +30,9 @@ static void publish(struct uvhttp_tls *tls, struct uvh_tls_generation *next)
 
 /* Loads a configuration and reserves space in the register of used tickets. */
 static int load(struct uvhttp_tls *tls, struct uvh_tls_generation **next,
-                const uvhttp_tls_config_t *config, struct uvh_tls_message message)
+                const uvhttp_tls_options_t *options, uvhttp_error_t *error)
 {
-    int err = uvh_tls_generation_load(next, config, tls->allocator, message);
+    int err = uvh_tls_generation_load(next, options, tls->allocator, error);
     if (err != 0 || !(*next)->one_time_tickets)
         return err;
     if (uvh_tls_used_tickets_reserve(&tls->used_tickets, (*next)->max_used_tickets,
@@ -54,25 +54,15 @@ static void release(struct uvhttp_tls *tls)
     uvh_free(tls->allocator, tls);
 }
 
-/* Empty unless a message is written. */
-static struct uvh_tls_message message_in(char *text, size_t size)
+static int create(uvhttp_tls_t **out, const uvhttp_tls_options_t *options, uvhttp_error_t *error)
 {
-    if (text != NULL && size > 0)
-        text[0] = '\0';
-    return (struct uvh_tls_message){text, text == NULL ? 0 : size};
-}
-
-int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *message,
-                   size_t size)
-{
-    struct uvh_tls_message reason = message_in(message, size);
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
-    if (config == NULL)
+    if (options == NULL)
         return UVHTTP_EINVAL;
     const uvhttp_allocator_t *allocator =
-        config->allocator != NULL ? config->allocator : uvh_alloc_default();
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
     struct uvhttp_tls *tls = uvh_alloc_zero(allocator, sizeof(*tls));
     if (tls == NULL)
         return UVHTTP_ENOMEM;
@@ -83,10 +73,10 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     uvh_tls_tickets_init(&tls->tickets);
     uvh_tls_used_tickets_init(&tls->used_tickets, allocator, uvh_clock_unix_ms() / 1000);
     struct uvh_tls_generation *first;
-    int err = load(tls, &first, config, reason);
+    int err = load(tls, &first, options, error);
     if (err == 0) {
         publish(tls, first);
-        err = uvh_tls_watch_start(&tls->watch, tls, config);
+        err = uvh_tls_watch_start(&tls->watch, tls, options);
     }
     if (err == 0)
         *out = tls;
@@ -95,19 +85,26 @@ int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_config_t *config, char *
     return err;
 }
 
+int uvhttp_tls_new(uvhttp_tls_t **out, const uvhttp_tls_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(out, options, error));
+}
+
 void uvhttp_tls_free(uvhttp_tls_t *tls)
 {
     if (tls != NULL && atomic_fetch_sub_explicit(&tls->refs, 1, memory_order_acq_rel) == 1)
         release(tls);
 }
 
-int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config,
-                       struct uvh_tls_message message)
+/* `options` NULL: those in use, with the current content of their files. */
+static int load_again(struct uvhttp_tls *tls, const uvhttp_tls_options_t *options,
+                      uvhttp_error_t *error)
 {
     struct uvh_tls_generation *next;
     uvh_lock_acquire(&tls->loading);
     struct uvh_tls_generation *current = uvh_tls_current(tls);
-    int err = load(tls, &next, config != NULL ? config : current->config, message);
+    int err = load(tls, &next, options != NULL ? options : current->options, error);
     uvh_tls_generation_unref(current);
     if (err == 0)
         publish(tls, next);
@@ -115,17 +112,18 @@ int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config
     return err;
 }
 
-int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_config_t *config, char *message,
-                       size_t size)
+int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_options_t *options,
+                       uvhttp_error_t *error)
 {
-    struct uvh_tls_message reason = message_in(message, size);
-    return tls == NULL || config == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, config, reason);
+    uvh_error_clear(error);
+    return uvh_error_end(error, tls == NULL || options == NULL ? UVHTTP_EINVAL
+                                                               : load_again(tls, options, error));
 }
 
-int uvhttp_tls_reload(uvhttp_tls_t *tls, char *message, size_t size)
+int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error)
 {
-    struct uvh_tls_message reason = message_in(message, size);
-    return tls == NULL ? UVHTTP_EINVAL : uvh_tls_load_again(tls, NULL, reason);
+    uvh_error_clear(error);
+    return uvh_error_end(error, tls == NULL ? UVHTTP_EINVAL : load_again(tls, NULL, error));
 }
 
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)

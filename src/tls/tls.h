@@ -35,11 +35,4 @@ static inline void uvh_tls_ref(struct uvhttp_tls *tls)
 /* The current generation, with a reference for the caller. */
 struct uvh_tls_generation *uvh_tls_current(struct uvhttp_tls *tls);
 
-/* Loads a configuration (NULL: the current one, with the current content of its files) and
- * publishes it.
- * Returns 0, or with nothing changed
- *   the errors of uvh_tls_generation_load. */
-int uvh_tls_load_again(struct uvhttp_tls *tls, const uvhttp_tls_config_t *config,
-                       struct uvh_tls_message message);
-
 #endif

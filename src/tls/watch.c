@@ -61,18 +61,17 @@ static void add_state(const char *path, void *arg)
     *state = uvh_hash(numbers, sizeof(numbers), 0);
 }
 
-uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config)
+uint64_t uvh_tls_watch_state(const uvhttp_tls_options_t *options)
 {
     uint64_t state = 0;
-    uvh_tls_config_each_file(config, add_state, &state);
+    uvh_tls_config_each_file(options, add_state, &state);
     return state | 1;
 }
 
 static void load(struct uvh_tls_watch *watch, uint64_t state)
 {
-    char message[MESSAGE_SIZE];
-    int err =
-        uvh_tls_load_again(watch->tls, NULL, (struct uvh_tls_message){message, sizeof(message)});
+    uvhttp_error_t error;
+    int err = uvhttp_tls_reload(watch->tls, &error);
     if (err == 0) {
         tell(watch, UVHTTP_LOG_INFO, "certificates reloaded after a file has changed");
         return;
@@ -80,7 +79,7 @@ static void load(struct uvh_tls_watch *watch, uint64_t state)
     if (watch->changed == state && watch->failed != state) {
         watch->failed = state;
         tell(watch, UVHTTP_LOG_ERROR, "certificates not reloaded, the old ones remain in use: %s",
-             err == UVHTTP_ECONFIG ? message : uvhttp_strerror(err));
+             error.text);
     }
     watch->changed = state;
 }
@@ -100,7 +99,7 @@ static bool is_due(struct uvh_tls_watch *watch, uint64_t state)
 
 static void check_files(struct uvh_tls_watch *watch, const struct uvh_tls_generation *current)
 {
-    uint64_t state = uvh_tls_watch_state(current->config);
+    uint64_t state = uvh_tls_watch_state(current->options);
     if (state == current->files_state)
         watch->failed = watch->changed = 0;
     else if (is_due(watch, state))
@@ -156,11 +155,11 @@ static void tell_of_lists(const struct uvh_tls_watch *watch,
             tell(watch, UVHTTP_LOG_WARNING,
                  "the revocation list of %s in %s expired at %s: certificates of that CA are "
                  "rejected",
-                 name, current->config->client_crl_file, stamp);
+                 name, current->options->client_crl_file, stamp);
         else
             tell(watch, UVHTTP_LOG_WARNING,
                  "the revocation list of %s in %s expires in %lld days, at %s", name,
-                 current->config->client_crl_file, (long long)((expires - now) / DAY), stamp);
+                 current->options->client_crl_file, (long long)((expires - now) / DAY), stamp);
     }
 }
 
@@ -201,14 +200,14 @@ static void *run(void *arg)
 }
 
 int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
-                        const uvhttp_tls_config_t *config)
+                        const uvhttp_tls_options_t *options)
 {
-    if (!config->watch && config->log == NULL)
+    if (!options->watch && options->log == NULL)
         return 0;
-    watch->files = config->watch;
+    watch->files = options->watch;
     watch->tls = tls;
-    watch->log = config->log;
-    watch->log_arg = config->log_arg;
+    watch->log = options->log;
+    watch->log_arg = options->log_arg;
     uvh_pause_init(&watch->pause);
     int err = uvh_thread_start(&watch->thread, run, watch);
     watch->running = err == 0;

@@ -35,13 +35,13 @@ struct uvh_tls_watch {
  * Returns 0, or
  *   a negative errno. */
 int uvh_tls_watch_start(struct uvh_tls_watch *watch, struct uvhttp_tls *tls,
-                        const uvhttp_tls_config_t *config);
+                        const uvhttp_tls_options_t *options);
 
 /* Joins the thread. Does nothing without one. */
 void uvh_tls_watch_stop(struct uvh_tls_watch *watch);
 
 /* A hash of the state of a configuration's files: differs after one was changed, replaced or
  * removed. Never 0. */
-uint64_t uvh_tls_watch_state(const uvhttp_tls_config_t *config);
+uint64_t uvh_tls_watch_state(const uvhttp_tls_options_t *options);
 
 #endif

@@ -304,27 +304,25 @@ static bool is_new_token(const char *const *list, size_t at)
     return true;
 }
 
-int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules,
-                              struct uvh_option_message message)
+int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, uvhttp_error_t *error)
 {
     const char *const none[] = {NULL};
     const char *const *protocols = rules->protocols != NULL ? rules->protocols : none;
     const char *const *origins = rules->origins != NULL ? rules->origins : none;
     if (rules->protocol_required && protocols[0] == NULL)
-        return uvh_option_text_refuse(message, "protocols", "",
-                                      "protocol_required requires at least one");
+        return uvh_error_string(error, "protocols", "", "protocol_required requires at least one");
     for (size_t i = 0; protocols[i] != NULL; i++) {
         if (!is_new_token(protocols, i))
-            return uvh_option_text_refuse(message, "protocols", protocols[i],
-                                          "allowed are names of letters, digits and "
-                                          "!#$%&'*+-.^_`|~, one per string, without duplicates");
+            return uvh_error_string(error, "protocols", protocols[i],
+                                    "allowed are names of letters, digits and "
+                                    "!#$%&'*+-.^_`|~, one per string, without duplicates");
     }
     for (size_t i = 0; origins[i] != NULL; i++) {
         /* The syntax permits "*" in a host name, but no browser sends it. */
         if (strchr(origins[i], '*') != NULL ||
             !uvh_ws_origin_valid((uvhttp_slice_t){origins[i], strlen(origins[i])}))
-            return uvh_option_text_refuse(
-                message, "origins", origins[i],
+            return uvh_error_string(
+                error, "origins", origins[i],
                 "allowed are scheme://host[:port] without '*' and trailing slash, and \"null\"; to "
                 "allow any origin set the list to NULL");
     }

@@ -12,7 +12,7 @@
 #include <uvhttp/response.h>
 
 #include "codec/websocket/extension.h"
-#include "options/option_check.h"
+#include "options/error.h"
 
 /* Of an endpoint. Lists end with NULL. */
 struct uvh_ws_accept_rules {
@@ -42,8 +42,7 @@ struct uvh_ws_refusal {
 /* Validates the rules when an endpoint is created. Returns 0, or UVHTTP_ECONFIG with a message: a
  * subprotocol that is no token or is listed twice, a required one without a list, an invalid
  * origin. */
-int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules,
-                              struct uvh_option_message message);
+int uvh_ws_accept_check_rules(const struct uvh_ws_accept_rules *rules, uvhttp_error_t *error);
 
 /* Validates the whole request. Returns 0 with `*accepted` set, or UVHTTP_EINVAL with `*refusal`
  * set. */

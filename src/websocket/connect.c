@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "codec/text/shown.h"
+#include "options/error.h"
 #include "platform/random.h"
 #include "websocket/client_handshake.h"
 #include "websocket/websocket.h"
@@ -16,7 +17,6 @@ enum {
     NONCE_SIZE = 16,
     SHOWN_HOST = 52, /* of a reason, which is limited like that of a close frame */
     SHOWN_URL = 100,
-    WORDS_SIZE = 256,
 };
 
 /* The state of a connection until its handshake is done. */
@@ -185,12 +185,10 @@ static int make_opening(struct uvhttp_websocket *ws, const struct uvh_ws_url *ur
 /* ---- errors before connecting ---- */
 
 /* Reports the error to the log and to the caller. */
-static int refuse(const struct uvhttp_websocket_endpoint *endpoint,
-                  const uvhttp_websocket_target_t *target, int err, const char *words)
+static int refuse(const struct uvhttp_websocket_endpoint *endpoint, const uvhttp_error_t *error,
+                  int err)
 {
-    uvhttp_server_log(endpoint->server, UVHTTP_LOG_ERROR, "websocket: %s", words);
-    if (target->message != NULL)
-        snprintf(target->message, target->message_size, "%s", words);
+    uvhttp_server_log(endpoint->server, UVHTTP_LOG_ERROR, "websocket: %s", error->text);
     return err;
 }
 
@@ -211,33 +209,34 @@ static const char *show_url(const char *url, char *text, size_t size)
     return uvh_shown((uvhttp_slice_t){open, strlen(open)}, text, size);
 }
 
-static int refuse_url(const struct uvhttp_websocket_endpoint *endpoint,
-                      const uvhttp_websocket_target_t *target, int err, const char *way_out)
+static int refuse_url(const struct uvhttp_websocket_endpoint *endpoint, const char *url, int err,
+                      const char *way_out, uvhttp_error_t *error)
 {
-    char shown[SHOWN_URL], words[WORDS_SIZE];
-    snprintf(words, sizeof(words), "url is \"%s\"; %s",
-             show_url(target->url == NULL ? "" : target->url, shown, sizeof(shown)), way_out);
-    return refuse(endpoint, target, err, words);
+    char shown[SHOWN_URL];
+    uvh_error_string(error, "url", show_url(url == NULL ? "" : url, shown, sizeof(shown)), way_out);
+    return refuse(endpoint, error, err);
 }
 
 static int check(const struct uvhttp_websocket_endpoint *endpoint,
-                 const uvhttp_websocket_target_t *target, struct uvh_ws_url *url)
+                 const uvhttp_websocket_target_t *target, struct uvh_ws_url *url,
+                 uvhttp_error_t *error)
 {
-    if (target->message != NULL && target->message_size > 0)
-        target->message[0] = '\0';
     if (target->url == NULL || !uvh_ws_url_parse(target->url, url) || url->host.length >= HOST_SIZE)
-        return refuse_url(endpoint, target, UVHTTP_EINVAL,
+        return refuse_url(endpoint, target->url, UVHTTP_EINVAL,
                           "must be ws[s]://host[:port]/path?query, with a port of 1 to 65535 and "
-                          "without user, fragment and spaces");
+                          "without user, fragment and spaces",
+                          error);
     if (uvh_ws_client_handshake_fields_valid(target->fields))
         return 0;
-    return refuse(endpoint, target, UVHTTP_EINVAL,
-                  "fields is invalid; each must be \"Name: value\\r\\n\", and none may belong to "
-                  "the handshake (Host, Connection, Sec-WebSocket-Key, ...) or announce a body");
+    uvh_error_sentence(
+        error, "fields", NULL,
+        "fields is invalid; each must be \"Name: value\\r\\n\", and none may belong to "
+        "the handshake (Host, Connection, Sec-WebSocket-Key, ...) or announce a body");
+    return refuse(endpoint, error, UVHTTP_EINVAL);
 }
 
 static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_target_t *target,
-                          const struct uvh_ws_url *url)
+                          const struct uvh_ws_url *url, uvhttp_error_t *error)
 {
     const struct uvhttp_websocket_endpoint *endpoint = ws->worker->endpoint;
     uint32_t timeout_ms = endpoint->options.close_timeout_ms;
@@ -252,14 +251,15 @@ static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_ta
                                   on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
     if (err == UVHTTP_ENOTSUP)
         return refuse_url(
-            endpoint, target, err,
-            "wss requires TLS, which this build does not support: build with BUILD_WITH_HTTPS=ON");
+            endpoint, target->url, err,
+            "wss requires TLS, which this build does not support: build with BUILD_WITH_HTTPS=ON",
+            error);
     return err;
 }
 
-int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
-                             const uvhttp_websocket_target_t *target, void *data,
-                             uvhttp_websocket_t **out)
+static int start(struct uvhttp_websocket_endpoint *endpoint,
+                 const uvhttp_websocket_target_t *target, void *data, uvhttp_websocket_t **out,
+                 uvhttp_error_t *error)
 {
     struct uvh_ws_url url;
     if (out != NULL)
@@ -268,7 +268,7 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
         return UVHTTP_ENOMEM;
     if (target == NULL)
         return UVHTTP_EINVAL;
-    int err = check(endpoint, target, &url);
+    int err = check(endpoint, target, &url, error);
     if (err != 0)
         return err;
     struct uvhttp_websocket *ws = uvh_websocket_new(&endpoint->workers[0], data);
@@ -277,7 +277,7 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
     ws->client = true;
     err = make_opening(ws, &url, target->fields);
     if (err == 0)
-        err = connect_stream(ws, target, &url);
+        err = connect_stream(ws, target, &url, error);
     if (err != 0) {
         uvh_websocket_opening_free(ws);
         uvh_websocket_discard(ws);
@@ -286,4 +286,14 @@ int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
     if (out != NULL)
         *out = ws;
     return 0;
+}
+
+int uvhttp_websocket_connect(uvhttp_websocket_endpoint_t *endpoint,
+                             const uvhttp_websocket_target_t *target, void *data,
+                             uvhttp_websocket_t **out, uvhttp_error_t *error)
+{
+    uvhttp_error_t own; /* for the log */
+    error = error != NULL ? error : &own;
+    uvh_error_clear(error);
+    return uvh_error_end(error, start(endpoint, target, data, out, error));
 }

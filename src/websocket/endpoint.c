@@ -42,13 +42,12 @@ static size_t smaller(size_t a, size_t b)
 
 /* ---- options ---- */
 
-static int check_or_never(const char *name, uint32_t ms, char *message, size_t size)
+static int check_or_never(const char *name, uint32_t ms, uvhttp_error_t *error)
 {
     if (ms <= MOST_MS || ms == UVHTTP_NEVER)
         return 0;
-    snprintf(message, size, "%s is %lu; allowed are 0 to %d milliseconds and UVHTTP_NEVER", name,
-             (unsigned long)ms, MOST_MS);
-    return UVHTTP_ECONFIG;
+    return uvh_error_size(error, name, ms, "allowed are 0 to %d milliseconds and UVHTTP_NEVER",
+                          MOST_MS);
 }
 
 static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *options)
@@ -58,7 +57,7 @@ static struct uvh_ws_accept_rules rules_of(const uvhttp_websocket_options_t *opt
                                         .origins = options->origins};
 }
 
-static int check_numbers(const uvhttp_websocket_options_t *options, char *message, size_t size)
+static int check_numbers(const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     const struct {
         const char *name;
@@ -74,17 +73,15 @@ static int check_numbers(const uvhttp_websocket_options_t *options, char *messag
     for (size_t i = 0; i < UVH_COUNT_OF(ranges); i++) {
         if (ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)
             continue;
-        snprintf(message, size, "%s is %d; allowed are %d to %d %s", ranges[i].name,
-                 ranges[i].value, ranges[i].least, ranges[i].most, ranges[i].unit);
-        return UVHTTP_ECONFIG;
+        return uvh_error_int(error, ranges[i].name, ranges[i].value, "allowed are %d to %d %s",
+                             ranges[i].least, ranges[i].most, ranges[i].unit);
     }
-    int err = check_or_never("ping_interval_ms", options->ping_interval_ms, message, size);
-    return err != 0 ? err
-                    : check_or_never("idle_timeout_ms", options->idle_timeout_ms, message, size);
+    int err = check_or_never("ping_interval_ms", options->ping_interval_ms, error);
+    return err != 0 ? err : check_or_never("idle_timeout_ms", options->idle_timeout_ms, error);
 }
 
 /* Checks each option separately. */
-static int check_ranges(const uvhttp_websocket_options_t *options, char *message, size_t size)
+static int check_ranges(const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     const size_t most = (size_t)1 << 30;
     const struct uvh_option_range ranges[] = {
@@ -100,15 +97,17 @@ static int check_ranges(const uvhttp_websocket_options_t *options, char *message
         {"max_ratio", options->max_ratio, 0, 1u << 20, "times"},
         {"memory_per_connection", options->memory_per_connection, 0, most, "bytes"},
     };
-    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+    int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), error);
     if (err == 0)
-        err = check_numbers(options, message, size);
+        err = check_numbers(options, error);
     if (err == 0 && (options->events.message == NULL) == (options->events.chunk == NULL)) {
-        snprintf(message, size, "exactly one of events.message and events.chunk must be set");
+        uvh_error_sentence(error, "events", NULL,
+                           "exactly one of events.message and events.chunk must be set");
         return UVHTTP_EINVAL;
     }
     if (err == 0 && options->memory != 0 && options->shares_memory_with != NULL) {
-        snprintf(message, size, "memory and shares_memory_with are both set; only one is allowed");
+        uvh_error_sentence(error, "memory", NULL,
+                           "memory and shares_memory_with are both set; only one is allowed");
         return UVHTTP_EINVAL;
     }
     return err;
@@ -144,7 +143,7 @@ static void put_defaults(uvhttp_websocket_options_t *options)
 /* Checks combinations, with the defaults set: one option must not make another one's guarantee
  * impossible. max_frame_size may exceed max_message_size: it applies to the frame as sent, and
  * compression makes some messages longer. */
-static int check_together(const uvhttp_websocket_options_t *options, char *message, size_t size)
+static int check_together(const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     bool dedicated = options->compression == UVHTTP_WEBSOCKET_COMPRESS_DEDICATED;
     size_t collected = options->events.message != NULL ? options->max_message_size : 0;
@@ -157,28 +156,28 @@ static int check_together(const uvhttp_websocket_options_t *options, char *messa
         {"memory_per_connection", options->memory_per_connection,
          dedicated ? uvh_ws_deflate_least() : 0, SIZE_MAX, "bytes (windows of 9 bits)"},
     };
-    return uvh_option_check(ranges, UVH_COUNT_OF(ranges), message, size);
+    return uvh_option_check(ranges, UVH_COUNT_OF(ranges), error);
 }
 
-int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, char *message, size_t size)
+static int check(const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     uvhttp_websocket_options_t complete;
-    char unread[1];
     if (options == NULL)
         return UVHTTP_EINVAL;
-    if (message == NULL) {
-        message = unread;
-        size = sizeof(unread);
-    }
-    int err = check_ranges(options, message, size);
+    int err = check_ranges(options, error);
     if (err != 0)
         return err;
     complete = *options;
     put_defaults(&complete);
     const struct uvh_ws_accept_rules rules = rules_of(options);
-    err = check_together(&complete, message, size);
-    return err != 0 ? err
-                    : uvh_ws_accept_check_rules(&rules, (struct uvh_option_message){message, size});
+    err = check_together(&complete, error);
+    return err != 0 ? err : uvh_ws_accept_check_rules(&rules, error);
+}
+
+int uvhttp_websocket_check(const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, check(options, error));
 }
 
 static const char *const *copy_list(struct uvh_owned *owned, const char *const *list, bool *failed)
@@ -248,9 +247,8 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
     }
 }
 
-int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
-                                  const uvhttp_websocket_options_t *options, char *message,
-                                  size_t size)
+static int create(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
+                  const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     if (out == NULL)
         return UVHTTP_EINVAL;
@@ -260,7 +258,7 @@ int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_serv
     int err = uvh_check_not_frozen(server);
     if (err != 0)
         return err;
-    err = uvhttp_websocket_check(options, message, size);
+    err = check(options, error);
     if (err != 0)
         return err;
     const uvhttp_allocator_t *allocator =
@@ -295,24 +293,34 @@ int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_serv
     return 0;
 }
 
+int uvhttp_websocket_endpoint_new(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
+                                  const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(out, server, options, error));
+}
+
 int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
-                           const uvhttp_websocket_options_t *options)
+                           const uvhttp_websocket_options_t *options, uvhttp_error_t *error)
 {
     uvhttp_websocket_endpoint_t *endpoint;
-    char message[256] = "";
-    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof(message));
-    if (message[0] != '\0')
+    uvhttp_error_t why;
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, &why);
+    uvh_error_copy(error, &why);
+    if (why.field[0] != '\0')
         uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s",
-                          pattern != NULL ? pattern : "", message);
+                          pattern != NULL ? pattern : "", why.text);
     if (err != 0)
         return err;
     /* Without .upgrade: the handler responds to requests that are no handshake, with an
      * explanation. */
-    return uvhttp_router_add(uvhttp_server_router(server),
-                             &(uvhttp_route_t){.method = "GET",
-                                               .pattern = pattern,
-                                               .handler = uvhttp_websocket_handle_request,
-                                               .arg = endpoint});
+    err = uvhttp_router_add(uvhttp_server_router(server),
+                            &(uvhttp_route_t){.method = "GET",
+                                              .pattern = pattern,
+                                              .handler = uvhttp_websocket_handle_request,
+                                              .arg = endpoint});
+    uvh_error_copy(error, uvhttp_server_error(server));
+    return err;
 }
 
 /* ---- requests ---- */

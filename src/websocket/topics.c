@@ -50,8 +50,8 @@ static void put_options(struct uvhttp_topics *topics, const uvhttp_topics_option
         topics->options.memory = DEFAULT_MEMORY;
 }
 
-int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
-                      const uvhttp_topics_options_t *options)
+static int create(uvhttp_topics_t **out, uvhttp_server_t *server,
+                  const uvhttp_topics_options_t *options)
 {
     const uvhttp_allocator_t *allocator =
         options == NULL || options->allocator == NULL ? uvh_alloc_default() : options->allocator;
@@ -91,6 +91,13 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
     }
     *out = topics;
     return 0;
+}
+
+int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
+                      const uvhttp_topics_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(out, server, options));
 }
 
 int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,

@@ -82,8 +82,8 @@ static void begin(uvhttp_websocket_compression_t compression)
     const uvhttp_websocket_options_t options = {.events = {.open = on_open, .message = on_message},
                                                 .compression = compression,
                                                 .allocator = &stage.heap.allocator};
-    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
-    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
+    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options, NULL), 0);
     stage_listen(&stage);
 }
 

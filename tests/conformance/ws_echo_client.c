@@ -19,8 +19,8 @@ static struct run {
 
 static void connect_to(uvhttp_websocket_endpoint_t *endpoint, const char *url)
 {
-    int err =
-        uvhttp_websocket_connect(endpoint, &(uvhttp_websocket_target_t){.url = url}, NULL, NULL);
+    int err = uvhttp_websocket_connect(endpoint, &(uvhttp_websocket_target_t){.url = url}, NULL,
+                                       NULL, NULL);
     if (err == 0)
         return;
     (void)fprintf(stderr, "ws_echo_client: %s: %s\n", url, uvhttp_error_name(err));
@@ -77,14 +77,13 @@ static void on_case_over(uvhttp_websocket_t *ws, unsigned code, const char *reas
 static int prepare(uvhttp_websocket_options_t *echo)
 {
     uvhttp_websocket_options_t ask = {.events = {.message = on_count, .close = on_answered}};
-    char message[256] = "";
-    int err = uvhttp_websocket_endpoint_new(&run.asking, run.server, &ask, message, sizeof message);
+    uvhttp_error_t error = {0};
+    int err = uvhttp_websocket_endpoint_new(&run.asking, run.server, &ask, &error);
     echo->events.close = on_case_over;
     if (err == 0)
-        err =
-            uvhttp_websocket_endpoint_new(&run.echoing, run.server, echo, message, sizeof message);
+        err = uvhttp_websocket_endpoint_new(&run.echoing, run.server, echo, &error);
     if (err != 0)
-        (void)fprintf(stderr, "ws_echo_client: %s\n", message);
+        (void)fprintf(stderr, "ws_echo_client: %s\n", error.text);
     return err;
 }
 

@@ -13,7 +13,7 @@ int main(int argc, char **argv)
         return 2;
     }
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_websocket_route(server, "/", &options);
+    int err = uvhttp_websocket_route(server, "/", &options, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1",
                                    argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0);

@@ -211,7 +211,7 @@ static void end_files(void)
     raw_client_close(&client, false);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    uvhttp_static_close(files);
+    uvhttp_static_free(files);
     stage_end(&stage);
 }
 
@@ -382,13 +382,13 @@ static void static_handler_on_blocking_thread_gets_einval(void **state)
 {
     static const char *const targets[] = {"/files/index.html", "/files/none",
                                           "/files/index.html?upload=1"};
-    const uvhttp_static_config_t config = {.root = UVHTTP_TESTS_DIR "/../examples/site",
-                                           .uploads = true,
-                                           .allocator = &stage.heap.allocator};
+    const uvhttp_static_options_t config = {.root = UVHTTP_TESTS_DIR "/../examples/site",
+                                            .uploads = true,
+                                            .allocator = &stage.heap.allocator};
     uvhttp_static_stats_t stats;
     (void)state;
     begin();
-    assert_int_equal(uvhttp_static_open(&files, &config), 0);
+    assert_int_equal(uvhttp_static_new(&files, &config, NULL), 0);
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         size_t offset = 0;
         struct raw_answer answer;

@@ -184,7 +184,7 @@ static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
     (void)state;
     uvhttp_security_headers_t *headers;
     char value[64];
-    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL, 0), 0);
+    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL), 0);
     begin();
     make_server();
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),

@@ -180,14 +180,15 @@ static void begin(void)
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(
         uvhttp_static_mount(stage.server, "/",
-                            &(uvhttp_static_config_t){.root = directory,
-                                                      .revalidate_ms = 3600000,
-                                                      .memory_file_size = 5000,
-                                                      .precompressed = true,
-                                                      .uploads = true,
-                                                      .upload_overwrite = true,
-                                                      .error_pages = "404=/file",
-                                                      .allocator = stage.config->allocator}),
+                            &(uvhttp_static_options_t){.root = directory,
+                                                       .revalidate_ms = 3600000,
+                                                       .memory_file_size = 5000,
+                                                       .precompressed = true,
+                                                       .uploads = true,
+                                                       .upload_overwrite = true,
+                                                       .error_pages = "404=/file",
+                                                       .allocator = stage.config->allocator},
+                            NULL),
         0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
     stage_listen(&stage);

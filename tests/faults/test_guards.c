@@ -65,26 +65,26 @@ static int make(void)
     const uvhttp_allocator_t *allocator = &stage.heap.allocator;
     guards = (struct guards){0};
     int err = uvhttp_request_ids_new(
-        &guards.ids, &(uvhttp_request_ids_config_t){.trusted = true, .allocator = allocator}, NULL,
-        0);
+        &guards.ids, &(uvhttp_request_ids_options_t){.trusted = true, .allocator = allocator},
+        NULL);
     if (err == 0)
         err = uvhttp_security_headers_new(
-            &guards.headers, &(uvhttp_security_headers_config_t){.allocator = allocator}, NULL, 0);
+            &guards.headers, &(uvhttp_security_headers_options_t){.allocator = allocator}, NULL);
     if (err == 0)
         err = uvhttp_cors_new(&guards.cors,
-                              &(uvhttp_cors_config_t){
+                              &(uvhttp_cors_options_t){
                                   .origins = "https://a.b", .headers = "*", .allocator = allocator},
-                              NULL, 0);
+                              NULL);
     if (err == 0)
-        err = uvhttp_auth_new(&guards.auth,
-                              &(uvhttp_auth_config_t){.check_basic = check, .allocator = allocator},
-                              NULL, 0);
+        err = uvhttp_auth_new(
+            &guards.auth, &(uvhttp_auth_options_t){.check_basic = check, .allocator = allocator},
+            NULL);
     if (err == 0)
         err =
             uvhttp_address_rules_new(&guards.rules,
-                                     &(uvhttp_address_rules_config_t){
+                                     &(uvhttp_address_rules_options_t){
                                          .rules = &local, .rule_count = 1, .allocator = allocator},
-                                     NULL, 0);
+                                     NULL);
     return err;
 }
 

@@ -189,14 +189,14 @@ static void build(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/heavy", block_heavy, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/post", block_then_post, NULL), 0);
-    const uvhttp_static_config_t files = {.root = directory,
-                                          .listing = true,
-                                          .archive = true,
-                                          .compress = UVHTTP_TESTS_COMPRESSION,
-                                          .uploads = true,
-                                          .upload_overwrite = true,
-                                          .allocator = &stage.heap.allocator};
-    assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files), 0);
+    const uvhttp_static_options_t files = {.root = directory,
+                                           .listing = true,
+                                           .archive = true,
+                                           .compress = UVHTTP_TESTS_COMPRESSION,
+                                           .uploads = true,
+                                           .upload_overwrite = true,
+                                           .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files, NULL), 0);
 }
 
 static void begin(void)
@@ -623,14 +623,14 @@ static void passwords_are_hashed_in_the_heavy_lane(void **state)
     uvhttp_auth_t *auth;
     uvhttp_router_t *group;
     if (uvhttp_passwords_new(&passwords,
-                             &(uvhttp_passwords_config_t){.users = users, .user_count = 1}, NULL,
-                             0) == UVHTTP_ENOTSUP)
+                             &(uvhttp_passwords_options_t){.users = users, .user_count = 1},
+                             NULL) == UVHTTP_ENOTSUP)
         skip();
     assert_int_equal(uvhttp_auth_new(&auth,
-                                     &(uvhttp_auth_config_t){.realm = "staff",
-                                                             .check_basic = uvhttp_passwords_check,
-                                                             .arg = passwords},
-                                     NULL, 0),
+                                     &(uvhttp_auth_options_t){.realm = "staff",
+                                                              .check_basic = uvhttp_passwords_check,
+                                                              .arg = passwords},
+                                     NULL),
                      0);
     begin_unheard();
     build();

@@ -87,14 +87,14 @@ static void begin(void)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
+    const uvhttp_tls_options_t config = {.certificates = &certificate, .certificate_count = 1};
     stage_begin(&stage);
     stream = NULL;
     connected = answered = ended = false;
     failed_with = 0;
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
-    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL, 0), 0);
+    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL), 0);
     assert_int_equal(uvhttp_server_listen_tls(stage.server, "127.0.0.1", 0, tls), 0);
 }
 
@@ -138,9 +138,9 @@ static void on_closed(uvhttp_stream_t *of, void *arg)
 
 static int make_client(const char *name)
 {
-    const uvhttp_tls_client_config_t config = {
+    const uvhttp_tls_client_options_t config = {
         .ca_file = ca_file, .server_name = name, .allocator = &stage.heap.allocator};
-    return uvhttp_tls_client_new(&client, &config, NULL, 0);
+    return uvhttp_tls_client_new(&client, &config, NULL);
 }
 
 static int connect_here(void)

@@ -56,9 +56,9 @@ static void replace(bool ktls)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {
+    const uvhttp_tls_options_t config = {
         .certificates = &certificate, .certificate_count = 1, .ktls = ktls};
-    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL, 0), 0);
+    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL), 0);
 }
 
 /* Each test begins with a context that has not tried anything. */

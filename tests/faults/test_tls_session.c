@@ -276,9 +276,9 @@ static void allow_bytes(size_t size)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {
+    const uvhttp_tls_options_t config = {
         .certificates = &certificate, .certificate_count = 1, .early_data = size};
-    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL, 0), 0);
+    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL), 0);
 }
 
 static void allow_early_data(void)
@@ -623,16 +623,16 @@ static void run_load(int version)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {.certificates = &certificate,
-                                        .certificate_count = 1,
-                                        .early_data = EARLY,
-                                        .allocator = &allocator};
+    const uvhttp_tls_options_t config = {.certificates = &certificate,
+                                         .certificate_count = 1,
+                                         .early_data = EARLY,
+                                         .allocator = &allocator};
     (void)version;
     uvhttp_tls_t *made;
-    char message[256];
+    uvhttp_error_t error;
     long before = live;
     armed = true;
-    int err = uvhttp_tls_new(&made, &config, message, sizeof(message));
+    int err = uvhttp_tls_new(&made, &config, &error);
     armed = false;
     assert_true(err == 0 ? made != NULL
                          : made == NULL && (err == UVHTTP_ENOMEM || err == UVHTTP_ECONFIG));
@@ -653,18 +653,17 @@ static void replace_that_fails_changes_nothing(void **state)
 {
     (void)state;
     static const uvhttp_tls_certificate_t broken = {.certificate = "no certificate"};
-    const uvhttp_tls_config_t config = {.certificates = &broken, .certificate_count = 1};
-    char message[128];
+    const uvhttp_tls_options_t config = {.certificates = &broken, .certificate_count = 1};
+    uvhttp_error_t error;
     int64_t expires = uvhttp_tls_expires(pair.tls);
-    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, message, sizeof(message)),
-                     UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_tls_replace(pair.tls, &config, &error), UVHTTP_ECONFIG);
     assert_string_equal(
-        message,
+        error.text,
         "the certificate of certificates[0] cannot be read: it contains no such PEM block");
     assert_true(expires > 0 && uvhttp_tls_expires(pair.tls) == expires);
     shake(TLS1_3_VERSION, 4096);
     tls_pair_close(&pair);
-    assert_int_equal(uvhttp_tls_reload(pair.tls, message, sizeof(message)), 0);
+    assert_int_equal(uvhttp_tls_reload(pair.tls, &error), 0);
     shake(TLS1_3_VERSION, 4096);
     tls_pair_close(&pair);
 }

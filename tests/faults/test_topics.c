@@ -97,8 +97,8 @@ static void prepare(uvhttp_websocket_slow_t slow)
         .allocator = &stage.heap.allocator,
     };
     const uvhttp_topics_options_t sizes = {.allocator = &stage.heap.allocator};
-    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
-    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
+    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options, NULL), 0);
     uvhttp_topics_on_presence(topics, on_presence, NULL);
 }
 
@@ -452,12 +452,12 @@ static void nothing_is_made_once_the_server_listens(void **state)
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     uvhttp_topics_t *late = topics;
     assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, NULL), UVHTTP_EFROZEN);
-    assert_int_equal(uvhttp_topics_new(&late, stage.server, NULL), UVHTTP_EFROZEN);
+    assert_int_equal(uvhttp_topics_new(&late, stage.server, NULL, NULL), UVHTTP_EFROZEN);
     assert_null(late);
-    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL, 0),
+    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL),
                      UVHTTP_EFROZEN);
     assert_null(endpoint);
-    assert_int_equal(uvhttp_websocket_route(stage.server, "/late", &options), UVHTTP_EFROZEN);
+    assert_int_equal(uvhttp_websocket_route(stage.server, "/late", &options, NULL), UVHTTP_EFROZEN);
     end();
 }
 

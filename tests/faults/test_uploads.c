@@ -102,11 +102,11 @@ static void begin(size_t n, bool fail_on)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(router, &routes[i]), 0);
-    const uvhttp_static_config_t files = {.root = directory,
-                                          .uploads = true,
-                                          .upload_overwrite = true,
-                                          .allocator = &stage.heap.allocator};
-    assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files), 0);
+    const uvhttp_static_options_t files = {.root = directory,
+                                           .uploads = true,
+                                           .upload_overwrite = true,
+                                           .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files, NULL), 0);
     hub = uvhttp_event_hub_new(&stage.heap.allocator);
     assert_non_null(hub);
     stage_listen(&stage);

@@ -60,7 +60,7 @@ static void begin(void)
     peer = -1;
     told[0] = '\0';
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL, 0), 0);
+    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL), 0);
 }
 
 static void end(void)
@@ -78,7 +78,7 @@ static void connect_here(void)
     char url[64];
     (void)snprintf(url, sizeof url, "ws://127.0.0.1:%d/", port);
     const uvhttp_websocket_target_t target = {.url = url};
-    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &ws), 0);
+    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &ws, NULL), 0);
     assert_non_null(ws);
 }
 
@@ -185,21 +185,20 @@ static void it_is_given_up(void **state)
 
 static void assert_refused(const char *url, const char *fields, int code, const char *words)
 {
-    char message[TEXT_SIZE] = "untouched";
+    uvhttp_error_t error;
     uvhttp_websocket_t *made = ws;
     stage.last_error[0] = '\0';
-    uvhttp_websocket_target_t target = {
-        .url = url, .fields = fields, .message = message, .message_size = sizeof message};
-    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &made), code);
+    uvhttp_websocket_target_t target = {.url = url, .fields = fields};
+    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &made, &error), code);
+    assert_int_equal(error.code, code);
     assert_null(made);
-    if (strstr(message, words) != message)
-        fail_msg("\"%s\" does not begin with \"%s\"", message, words);
-    assert_null(strstr(message, "secret"));
+    if (strstr(error.text, words) != error.text)
+        fail_msg("\"%s\" does not begin with \"%s\"", error.text, words);
+    assert_null(strstr(error.text, "secret"));
+    assert_null(strstr(error.value, "secret"));
     assert_memory_equal(stage.last_error, "websocket: ", 11);
-    assert_string_equal(stage.last_error + 11, message);
-    target.message = NULL;
-    target.message_size = 0;
-    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, NULL), code);
+    assert_string_equal(stage.last_error + 11, error.text);
+    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, NULL, NULL), code);
 }
 
 #define ALLOWED "; must be ws[s]://host[:port]/path?query, with a port of 1 to 65535"
@@ -239,14 +238,15 @@ static void urls_that_cannot_be_meant(void **state)
 
 static void nothing_is_said_of_what_is_well(void **state)
 {
-    char message[8] = "before", url[64];
+    uvhttp_error_t error;
+    char url[64];
     (void)state;
     begin();
     (void)snprintf(url, sizeof url, "ws://127.0.0.1:%d/", port);
-    const uvhttp_websocket_target_t target = {
-        .url = url, .message = message, .message_size = sizeof message};
-    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &ws), 0);
-    assert_string_equal(message, "");
+    const uvhttp_websocket_target_t target = {.url = url};
+    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &ws, &error), 0);
+    assert_int_equal(error.code, 0);
+    assert_string_equal(error.text, "");
     uvhttp_websocket_abort(ws);
     end();
 }

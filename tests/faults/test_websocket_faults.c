@@ -176,7 +176,7 @@ static int build(const struct scenario *scenario)
         .compression_min_size = 1000,
         .allocator = &stage.heap.allocator,
     };
-    return uvhttp_websocket_route(stage.server, "/ws", &options);
+    return uvhttp_websocket_route(stage.server, "/ws", &options, NULL);
 }
 
 static void send_large(size_t size)

@@ -132,8 +132,8 @@ static void begin(uvhttp_websocket_options_t options)
     stage_begin(&stage);
     stage.config->linger_timeout = 1;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options), 0);
-    assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL), 0);
+    assert_int_equal(uvhttp_websocket_route(stage.server, "/ws", &options, NULL), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL, NULL), 0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, SMALL_BUFFER);
     raw_client_connect(&client, uvhttp_server_port(stage.server), SMALL_BUFFER);

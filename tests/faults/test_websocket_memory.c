@@ -98,7 +98,7 @@ static uvhttp_websocket_endpoint_t *add_endpoint(const char *path,
                                                  const uvhttp_websocket_options_t *options)
 {
     uvhttp_websocket_endpoint_t *endpoint;
-    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, options, NULL, 0), 0);
+    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, options, NULL), 0);
     const uvhttp_route_t route = {.method = "GET",
                                   .pattern = path,
                                   .handler = uvhttp_websocket_handle_request,
@@ -304,12 +304,11 @@ static void endpoints_may_share_their_memory(void **state)
     options.memory = TIGHT;
     uvhttp_websocket_endpoint_t *first = add_endpoint("/first", &options), *none;
     options.shares_memory_with = first;
-    char message[100] = "";
-    assert_int_equal(
-        uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
-        UVHTTP_EINVAL);
+    uvhttp_error_t error;
+    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, &error),
+                     UVHTTP_EINVAL);
     assert_null(none);
-    assert_non_null(strstr(message, "shares_memory_with"));
+    assert_non_null(strstr(error.text, "shares_memory_with"));
     options.memory = 0;
     uvhttp_websocket_endpoint_t *second = add_endpoint("/second", &options);
     listen_with_small_buffers();
@@ -382,7 +381,7 @@ static void a_full_endpoint_is_no_matter_for_others(void **state)
         open_to_all.memory = TIGHT; /* less than QUEUE */
         uvhttp_websocket_endpoint_t *full = add_endpoint("/full", &open_to_all);
         uvhttp_websocket_endpoint_t *free_one = add_endpoint("/free", &others);
-        assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
+        assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
         listen_with_small_buffers();
         struct peer *lazy = join("/full", false), *reader = join("/free", false);
         assert_int_equal(uvhttp_websocket_subscribe(lazy->ws, topics, "room"), 0);
@@ -416,7 +415,7 @@ static void who_keeps_up_needs_no_memory(void **state)
         uvhttp_websocket_options_t options = options_with((uvhttp_websocket_slow_t)slow);
         options.memory = TIGHT;
         uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
-        assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL), 0);
+        assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL, NULL), 0);
         stage_listen(&stage);
         stage_shrink_send_buffer(&stage, ROOMY_BUFFER);
         struct peer *hog = join("/ws", false), *reader = join("/ws", false);
@@ -450,11 +449,10 @@ static void an_allowance_is_that_of_the_one_who_has_it(void **state)
     options.memory = 0;
     options.shares_memory_with = small;
     options.max_message_size = TIGHT + 1;
-    char message[100] = "";
-    assert_int_equal(
-        uvhttp_websocket_endpoint_new(&none, stage.server, &options, message, sizeof(message)),
-        UVHTTP_ECONFIG);
-    assert_string_equal(message,
+    uvhttp_error_t error;
+    assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, &error),
+                     UVHTTP_ECONFIG);
+    assert_string_equal(error.text,
                         "memory is 100000; allowed are 100001 bytes (max_message_size) and more");
     end();
 }
@@ -467,7 +465,7 @@ static void messages_on_their_way_have_a_limit(void **state)
     const uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     const uvhttp_topics_options_t sizes = {.memory = TIGHT, .allocator = &stage.heap.allocator};
     uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
-    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
     stage_listen(&stage);
     struct peer *peer = join("/ws", false);
     assert_int_equal(uvhttp_websocket_subscribe(peer->ws, topics, "room"), 0);
@@ -497,7 +495,7 @@ static void a_subscriber_decides_what_is_compressed(void **state)
         options.compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED;
         (void)add_endpoint("/plain", &options); /* whose client does not want it */
         (void)add_endpoint("/packed", &options);
-        assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes), 0);
+        assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
         stage_listen(&stage);
         struct peer *plain = NULL, *packed = NULL;
         for (int i = 0; i < 2; i++) {

@@ -31,8 +31,8 @@ int main(void)
     uvhttp_server_free(server);
     /* Without keys, which is refused: it is there to ask for what signing needs. */
     uvhttp_cookie_signer_t *signer;
-    uvhttp_cookie_signer_config_t none = {NULL, 0, NULL};
-    if (uvhttp_cookie_signer_new(&signer, &none, NULL, 0) != UVHTTP_ECONFIG)
+    uvhttp_cookie_signer_options_t none = {NULL, 0, NULL};
+    if (uvhttp_cookie_signer_new(&signer, &none, NULL) != UVHTTP_ECONFIG)
         return 1;
     printf("%s\\n", uvhttp_version());
     return 0;

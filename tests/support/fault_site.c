@@ -356,15 +356,15 @@ static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *alloca
     uvhttp_rate_limit_t *rate;
     uvhttp_size_limit_t *size;
     uvhttp_router_t *group;
-    const uvhttp_rate_limit_config_t rates = {
+    const uvhttp_rate_limit_options_t rates = {
         .requests = 3, .period_ms = 86400000, .max_clients = 4, .allocator = allocator};
-    const uvhttp_size_limit_config_t sizes = {
+    const uvhttp_size_limit_options_t sizes = {
         .max_request_body = 64, .max_response_body = 64, .allocator = allocator};
-    int err = uvhttp_rate_limit_new(&rate, &rates, NULL, 0);
+    int err = uvhttp_rate_limit_new(&rate, &rates, NULL);
     if (err == 0)
         err = own(server, free_rate_limit, rate);
     if (err == 0)
-        err = uvhttp_size_limit_new(&size, &sizes, NULL, 0);
+        err = uvhttp_size_limit_new(&size, &sizes, NULL);
     if (err == 0)
         err = own(server, free_size_limit, size);
     if (err == 0)
@@ -427,12 +427,12 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
     }
     if (err == 0)
         err = add_limited(server, allocator);
-    uvhttp_static_config_t files = {.root = fault_site.directory,
-                                    .listing = true,
-                                    .archive = true,
-                                    .allocator = allocator,
-                                    .memory_file_size = 4096};
+    uvhttp_static_options_t files = {.root = fault_site.directory,
+                                     .listing = true,
+                                     .archive = true,
+                                     .allocator = allocator,
+                                     .memory_file_size = 4096};
     if (err == 0)
-        err = uvhttp_static_mount(server, "/static/", &files);
+        err = uvhttp_static_mount(server, "/static/", &files, NULL);
     return err;
 }

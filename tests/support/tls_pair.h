@@ -37,11 +37,11 @@ static inline bool tls_pair_begin(struct tls_pair *pair, const uvhttp_allocator_
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {
+    const uvhttp_tls_options_t config = {
         .certificates = &certificate, .certificate_count = 1, .allocator = allocator};
     memset(pair, 0, sizeof(*pair));
     uvh_buffer_pool_init(&pair->pool, allocator, 65536);
-    if (uvhttp_tls_new(&pair->tls, &config, NULL, 0) != 0)
+    if (uvhttp_tls_new(&pair->tls, &config, NULL) != 0)
         return false;
     pair->contexts = uvh_tls_contexts_new(pair->tls, 1, allocator);
     return pair->contexts != NULL;

@@ -42,9 +42,9 @@ static int tear_down(void **state)
     return unlink(path) != 0 || atomic_load(&heap.live) != 0 ? -1 : 0;
 }
 
-static uvhttp_access_log_config_t usual(void)
+static uvhttp_access_log_options_t usual(void)
 {
-    return (uvhttp_access_log_config_t){.path = path, .allocator = &heap.allocator};
+    return (uvhttp_access_log_options_t){.path = path, .allocator = &heap.allocator};
 }
 
 static uvhttp_slice_t text(const char *value)
@@ -63,10 +63,10 @@ static char *content(void)
     return bytes;
 }
 
-static void assert_refused(uvhttp_access_log_config_t config)
+static void assert_refused(uvhttp_access_log_options_t config)
 {
     uvhttp_access_log_t *log;
-    assert_int_equal(uvhttp_access_log_open(&log, &config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), UVHTTP_EINVAL);
     assert_null(log);
     assert_int_equal(atomic_load(&heap.live), 0);
 }
@@ -74,9 +74,9 @@ static void assert_refused(uvhttp_access_log_config_t config)
 static void faulty_configurations_are_refused(void **state)
 {
     (void)state;
-    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_options_t config = usual();
     uvhttp_access_log_t *log;
-    assert_int_equal(uvhttp_access_log_open(&log, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_access_log_new(&log, NULL, NULL), UVHTTP_EINVAL);
     assert_null(log);
     config.path = NULL;
     assert_refused(config);
@@ -95,9 +95,9 @@ static void faulty_configurations_are_refused(void **state)
     assert_refused(config);
     config = usual();
     config.path = "/nonexistent/log";
-    assert_true(uvhttp_access_log_open(&log, &config) < 0);
+    assert_true(uvhttp_access_log_new(&log, &config, NULL) < 0);
     assert_null(log);
-    uvhttp_access_log_close(NULL);
+    uvhttp_access_log_free(NULL);
     uvhttp_access_log_reopen(NULL);
     assert_true(uvhttp_access_log_dropped(NULL) == 0);
 }
@@ -105,12 +105,12 @@ static void faulty_configurations_are_refused(void **state)
 static void running_out_of_memory_is_an_error(void **state)
 {
     (void)state;
-    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_options_t config = usual();
     uvhttp_access_log_t *log;
     size_t n = 1;
     for (;; n++) {
         fault_heap_arm(&heap, n, false);
-        int err = uvhttp_access_log_open(&log, &config);
+        int err = uvhttp_access_log_new(&log, &config, NULL);
         if (err == 0)
             break;
         assert_int_equal(err, UVHTTP_ENOMEM);
@@ -120,7 +120,7 @@ static void running_out_of_memory_is_an_error(void **state)
     assert_true(n > 3);
     fault_heap_arm(&heap, 1, true); /* writing takes none */
     uvhttp_access_log_write(log, &(uvhttp_access_facts_t){.client = text("a")});
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     char *found = content();
     assert_int_equal(strncmp(found, "a - - [", 7), 0);
     free(found);
@@ -142,17 +142,17 @@ static void local_time_has_its_offset(void **state)
     };
     setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
     tzset();
-    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_options_t config = usual();
     uvhttp_access_log_t *log;
     config.pattern = "{time}";
-    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
     char wanted[256] = "";
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_access_log_write(
             log, &(uvhttp_access_facts_t){.outcome = {.unix_ms = cases[i].seconds * 1000 + 999}});
         snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s", cases[i].time);
     }
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     char *found = content();
     assert_string_equal(found, wanted);
     free(found);
@@ -177,17 +177,17 @@ static void threads_may_write_at_once(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
-    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_options_t config = usual();
     uvhttp_access_log_t *log;
     config.flush_ms = 1;
     config.buffer_size = 1 << 21;
-    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, write_lines, log), 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_true(uvhttp_access_log_dropped(log) == 0);
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     char *found = content();
     unsigned count = 0;
     for (char *line = found; *line != '\0'; line = strchr(line, '\n') + 1, count++) {
@@ -210,18 +210,18 @@ static void a_full_disk_holds_nobody_up(void **state)
 {
     (void)state;
     atomic_int messages = 0;
-    uvhttp_access_log_config_t config = usual();
+    uvhttp_access_log_options_t config = usual();
     uvhttp_access_log_t *log;
     config.path = "/dev/full";
     config.log = count_messages;
     config.log_arg = &messages;
     config.buffer_size = 65536;
     config.flush_ms = 1;
-    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
     write_lines(log);
     write_lines(log);
     assert_true(uvhttp_access_log_dropped(log) > 0);
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
     assert_int_equal(atomic_load(&messages), 2); /* that it fails, and what is lost at the end */
 }
 
@@ -231,7 +231,7 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
     (void)state;
     static const char *const wanted[] = {" lines dropped\n", "}\n{\"dropped\":"};
     for (int json = 0; json <= 1; json++) {
-        uvhttp_access_log_config_t config = usual();
+        uvhttp_access_log_options_t config = usual();
         uvhttp_access_log_t *log;
         char found[4096] = "";
         assert_int_equal(unlink(path), 0);
@@ -239,7 +239,7 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
         config.buffer_size = 65536;
         config.flush_ms = 1;
         config.format = json ? UVHTTP_ACCESS_JSON : UVHTTP_ACCESS_COMMON;
-        assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+        assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
         write_lines(log);
         write_lines(log);
         assert_true(uvhttp_access_log_dropped(log) > 0);
@@ -258,7 +258,7 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
             length = kept + (size_t)count;
             found[length] = '\0';
         }
-        uvhttp_access_log_close(log);
+        uvhttp_access_log_free(log);
         close(reader);
     }
 }

@@ -36,11 +36,11 @@ static int tear_down(void **state)
 static uvhttp_address_rules_t *made(const uvhttp_address_rule_t *rules, size_t count, bool others)
 {
     uvhttp_address_rules_t *all;
-    uvhttp_address_rules_config_t config = {.rules = count > 0 ? rules : NULL,
-                                            .rule_count = count,
-                                            .allow_others = others,
-                                            .allocator = &heap.allocator};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), 0);
+    uvhttp_address_rules_options_t config = {.rules = count > 0 ? rules : NULL,
+                                             .rule_count = count,
+                                             .allow_others = others,
+                                             .allocator = &heap.allocator};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), 0);
     assert_non_null(all);
     return all;
 }
@@ -234,41 +234,38 @@ static void faulty_rules_are_named(void **state)
         "[::1]",    "::1/64",      "10.0.0.0/-1", "10.0.0.0/08"};
     for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
         uvhttp_address_rule_t rules[] = {{"all", true}, {faulty[i], false}};
-        uvhttp_address_rules_config_t config = {
+        uvhttp_address_rules_options_t config = {
             .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
         uvhttp_address_rules_t *all;
-        char message[256], wanted[64];
-        assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
-                         UVHTTP_ECONFIG);
+        uvhttp_error_t error;
+        char wanted[64];
+        assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_ECONFIG);
         assert_null(all);
         snprintf(wanted, sizeof(wanted), "rules[1] is \"%s\"; allowed are ", faulty[i]);
-        assert_memory_equal(message, wanted, strlen(wanted));
-        assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_ECONFIG);
+        assert_memory_equal(error.text, wanted, strlen(wanted));
+        assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), UVHTTP_ECONFIG);
     }
     uvhttp_address_rules_t *all;
     uvhttp_address_rule_t nothing = {NULL, true};
-    uvhttp_address_rules_config_t config = {.rules = &nothing, .rule_count = 1};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_EINVAL);
+    uvhttp_address_rules_options_t config = {.rules = &nothing, .rule_count = 1};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), UVHTTP_EINVAL);
     config.rule_count = 1000001;
-    char message[256];
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
-                     UVHTTP_ECONFIG);
-    assert_string_equal(message, "rule_count is 1000001; allowed are 0 to 1000000 rules");
+    uvhttp_error_t error;
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_ECONFIG);
+    assert_string_equal(error.text, "rule_count is 1000001; allowed are 0 to 1000000 rules");
     config.rules = NULL;
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL, 0), UVHTTP_EINVAL);
-    config = (uvhttp_address_rules_config_t){.rules = &nothing, .allow_others = true};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
-                     UVHTTP_EINVAL);
-    assert_string_equal(message, "rules is set and its count is 0");
-    config = (uvhttp_address_rules_config_t){.rule_count = 2, .allow_others = true};
-    assert_int_equal(uvhttp_address_rules_new(&all, &config, message, sizeof(message)),
-                     UVHTTP_EINVAL);
-    assert_string_equal(message, "rules is NULL and its count is 2");
-    config = (uvhttp_address_rules_config_t){
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), UVHTTP_EINVAL);
+    config = (uvhttp_address_rules_options_t){.rules = &nothing, .allow_others = true};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_EINVAL);
+    assert_string_equal(error.text, "rules is set and its count is 0");
+    config = (uvhttp_address_rules_options_t){.rule_count = 2, .allow_others = true};
+    assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_EINVAL);
+    assert_string_equal(error.text, "rules is NULL and its count is 2");
+    config = (uvhttp_address_rules_options_t){
         UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true}, {"unix", false})};
     assert_int_equal(config.rule_count, 2);
     assert_string_equal(config.rules[1].prefix, "unix");
-    assert_int_equal(uvhttp_address_rules_new(&all, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_address_rules_new(&all, NULL, NULL), UVHTTP_EINVAL);
     assert_null(all);
     uvhttp_address_rules_free(NULL);
 }
@@ -277,13 +274,13 @@ static void running_out_of_memory_leaves_nothing(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {{"10.0.0.0/8", true}, {"::1", true}};
-    uvhttp_address_rules_config_t config = {
+    uvhttp_address_rules_options_t config = {
         .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
     size_t n = 0;
     for (int err = UVHTTP_ENOMEM; err != 0;) {
         uvhttp_address_rules_t *all;
         fault_heap_arm(&heap, ++n, false);
-        err = uvhttp_address_rules_new(&all, &config, NULL, 0);
+        err = uvhttp_address_rules_new(&all, &config, NULL);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         assert_int_equal(all == NULL, err != 0);
         uvhttp_address_rules_free(all);

@@ -278,11 +278,11 @@ static int add_blocking_routes(void)
 }
 
 /* False when memory ran out. */
-static bool begin_site(const uvhttp_compress_config_t *config)
+static bool begin_site(const uvhttp_compress_options_t *config)
 {
     stage.config->event_heartbeat = 1;
     if (stage_new_server(&stage) == NULL || add_blocking_routes() != 0 ||
-        uvhttp_compress_new(&compression, config, NULL, 0) != 0 ||
+        uvhttp_compress_new(&compression, config, NULL) != 0 ||
         uvhttp_server_use(stage.server, uvhttp_compress_handle_request, compression) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/events", begin_events, NULL) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/slow", begin_slow, NULL) != 0 ||
@@ -673,7 +673,7 @@ static void a_filter_of_ones_own(void **state)
 static void options_are_checked(void **state)
 {
     static const struct {
-        uvhttp_compress_config_t config;
+        uvhttp_compress_options_t config;
         const char *message;
     } rows[] = {
         {{.gzip_level = 10}, "gzip_level is 10; allowed are 0 to 9, and -1 for the best"},
@@ -689,13 +689,12 @@ static void options_are_checked(void **state)
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
-        char message[256];
+        uvhttp_error_t error;
         uvhttp_compress_t *made;
-        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, message, sizeof(message)),
-                         UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, &error), UVHTTP_ECONFIG);
         assert_null(made);
-        assert_string_equal(message, rows[i].message);
-        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, NULL, 0), UVHTTP_ECONFIG);
+        assert_string_equal(error.text, rows[i].message);
+        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, NULL), UVHTTP_ECONFIG);
     }
     uvhttp_compress_free(NULL);
 }
@@ -708,11 +707,11 @@ static void options_are_obeyed(void **state)
     uvhttp_compress_free(compression);
     stage_begin(&stage);
     assert_true(
-        begin_site(&(uvhttp_compress_config_t){.min_size = 1,
-                                               .max_size = 4000,
-                                               .types = "image/*, +json text/css",
-                                               .codings = UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
-                                               .zstd_level = UVHTTP_COMPRESS_BEST}));
+        begin_site(&(uvhttp_compress_options_t){.min_size = 1,
+                                                .max_size = 4000,
+                                                .types = "image/*, +json text/css",
+                                                .codings = UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
+                                                .zstd_level = UVHTTP_COMPRESS_BEST}));
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("GET", "/once?size=200&type=image/x-any", "gzip, br, zstd");
@@ -779,7 +778,7 @@ static void every_allocation_fails_once(void **state)
             for (size_t n = 1; failed; n++) {
                 assert_true(n < 500);
                 stage_begin(&stage);
-                uvhttp_compress_config_t config = {.allocator = &stage.heap.allocator};
+                uvhttp_compress_options_t config = {.allocator = &stage.heap.allocator};
                 assert_true(begin_site(&config));
                 stage_listen(&stage);
                 raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
@@ -856,7 +855,7 @@ static void not_in_this_build(void **state)
     uvhttp_compress_t *compression;
     void *out;
     size_t size;
-    assert_int_equal(uvhttp_compress_new(&compression, NULL, NULL, 0), UVHTTP_ENOTSUP);
+    assert_int_equal(uvhttp_compress_new(&compression, NULL, NULL), UVHTTP_ENOTSUP);
     assert_null(compression);
     assert_int_equal(uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 0, "a", 1, 100, &out, &size),
                      UVHTTP_ENOTSUP);

@@ -146,7 +146,7 @@ static void tls_is_read_as_it_stands(void **state)
     struct uvh_config_file file;
     assert_true(uvh_config_file_read(&file, text, sizeof(text) - 1, "/srv", variable, &problems));
     const struct uvh_setup_tls *tls = &file.setup.tls;
-    const uvhttp_tls_config_t *config = &tls->config;
+    const uvhttp_tls_options_t *config = &tls->config;
     assert_true(tls->wanted && !tls->self_signed && tls->node != NULL);
     assert_int_equal(config->certificate_count, 2);
     assert_string_equal(config->certificates[0].certificate_file, "/srv/a");

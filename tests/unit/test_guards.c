@@ -23,7 +23,7 @@
 #include "support/fault_heap.h"
 
 static struct fault_heap heap;
-static char message[512];
+static uvhttp_error_t error;
 
 static int set_up(void **state)
 {
@@ -38,12 +38,12 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* `message` is what was said. */
+/* `error` is what was said. */
 static void assert_said(int err, const char *beginning)
 {
     assert_int_equal(err, UVHTTP_ECONFIG);
-    if (strncmp(message, beginning, strlen(beginning)) != 0)
-        fail_msg("said: %s\nwanted: %s", message, beginning);
+    if (strncmp(error.text, beginning, strlen(beginning)) != 0)
+        fail_msg("said: %s\nwanted: %s", error.text, beginning);
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
@@ -57,11 +57,11 @@ static bool nobody(uvhttp_request_t *request, const char *origin, void *arg)
 
 /* ---- CORS ---- */
 
-static int new_cors(uvhttp_cors_config_t config)
+static int new_cors(uvhttp_cors_options_t config)
 {
     uvhttp_cors_t *cors;
     config.allocator = &heap.allocator;
-    int err = uvhttp_cors_new(&cors, &config, message, sizeof(message));
+    int err = uvhttp_cors_new(&cors, &config, &error);
     assert_int_equal(cors == NULL, err != 0);
     uvhttp_cors_free(cors);
     return err;
@@ -114,46 +114,46 @@ static void origins_that_never_match_are_refused(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
         char wanted[128];
         snprintf(wanted, sizeof(wanted), "origins is \"%s\"; allowed are ", faulty[i]);
-        assert_said(new_cors((uvhttp_cors_config_t){.origins = faulty[i]}), wanted);
+        assert_said(new_cors((uvhttp_cors_options_t){.origins = faulty[i]}), wanted);
     }
     for (size_t i = 0; i < UVH_COUNT_OF(fine); i++) {
-        if (new_cors((uvhttp_cors_config_t){.origins = fine[i]}) != 0)
-            fail_msg("%s: %s", fine[i], message);
+        if (new_cors((uvhttp_cors_options_t){.origins = fine[i]}) != 0)
+            fail_msg("%s: %s", fine[i], error.text);
     }
 }
 
 static void what_browsers_would_refuse_is_refused(void **state)
 {
     (void)state;
-    assert_said(new_cors((uvhttp_cors_config_t){.origins = "*", .credentials = true}),
+    assert_said(new_cors((uvhttp_cors_options_t){.origins = "*", .credentials = true}),
                 "origins is \"*\"; browsers reject \"*\" with credentials");
-    assert_said(new_cors((uvhttp_cors_config_t){.origins = "* https://a.b"}),
+    assert_said(new_cors((uvhttp_cors_options_t){.origins = "* https://a.b"}),
                 "origins is \"* https://a.b\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_config_t){.origins = "*", .allow = nobody}),
+    assert_said(new_cors((uvhttp_cors_options_t){.origins = "*", .allow = nobody}),
                 "origins is \"*\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_config_t){.credentials = true}),
+    assert_said(new_cors((uvhttp_cors_options_t){.credentials = true}),
                 "origins is \"\"; no origin is allowed");
     assert_said(
-        new_cors((uvhttp_cors_config_t){.allow = nobody, .credentials = true, .exposed = "*"}),
+        new_cors((uvhttp_cors_options_t){.allow = nobody, .credentials = true, .exposed = "*"}),
         "exposed is \"*\"; browsers treat");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "A, b c\r\nd"}),
+    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .headers = "A, b c\r\nd"}),
                 "headers is ");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .headers = "*, A"}),
+    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .headers = "*, A"}),
                 "headers is \"*, A\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .methods = "GET;POST"}),
+    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .methods = "GET;POST"}),
                 "methods is \"GET;POST\"; allowed");
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86401}),
+    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .max_age = 86401}),
                 "max_age is 86401; allowed are 0 to 86400 seconds");
     assert_int_equal(
-        new_cors((uvhttp_cors_config_t){.allow = nobody, .max_age = 86400, .credentials = true}),
+        new_cors((uvhttp_cors_options_t){.allow = nobody, .max_age = 86400, .credentials = true}),
         0);
     static char long_list[6000];
     for (size_t i = 0; i + 2 < sizeof(long_list); i += 2)
         memcpy(long_list + i, "a,", 3);
-    assert_said(new_cors((uvhttp_cors_config_t){.allow = nobody, .exposed = long_list}),
+    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .exposed = long_list}),
                 "exposed is \"a,a,");
     uvhttp_cors_t *cors;
-    assert_int_equal(uvhttp_cors_new(&cors, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cors_new(&cors, NULL, NULL), UVHTTP_EINVAL);
 }
 
 /* ---- authentication ---- */
@@ -168,11 +168,11 @@ static int check(uvhttp_request_t *request, uvhttp_response_t *response,
     return UVHTTP_AUTH_REFUSE;
 }
 
-static int new_auth(uvhttp_auth_config_t config)
+static int new_auth(uvhttp_auth_options_t config)
 {
     uvhttp_auth_t *auth;
     config.allocator = &heap.allocator;
-    int err = uvhttp_auth_new(&auth, &config, message, sizeof(message));
+    int err = uvhttp_auth_new(&auth, &config, &error);
     assert_int_equal(auth == NULL, err != 0);
     uvhttp_auth_free(auth);
     return err;
@@ -181,7 +181,7 @@ static int new_auth(uvhttp_auth_config_t config)
 static int new_auth_for(const char *name, const char *password)
 {
     uvhttp_auth_user_t users[] = {{"ada", "lovelace"}, {name, password}};
-    return new_auth((uvhttp_auth_config_t){.users = users, .user_count = 2});
+    return new_auth((uvhttp_auth_options_t){.users = users, .user_count = 2});
 }
 
 static void users_that_nobody_could_be_are_refused(void **state)
@@ -193,7 +193,7 @@ static void users_that_nobody_could_be_are_refused(void **state)
     assert_said(new_auth_for("b", ""), "users[1].password is \"(not shown)\"; ");
     assert_said(new_auth_for("b", NULL), "users[1].password is \"(not shown)\"; ");
     assert_said(new_auth_for("b", "top\x7fsecret"), "users[1].password is \"(not shown)\"; ");
-    assert_null(strstr(message, "secret")); /* a message goes to a log */
+    assert_null(strstr(error.text, "secret")); /* a message goes to a log */
     assert_int_equal(new_auth_for("", "x:y"), 0);
 }
 
@@ -203,29 +203,30 @@ static void other_options_of_authentication_are_checked(void **state)
     char realm[258];
     memset(realm, '"', sizeof(realm)); /* each is two bytes when it is quoted */
     realm[257] = '\0';
-    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = realm}),
+    assert_said(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = realm}),
                 "realm is \"");
     realm[256] = '\0';
-    assert_int_equal(new_auth((uvhttp_auth_config_t){
+    assert_int_equal(new_auth((uvhttp_auth_options_t){
                          .check_basic = check, .check_bearer = check, .realm = realm}),
                      0);
-    assert_said(new_auth((uvhttp_auth_config_t){.check_basic = check, .realm = "a\nb"}),
+    assert_said(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = "a\nb"}),
                 "realm is \"");
-    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "a\"b"}),
+    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "a\"b"}),
                 "scope is \"a\"b\"");
-    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = "\xc3\xa4"}),
+    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "\xc3\xa4"}),
                 "scope is \"");
-    assert_said(new_auth((uvhttp_auth_config_t){.realm = "r"}),
+    assert_said(new_auth((uvhttp_auth_options_t){.realm = "r"}),
                 "check_basic is \"\"; no request can pass");
     static char scope[1100];
     memset(scope, 's', 1025);
-    assert_said(new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope}),
+    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = scope}),
                 "scope is \"");
     scope[1024] = '\0';
     assert_int_equal(
-        new_auth((uvhttp_auth_config_t){.check_bearer = check, .scope = scope, .realm = realm}), 0);
+        new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = scope, .realm = realm}),
+        0);
     uvhttp_auth_t *auth;
-    assert_int_equal(uvhttp_auth_new(&auth, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_auth_new(&auth, NULL, NULL), UVHTTP_EINVAL);
 }
 
 static void users_without_count_are_refused(void **state)
@@ -233,36 +234,36 @@ static void users_without_count_are_refused(void **state)
     (void)state;
     uvhttp_auth_t *auth;
     const uvhttp_auth_user_t user = {"ann", "secret"};
-    const uvhttp_auth_config_t no_count = {.users = &user, .check_basic = check};
-    assert_int_equal(uvhttp_auth_new(&auth, &no_count, message, sizeof(message)), UVHTTP_EINVAL);
+    const uvhttp_auth_options_t no_count = {.users = &user, .check_basic = check};
+    assert_int_equal(uvhttp_auth_new(&auth, &no_count, &error), UVHTTP_EINVAL);
     assert_null(auth);
-    assert_string_equal(message, "users is set and its count is 0");
-    const uvhttp_auth_config_t no_users = {.user_count = 1, .check_basic = check};
-    assert_int_equal(uvhttp_auth_new(&auth, &no_users, message, sizeof(message)), UVHTTP_EINVAL);
-    assert_string_equal(message, "users is NULL and its count is 1");
-    assert_int_equal(uvhttp_auth_new(&auth, &no_users, NULL, 0), UVHTTP_EINVAL);
-    const uvhttp_auth_config_t both = {UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"})};
+    assert_string_equal(error.text, "users is set and its count is 0");
+    const uvhttp_auth_options_t no_users = {.user_count = 1, .check_basic = check};
+    assert_int_equal(uvhttp_auth_new(&auth, &no_users, &error), UVHTTP_EINVAL);
+    assert_string_equal(error.text, "users is NULL and its count is 1");
+    assert_int_equal(uvhttp_auth_new(&auth, &no_users, NULL), UVHTTP_EINVAL);
+    const uvhttp_auth_options_t both = {UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"})};
     assert_int_equal(both.user_count, 2);
     assert_string_equal(both.users[1].name, "bob");
 }
 
 /* ---- request ids and security headers ---- */
 
-static int new_ids(uvhttp_request_ids_config_t config)
+static int new_ids(uvhttp_request_ids_options_t config)
 {
     uvhttp_request_ids_t *ids;
     config.allocator = &heap.allocator;
-    int err = uvhttp_request_ids_new(&ids, &config, message, sizeof(message));
+    int err = uvhttp_request_ids_new(&ids, &config, &error);
     assert_int_equal(ids == NULL, err != 0);
     uvhttp_request_ids_free(ids);
     return err;
 }
 
-static int new_headers(uvhttp_security_headers_config_t config)
+static int new_headers(uvhttp_security_headers_options_t config)
 {
     uvhttp_security_headers_t *headers;
     config.allocator = &heap.allocator;
-    int err = uvhttp_security_headers_new(&headers, &config, message, sizeof(message));
+    int err = uvhttp_security_headers_new(&headers, &config, &error);
     assert_int_equal(headers == NULL, err != 0);
     uvhttp_security_headers_free(headers);
     return err;
@@ -271,23 +272,24 @@ static int new_headers(uvhttp_security_headers_config_t config)
 static void options_of_ids_and_headers_are_checked(void **state)
 {
     (void)state;
-    assert_said(new_ids((uvhttp_request_ids_config_t){.header = "X Id"}), "header is \"X Id\"; ");
-    assert_said(new_ids((uvhttp_request_ids_config_t){.header = ""}), "header is \"\"; ");
-    assert_said(new_ids((uvhttp_request_ids_config_t){
+    assert_said(new_ids((uvhttp_request_ids_options_t){.header = "X Id"}), "header is \"X Id\"; ");
+    assert_said(new_ids((uvhttp_request_ids_options_t){.header = ""}), "header is \"\"; ");
+    assert_said(new_ids((uvhttp_request_ids_options_t){
                     .header = "X234567890123456789012345678901234567890123456789012345678901234-"}),
                 "header is \"X2345");
     assert_int_equal(
-        new_ids((uvhttp_request_ids_config_t){
+        new_ids((uvhttp_request_ids_options_t){
             .header = "X234567890123456789012345678901234567890123456789012345678901234"}),
         0);
-    assert_said(new_ids((uvhttp_request_ids_config_t){.max_length = 257}),
+    assert_said(new_ids((uvhttp_request_ids_options_t){.max_length = 257}),
                 "max_length is 257; allowed are 1 to 256 bytes");
-    assert_int_equal(new_ids((uvhttp_request_ids_config_t){.max_length = 256}), 0);
-    assert_said(new_headers((uvhttp_security_headers_config_t){.referrer_policy = "a\r\nb"}),
+    assert_int_equal(new_ids((uvhttp_request_ids_options_t){.max_length = 256}), 0);
+    assert_said(new_headers((uvhttp_security_headers_options_t){.referrer_policy = "a\r\nb"}),
                 "referrer_policy is ");
-    assert_said(new_headers((uvhttp_security_headers_config_t){.strict_transport_security = "a\n"}),
-                "strict_transport_security is ");
-    assert_int_equal(new_headers((uvhttp_security_headers_config_t){.permissions_policy = ""}), 0);
+    assert_said(
+        new_headers((uvhttp_security_headers_options_t){.strict_transport_security = "a\n"}),
+        "strict_transport_security is ");
+    assert_int_equal(new_headers((uvhttp_security_headers_options_t){.permissions_policy = ""}), 0);
 }
 
 /* ---- memory ---- */
@@ -297,18 +299,18 @@ static int new_each(int which)
     static const uvhttp_auth_user_t users[] = {{"ada", "lovelace"}, {"bob", "builder"}};
     switch (which) {
     case 0:
-        return new_cors((uvhttp_cors_config_t){.origins = "https://a.b https://*.c.d",
-                                               .headers = "A",
-                                               .exposed = "B",
-                                               .allow = nobody});
+        return new_cors((uvhttp_cors_options_t){.origins = "https://a.b https://*.c.d",
+                                                .headers = "A",
+                                                .exposed = "B",
+                                                .allow = nobody});
     case 1:
         return new_auth(
-            (uvhttp_auth_config_t){.users = users, .user_count = 2, .check_bearer = check});
+            (uvhttp_auth_options_t){.users = users, .user_count = 2, .check_bearer = check});
     case 2:
-        return new_ids((uvhttp_request_ids_config_t){0});
+        return new_ids((uvhttp_request_ids_options_t){0});
     default:
-        return new_headers((uvhttp_security_headers_config_t){.permissions_policy = "a=()",
-                                                              .frame_options = "DENY"});
+        return new_headers((uvhttp_security_headers_options_t){.permissions_policy = "a=()",
+                                                               .frame_options = "DENY"});
     }
 }
 
@@ -333,8 +335,8 @@ static void defaults_and_the_systems_memory_will_do(void **state)
     (void)state;
     uvhttp_request_ids_t *ids;
     uvhttp_security_headers_t *headers;
-    assert_int_equal(uvhttp_request_ids_new(&ids, NULL, NULL, 0), 0);
-    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL, 0), 0);
+    assert_int_equal(uvhttp_request_ids_new(&ids, NULL, NULL), 0);
+    assert_int_equal(uvhttp_security_headers_new(&headers, NULL, NULL), 0);
     uvhttp_request_ids_free(ids);
     uvhttp_security_headers_free(headers);
     uvhttp_request_ids_free(NULL);
@@ -356,15 +358,15 @@ static void what_was_not_given_is_refused(void **state)
     uvhttp_rate_limit_t *rate;
     uvhttp_size_limit_t *size;
     uvhttp_cookie_signer_t *signer;
-    const uvhttp_cookie_signer_config_t keys = {.key_count = 1};
+    const uvhttp_cookie_signer_options_t keys = {.key_count = 1};
     char text[256];
     size_t length;
-    assert_int_equal(uvhttp_rate_limit_new(&rate, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_rate_limit_new(&rate, NULL, NULL), UVHTTP_EINVAL);
     assert_null(rate);
-    assert_int_equal(uvhttp_size_limit_new(&size, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_size_limit_new(&size, NULL, NULL), UVHTTP_EINVAL);
     assert_null(size);
-    assert_int_equal(uvhttp_cookie_signer_new(&signer, NULL, NULL, 0), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_cookie_signer_new(&signer, &keys, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&signer, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&signer, &keys, NULL), UVHTTP_EINVAL);
     assert_null(signer);
     assert_int_equal(uvhttp_cookie_sign(signer, "name", (uvhttp_slice_t){"v", 1}, 0, text,
                                         sizeof(text), &length),

@@ -924,7 +924,12 @@ static void test_the_first_failure_stays(void **)
         Server server;
         server.files("/", {.root = "/nowhere/at/all"});
         assert_true(server.error() == UV_ENOENT);
-        assert_string_equal(server.where(), "/nowhere/at/all");
+        assert_string_equal(server.where(),
+                            "root is \"/nowhere/at/all\"; no such file or directory");
+        assert_int_equal(server.details().code, UV_ENOENT);
+        assert_string_equal(server.details().field, "root");
+        assert_string_equal(server.details().value, "/nowhere/at/all");
+        assert_string_equal(server.details().reason, "no such file or directory");
     }
     {
         Server server;
@@ -947,7 +952,7 @@ static void test_the_first_failure_stays(void **)
         Server server;
         server.use(wrong);
         assert_true(server.error() == UVHTTP_ECONFIG);
-        assert_string_equal(server.where(), wrong.message());
+        assert_string_equal(server.where(), wrong.details().text);
     }
     {
         const uvhttp::AccessLog wrong({.path = "/nowhere/at/all"});
@@ -1353,7 +1358,7 @@ static void test_middleware_that_could_not_be_made(void **)
     refused(headers, "frame_options");
     refused(ids, "max_length");
     refused(compress, compress.error() == UVHTTP_ENOTSUP ? "compress" : "gzip_level");
-    refused(hashed, passwords.message());
+    refused(hashed, passwords.details().text);
 
     int alive = 0;
     memory_left = 0;
@@ -1564,14 +1569,14 @@ static void test_folders(void **)
     static constexpr const char *wrong[] = {"no type"};
     options.types = wrong;
     const uvhttp::Files refused(options);
-    assert_true(bool(refused.error()) && holds(refused.message(), "no type"));
+    assert_true(bool(refused.error()) && holds(refused.details().text, "no type"));
     assert_int_equal(refused.readStats().entries, 0);
     Server one, other, gone;
     assert_true(holds(one.files("/", options).where(), "no type"));
     assert_true(holds(other.files("/", refused).where(), "no type"));
     assert_true(other.error() == refused.error());
     gone.files("/", uvhttp::FileOptions{.root = "/nowhere/at/all"});
-    assert_string_equal(gone.where(), "/nowhere/at/all");
+    assert_string_equal(gone.details().value, "/nowhere/at/all");
 }
 
 /* ---- events, other threads, other sockets ---- */
@@ -1755,10 +1760,11 @@ static void test_tls(void **)
     assert_true(!tls.error() && tls.native() != nullptr && tls.expires() > 0);
     server.listenTls("127.0.0.1", 0, tls);
     assert_true(!server.error() && server.port() > 0);
-    char message[128];
-    assert_true(tls.replace({.certificates = pairs, .ciphers = "none"}, message, sizeof message) ==
+    uvhttp::SetupError details;
+    assert_true(tls.replace({.certificates = pairs, .ciphers = "none"}, &details) ==
                 UVHTTP_ECONFIG);
-    assert_true(holds(message, "ciphers is \"none\""));
+    assert_string_equal(details.field, "ciphers");
+    assert_true(holds(details.text, "ciphers is \"none\""));
     assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
     assert_true(
         !tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));

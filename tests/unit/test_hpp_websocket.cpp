@@ -398,7 +398,8 @@ static void test_clients(void **)
 #if UVHTTP_TESTS_HTTPS
     const uvhttp::TlsClient tls({.caFile = "/nothing"});
     const int expected = UVHTTP_ECONFIG;
-    assert_true(std::string_view(tls.message()).starts_with("ca_file '/nothing' cannot be opened"));
+    assert_true(
+        std::string_view(tls.details().text).starts_with("ca_file '/nothing' cannot be opened"));
     assert_int_equal(uvhttp::TlsClient({.ciphers = {"a\0b", 3}}).error().code(), UVHTTP_EINVAL);
 #else
     const uvhttp::TlsClient tls;
@@ -411,11 +412,13 @@ static void test_clients(void **)
         callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Guest(alive), &trace})
             .code(),
         expected);
-    char words[128] = "";
+    uvhttp::SetupError details = {};
     assert_int_equal(
-        callers.connect({.url = "nonsense", .message = words}, Caller{Guest(alive), &trace}).code(),
+        callers.connect({.url = "nonsense", .details = &details}, Caller{Guest(alive), &trace})
+            .code(),
         UVHTTP_EINVAL);
-    assert_true(std::string_view(words).starts_with("url is \"nonsense\"; must be ws[s]://"));
+    assert_true(
+        std::string_view(details.text).starts_with("url is \"nonsense\"; must be ws[s]://"));
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);

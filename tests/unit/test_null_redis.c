@@ -14,7 +14,7 @@
 static uvhttp_topics_t *new_topics(uvhttp_server_t *server)
 {
     uvhttp_topics_t *topics = NULL;
-    assert_int_equal(uvhttp_topics_new(&topics, server, NULL), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, server, NULL, NULL), 0);
     return topics;
 }
 

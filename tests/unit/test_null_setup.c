@@ -23,6 +23,7 @@ static void (*const log_line)(uvhttp_server_t *server, uvhttp_log_level_t level,
                               ...) = uvhttp_server_log;
 
 static char text[65536];
+static uvhttp_error_t error;
 static size_t number;
 
 static int handler(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -57,32 +58,29 @@ static int check_user(uvhttp_request_t *req, uvhttp_response_t *res,
 static void tls(void **state)
 {
     (void)state;
-    const uvhttp_tls_config_t empty = {0};
+    const uvhttp_tls_options_t empty = {0};
     uvhttp_tls_t *made;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     null_rows_begin();
-    NULL_ROW(uvhttp_tls_new, tls,
-             uvhttp_tls_new(NULL, &empty, text, sizeof(text)) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_new, config,
-             uvhttp_tls_new(&made, NULL, text, sizeof(text)) == UVHTTP_EINVAL && made == NULL);
-    NULL_ROW(uvhttp_tls_new, message, uvhttp_tls_new(&made, &empty, NULL, 64) == TLS_REFUSED);
-    NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_replace, config, uvhttp_tls_replace(made, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_replace, message,
-             uvhttp_tls_replace(NULL, &empty, NULL, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_reload, message, uvhttp_tls_reload(NULL, NULL, 64) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_new, tls, uvhttp_tls_new(NULL, &empty, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_new, options,
+             uvhttp_tls_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&made, &empty, NULL) == TLS_REFUSED);
+    NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, options, uvhttp_tls_replace(made, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, error, uvhttp_tls_replace(NULL, &empty, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_reload, error, uvhttp_tls_reload(NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_expires, tls, uvhttp_tls_expires(NULL) == 0);
     NULL_CALL(uvhttp_tls_free, tls, uvhttp_tls_free(NULL));
-    const uvhttp_tls_client_config_t client_config = {.ca_file = "/nothing"};
+    const uvhttp_tls_client_options_t client_config = {.ca_file = "/nothing"};
     uvhttp_tls_client_t *client;
     NULL_ROW(uvhttp_tls_client_new, client,
-             uvhttp_tls_client_new(NULL, &client_config, text, sizeof(text)) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_client_new, config,
-             uvhttp_tls_client_new(&client, NULL, text, sizeof(text)) == UVHTTP_EINVAL &&
-                 client == NULL);
-    NULL_ROW(uvhttp_tls_client_new, message,
-             uvhttp_tls_client_new(&client, &client_config, NULL, 64) == TLS_REFUSED);
+             uvhttp_tls_client_new(NULL, &client_config, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_client_new, options,
+             uvhttp_tls_client_new(&client, NULL, &error) == UVHTTP_EINVAL && client == NULL);
+    NULL_ROW(uvhttp_tls_client_new, error,
+             uvhttp_tls_client_new(&client, &client_config, NULL) == TLS_REFUSED);
     NULL_CALL(uvhttp_tls_client_free, client, uvhttp_tls_client_free(NULL));
     NULL_ROW(uvhttp_server_listen_tls, server,
              uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, made) == UVHTTP_ENOMEM);
@@ -107,30 +105,27 @@ static void configuration(void **state)
     setenv("NULL_TEST_BODY_TIMEOUT", "x", 1);
     null_rows_begin();
     NULL_CALL(uvhttp_config_free, config, uvhttp_config_free(NULL));
-    NULL_ROW(uvhttp_config_check, config,
-             uvhttp_config_check(NULL, text, sizeof(text)) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_check, message,
-             uvhttp_config_check(wrong, NULL, 0) == UVHTTP_ECONFIG &&
-                 uvhttp_config_check(wrong, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_config_check, config, uvhttp_config_check(NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_check, error, uvhttp_config_check(wrong, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_config_get, config,
              uvhttp_config_get(NULL, "workers", &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_get, name, uvhttp_config_get(config, NULL, &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_get, value, uvhttp_config_get(config, "workers", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_set, config,
-             uvhttp_config_set(NULL, "workers", "2", text, 64) == UVHTTP_EINVAL);
+             uvhttp_config_set(NULL, "workers", "2", &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_set, name,
-             uvhttp_config_set(config, NULL, "2", text, 64) == UVHTTP_EINVAL);
+             uvhttp_config_set(config, NULL, "2", &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_set, text,
-             uvhttp_config_set(config, "workers", NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_set, message,
-             uvhttp_config_set(config, "workers", "x", NULL, 64) == UVHTTP_ECONFIG &&
-                 uvhttp_config_set(config, "none", "x", NULL, 64) == UVHTTP_EINVAL);
+             uvhttp_config_set(config, "workers", NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_set, error,
+             uvhttp_config_set(config, "workers", "x", NULL) == UVHTTP_ECONFIG &&
+                 uvhttp_config_set(config, "none", "x", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_from_env, config,
-             uvhttp_config_from_env(NULL, "X_", text, 64) == UVHTTP_EINVAL);
+             uvhttp_config_from_env(NULL, "X_", &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_from_env, prefix,
-             uvhttp_config_from_env(config, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_from_env, message,
-             uvhttp_config_from_env(config, "NULL_TEST_", NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_config_from_env(config, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_config_from_env, error,
+             uvhttp_config_from_env(config, "NULL_TEST_", NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_config_parse, text,
              uvhttp_config_parse(NULL, "bytes", &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_parse, unit, uvhttp_config_parse("1", NULL, &number) == UVHTTP_EINVAL);
@@ -225,6 +220,7 @@ static void listening_and_embedding(void **state)
                  uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X) ==
                      UVHTTP_EINVAL &&
                  uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X) == 0);
+    NULL_ROW(uvhttp_server_error, server, uvhttp_server_error(NULL)->code == UVHTTP_ENOMEM);
     NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
     NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
     NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
@@ -277,26 +273,27 @@ static void logs_and_metrics(void **state)
 {
     (void)state;
     uvhttp_access_log_t *log = NULL;
-    const uvhttp_access_log_config_t config = {.path = "/dev/null"};
+    const uvhttp_access_log_options_t config = {.path = "/dev/null"};
     const uvhttp_access_facts_t facts = {.http_minor = 1};
     static const uvhttp_stats_t stats;
     null_rows_begin();
-    NULL_ROW(uvhttp_access_log_open, log, uvhttp_access_log_open(NULL, &config) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_access_log_open, config,
-             log_is_refused(log, uvhttp_access_log_open(&log, NULL)));
-    assert_int_equal(uvhttp_access_log_open(&log, &config), 0);
+    NULL_ROW(uvhttp_access_log_new, log,
+             uvhttp_access_log_new(NULL, &config, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_access_log_new, options,
+             log_is_refused(log, uvhttp_access_log_new(&log, NULL, NULL)));
+    NULL_ROW(uvhttp_access_log_new, error, uvhttp_access_log_new(&log, &config, NULL) == 0);
     NULL_CALL(uvhttp_access_log_write, log, uvhttp_access_log_write(NULL, &facts));
     NULL_CALL(uvhttp_access_log_write, facts, uvhttp_access_log_write(log, NULL));
     NULL_CALL(uvhttp_access_log_reopen, log, uvhttp_access_log_reopen(NULL));
     NULL_ROW(uvhttp_access_log_dropped, log, uvhttp_access_log_dropped(NULL) == 0);
-    NULL_CALL(uvhttp_access_log_close, log, uvhttp_access_log_close(NULL));
+    NULL_CALL(uvhttp_access_log_free, log, uvhttp_access_log_free(NULL));
     NULL_ROW(uvhttp_metrics_write, stats, uvhttp_metrics_write(NULL, text, sizeof(text)) == 0);
     NULL_ROW(uvhttp_metrics_write, out,
              uvhttp_metrics_write(&stats, NULL, 64) ==
                  uvhttp_metrics_write(&stats, text, sizeof(text)));
     NULL_ROW(uvhttp_metrics_escape, out, uvhttp_metrics_escape(SLICE("a\"b"), NULL, 64) == 4);
     null_rows_end();
-    uvhttp_access_log_close(log);
+    uvhttp_access_log_free(log);
 }
 
 static void guards(void **state)
@@ -307,55 +304,54 @@ static void guards(void **state)
     uvhttp_passwords_t *passwords = NULL;
     uvhttp_rate_limit_t *rate = NULL;
     uvhttp_size_limit_t *size = NULL;
-    const uvhttp_address_rules_config_t some = {UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true})};
-    const uvhttp_address_rules_config_t wrong_rules = {UVHTTP_ADDRESS_RULES({"10.0.0.1/8", true})};
-    const uvhttp_auth_config_t wrong_auth = {.realm = "\x01", .check_basic = check_user};
-    const uvhttp_passwords_config_t wrong_passwords = {.file = "/nowhere/at all"};
-    const uvhttp_rate_limit_config_t one = {.requests = 1}, no_rate = {.requests = 0};
-    const uvhttp_size_limit_config_t small = {.max_request_body = 1},
-                                     no_size = {.max_request_body = 0};
-    assert_int_equal(uvhttp_address_rules_new(&rules, &some, NULL, 0), 0);
+    const uvhttp_address_rules_options_t some = {UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true})};
+    const uvhttp_address_rules_options_t wrong_rules = {UVHTTP_ADDRESS_RULES({"10.0.0.1/8", true})};
+    const uvhttp_auth_options_t wrong_auth = {.realm = "\x01", .check_basic = check_user};
+    const uvhttp_passwords_options_t wrong_passwords = {.file = "/nowhere/at all"};
+    const uvhttp_rate_limit_options_t one = {.requests = 1}, no_rate = {.requests = 0};
+    const uvhttp_size_limit_options_t small = {.max_request_body = 1},
+                                      no_size = {.max_request_body = 0};
+    assert_int_equal(uvhttp_address_rules_new(&rules, &some, NULL), 0);
     null_rows_begin();
     NULL_ROW(uvhttp_address_rules_new, rules,
-             uvhttp_address_rules_new(NULL, &some, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_address_rules_new, config,
-             uvhttp_address_rules_new(&made_rules, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_address_rules_new, message,
-             uvhttp_address_rules_new(&made_rules, &wrong_rules, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_address_rules_new(NULL, &some, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_address_rules_new, options,
+             uvhttp_address_rules_new(&made_rules, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_address_rules_new, error,
+             uvhttp_address_rules_new(&made_rules, &wrong_rules, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_address_rules_free, rules, uvhttp_address_rules_free(NULL));
     NULL_ROW(uvhttp_address_rules_allow, rules, !uvhttp_address_rules_allow(NULL, "10.0.0.1"));
     NULL_ROW(uvhttp_address_rules_allow, address, !uvhttp_address_rules_allow(rules, NULL));
     NULL_ROW(uvhttp_address_rules_handle_request, rules,
              uvhttp_address_rules_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &wrong_auth, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, config, uvhttp_auth_new(&auth, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, message,
-             uvhttp_auth_new(&auth, &wrong_auth, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &wrong_auth, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, options, uvhttp_auth_new(&auth, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, error, uvhttp_auth_new(&auth, &wrong_auth, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_auth_free, auth, uvhttp_auth_free(NULL));
     NULL_ROW(uvhttp_auth_handle_request, auth,
              uvhttp_auth_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, passwords,
-             uvhttp_passwords_new(NULL, &wrong_passwords, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_passwords_new, config,
-             uvhttp_passwords_new(&passwords, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_passwords_new, message,
-             uvhttp_passwords_new(&passwords, &wrong_passwords, NULL, 64) != 0);
+             uvhttp_passwords_new(NULL, &wrong_passwords, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, options,
+             uvhttp_passwords_new(&passwords, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_passwords_new, error,
+             uvhttp_passwords_new(&passwords, &wrong_passwords, NULL) != 0);
     NULL_CALL(uvhttp_passwords_free, passwords, uvhttp_passwords_free(NULL));
     NULL_ROW(uvhttp_rate_limit_new, limit,
-             uvhttp_rate_limit_new(NULL, &one, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_rate_limit_new, config,
-             uvhttp_rate_limit_new(&rate, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_rate_limit_new, message,
-             uvhttp_rate_limit_new(&rate, &no_rate, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_rate_limit_new(NULL, &one, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, options,
+             uvhttp_rate_limit_new(&rate, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_new, error,
+             uvhttp_rate_limit_new(&rate, &no_rate, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_rate_limit_free, limit, uvhttp_rate_limit_free(NULL));
     NULL_ROW(uvhttp_rate_limit_handle_request, limit,
              uvhttp_rate_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_size_limit_new, limit,
-             uvhttp_size_limit_new(NULL, &small, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_size_limit_new, config,
-             uvhttp_size_limit_new(&size, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_size_limit_new, message,
-             uvhttp_size_limit_new(&size, &no_size, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_size_limit_new(NULL, &small, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, options,
+             uvhttp_size_limit_new(&size, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_new, error,
+             uvhttp_size_limit_new(&size, &no_size, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_size_limit_free, limit, uvhttp_size_limit_free(NULL));
     NULL_ROW(uvhttp_size_limit_handle_request, limit,
              uvhttp_size_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
@@ -372,18 +368,18 @@ static void middleware_for_responses(void **state)
     uvhttp_security_headers_t *headers = NULL;
     void *out = NULL;
     const int made = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
-    const uvhttp_compress_config_t wrong_compress = {.gzip_level = 10};
-    const uvhttp_cors_config_t wrong_cors = {.origins = "x"};
-    const uvhttp_request_ids_config_t wrong_ids = {.max_length = 257};
-    const uvhttp_security_headers_config_t wrong_headers = {.referrer_policy = "\x01"};
+    const uvhttp_compress_options_t wrong_compress = {.gzip_level = 10};
+    const uvhttp_cors_options_t wrong_cors = {.origins = "x"};
+    const uvhttp_request_ids_options_t wrong_ids = {.max_length = 257};
+    const uvhttp_security_headers_options_t wrong_headers = {.referrer_policy = "\x01"};
     null_rows_begin();
     NULL_ROW(uvhttp_compress_new, compress,
-             uvhttp_compress_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_compress_new, config,
-             IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, text, 64)) ==
+             uvhttp_compress_new(NULL, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_compress_new, options,
+             IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, &error)) ==
                  (made == 0));
-    NULL_ROW(uvhttp_compress_new, message,
-             uvhttp_compress_new(&compress, &wrong_compress, NULL, 64) ==
+    NULL_ROW(uvhttp_compress_new, error,
+             uvhttp_compress_new(&compress, &wrong_compress, NULL) ==
                  (made == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
     NULL_CALL(uvhttp_compress_free, compress, uvhttp_compress_free(NULL));
     NULL_ROW(uvhttp_compress_handle_request, compress,
@@ -404,29 +400,28 @@ static void middleware_for_responses(void **state)
                  UVHTTP_EINVAL);
     NULL_CALL(uvhttp_compress_release, out, uvhttp_compress_release(NULL, NULL));
     NULL_ROW(uvhttp_compress_suits_file, name, !uvhttp_compress_suits_file(NULL));
-    NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &wrong_cors, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cors_new, config, uvhttp_cors_new(&cors, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cors_new, message,
-             uvhttp_cors_new(&cors, &wrong_cors, NULL, 64) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &wrong_cors, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_new, options, uvhttp_cors_new(&cors, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_new, error, uvhttp_cors_new(&cors, &wrong_cors, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cors_free, cors, uvhttp_cors_free(NULL));
     NULL_ROW(uvhttp_cors_handle_request, cors,
              uvhttp_cors_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_ids_new, ids,
-             uvhttp_request_ids_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_request_ids_new, config,
-             IS_MADE(request_ids, ids, uvhttp_request_ids_new(&ids, NULL, text, 64)));
-    NULL_ROW(uvhttp_request_ids_new, message,
-             uvhttp_request_ids_new(&ids, &wrong_ids, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_request_ids_new(NULL, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_ids_new, options,
+             IS_MADE(request_ids, ids, uvhttp_request_ids_new(&ids, NULL, &error)));
+    NULL_ROW(uvhttp_request_ids_new, error,
+             uvhttp_request_ids_new(&ids, &wrong_ids, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_request_ids_free, ids, uvhttp_request_ids_free(NULL));
     NULL_ROW(uvhttp_request_ids_handle_request, ids,
              uvhttp_request_ids_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_security_headers_new, headers,
-             uvhttp_security_headers_new(NULL, NULL, text, 64) == UVHTTP_EINVAL);
+             uvhttp_security_headers_new(NULL, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(
-        uvhttp_security_headers_new, config,
-        IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, text, 64)));
-    NULL_ROW(uvhttp_security_headers_new, message,
-             uvhttp_security_headers_new(&headers, &wrong_headers, NULL, 64) == UVHTTP_ECONFIG);
+        uvhttp_security_headers_new, options,
+        IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, &error)));
+    NULL_ROW(uvhttp_security_headers_new, error,
+             uvhttp_security_headers_new(&headers, &wrong_headers, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_security_headers_free, headers, uvhttp_security_headers_free(NULL));
     NULL_ROW(uvhttp_security_headers_handle_request, headers,
              uvhttp_security_headers_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
@@ -437,17 +432,17 @@ static void signed_texts(void **state)
 {
     (void)state;
     static const char key[32] = "not random at all, but 32 bytes";
-    const uvhttp_cookie_signer_config_t config = {UVHTTP_SIGNING_KEYS({key, sizeof(key)})};
-    const uvhttp_cookie_signer_config_t wrong = {UVHTTP_SIGNING_KEYS({key, 1})};
+    const uvhttp_cookie_signer_options_t config = {UVHTTP_SIGNING_KEYS({key, sizeof(key)})};
+    const uvhttp_cookie_signer_options_t wrong = {UVHTTP_SIGNING_KEYS({key, 1})};
     uvhttp_cookie_signer_t *signer = NULL, *made = NULL;
-    bool available = uvhttp_cookie_signer_new(&signer, &config, NULL, 0) == 0;
+    bool available = uvhttp_cookie_signer_new(&signer, &config, NULL) == 0;
     null_rows_begin();
     NULL_ROW(uvhttp_cookie_signer_new, signer,
-             uvhttp_cookie_signer_new(NULL, &config, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cookie_signer_new, config,
-             uvhttp_cookie_signer_new(&made, NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cookie_signer_new, message,
-             uvhttp_cookie_signer_new(&made, &wrong, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_cookie_signer_new(NULL, &config, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_signer_new, options,
+             uvhttp_cookie_signer_new(&made, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cookie_signer_new, error,
+             uvhttp_cookie_signer_new(&made, &wrong, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cookie_signer_free, signer, uvhttp_cookie_signer_free(NULL));
     NULL_ROW(uvhttp_cookie_sign, signer,
              uvhttp_cookie_sign(NULL, "a", SLICE("b"), 0, text, 256, &number) == UVHTTP_EINVAL);
@@ -478,21 +473,22 @@ static void signed_texts(void **state)
 static void static_files(void **state)
 {
     (void)state;
-    const uvhttp_static_config_t config = {.root = UVHTTP_TESTS_DIR};
-    const uvhttp_static_config_t wrong = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
+    const uvhttp_static_options_t config = {.root = UVHTTP_TESTS_DIR};
+    const uvhttp_static_options_t wrong = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_static_t *files = NULL, *made = NULL;
     uvhttp_static_stats_t stats;
     uvhttp_static_prewarmed_t found;
     const uvhttp_static_prewarm_options_t few = {.directory = "/vectors"};
-    assert_int_equal(uvhttp_static_open(&files, &config), 0);
+    assert_int_equal(uvhttp_static_new(&files, &config, NULL), 0);
     null_rows_begin();
-    NULL_ROW(uvhttp_static_check, config, uvhttp_static_check(NULL, text, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_check, message, uvhttp_static_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
-    NULL_ROW(uvhttp_static_open, context, uvhttp_static_open(NULL, &config) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_open, config,
-             uvhttp_static_open(&made, NULL) == UVHTTP_EINVAL && made == NULL);
-    NULL_CALL(uvhttp_static_close, context, uvhttp_static_close(NULL));
+    NULL_ROW(uvhttp_static_check, options, uvhttp_static_check(NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_check, error, uvhttp_static_check(&wrong, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_static_new, context, uvhttp_static_new(NULL, &config, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_new, options,
+             uvhttp_static_new(&made, NULL, NULL) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_static_new, error, uvhttp_static_new(&made, &wrong, NULL) != 0 && made == NULL);
+    NULL_CALL(uvhttp_static_free, context, uvhttp_static_free(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,
@@ -511,19 +507,25 @@ static void static_files(void **state)
              uvhttp_static_read_stats(NULL, &stats) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_static_read_stats, stats,
              uvhttp_static_read_stats(files, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_mount, server, uvhttp_static_mount(NULL, "/", &config) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_mount, server,
+             uvhttp_static_mount(NULL, "/", &config, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_static_mount, prefix,
-             uvhttp_static_mount(server, NULL, &config) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_mount, config, uvhttp_static_mount(server, "/", NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_mount_opened, server,
-             uvhttp_static_mount_opened(NULL, "/", files) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_static_mount_opened, prefix,
-             uvhttp_static_mount_opened(server, NULL, files) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_mount_opened, context,
-             uvhttp_static_mount_opened(server, "/", NULL) == UVHTTP_ENOMEM);
+             uvhttp_static_mount(server, NULL, &config, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount, options,
+             uvhttp_static_mount(server, "/", NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount, error,
+             uvhttp_static_mount(server, "/", NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount_context, server,
+             uvhttp_static_mount_context(NULL, "/", files, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_mount_context, prefix,
+             uvhttp_static_mount_context(server, NULL, files, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_mount_context, context,
+             uvhttp_static_mount_context(server, "/", NULL, &error) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_static_mount_context, error,
+             uvhttp_static_mount_context(server, "no slash", files, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     uvhttp_server_free(server);
-    uvhttp_static_close(files);
+    uvhttp_static_free(files);
 }
 
 static void hubs_forms_and_prepared_fields(void **state)

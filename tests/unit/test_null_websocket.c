@@ -61,33 +61,31 @@ static int publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kin
 static void endpoints(void **state)
 {
     (void)state;
-    char message[64];
+    uvhttp_error_t error;
     const uvhttp_websocket_options_t wrong = {.events = {.message = on_message}, .window_bits = 99};
     begin();
     null_rows_begin();
     NULL_ROW(uvhttp_websocket_check, options,
-             uvhttp_websocket_check(NULL, message, 64) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_check, message,
-             uvhttp_websocket_check(&wrong, NULL, 64) == UVHTTP_ECONFIG);
+             uvhttp_websocket_check(NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_check, error, uvhttp_websocket_check(&wrong, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_endpoint_new, endpoint,
-             uvhttp_websocket_endpoint_new(NULL, stage.server, &options, message, 64) ==
-                 UVHTTP_EINVAL);
+             uvhttp_websocket_endpoint_new(NULL, stage.server, &options, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_endpoint_new, server,
-             uvhttp_websocket_endpoint_new(&endpoint, NULL, &options, message, 64) ==
-                 UVHTTP_ENOMEM);
+             uvhttp_websocket_endpoint_new(&endpoint, NULL, &options, &error) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_endpoint_new, options,
-             uvhttp_websocket_endpoint_new(&endpoint, stage.server, NULL, message, 64) ==
-                 UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_endpoint_new, message,
-             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &wrong, NULL, 64) ==
+             uvhttp_websocket_endpoint_new(&endpoint, stage.server, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_endpoint_new, error,
+             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &wrong, NULL) ==
                  UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_route, server,
-             uvhttp_websocket_route(NULL, "/a", &options) == UVHTTP_ENOMEM);
+             uvhttp_websocket_route(NULL, "/a", &options, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_route, pattern,
-             uvhttp_websocket_route(stage.server, NULL, &options) == UVHTTP_EINVAL &&
-                 uvhttp_websocket_route(stage.server, NULL, &wrong) != 0);
+             uvhttp_websocket_route(stage.server, NULL, &options, NULL) == UVHTTP_EINVAL &&
+                 uvhttp_websocket_route(stage.server, NULL, &wrong, NULL) != 0);
     NULL_ROW(uvhttp_websocket_route, options,
-             uvhttp_websocket_route(stage.server, "/a", NULL) == UVHTTP_EINVAL);
+             uvhttp_websocket_route(stage.server, "/a", NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_route, error,
+             uvhttp_websocket_route(stage.server, "/a", &wrong, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_handle_request, endpoint,
              uvhttp_websocket_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     null_rows_end();
@@ -97,14 +95,18 @@ static void endpoints(void **state)
 static void topics_of_a_server(void **state)
 {
     (void)state;
+    uvhttp_error_t error;
     const uvhttp_topics_adapter_t adapter = {.publish = publish};
     const uvhttp_topics_options_t few = {.max_topic_size = 10};
     begin();
     null_rows_begin();
     NULL_ROW(uvhttp_topics_new, topics,
-             uvhttp_topics_new(NULL, stage.server, &few) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_topics_new, server, uvhttp_topics_new(&topics, NULL, &few) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_topics_new, options, uvhttp_topics_new(&topics, stage.server, NULL) == 0);
+             uvhttp_topics_new(NULL, stage.server, &few, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_topics_new, server,
+             uvhttp_topics_new(&topics, NULL, &few, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_topics_new, options,
+             uvhttp_topics_new(&topics, stage.server, NULL, &error) == 0);
+    NULL_ROW(uvhttp_topics_new, error, uvhttp_topics_new(&topics, stage.server, NULL, NULL) == 0);
     NULL_CALL(uvhttp_topics_on_presence, topics, uvhttp_topics_on_presence(NULL, NULL, NULL));
     NULL_CALL(uvhttp_topics_on_presence, presence, uvhttp_topics_on_presence(topics, NULL, NULL));
     NULL_ROW(uvhttp_topics_set_adapter, topics,
@@ -141,9 +143,9 @@ static int accept_without(uvhttp_request_t *req, uvhttp_response_t *res, void *a
 static void begin_connected(void)
 {
     begin();
-    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL, 0), 0);
+    assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/ws", accept_without, NULL), 0);
-    assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL), 0);
+    assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL, NULL), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, HANDSHAKE);
@@ -237,12 +239,14 @@ static void asking_and_closing(void **state)
              (uvhttp_websocket_read_stats(NULL, &stats), stats.connections == 0));
     NULL_CALL(uvhttp_websocket_read_stats, stats, uvhttp_websocket_read_stats(endpoint, NULL));
     NULL_ROW(uvhttp_websocket_connect, endpoint,
-             uvhttp_websocket_connect(NULL, &target, NULL, NULL) == UVHTTP_ENOMEM);
+             uvhttp_websocket_connect(NULL, &target, NULL, NULL, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_connect, target,
-             uvhttp_websocket_connect(endpoint, NULL, NULL, NULL) == UVHTTP_EINVAL &&
-                 uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL) == UVHTTP_EINVAL);
+             uvhttp_websocket_connect(endpoint, NULL, NULL, NULL, NULL) == UVHTTP_EINVAL &&
+                 uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_websocket_connect, error,
+             uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_connect, ws,
-             uvhttp_websocket_connect(endpoint, &target, NULL, NULL) == 0);
+             uvhttp_websocket_connect(endpoint, &target, NULL, NULL, NULL) == 0);
     NULL_ROW(uvhttp_websocket_close, reason, uvhttp_websocket_close(ws, 1000, NULL) == 0);
     end_connected();
 }

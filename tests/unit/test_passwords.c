@@ -22,21 +22,20 @@
 static const char hash[] = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 static const uvhttp_hashed_user_t ann = {"ann", hash};
 
-static void refuse(uvhttp_passwords_config_t config, const char *wanted)
+static void refuse(uvhttp_passwords_options_t config, const char *wanted)
 {
-    char message[300] = "";
+    uvhttp_error_t error;
     uvhttp_passwords_t *passwords;
-    assert_int_equal(uvhttp_passwords_new(&passwords, &config, message, sizeof(message)),
-                     UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &config, &error), UVHTTP_ECONFIG);
     assert_null(passwords);
-    assert_string_equal(message, wanted);
-    assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL, 0), UVHTTP_ECONFIG);
+    assert_string_equal(error.text, wanted);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL), UVHTTP_ECONFIG);
 }
 
 static void refuse_user(const char *name, const char *of, const char *wanted)
 {
     const uvhttp_hashed_user_t user = {name, of};
-    refuse((uvhttp_passwords_config_t){.users = &user, .user_count = 1}, wanted);
+    refuse((uvhttp_passwords_options_t){.users = &user, .user_count = 1}, wanted);
 }
 
 static void what_is_refused(void **state)
@@ -56,16 +55,16 @@ static void what_is_refused(void **state)
     refuse_user("ann", "", kind);
     refuse_user("ann", "secret", kind);
     refuse_user("ann", "$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/", kind);
-    refuse((uvhttp_passwords_config_t){.users = twice, .user_count = 2},
+    refuse((uvhttp_passwords_options_t){.users = twice, .user_count = 2},
            "users is \"ann\"; the user is listed twice");
-    refuse((uvhttp_passwords_config_t){.users = NULL},
+    refuse((uvhttp_passwords_options_t){.users = NULL},
            "users is \"\"; no request can pass: set users, or a file that contains users");
-    refuse((uvhttp_passwords_config_t){.file = "/nowhere/at all"},
+    refuse((uvhttp_passwords_options_t){.file = "/nowhere/at all"},
            "file is \"/nowhere/at all\"; the file cannot be opened");
-    refuse((uvhttp_passwords_config_t){.file = "/"}, "file is \"/\"; the file cannot be read");
-    refuse((uvhttp_passwords_config_t){.users = &ann, .user_count = 1, .remember_ms = 86400001},
+    refuse((uvhttp_passwords_options_t){.file = "/"}, "file is \"/\"; the file cannot be read");
+    refuse((uvhttp_passwords_options_t){.users = &ann, .user_count = 1, .remember_ms = 86400001},
            "remember_ms is 86400001; allowed are 0 to 86400000 milliseconds");
-    assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL), UVHTTP_EINVAL);
     uvhttp_passwords_free(NULL);
 }
 
@@ -73,18 +72,16 @@ static void users_without_count_are_refused(void **state)
 {
     (void)state;
     uvhttp_passwords_t *made;
-    char message[256];
-    const uvhttp_passwords_config_t no_count = {.users = &ann, .file = "/dev/null"};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_count, message, sizeof(message)),
-                     UVHTTP_EINVAL);
+    uvhttp_error_t error;
+    const uvhttp_passwords_options_t no_count = {.users = &ann, .file = "/dev/null"};
+    assert_int_equal(uvhttp_passwords_new(&made, &no_count, &error), UVHTTP_EINVAL);
     assert_null(made);
-    assert_string_equal(message, "users is set and its count is 0");
-    const uvhttp_passwords_config_t no_users = {.user_count = 1};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, message, sizeof(message)),
-                     UVHTTP_EINVAL);
-    assert_string_equal(message, "users is NULL and its count is 1");
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL, 0), UVHTTP_EINVAL);
-    const uvhttp_passwords_config_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
+    assert_string_equal(error.text, "users is set and its count is 0");
+    const uvhttp_passwords_options_t no_users = {.user_count = 1};
+    assert_int_equal(uvhttp_passwords_new(&made, &no_users, &error), UVHTTP_EINVAL);
+    assert_string_equal(error.text, "users is NULL and its count is 1");
+    assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL), UVHTTP_EINVAL);
+    const uvhttp_passwords_options_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
     assert_int_equal(both.user_count, 2);
     assert_string_equal(both.users[1].name, "bob");
 }
@@ -114,13 +111,13 @@ static void every_allocation_of_the_making_may_fail(void **state)
     (void)state;
     struct fault_heap heap;
     uvhttp_passwords_t *passwords;
-    const uvhttp_passwords_config_t config = {
+    const uvhttp_passwords_options_t config = {
         .users = &ann, .user_count = 1, .allocator = &heap.allocator};
     size_t failed = 0;
     fault_heap_init(&heap);
     for (;; failed++) {
         fault_heap_arm(&heap, failed + 1, false);
-        int err = uvhttp_passwords_new(&passwords, &config, NULL, 0);
+        int err = uvhttp_passwords_new(&passwords, &config, NULL);
         if (err == 0)
             break;
         assert_int_equal(err, UVHTTP_ENOMEM);
@@ -170,14 +167,14 @@ static void without_memory_for_a_hash(void **state)
     stage_begin(&stage);
     assert_int_equal(
         uvhttp_passwords_new(&passwords,
-                             &(uvhttp_passwords_config_t){
+                             &(uvhttp_passwords_options_t){
                                  .users = &ann, .user_count = 1, .allocator = &heap.allocator},
-                             NULL, 0),
+                             NULL),
         0);
     assert_int_equal(uvhttp_auth_new(&auth,
-                                     &(uvhttp_auth_config_t){.check_basic = uvhttp_passwords_check,
-                                                             .arg = passwords},
-                                     NULL, 0),
+                                     &(uvhttp_auth_options_t){.check_basic = uvhttp_passwords_check,
+                                                              .arg = passwords},
+                                     NULL),
                      0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_auth_handle_request, auth), 0);

@@ -59,12 +59,12 @@ static int key_of(uvhttp_request_t *request, uvhttp_slice_t *key, void *arg)
     return 0;
 }
 
-static void begin(uvhttp_rate_limit_config_t config)
+static void begin(uvhttp_rate_limit_options_t config)
 {
-    char message[256];
+    uvhttp_error_t error;
     stage_begin(&stage);
     config.allocator = &stage.heap.allocator;
-    assert_int_equal(uvhttp_rate_limit_new(&limit, &config, message, sizeof(message)), 0);
+    assert_int_equal(uvhttp_rate_limit_new(&limit, &config, &error), 0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_rate_limit_handle_request, limit), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
@@ -109,7 +109,7 @@ static const char *field(const char *name)
 static void a_client_is_told_and_refused(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .burst = 2});
+    begin((uvhttp_rate_limit_options_t){.requests = 1, .period_ms = DAY_MS, .burst = 2});
     assert_int_equal(ask("/", NULL), 200);
     assert_string_equal(field("RateLimit-Policy"), "\"default\";q=2;w=172800");
     assert_string_equal(field("RateLimit"), "\"default\";r=1;t=86400");
@@ -128,7 +128,7 @@ static void a_client_is_told_and_refused(void **state)
 static void the_servers_own_answers_tell_as_well(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 9, .period_ms = DAY_MS, .name = "api"});
+    begin((uvhttp_rate_limit_options_t){.requests = 9, .period_ms = DAY_MS, .name = "api"});
     assert_int_equal(ask("/nowhere", NULL), 404);
     assert_string_equal(field("RateLimit"), "\"api\";r=8;t=9600");
     assert_int_equal(ask("/fails", NULL), 500);
@@ -139,7 +139,7 @@ static void the_servers_own_answers_tell_as_well(void **state)
 static void a_silent_limit_only_says_when_to_come_again(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .silent = true});
+    begin((uvhttp_rate_limit_options_t){.requests = 1, .period_ms = DAY_MS, .silent = true});
     assert_int_equal(ask("/", NULL), 200);
     assert_null(field("RateLimit"));
     assert_int_equal(ask("/", NULL), 429);
@@ -152,7 +152,7 @@ static void a_silent_limit_only_says_when_to_come_again(void **state)
 static void keys_are_counted_apart(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){
+    begin((uvhttp_rate_limit_options_t){
         .requests = 1, .period_ms = DAY_MS, .key = key_of, .key_arg = &stage});
     assert_int_equal(ask("/", "a"), 200);
     assert_int_equal(ask("/", "a"), 429);
@@ -192,7 +192,7 @@ static void move_to(const char *address)
 static void addresses_are_counted_apart(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS});
+    begin((uvhttp_rate_limit_options_t){.requests = 1, .period_ms = DAY_MS});
     assert_int_equal(ask("/", NULL), 200);
     assert_int_equal(ask("/", NULL), 429);
     move_to("127.0.0.2");
@@ -205,7 +205,7 @@ static void addresses_are_counted_apart(void **state)
 static void addresses_of_one_network_count_together_when_told_so(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1, .period_ms = DAY_MS, .ipv4_prefix = 24});
+    begin((uvhttp_rate_limit_options_t){.requests = 1, .period_ms = DAY_MS, .ipv4_prefix = 24});
     assert_int_equal(ask("/", NULL), 200);
     move_to("127.0.0.200");
     assert_int_equal(ask("/", NULL), 429);
@@ -217,7 +217,7 @@ static void addresses_of_one_network_count_together_when_told_so(void **state)
 static void a_global_limit_counts_everybody(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 2, .period_ms = DAY_MS, .global = true});
+    begin((uvhttp_rate_limit_options_t){.requests = 2, .period_ms = DAY_MS, .global = true});
     assert_int_equal(ask("/", NULL), 200);
     move_to("127.0.0.2");
     assert_int_equal(ask("/", NULL), 200);
@@ -229,7 +229,7 @@ static void a_global_limit_counts_everybody(void **state)
 static void a_warm_server_takes_no_memory_for_it(void **state)
 {
     (void)state;
-    begin((uvhttp_rate_limit_config_t){.requests = 1000, .period_ms = DAY_MS});
+    begin((uvhttp_rate_limit_options_t){.requests = 1000, .period_ms = DAY_MS});
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask("/", NULL), 200);
     size_t before = atomic_load(&stage.heap.calls);
@@ -245,14 +245,14 @@ static void two_limits_tell_both(void **state)
     uvhttp_rate_limit_t *second;
     stage_begin(&stage);
     assert_int_equal(uvhttp_rate_limit_new(&limit,
-                                           &(uvhttp_rate_limit_config_t){
+                                           &(uvhttp_rate_limit_options_t){
                                                .requests = 5, .period_ms = DAY_MS, .name = "day"},
-                                           NULL, 0),
+                                           NULL),
                      0);
     assert_int_equal(
         uvhttp_rate_limit_new(
-            &second, &(uvhttp_rate_limit_config_t){.requests = 7, .name = "second", .global = true},
-            NULL, 0),
+            &second,
+            &(uvhttp_rate_limit_options_t){.requests = 7, .name = "second", .global = true}, NULL),
         0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_rate_limit_handle_request, limit), 0);
@@ -279,7 +279,7 @@ static void wrong_options_are_named(void **state)
     static char long_name[66];
     memset(long_name, 'n', 65);
     const struct {
-        uvhttp_rate_limit_config_t config;
+        uvhttp_rate_limit_options_t config;
         const char *message;
     } cases[] = {
         {{.period_ms = 1000}, "requests is 0; allowed are 1 to 1000000 requests"},
@@ -308,28 +308,27 @@ static void wrong_options_are_named(void **state)
          "key and global are both set; only one is allowed"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        char message[256] = "";
+        uvhttp_error_t error;
         uvhttp_rate_limit_t *made = limit;
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, message, sizeof(message)),
-                         UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, &error), UVHTTP_ECONFIG);
         assert_null(made);
         if (cases[i].message != NULL)
-            assert_string_equal(message, cases[i].message);
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, NULL, 0), UVHTTP_ECONFIG);
+            assert_string_equal(error.text, cases[i].message);
+        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, NULL), UVHTTP_ECONFIG);
     }
 }
 
 static void the_largest_options_are_taken(void **state)
 {
     (void)state;
-    static const uvhttp_rate_limit_config_t cases[] = {
+    static const uvhttp_rate_limit_options_t cases[] = {
         {.requests = 1000000, .burst = 1000000},
         {.requests = 1, .period_ms = DAY_MS, .burst = 365},
         {.requests = 1, .ipv4_prefix = 1, .ipv6_prefix = 128, .name = "!#[]~"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_rate_limit_t *made;
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i], NULL, 0), 0);
+        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i], NULL), 0);
         uvhttp_rate_limit_free(made);
     }
 }
@@ -340,10 +339,10 @@ static void out_of_memory_leaves_nothing(void **state)
     struct fault_heap heap;
     uvhttp_rate_limit_t *made;
     fault_heap_init(&heap);
-    const uvhttp_rate_limit_config_t config = {.requests = 1, .allocator = &heap.allocator};
+    const uvhttp_rate_limit_options_t config = {.requests = 1, .allocator = &heap.allocator};
     for (size_t n = 1; n <= 3; n++) {
         fault_heap_arm(&heap, n, false);
-        assert_int_equal(uvhttp_rate_limit_new(&made, &config, NULL, 0), UVHTTP_ENOMEM);
+        assert_int_equal(uvhttp_rate_limit_new(&made, &config, NULL), UVHTTP_ENOMEM);
         assert_null(made);
         assert_int_equal(atomic_load(&heap.live), 0);
     }

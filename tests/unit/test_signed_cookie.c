@@ -19,7 +19,7 @@
 static char first_key[32];    /* the bytes 0 to 31 */
 static char second_key[1024]; /* "kkk..." */
 static uvhttp_cookie_signer_t *signer;
-static char message[256];
+static uvhttp_error_t error;
 static char text[8192];
 static char out[8192];
 static size_t length;
@@ -36,8 +36,8 @@ static uvhttp_cookie_signer_t *make(const char *a, size_t a_length, const char *
         {b, b_length},
     };
     uvhttp_cookie_signer_t *made;
-    const uvhttp_cookie_signer_config_t config = {.keys = keys, .key_count = b == NULL ? 1 : 2};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), 0);
+    const uvhttp_cookie_signer_options_t config = {.keys = keys, .key_count = b == NULL ? 1 : 2};
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
     return made;
 }
 
@@ -237,13 +237,12 @@ static void wrong_options_are_named(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_cookie_signer_t *made = signer;
-        const uvhttp_cookie_signer_config_t config = {.keys = keys + cases[i].first,
-                                                      .key_count = cases[i].count};
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
-                         UVHTTP_ECONFIG);
+        const uvhttp_cookie_signer_options_t config = {.keys = keys + cases[i].first,
+                                                       .key_count = cases[i].count};
+        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ECONFIG);
         assert_null(made);
-        assert_string_equal(message, cases[i].message);
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, NULL, 0), UVHTTP_ECONFIG);
+        assert_string_equal(error.text, cases[i].message);
+        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, NULL), UVHTTP_ECONFIG);
     }
 }
 
@@ -251,15 +250,14 @@ static void keys_without_count_are_refused(void **state)
 {
     (void)state;
     uvhttp_cookie_signer_t *made;
-    const uvhttp_cookie_signer_config_t none = {.key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, message, sizeof(message)),
-                     UVHTTP_EINVAL);
-    assert_string_equal(message, "keys is NULL and its count is 1");
-    const uvhttp_cookie_signer_config_t both = {
+    const uvhttp_cookie_signer_options_t none = {.key_count = 1};
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, &error), UVHTTP_EINVAL);
+    assert_string_equal(error.text, "keys is NULL and its count is 1");
+    const uvhttp_cookie_signer_options_t both = {
         UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
     assert_int_equal(both.key_count, 2);
     assert_ptr_equal(both.keys[1].base, second_key);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &both, message, sizeof(message)), 0);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &both, &error), 0);
     uvhttp_cookie_signer_free(made);
 }
 
@@ -270,13 +268,12 @@ static void out_of_memory_leaves_nothing(void **state)
     const uvhttp_slice_t key = {first_key, 32};
     uvhttp_cookie_signer_t *made;
     fault_heap_init(&heap);
-    const uvhttp_cookie_signer_config_t config = {
+    const uvhttp_cookie_signer_options_t config = {
         .keys = &key, .key_count = 1, .allocator = &heap.allocator};
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
-                     UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOMEM);
     assert_null(made);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)), 0);
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
     uvhttp_cookie_signer_free(made);
     assert_int_equal(atomic_load(&heap.live), 0);
     uvhttp_cookie_signer_free(NULL);
@@ -357,9 +354,8 @@ static void a_build_without_openssl_says_so(void **state)
     (void)state;
     const uvhttp_slice_t key = {first_key, 32};
     uvhttp_cookie_signer_t *made;
-    const uvhttp_cookie_signer_config_t config = {.keys = &key, .key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, message, sizeof(message)),
-                     UVHTTP_ENOTSUP);
+    const uvhttp_cookie_signer_options_t config = {.keys = &key, .key_count = 1};
+    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOTSUP);
     assert_null(made);
 }
 

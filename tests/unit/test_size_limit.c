@@ -77,10 +77,10 @@ static int set_up(void **state)
 {
     (void)state;
     stage_begin(&stage);
-    const uvhttp_size_limit_config_t config = {.max_request_body = MOST_IN,
-                                               .max_response_body = MOST_OUT,
-                                               .allocator = &stage.heap.allocator};
-    assert_int_equal(uvhttp_size_limit_new(&limit, &config, NULL, 0), 0);
+    const uvhttp_size_limit_options_t config = {.max_request_body = MOST_IN,
+                                                .max_response_body = MOST_OUT,
+                                                .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_size_limit_new(&limit, &config, NULL), 0);
     assert_non_null(stage_new_server(&stage));
     uvhttp_router_t *root = uvhttp_server_router(stage.server), *group;
     assert_int_equal(uvhttp_router_group(root, "/limited", &group), 0);
@@ -228,19 +228,19 @@ static void bodies_of_responses_are_limited(void **state)
 static void one_limit_has_to_be_given(void **state)
 {
     (void)state;
-    char message[128];
+    uvhttp_error_t error;
     uvhttp_size_limit_t *made = limit;
-    const uvhttp_size_limit_config_t none = {0};
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, message, sizeof(message)), UVHTTP_ECONFIG);
+    const uvhttp_size_limit_options_t none = {0};
+    assert_int_equal(uvhttp_size_limit_new(&made, &none, &error), UVHTTP_ECONFIG);
     assert_null(made);
     assert_string_equal(
-        message,
+        error.text,
         "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL, 0), UVHTTP_ECONFIG);
-    const uvhttp_size_limit_config_t one = {.max_response_body = 1,
-                                            .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL), UVHTTP_ECONFIG);
+    const uvhttp_size_limit_options_t one = {.max_response_body = 1,
+                                             .allocator = &stage.heap.allocator};
     fault_heap_arm(&stage.heap, 1, false);
-    assert_int_equal(uvhttp_size_limit_new(&made, &one, message, sizeof(message)), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_size_limit_new(&made, &one, &error), UVHTTP_ENOMEM);
     assert_null(made);
     uvhttp_size_limit_free(NULL);
 }

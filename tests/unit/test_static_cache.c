@@ -32,7 +32,7 @@ enum { SAFETY_SECONDS = 60, CROWD = 200 };
 struct place {
     char root[64];
     uvhttp_allocator_t allocator;
-    uvhttp_static_config_t config;
+    uvhttp_static_options_t config;
     uvhttp_static_t *files;
     uvhttp_server_t *server;
     pthread_t thread;
@@ -153,10 +153,10 @@ static int set_up(void **state)
     write_file(place, "file", "old");
     write_file(place, "sub/index.html", "index");
     place->allocator = (uvhttp_allocator_t){allocate, reallocate, release, place};
-    place->config = (uvhttp_static_config_t){.root = place->root,
-                                             .revalidate_ms = 3600000,
-                                             .negative_ms = 3600000,
-                                             .allocator = &place->allocator};
+    place->config = (uvhttp_static_options_t){.root = place->root,
+                                              .revalidate_ms = 3600000,
+                                              .negative_ms = 3600000,
+                                              .allocator = &place->allocator};
     atomic_store(&loop_ms, 0);
     atomic_store(&wall_clock_forward, 0);
     *state = place;
@@ -170,7 +170,7 @@ static void *run(void *server)
 
 static void open_files(struct place *place)
 {
-    assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
+    assert_int_equal(uvhttp_static_new(&place->files, &place->config, NULL), 0);
 }
 
 /* With so many workers. */
@@ -184,7 +184,7 @@ static void start(struct place *place, size_t workers)
     place->server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     assert_non_null(place->server);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), 0);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/", place->files, NULL), 0);
     assert_int_equal(uvhttp_server_listen(place->server, "127.0.0.1", 0), 0);
     assert_int_equal(pthread_create(&place->thread, NULL, run, place->server), 0);
     place->running = true;
@@ -207,7 +207,7 @@ static void stop(struct place *place)
         place->running = false;
     }
     uvhttp_server_free(place->server);
-    uvhttp_static_close(place->files);
+    uvhttp_static_free(place->files);
     place->server = NULL;
     place->files = NULL;
     assert_int_equal(atomic_load(&place->live), 0);
@@ -855,12 +855,13 @@ static void test_what_is_wrong_is_said(void **state)
     open_files(place);
     assert_int_equal(uvhttp_static_read_stats(NULL, &stats), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_static_read_stats(place->files, NULL), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount_opened(NULL, "/", place->files), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_static_mount_context(NULL, "/", place->files, NULL), UVHTTP_ENOMEM);
     place->server = uvhttp_server_new(NULL);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", NULL), UVHTTP_ENOMEM);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/x", place->files), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), 0);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files),
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/", NULL, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/x", place->files, NULL),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/", place->files, NULL), 0);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/", place->files, NULL),
                      UVHTTP_ECONFLICT);
 }
 
@@ -877,7 +878,7 @@ static void test_every_allocation_may_fail(void **state)
         uvhttp_static_prewarmed_t found;
         int refused = 0;
         atomic_store(&place->left, fail_at);
-        int err = uvhttp_static_open(&place->files, &place->config);
+        int err = uvhttp_static_new(&place->files, &place->config, NULL);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0) {
             err = uvhttp_static_prewarm_directory(
@@ -888,7 +889,7 @@ static void test_every_allocation_may_fail(void **state)
         if (place->files != NULL) {
             place->server = uvhttp_server_new(NULL);
             assert_non_null(place->server);
-            err = uvhttp_static_mount_opened(place->server, "/", place->files);
+            err = uvhttp_static_mount_context(place->server, "/", place->files, NULL);
             assert_true(err == 0 || err == UVHTTP_ENOMEM);
             assert_int_equal(uvhttp_server_listen(place->server, "127.0.0.1", 0), 0);
             assert_int_equal(pthread_create(&place->thread, NULL, run, place->server), 0);

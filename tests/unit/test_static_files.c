@@ -30,7 +30,7 @@ enum { LARGE = 300 * 1024 };
 struct place {
     char root[64];
     struct fault_heap heap;
-    uvhttp_static_config_t config;
+    uvhttp_static_options_t config;
     uvhttp_static_t *files;
     uvhttp_server_t *server;
     pthread_t thread;
@@ -67,7 +67,7 @@ static int set_up(void **state)
     make_file(place, "sub/index.html", 10);
     make_file(place, ".hidden", 10);
     fault_heap_init(&place->heap);
-    place->config = (uvhttp_static_config_t){
+    place->config = (uvhttp_static_options_t){
         .root = place->root, .revalidate_ms = 3600000, .allocator = &place->heap.allocator};
     place->server = uvhttp_server_new(NULL);
     assert_non_null(place->server);
@@ -97,7 +97,7 @@ static void stop(struct place *place)
         place->running = false;
     }
     uvhttp_server_free(place->server);
-    uvhttp_static_close(place->files);
+    uvhttp_static_free(place->files);
     place->server = NULL;
     place->files = NULL;
     assert_int_equal(atomic_load(&place->heap.live), 0);
@@ -163,7 +163,7 @@ static void assert_body(size_t size)
 
 static void open_files(struct place *place, const char *pattern)
 {
-    assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
+    assert_int_equal(uvhttp_static_new(&place->files, &place->config, NULL), 0);
     assert_int_equal(uvhttp_server_route(place->server, NULL, pattern, uvhttp_static_handle_request,
                                          place->files),
                      0);
@@ -246,23 +246,23 @@ static void test_open_says_what_is_wrong(void **state)
 {
     struct place *place = *state;
     uvhttp_static_t *files = (uvhttp_static_t *)place;
-    assert_int_equal(uvhttp_static_open(&files, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_new(&files, NULL, NULL), UVHTTP_EINVAL);
     assert_null(files);
     place->config.root = NULL;
-    assert_int_equal(uvhttp_static_open(&files, &place->config), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_new(&files, &place->config, NULL), UVHTTP_EINVAL);
     place->config.root = "/nowhere/at/all";
-    assert_int_equal(uvhttp_static_open(&files, &place->config), -ENOENT);
+    assert_int_equal(uvhttp_static_new(&files, &place->config, NULL), -ENOENT);
     place->config.root = "/usr/bin/env";
-    assert_int_equal(uvhttp_static_open(&files, &place->config), -ENOTDIR);
+    assert_int_equal(uvhttp_static_new(&files, &place->config, NULL), -ENOTDIR);
     assert_null(files);
-    uvhttp_static_close(NULL);
+    uvhttp_static_free(NULL);
 }
 
 static void test_mounting_below_a_prefix(void **state)
 {
     struct place *place = *state;
-    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config, NULL), 0);
     start(place);
     assert_int_equal(ask(place, "GET", "/assets/small"), 200);
     assert_body(5000);
@@ -282,7 +282,7 @@ static void test_a_mount_where_slashes_are_ignored(void **state)
     place->config.uploads = true;
     place->config.index = "small";
     uvhttp_router_set_slash(uvhttp_server_router(place->server), UVHTTP_SLASH_IGNORE);
-    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets/", &place->config, NULL), 0);
     start(place);
     assert_int_equal(ask(place, "GET", "/assets/"), 200);
     assert_int_equal(ask(place, "GET", "/assets"), 200);
@@ -298,9 +298,10 @@ static void test_one_folder_in_several_places(void **state)
     uvhttp_server_t *other = uvhttp_server_new(NULL);
     place->config.index = "small";
     open_files(place, "/");
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/a/", place->files), 0);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/much/longer/", place->files), 0);
-    assert_int_equal(uvhttp_static_mount_opened(other, "/", place->files), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/a/", place->files, NULL), 0);
+    assert_int_equal(
+        uvhttp_static_mount_context(place->server, "/much/longer/", place->files, NULL), 0);
+    assert_int_equal(uvhttp_static_mount_context(other, "/", place->files, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_route(place->server, "GET", "/of/:user/*rest",
                                          uvhttp_static_handle_request, place->files),
                      0);
@@ -469,7 +470,7 @@ static void context_of_another_server_gets_einval(void **state)
     start(place);
     assert_int_equal(ask(place, "GET", "/small"), 200); /* the first to use it */
     second_server_gets_einval(place);
-    assert_int_equal(uvhttp_static_mount_opened(other, "/", place->files), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount_context(other, "/", place->files, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_static_read_stats(place->files, &stats), 0);
     assert_int_equal(stats.hits + stats.misses, 4);
     uvhttp_server_free(other);
@@ -479,8 +480,8 @@ static void context_mounted_on_another_server_gets_einval(void **state)
 {
     struct place *place = *state;
     place->config.uploads = true;
-    assert_int_equal(uvhttp_static_open(&place->files, &place->config), 0);
-    assert_int_equal(uvhttp_static_mount_opened(place->server, "/", place->files), 0);
+    assert_int_equal(uvhttp_static_new(&place->files, &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount_context(place->server, "/", place->files, NULL), 0);
     start(place);
     second_server_gets_einval(place);
 }
@@ -488,8 +489,8 @@ static void context_mounted_on_another_server_gets_einval(void **state)
 static void test_encoded_slashes_separate_no_names(void **state)
 {
     struct place *place = *state;
-    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "/:who/files/", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/:who/files/", &place->config, NULL), 0);
     start(place);
     for (int again = 0; again < 2; again++) {
         assert_int_equal(ask(place, "GET", "/sub/index.html"), 200);
@@ -508,15 +509,18 @@ static void test_encoded_slashes_separate_no_names(void **state)
 static void test_mount_says_what_is_wrong(void **state)
 {
     struct place *place = *state;
-    assert_int_equal(uvhttp_static_mount(NULL, "/", &place->config), UVHTTP_ENOMEM);
-    assert_int_equal(uvhttp_static_mount(place->server, NULL, &place->config), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount(place->server, "", &place->config), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount(place->server, "/assets", &place->config), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount(place->server, "assets/", &place->config), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config), UVHTTP_ECONFLICT);
+    assert_int_equal(uvhttp_static_mount(NULL, "/", &place->config, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_static_mount(place->server, NULL, &place->config, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "", &place->config, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "/assets", &place->config, NULL),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "assets/", &place->config, NULL),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/", &place->config, NULL),
+                     UVHTTP_ECONFLICT);
     place->config.root = "/nowhere/at/all";
-    assert_int_equal(uvhttp_static_mount(place->server, "/other/", &place->config), -ENOENT);
+    assert_int_equal(uvhttp_static_mount(place->server, "/other/", &place->config, NULL), -ENOENT);
 }
 
 static void test_route_for_every_method(void **state)
@@ -554,7 +558,7 @@ static void fail_every_allocation(struct place *place, const struct expected *ca
     for (size_t fail_at = 1; failed; fail_at++) {
         int unavailable = 0;
         fault_heap_arm(&place->heap, fail_at, false);
-        int err = uvhttp_static_mount(place->server, "/", &place->config);
+        int err = uvhttp_static_mount(place->server, "/", &place->config, NULL);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0) {
             start(place);
@@ -599,10 +603,10 @@ static void test_every_allocation_may_fail_with_pages(void **state)
     place->config.error_pages = "404=/lost 5xx=/busy";
     place->config.more_roots = more;
     fail_every_allocation(place, cases, sizeof(cases) / sizeof(cases[0]));
-    place->config = (uvhttp_static_config_t){.root = place->root,
-                                             .file = "small",
-                                             .allocator = &place->heap.allocator,
-                                             .revalidate_ms = 3600000};
+    place->config = (uvhttp_static_options_t){.root = place->root,
+                                              .file = "small",
+                                              .allocator = &place->heap.allocator,
+                                              .revalidate_ms = 3600000};
     static const struct expected alias[] = {{"/anything", 200}};
     fail_every_allocation(place, alias, 1);
     place->config.file = NULL;
@@ -641,14 +645,15 @@ static void test_mounting_one_file(void **state)
 {
     struct place *place = *state;
     place->config.file = "sub/index.html";
-    assert_int_equal(uvhttp_static_mount(place->server, "/favicon.ico", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "/below/", &place->config), 0);
-    assert_int_equal(uvhttp_static_mount(place->server, "favicon.ico", &place->config),
+    assert_int_equal(uvhttp_static_mount(place->server, "/favicon.ico", &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/below/", &place->config, NULL), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "favicon.ico", &place->config, NULL),
                      UVHTTP_EINVAL);
     place->config.file = "missing";
-    assert_int_equal(uvhttp_static_mount(place->server, "/later", &place->config), 0);
+    assert_int_equal(uvhttp_static_mount(place->server, "/later", &place->config, NULL), 0);
     place->config.file = "/";
-    assert_int_equal(uvhttp_static_mount(place->server, "/folder", &place->config), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_static_mount(place->server, "/folder", &place->config, NULL),
+                     UVHTTP_ECONFIG);
     start(place);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ask(place, "GET", "/favicon.ico"), 200);
@@ -685,7 +690,7 @@ static void test_a_missing_root_among_several(void **state)
     struct place *place = *state;
     const char *const more[] = {old_folder, "/nowhere/at/all", NULL};
     place->config.more_roots = more;
-    assert_int_equal(uvhttp_static_open(&place->files, &place->config), -ENOENT);
+    assert_int_equal(uvhttp_static_new(&place->files, &place->config, NULL), -ENOENT);
     assert_null(place->files);
     assert_int_equal(atomic_load(&place->heap.live), 0);
 }

@@ -104,12 +104,12 @@ struct expected {
     const char *result;
 };
 
-static void expect(const struct place *place, uvhttp_static_config_t config,
+static void expect(const struct place *place, uvhttp_static_options_t config,
                    const struct expected *all, size_t count)
 {
     struct uvh_static_settings settings;
     config.root = place->root;
-    assert_int_equal(uvh_static_settings_open(&settings, &config), 0);
+    assert_int_equal(uvh_static_settings_open(&settings, &config, NULL), 0);
     for (int walk = 0; walk < 2; walk++) {
         if (walk == 1)
             settings.root.walk = true;
@@ -156,7 +156,7 @@ static void test_the_usual_list(void **state)
 {
     struct place *place = *state;
     make_site(place);
-    const uvhttp_static_config_t config = {.root = ""};
+    const uvhttp_static_options_t config = {.root = ""};
     EXPECT(place, config, {"about.html", "about.html"}, {"about", "-2"}, {"docs", "+/"},
            {"docs/", "docs/index.html"}, {"bare", "+/"}, {"bare/", "-13"}, {"", "-13"},
            {"pipe", "-10012"}, {"both/", "-20"}, {"both/x", "-20"}, {"no/", "-2"},
@@ -167,7 +167,7 @@ static void test_clean_urls(void **state)
 {
     struct place *place = *state;
     make_site(place);
-    uvhttp_static_config_t config = {.clean_urls = true};
+    uvhttp_static_options_t config = {.clean_urls = true};
     EXPECT(place, config, {"about", "about.html"}, {"about.html", "-.html"}, {"about/", "-/"},
            {"both", "both"}, {"both.html", "both.html"}, {"both/", "-20"}, {"docs", "+/"},
            {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "-name"},
@@ -181,7 +181,7 @@ static void test_clean_urls(void **state)
     /* a file without a name in front of ".html" is still none of a folder's */
     config.hidden = true;
     EXPECT(place, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
-    config = (uvhttp_static_config_t){.clean_urls = true, .index = " more.html index.html"};
+    config = (uvhttp_static_options_t){.clean_urls = true, .index = " more.html index.html"};
     EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
            {"docs/more", "-name"}, {"docs/index.html", "-.html"}, {"docs/index", "docs/index.html"},
            {"docs/index/", "-/"});
@@ -191,12 +191,13 @@ static void test_a_fallback(void **state)
 {
     struct place *place = *state;
     make_site(place);
-    uvhttp_static_config_t config = {.fallback = "/app.html"};
+    uvhttp_static_options_t config = {.fallback = "/app.html"};
     EXPECT(place, config, {"", "?app.html -13"}, {"a/b", "?app.html -2"}, {"a/b/", "?app.html -2"},
            {"a/b.png", "-2"}, {"a.b/c", "?app.html -2"}, {"a.b/", "-2"}, {"docs", "+/"},
            {"bare", "?app.html -13"}, {"bare/", "?app.html -13"}, {"both/x", "?app.html -20"},
            {"pipe", "-10012"}, {"about.html", "about.html"});
-    config = (uvhttp_static_config_t){.spa = true, .index = "app.html index.html", .listing = true};
+    config =
+        (uvhttp_static_options_t){.spa = true, .index = "app.html index.html", .listing = true};
     EXPECT(place, config, {"", "app.html"}, {"bare", "+/"}, {"bare/", "[]"}, {"x", "?app.html -2"});
 }
 
@@ -204,7 +205,7 @@ static void test_lists(void **state)
 {
     struct place *place = *state;
     make_site(place);
-    uvhttp_static_config_t config = {
+    uvhttp_static_options_t config = {
         .try_files = "{path} /{path}.html  docs/{path}.html {path}/index.html /app.html =410"};
     EXPECT(place, config, {"both", "both"}, {"about", "about.html"}, {"more", "docs/more.html"},
            {"docs", "docs/index.html"}, {"docs/", "docs/index.html"}, {"bare", "bare.html"},
@@ -233,47 +234,46 @@ static void test_long_paths_are_missing(void **state)
         if (path[length - 1] == '/')
             continue;
         struct expected one = {path, "-2"};
-        expect(place, (uvhttp_static_config_t){.clean_urls = true}, &one, 1);
+        expect(place, (uvhttp_static_options_t){.clean_urls = true}, &one, 1);
         one.result = "404";
-        expect(place, (uvhttp_static_config_t){.try_files = "{path} {path}.html {path}{path} =404"},
-               &one, 1);
+        expect(place,
+               (uvhttp_static_options_t){.try_files = "{path} {path}.html {path}{path} =404"}, &one,
+               1);
     }
 }
 
 static void test_what_options_say_is_checked(void **state)
 {
     (void)state;
-    char message[200];
-    uvhttp_static_config_t config = {.try_files = "{path} {uri}"};
-    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message,
+    uvhttp_error_t error;
+    uvhttp_static_options_t config = {.try_files = "{path} {uri}"};
+    assert_int_equal(uvhttp_static_check(&config, &error), UVHTTP_ECONFIG);
+    assert_string_equal(error.text,
                         "try_files: '{uri}' contains a brace; the only variable is {path}");
-    assert_int_equal(uvhttp_static_check(&config, message, 10), UVHTTP_ECONFIG);
-    assert_string_equal(message, "try_files");
-    assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
-    config = (uvhttp_static_config_t){.symlinks = (uvhttp_static_symlinks_t)4};
-    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), UVHTTP_ECONFIG);
-    assert_string_equal(message, "symlinks: unknown policy");
-    assert_int_equal(uvhttp_static_check(NULL, message, sizeof(message)), UVHTTP_EINVAL);
-    config = (uvhttp_static_config_t){.file = "x y{}", .error_pages = "404,5xx=/.a 403=/.b"};
-    assert_int_equal(uvhttp_static_check(&config, message, sizeof(message)), 0);
-    assert_string_equal(message, "");
+    assert_string_equal(error.field, "try_files");
+    assert_int_equal(uvhttp_static_check(&config, NULL), UVHTTP_ECONFIG);
+    config = (uvhttp_static_options_t){.symlinks = (uvhttp_static_symlinks_t)4};
+    assert_int_equal(uvhttp_static_check(&config, &error), UVHTTP_ECONFIG);
+    assert_string_equal(error.text, "symlinks: unknown policy");
+    assert_int_equal(uvhttp_static_check(NULL, &error), UVHTTP_EINVAL);
+    config = (uvhttp_static_options_t){.file = "x y{}", .error_pages = "404,5xx=/.a 403=/.b"};
+    assert_int_equal(uvhttp_static_check(&config, &error), 0);
+    assert_string_equal(error.text, "");
     config.root = "/";
     config.symlinks = (uvhttp_static_symlinks_t)4;
     uvhttp_static_t *files;
-    assert_int_equal(uvhttp_static_open(&files, &config), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_static_new(&files, &config, NULL), UVHTTP_ECONFIG);
 }
 
 static void test_error_pages_by_status(void **state)
 {
     (void)state;
     struct uvh_static_map map;
-    const uvhttp_static_config_t config = {
+    const uvhttp_static_options_t config = {
         .error_pages = "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html 410=/a.html",
         .try_files = "{path} =410"};
-    char message[100] = "";
-    assert_int_equal(
-        uvh_static_map_open(&map, uvh_alloc_default(), &config, message, sizeof(message)), 0);
+    uvhttp_error_t why = {0};
+    assert_int_equal(uvh_static_map_open(&map, uvh_alloc_default(), &config, &why), 0);
     assert_int_equal(map.page_count, 2);
     const struct {
         int status;

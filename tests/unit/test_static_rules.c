@@ -22,10 +22,10 @@
 static struct fault_heap heap;
 static struct uvh_static_rules *rules;
 
-static void begin(uvhttp_static_config_t config)
+static void begin(uvhttp_static_options_t config)
 {
     fault_heap_init(&heap);
-    assert_int_equal(uvh_static_rules_new(&rules, &config, &heap.allocator), 0);
+    assert_int_equal(uvh_static_rules_new(&rules, &config, &heap.allocator, NULL), 0);
 }
 
 static void end(void)
@@ -64,7 +64,7 @@ static void expect(const char *path, const char *wanted, const char *wanted_in_3
 static void without_rules(void **state)
 {
     (void)state;
-    begin((uvhttp_static_config_t){.root = "."});
+    begin((uvhttp_static_options_t){.root = "."});
     assert_null(rules);
     assert_string_equal(uvh_static_rules_type(rules, "a/b.css"), "text/css; charset=utf-8");
     assert_string_equal(uvh_static_rules_type(rules, "a.css/b"), "application/octet-stream");
@@ -100,11 +100,11 @@ static void types(void **state)
         {"md", "text/x-default"},
         {"x.bin", "application/octet-stream"},
     };
-    begin((uvhttp_static_config_t){.types = given,
-                                   .type_count = COUNT(given),
-                                   .default_type = "text/x-default",
-                                   .rules = by_pattern,
-                                   .rule_count = COUNT(by_pattern)});
+    begin((uvhttp_static_options_t){.types = given,
+                                    .type_count = COUNT(given),
+                                    .default_type = "text/x-default",
+                                    .rules = by_pattern,
+                                    .rule_count = COUNT(by_pattern)});
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(uvh_static_rules_type(rules, rows[i].path), rows[i].type);
     expect("LICENSE", "", ""); /* the type is no field of its own */
@@ -122,7 +122,7 @@ static void the_last_rule_for_a_field_has_its_way(void **state)
         {"secret.css", "X-Kind", NULL},
         {"/none/**", "Cache-Control", NULL},
     };
-    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
+    begin((uvhttp_static_options_t){.rules = given, .rule_count = COUNT(given)});
     expect("index.html", "Cache-Control: max-age=60\r\n", "Cache-Control: max-age=60\r\n");
     expect("assets/a.css", "X-Kind: style\r\ncache-control: max-age=90\r\nVary: Origin\r\n",
            "cache-control: max-age=90\r\nVary: Origin\r\n");
@@ -139,7 +139,7 @@ static void downloads_have_the_files_name(void **state)
         {"show.pdf", "Content-Disposition", "inline"},
         {"own.pdf", "Content-Disposition", "attachment; filename=\"o.pdf\""},
     };
-    begin((uvhttp_static_config_t){.rules = given, .rule_count = COUNT(given)});
+    begin((uvhttp_static_options_t){.rules = given, .rule_count = COUNT(given)});
     expect("a/b c.pdf", "Content-Disposition: attachment; filename=\"b c.pdf\"\r\n", "");
     expect("\xc3\xa4.pdf",
            "Content-Disposition: attachment; filename=\"_.pdf\"; filename*=UTF-8''%C3%A4.pdf\r\n",
@@ -158,7 +158,7 @@ static void immutable_assets(void **state)
     };
     static const char kept[] = "Cache-Control: public, max-age=31536000, immutable\r\n";
     static const char asked[] = "Cache-Control: no-cache\r\n";
-    begin((uvhttp_static_config_t){
+    begin((uvhttp_static_options_t){
         .rules = given, .rule_count = COUNT(given), .immutable_assets = true});
     expect("assets/index-BfK3x_9Q.js", kept, kept);
     expect("main.3f2a9c01.css.map", kept, kept);
@@ -171,29 +171,29 @@ static void immutable_assets(void **state)
     end();
 }
 
-static void refused(uvhttp_static_config_t config, const char *message)
+static void refused(uvhttp_static_options_t config, const char *message)
 {
-    char text[300] = "";
+    uvhttp_error_t error;
     config.root = ".";
-    assert_int_equal(uvhttp_static_check(&config, text, sizeof(text)), UVHTTP_ECONFIG);
-    if (strncmp(text, message, strlen(message)) != 0)
-        fail_msg("'%s' instead of '%s'", text, message);
-    assert_int_equal(uvhttp_static_check(&config, NULL, 0), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_static_check(&config, &error), UVHTTP_ECONFIG);
+    if (strncmp(error.text, message, strlen(message)) != 0)
+        fail_msg("'%s' instead of '%s'", error.text, message);
+    assert_int_equal(uvhttp_static_check(&config, NULL), UVHTTP_ECONFIG);
     uvhttp_static_t *files;
-    assert_int_equal(uvhttp_static_open(&files, &config), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_static_new(&files, &config, NULL), UVHTTP_ECONFIG);
     assert_null(files);
 }
 
 static void refuse_type(const char *type, const char *message)
 {
-    refused((uvhttp_static_config_t){.types = &type, .type_count = 1}, message);
+    refused((uvhttp_static_options_t){.types = &type, .type_count = 1}, message);
 }
 
 static void refuse_rule(const char *pattern, const char *field, const char *value,
                         const char *message)
 {
     const uvhttp_static_rule_t rule = {pattern, field, value};
-    refused((uvhttp_static_config_t){.rules = &rule, .rule_count = 1}, message);
+    refused((uvhttp_static_options_t){.rules = &rule, .rule_count = 1}, message);
 }
 
 static void what_is_refused(void **state)
@@ -209,7 +209,7 @@ static void what_is_refused(void **state)
     refuse_type("md=text/a b", "types is \"text/a b\"; must be a media type");
     refuse_type("md=text/plain\r\nX: y", "types is \"text/plain\r\nX: y\"; must be a media type");
     refuse_type("md=text/plain; a\x01", "types is \"text/plain; a\x01\"; must be a media type");
-    refused((uvhttp_static_config_t){.default_type = "none"},
+    refused((uvhttp_static_options_t){.default_type = "none"},
             "default_type is \"none\"; must be a media type");
     refuse_rule(NULL, "X-A", "b", "pattern is \"\"; must be a pattern such as");
     refuse_rule("[a", "X-A", "b", "pattern is \"[a\"; must be a pattern such as");
@@ -228,16 +228,16 @@ static void what_is_refused(void **state)
         many[i] = (uvhttp_static_rule_t){"*", "X-A", "b"};
     for (size_t i = 0; i < COUNT(many_types); i++)
         many_types[i] = "a=b/c";
-    refused((uvhttp_static_config_t){.rules = many, .rule_count = 257},
+    refused((uvhttp_static_options_t){.rules = many, .rule_count = 257},
             "rules is \"(a list)\"; at most 256 are allowed");
-    refused((uvhttp_static_config_t){.types = many_types, .type_count = 1001},
+    refused((uvhttp_static_options_t){.types = many_types, .type_count = 1001},
             "types is \"(a list)\"; at most 1000 are allowed");
-    begin((uvhttp_static_config_t){
+    begin((uvhttp_static_options_t){
         .rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
     expect("x", "X-A: b\r\n", "");
     end();
 
-    assert_int_equal(uvhttp_static_check(NULL, NULL, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_static_check(NULL, NULL), UVHTTP_EINVAL);
 }
 
 static void array_without_count_is_refused(void **state)
@@ -246,7 +246,7 @@ static void array_without_count_is_refused(void **state)
     static const uvhttp_static_rule_t rule = {"*.css", "X-A", "b"};
     static const char *const type = "md=text/markdown";
     static const struct {
-        uvhttp_static_config_t config;
+        uvhttp_static_options_t config;
         const char *message;
     } rows[] = {
         {{.root = ".", .rules = &rule}, "rules is set and its count is 0"},
@@ -255,13 +255,12 @@ static void array_without_count_is_refused(void **state)
         {{.root = ".", .type_count = 300}, "types is NULL and its count is 300"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char message[256];
+        uvhttp_error_t error;
         uvhttp_static_t *context;
-        assert_int_equal(uvhttp_static_check(&rows[i].config, message, sizeof(message)),
-                         UVHTTP_EINVAL);
-        assert_string_equal(message, rows[i].message);
-        assert_int_equal(uvhttp_static_check(&rows[i].config, NULL, 0), UVHTTP_EINVAL);
-        assert_int_equal(uvhttp_static_open(&context, &rows[i].config), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_static_check(&rows[i].config, &error), UVHTTP_EINVAL);
+        assert_string_equal(error.text, rows[i].message);
+        assert_int_equal(uvhttp_static_check(&rows[i].config, NULL), UVHTTP_EINVAL);
+        assert_int_equal(uvhttp_static_new(&context, &rows[i].config, NULL), UVHTTP_EINVAL);
         assert_null(context);
     }
 }
@@ -283,15 +282,15 @@ static void refused_mount_is_logged(void **state)
     config->log_arg = line;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
-    const uvhttp_static_config_t files = {.root = ".", .rules = &rule};
-    assert_int_equal(uvhttp_static_mount(server, "/files/", &files), UVHTTP_EINVAL);
+    const uvhttp_static_options_t files = {.root = ".", .rules = &rule};
+    assert_int_equal(uvhttp_static_mount(server, "/files/", &files, NULL), UVHTTP_EINVAL);
     assert_string_equal(
         line,
         "static files at \"/files/\": invalid configuration: rules is set and its count is 0");
     line[0] = '\0';
-    assert_int_equal(
-        uvhttp_static_mount(server, "/", &(uvhttp_static_config_t){.root = "/nowhere/at all"}),
-        -ENOENT);
+    assert_int_equal(uvhttp_static_mount(
+                         server, "/", &(uvhttp_static_options_t){.root = "/nowhere/at all"}, NULL),
+                     -ENOENT);
     assert_string_equal(line, "");
     uvhttp_server_free(server);
 }
@@ -299,8 +298,8 @@ static void refused_mount_is_logged(void **state)
 static void macros_set_arrays_and_counts(void **state)
 {
     (void)state;
-    begin((uvhttp_static_config_t){UVHTTP_STATIC_TYPES("x=text/x", "y=text/y"),
-                                   UVHTTP_STATIC_RULES({"*.x", "X-A", "1"}, {"*.y", "X-B", "2"})});
+    begin((uvhttp_static_options_t){UVHTTP_STATIC_TYPES("x=text/x", "y=text/y"),
+                                    UVHTTP_STATIC_RULES({"*.x", "X-A", "1"}, {"*.y", "X-B", "2"})});
     expect("a.y", "X-B: 2\r\n", "");
     end();
 }
@@ -313,17 +312,17 @@ static void every_allocation_may_fail(void **state)
         {"*.md", "Content-Disposition", "attachment"},
         {"*.md", "Cache-Control", "no-cache"},
     };
-    uvhttp_static_config_t config = {.types = given_types,
-                                     .type_count = 1,
-                                     .default_type = "a/b",
-                                     .rules = given,
-                                     .rule_count = 2,
-                                     .allocator = &heap.allocator};
+    uvhttp_static_options_t config = {.types = given_types,
+                                      .type_count = 1,
+                                      .default_type = "a/b",
+                                      .rules = given,
+                                      .rule_count = 2,
+                                      .allocator = &heap.allocator};
     fault_heap_init(&heap);
     size_t failed = 0;
     for (size_t n = 1;; n++) {
         fault_heap_arm(&heap, n, false);
-        int err = uvh_static_rules_new(&rules, &config, &heap.allocator);
+        int err = uvh_static_rules_new(&rules, &config, &heap.allocator, NULL);
         if (err == 0)
             break;
         assert_int_equal(err, UVHTTP_ENOMEM);

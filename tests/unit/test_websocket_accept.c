@@ -311,20 +311,17 @@ static void rules_are_checked(void **state)
         {{NULL}, false, {"https://*.example.org"}, "origins is \"https://*.example"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
-        char message[256] = "";
+        uvhttp_error_t error;
         const struct uvh_ws_accept_rules some = {.protocols = rows[i].protocols,
                                                  .protocol_required = rows[i].protocol_required,
                                                  .origins = rows[i].origins};
-        int err =
-            uvh_ws_accept_check_rules(&some, (struct uvh_option_message){message, sizeof(message)});
+        int err = uvh_ws_accept_check_rules(&some, &error);
         assert_int_equal(err, rows[i].message != NULL ? UVHTTP_ECONFIG : 0);
         if (rows[i].message != NULL &&
-            strncmp(message, rows[i].message, strlen(rows[i].message)) != 0)
-            fail_msg("%s", message);
+            strncmp(error.text, rows[i].message, strlen(rows[i].message)) != 0)
+            fail_msg("%s", error.text);
     }
-    assert_int_equal(
-        uvh_ws_accept_check_rules(&(struct uvh_ws_accept_rules){0}, (struct uvh_option_message){0}),
-        0);
+    assert_int_equal(uvh_ws_accept_check_rules(&(struct uvh_ws_accept_rules){0}, NULL), 0);
 }
 
 int main(void)

@@ -22,12 +22,12 @@ static void take(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const cha
 /* `message` NULL: they are fine. */
 static void expect(uvhttp_websocket_options_t options, const char *message)
 {
-    char text[256] = "";
+    uvhttp_error_t error;
     options.events.message = take;
-    int err = uvhttp_websocket_check(&options, text, sizeof(text));
-    assert_string_equal(text, message == NULL ? "" : message);
+    int err = uvhttp_websocket_check(&options, &error);
+    assert_string_equal(error.text, message == NULL ? "" : message);
     assert_int_equal(err, message == NULL ? 0 : UVHTTP_ECONFIG);
-    assert_int_equal(uvhttp_websocket_check(&options, NULL, 0), err);
+    assert_int_equal(uvhttp_websocket_check(&options, NULL), err);
 }
 
 #define EXPECT(message, ...) expect((uvhttp_websocket_options_t){__VA_ARGS__}, message)
@@ -95,11 +95,11 @@ static void origins(void **state)
 static void exactly_one_takes_what_comes(void **state)
 {
     (void)state;
-    char text[256] = "";
-    assert_int_equal(uvhttp_websocket_check(NULL, text, sizeof(text)), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_websocket_check(&(uvhttp_websocket_options_t){0}, text, sizeof(text)),
+    uvhttp_error_t error;
+    assert_int_equal(uvhttp_websocket_check(NULL, &error), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_websocket_check(&(uvhttp_websocket_options_t){0}, &error),
                      UVHTTP_EINVAL);
-    assert_string_equal(text, "exactly one of events.message and events.chunk must be set");
+    assert_string_equal(error.text, "exactly one of events.message and events.chunk must be set");
 }
 
 int main(void)

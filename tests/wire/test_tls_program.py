@@ -517,9 +517,9 @@ def test_files_that_hold_something_else(site, write, odd_files, certificate, key
         told = f"the key of {one} cannot be read from {other}: {message}"
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-key", other)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {told}\n")
-    assert problems(
-        write(f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n" +
-              ANSWER)) == [f"1:22: tls: {told}"]
+    text = f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n"
+    wrong = f"{one}, key" if certificate != "certificate" else f"{other}}}]"
+    assert problems(write(text + ANSWER)) == [f"1:{text.index(wrong) + 1}: tls: {told}"]
     done = run("uvhttp", "cert", one, "-k", other)
     assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {told}\n")
 
@@ -1180,11 +1180,11 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {certificates: [{certificate: none.pem}]}",
      "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
-     "1:44: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does "
+     "1:70: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does "
      "not match the certificate"
      ),
     ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
-     "1:22: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
+     "1:48: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
     ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
      "1:49: tls: ocsp '{folder}/a.pem' contains no successful OCSP response"),
     ("listen: ['https://127.0.0.1:1']",

@@ -149,7 +149,7 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
 
 /* ---- set-up ---- */
 
-static uvhttp_tls_client_config_t config = {.allocator = &allocator};
+static uvhttp_tls_client_options_t config = {.allocator = &allocator};
 static uvhttp_config_t *server_config;
 static long timeout_ms = 60000, backlog, abort_ms = -1;
 static bool use_default;
@@ -233,14 +233,14 @@ static int connect_websocket(uvhttp_server_t *server, const char *url)
     };
     const uvhttp_websocket_target_t target = {.url = url, .tls = client};
     uvhttp_websocket_endpoint_t *endpoint;
-    int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL, 0);
-    return err != 0 ? err : uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, &options, NULL);
+    return err != 0 ? err : uvhttp_websocket_connect(endpoint, &target, NULL, NULL, NULL);
 }
 
 static int run(uvhttp_server_t *server, char **where, int count)
 {
-    char message[256] = "";
-    int err = use_default ? 0 : uvhttp_tls_client_new(&client, &config, message, sizeof message);
+    uvhttp_error_t error = {0};
+    int err = use_default ? 0 : uvhttp_tls_client_new(&client, &config, &error);
     if (err == 0)
         err = count == 1 ? connect_websocket(server, where[0])
                          : connect_stream(server, where[0], where[1]);
@@ -248,7 +248,7 @@ static int run(uvhttp_server_t *server, char **where, int count)
     if (err == 0)
         err = uvhttp_server_run(server);
     if (err != 0)
-        fprintf(stderr, "%s: %s\n", uvhttp_error_name(err), message);
+        fprintf(stderr, "%s: %s\n", uvhttp_error_name(err), error.text);
     return err;
 }
 

@@ -22,7 +22,8 @@ static atomic_long live; /* blocks of heap */
 static uvhttp_tls_t *tls;
 static uvhttp_tls_certificate_t certificates[MOST];
 static const char *ticket_keys[MOST];
-static uvhttp_tls_config_t config = {.certificates = certificates, .ticket_key_files = ticket_keys};
+static uvhttp_tls_options_t config = {.certificates = certificates,
+                                      .ticket_key_files = ticket_keys};
 
 /* ---- the heap ---- */
 
@@ -141,20 +142,20 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 /* A blocking route: loads read files. The answer is the message, or "ok". */
 static int reload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    char message[512] = "ok";
+    uvhttp_error_t error = {0};
     const char *path = uvhttp_request_query(req, "cert");
     (void)arg;
     int err;
     if (path != NULL) {
         const uvhttp_tls_certificate_t other = {.certificate_file = path};
-        uvhttp_tls_config_t next = config;
+        uvhttp_tls_options_t next = config;
         next.certificates = &other;
         next.certificate_count = 1;
-        err = uvhttp_tls_replace(tls, &next, message, sizeof message);
+        err = uvhttp_tls_replace(tls, &next, &error);
     } else {
-        err = uvhttp_tls_reload(tls, message, sizeof message);
+        err = uvhttp_tls_reload(tls, &error);
     }
-    return uvhttp_response_send_text(res, err == 0 ? 200 : 500, err == 0 ? "ok" : message);
+    return uvhttp_response_send_text(res, err == 0 ? 200 : 500, err == 0 ? "ok" : error.text);
 }
 
 static int add_blocking(uvhttp_server_t *server, const char *pattern, uvhttp_handler_cb handler)
@@ -330,10 +331,10 @@ static int listen_plain(uvhttp_server_t *server, int *port)
 
 static int listen_on_both(uvhttp_server_t *server, int *plain)
 {
-    char message[512] = "";
-    int err = uvhttp_tls_new(&tls, &config, message, sizeof message);
+    uvhttp_error_t error = {0};
+    int err = uvhttp_tls_new(&tls, &config, &error);
     if (err != 0) {
-        (void)fprintf(stderr, "tls_server: %s: %s\n", uvhttp_error_name(err), message);
+        (void)fprintf(stderr, "tls_server: %s: %s\n", uvhttp_error_name(err), error.text);
         return err;
     }
     err = uvhttp_server_listen_tls(server, "127.0.0.1", 0, tls);

@@ -296,9 +296,9 @@ static int add_routes(uvhttp_server_t *server)
     };
     uvhttp_topics_options_t sizes = {.max_subscriptions = number("UVHTTP_MAX_SUBSCRIPTIONS"),
                                      .allocator = &allocator};
-    int err = uvhttp_topics_new(&topics, server, &sizes);
+    int err = uvhttp_topics_new(&topics, server, &sizes, NULL);
     if (err == 0)
-        err = uvhttp_websocket_route(server, "/ws", &options);
+        err = uvhttp_websocket_route(server, "/ws", &options, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/publish", publish, NULL);
     if (err == 0)

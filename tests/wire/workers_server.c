@@ -317,9 +317,9 @@ static void set_number(size_t *field, const char *variable)
 
 static int open_files(const char *directory, uvhttp_static_t **files)
 {
-    const uvhttp_static_config_t config = {
+    const uvhttp_static_options_t config = {
         .root = directory, .revalidate_ms = 20, .memory_file_size = 1024, .allocator = &allocator};
-    int err = uvhttp_static_open(files, &config);
+    int err = uvhttp_static_new(files, &config, NULL);
     if (err == 0)
         err = uvhttp_static_prewarm_cache(*files, "/small.txt");
     return err == 0 ? uvhttp_static_prewarm_cache(*files, "/large.txt") : err;
@@ -358,8 +358,8 @@ int main(int argc, char **argv)
     if (argc > 3)
         err = open_files(argv[3], &files);
     if (err == 0 && argc > 4)
-        err = uvhttp_access_log_open(
-            &log, &(uvhttp_access_log_config_t){.path = argv[4], .flush_ms = 10});
+        err = uvhttp_access_log_new(
+            &log, &(uvhttp_access_log_options_t){.path = argv[4], .flush_ms = 10}, NULL);
     uvhttp_server_on_finished(server, count_finished, log);
     if (err == 0)
         err = add_routes(server, files);
@@ -372,8 +372,8 @@ int main(int argc, char **argv)
         uv_cond_wait(&changed, &lock);
     uv_mutex_unlock(&lock);
     uvhttp_server_free(server);
-    uvhttp_access_log_close(log);
-    uvhttp_static_close(files);
+    uvhttp_access_log_free(log);
+    uvhttp_static_free(files);
     if (atomic_load(&live) != 0)
         (void)fprintf(stderr, "workers_server: %ld blocks are left\n", atomic_load(&live));
     return atomic_load(&live) != 0 ? EXIT_LEFT : (err == 0 ? 0 : EXIT_NOT_STARTED);

@@ -111,10 +111,10 @@ static bool allow_tests(uvhttp_request_t *req, const char *origin, void *arg)
 }
 
 static int add_cors_host(uvhttp_server_t *server, const char *host,
-                         const uvhttp_cors_config_t *config)
+                         const uvhttp_cors_options_t *config)
 {
     uvhttp_cors_t *cors;
-    int err = uvhttp_cors_new(&cors, config, NULL, 0);
+    int err = uvhttp_cors_new(&cors, config, NULL);
     return guard_host(server, host, uvhttp_cors_handle_request, cors, free_cors, err);
 }
 
@@ -125,9 +125,9 @@ static int add_cors_group(uvhttp_server_t *server)
     uvhttp_cors_t *cors;
     int err = uvhttp_cors_new(
         &cors,
-        &(uvhttp_cors_config_t){
+        &(uvhttp_cors_options_t){
             .origins = "https://app.example", .methods = "*", .headers = "*", .credentials = true},
-        NULL, 0);
+        NULL);
     err = err ? err : uvhttp_server_own(server, free_cors, cors);
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "group.cors.test", &host);
     err = err ? err : uvhttp_router_group(host, "/group/:name", &group);
@@ -154,19 +154,19 @@ static int add_cors(uvhttp_server_t *server)
 {
     int err = add_cors_host(
         server, "cors.test",
-        &(uvhttp_cors_config_t){.origins = "https://app.example, http://localhost:3000 "
-                                           "https://*.sub.example:8443",
-                                .credentials = true,
-                                .headers = "Content-Type,  X-Token",
-                                .exposed = "X-Total, ETag",
-                                .max_age = 600});
+        &(uvhttp_cors_options_t){.origins = "https://app.example, http://localhost:3000 "
+                                            "https://*.sub.example:8443",
+                                 .credentials = true,
+                                 .headers = "Content-Type,  X-Token",
+                                 .exposed = "X-Total, ETag",
+                                 .max_age = 600});
     err = err ? err
               : add_cors_host(server, "any.cors.test",
-                              &(uvhttp_cors_config_t){.origins = "*", .exposed = "*"});
+                              &(uvhttp_cors_options_t){.origins = "*", .exposed = "*"});
     err = err ? err
               : add_cors_host(
                     server, "ask.cors.test",
-                    &(uvhttp_cors_config_t){
+                    &(uvhttp_cors_options_t){
                         .origins = "null", .allow = allow_tests, .methods = "GET", .headers = "*"});
     return err ? err : add_cors_group(server);
 }
@@ -216,10 +216,10 @@ static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_cre
 }
 
 static int add_auth_host(uvhttp_server_t *server, const char *host,
-                         const uvhttp_auth_config_t *config)
+                         const uvhttp_auth_options_t *config)
 {
     uvhttp_auth_t *auth;
-    int err = uvhttp_auth_new(&auth, config, NULL, 0);
+    int err = uvhttp_auth_new(&auth, config, NULL);
     return guard_host(server, host, uvhttp_auth_handle_request, auth, free_auth, err);
 }
 
@@ -227,19 +227,19 @@ static int add_auth(uvhttp_server_t *server)
 {
     static const uvhttp_auth_user_t users[] = {
         {"ada", "pa:ss w\xc3\xb6rd"}, {"J\xc3\xbcrgen", "geheim"}, {"", "nameless"}};
-    int err = add_auth_host(
-        server, "table.auth.test",
-        &(uvhttp_auth_config_t){.realm = "a \"quoted\" \\ realm", .users = users, .user_count = 3});
+    int err = add_auth_host(server, "table.auth.test",
+                            &(uvhttp_auth_options_t){
+                                .realm = "a \"quoted\" \\ realm", .users = users, .user_count = 3});
     err = err ? err
               : add_auth_host(server, "basic.auth.test",
-                              &(uvhttp_auth_config_t){.check_basic = check});
+                              &(uvhttp_auth_options_t){.check_basic = check});
     err =
         err ? err
             : add_auth_host(server, "bearer.auth.test",
-                            &(uvhttp_auth_config_t){.check_bearer = check, .scope = "read write"});
+                            &(uvhttp_auth_options_t){.check_bearer = check, .scope = "read write"});
     err = err ? err
               : add_auth_host(server, "both.auth.test",
-                              &(uvhttp_auth_config_t){
+                              &(uvhttp_auth_options_t){
                                   .users = users, .user_count = 3, .check_bearer = check});
     uvhttp_router_t *host = NULL;
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "runs.test", &host);
@@ -254,10 +254,10 @@ static void free_ids(void *ids)
 }
 
 static int add_ids(uvhttp_server_t *server, const char *host,
-                   const uvhttp_request_ids_config_t *config)
+                   const uvhttp_request_ids_options_t *config)
 {
     uvhttp_request_ids_t *ids;
-    int err = uvhttp_request_ids_new(&ids, config, NULL, 0);
+    int err = uvhttp_request_ids_new(&ids, config, NULL);
     return guard_host(server, host, uvhttp_request_ids_handle_request, ids, free_ids, err);
 }
 
@@ -267,10 +267,10 @@ static void free_headers(void *headers)
 }
 
 static int add_headers(uvhttp_server_t *server, const char *host,
-                       const uvhttp_security_headers_config_t *config)
+                       const uvhttp_security_headers_options_t *config)
 {
     uvhttp_security_headers_t *headers;
-    int err = uvhttp_security_headers_new(&headers, config, NULL, 0);
+    int err = uvhttp_security_headers_new(&headers, config, NULL);
     return guard_host(server, host, uvhttp_security_headers_handle_request, headers, free_headers,
                       err);
 }
@@ -286,9 +286,9 @@ static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_add
     uvhttp_address_rules_t *made;
     int err =
         uvhttp_address_rules_new(&made,
-                                 &(uvhttp_address_rules_config_t){
+                                 &(uvhttp_address_rules_options_t){
                                      .rules = rules, .rule_count = count, .allow_others = others},
-                                 NULL, 0);
+                                 NULL);
     return guard_host(server, host, uvhttp_address_rules_handle_request, made, free_rules, err);
 }
 
@@ -299,16 +299,16 @@ static int add_others(uvhttp_server_t *server)
     int err = add_ids(server, "ids.test", NULL);
     err = err ? err
               : add_ids(server, "trusted.ids.test",
-                        &(uvhttp_request_ids_config_t){
+                        &(uvhttp_request_ids_options_t){
                             .header = "X-Correlation-Id", .trusted = true, .max_length = 40});
     err = err ? err : add_headers(server, "headers.test", NULL);
     err = err ? err
               : add_headers(server, "https.headers.test",
-                            &(uvhttp_security_headers_config_t){.content_security_policy = "",
-                                                                .frame_options = "DENY",
-                                                                .cross_origin_embedder_policy =
-                                                                    "require-corp",
-                                                                .https = true});
+                            &(uvhttp_security_headers_options_t){.content_security_policy = "",
+                                                                 .frame_options = "DENY",
+                                                                 .cross_origin_embedder_policy =
+                                                                     "require-corp",
+                                                                 .https = true});
     err = err ? err : add_rules(server, "local.rules.test", local, 1, false);
     err = err ? err : add_rules(server, "refused.rules.test", refused, 2, true);
     err = err ? err : add_rules(server, "nobody.rules.test", NULL, 0, false);

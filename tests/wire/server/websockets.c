@@ -361,12 +361,10 @@ static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *end
  * or "0". */
 static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
-    char message[256];
-    uvhttp_websocket_target_t target = {.url = uvhttp_request_query(req, "url"),
-                                        .message = message,
-                                        .message_size = sizeof message};
-    int err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL);
-    return uvhttp_response_send_text(res, 200, err == 0 ? "0" : message);
+    uvhttp_error_t error;
+    uvhttp_websocket_target_t target = {.url = uvhttp_request_query(req, "url")};
+    int err = uvhttp_websocket_connect(endpoint, &target, NULL, NULL, &error);
+    return uvhttp_response_send_text(res, 200, err == 0 ? "0" : error.text);
 }
 
 /* ---- the endpoints ---- */
@@ -435,10 +433,11 @@ static int add_endpoint(uvhttp_server_t *server, const char *path,
 {
     uvhttp_router_t *router = uvhttp_server_router(server);
     uvhttp_websocket_endpoint_t *endpoint;
-    char state_path[64], message[256];
-    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, message, sizeof message);
+    char state_path[64];
+    uvhttp_error_t error;
+    int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, &error);
     if (err != 0) {
-        (void)fprintf(stderr, "wire_server: %s: %s\n", path, message);
+        (void)fprintf(stderr, "wire_server: %s: %s\n", path, error.text);
         return err;
     }
     (void)snprintf(state_path, sizeof state_path, "/ws-state%s", path);
@@ -471,6 +470,6 @@ int add_websockets(uvhttp_server_t *server)
     if (err == 0) /* the short way to a route, with what has no name of its own */
         err = uvhttp_websocket_route(
             server, "/ws/rooms/:room",
-            &(uvhttp_websocket_options_t){.events = {.message = on_message}});
+            &(uvhttp_websocket_options_t){.events = {.message = on_message}}, NULL);
     return err;
 }

@@ -336,19 +336,19 @@ static void watch_signal(uv_loop_t *loop, uv_signal_t *handle, uv_signal_cb call
 /* The certificate stays as long as the server. */
 static int listen_tls(int port)
 {
-    char message[256];
+    uvhttp_error_t error;
     uvhttp_tls_t *tls;
     const uvhttp_tls_certificate_t certificate = {.certificate_file = app.certificate};
     int err = uvhttp_tls_new(&tls,
-                             &(uvhttp_tls_config_t){.certificates = &certificate,
-                                                    .certificate_count = 1,
-                                                    .min_version = app.version,
-                                                    .max_version = app.version,
-                                                    .ktls = getenv("UVHTTP_TEST_KTLS") != NULL,
-                                                    .allocator = &counting_allocator},
-                             message, sizeof message);
+                             &(uvhttp_tls_options_t){.certificates = &certificate,
+                                                     .certificate_count = 1,
+                                                     .min_version = app.version,
+                                                     .max_version = app.version,
+                                                     .ktls = getenv("UVHTTP_TEST_KTLS") != NULL,
+                                                     .allocator = &counting_allocator},
+                             &error);
     if (err != 0) {
-        (void)fprintf(stderr, "wire_server: %s\n", message);
+        (void)fprintf(stderr, "wire_server: %s\n", error.text);
         return err;
     }
     err = uvhttp_server_listen_tls(app.server, "127.0.0.1", port, tls);
