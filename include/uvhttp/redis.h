@@ -3,7 +3,7 @@
  *
  *     uvhttp_topics_new(&topics, server, NULL);
  *     uvhttp_redis_options_t options = {.host = "broker.example"};
- *     uvhttp_redis_carry(topics, server, &options, NULL);
+ *     uvhttp_redis_new(&redis, topics, server, &options, NULL);
  *
  * A separate library, uvhttp_redis (CMake: uvhttp::redis, pkg-config: uvhttp_redis), which needs
  * hiredis. It opens two connections on the loop of the server's first worker, and reconnects with
@@ -50,14 +50,16 @@ typedef struct uvhttp_redis_options {
 } uvhttp_redis_options_t;
 
 /* Sets a Redis adapter for the topics, until the server is freed. The broker need not be available
- * yet; connection events are logged. Before the server listens. `redis` may be NULL.
- * Returns 0, or
- *   UVHTTP_EINVAL   an adapter is set already, or a value is out of range
+ * yet; connection events are logged. Before the server listens.
+ * Returns 0, or with `*redis` NULL
+ *   UVHTTP_ECONFIG  a value is out of range: `error` says which
+ *   UVHTTP_EINVAL   an adapter is set already
  *   UVHTTP_EFROZEN  the server listens already
  *   UVHTTP_ENOMEM   out of memory
  *   libuv           errors of libuv */
-UVHTTP_EXPORT int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
-                                     const uvhttp_redis_options_t *options, uvhttp_redis_t **redis);
+UVHTTP_EXPORT int uvhttp_redis_new(uvhttp_redis_t **redis, uvhttp_topics_t *topics,
+                                   uvhttp_server_t *server, const uvhttp_redis_options_t *options,
+                                   uvhttp_error_t *error);
 
 /* Statistics of a Redis adapter. */
 typedef struct uvhttp_redis_stats {

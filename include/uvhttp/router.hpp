@@ -180,6 +180,12 @@ public:
         return self();
     }
 
+    /* True once the server listens, or has tried to: additions fail with UVHTTP_EFROZEN. */
+    bool isFrozen() const noexcept
+    {
+        return uvhttp_router_is_frozen(static_cast<const Self *>(this)->routes());
+    }
+
     /* Calls `each` with a const uvhttp_route_info_t & for every route, in the order added. */
     template <class F> void eachRoute(F &&each) const
     {

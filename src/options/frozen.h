@@ -6,12 +6,10 @@
 #include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
-/* UVHTTP_EFROZEN when the server listens or has listened. Only the router reports this, for any
- * addition; this call adds nothing. */
+/* UVHTTP_EFROZEN when the server listens or has listened, else 0. */
 static inline int uvh_check_not_frozen(uvhttp_server_t *server)
 {
-    int err = uvhttp_server_use(server, NULL, NULL);
-    return err == UVHTTP_EFROZEN ? err : 0;
+    return uvhttp_router_is_frozen(uvhttp_server_router(server)) ? UVHTTP_EFROZEN : 0;
 }
 
 #endif

@@ -7,12 +7,15 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 
+#include "options/error.h"
+
 enum {
     DEFAULT_PORT = 6379,
     DEFAULT_QUEUE = 4 << 20,
     DEFAULT_PING_MS = 15000,
     DEFAULT_DELAY_MS = 10000,
     MOST_MS = 86400000,
+    MOST_PORT = 65535,
 };
 
 static void redis_free(struct uvhttp_redis *redis)
@@ -73,12 +76,23 @@ static bool copy(struct uvhttp_redis *redis, const char **slot, const char *text
     return *slot != NULL || text == NULL;
 }
 
+static int check(const uvhttp_redis_options_t *options, uvhttp_error_t *error)
+{
+    static const char duration[] = "allowed are 0 to %d milliseconds";
+    if (options->port < 0 || options->port > MOST_PORT)
+        return uvh_error_int(error, "port", options->port, "allowed are 0 to %d", MOST_PORT);
+    if (options->ping_interval_ms > MOST_MS)
+        return uvh_error_size(error, "ping_interval_ms", options->ping_interval_ms, duration,
+                              MOST_MS);
+    if (options->max_delay_ms > MOST_MS)
+        return uvh_error_size(error, "max_delay_ms", options->max_delay_ms, duration, MOST_MS);
+    return 0;
+}
+
 static int put_options(struct uvhttp_redis *redis, const uvhttp_redis_options_t *options)
 {
     uint32_t ping = options->ping_interval_ms == 0 ? DEFAULT_PING_MS : options->ping_interval_ms;
     uint32_t delay = options->max_delay_ms == 0 ? DEFAULT_DELAY_MS : options->max_delay_ms;
-    if (options->port < 0 || options->port > 65535 || ping > MOST_MS || delay > MOST_MS)
-        return UVHTTP_EINVAL;
     struct uvh_redis_broker *broker = &redis->broker;
     broker->port = options->port == 0 ? DEFAULT_PORT : options->port;
     broker->ping_ms = ping;
@@ -120,18 +134,22 @@ static int open_handles(struct uvhttp_redis *redis)
     return 0;
 }
 
-int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
-                       const uvhttp_redis_options_t *options, uvhttp_redis_t **out)
+static int create(uvhttp_redis_t **out, uvhttp_topics_t *topics, uvhttp_server_t *server,
+                  const uvhttp_redis_options_t *options, uvhttp_error_t *error)
 {
     static const uvhttp_topics_adapter_t functions = {uvh_redis_publish, uvh_redis_subscribe,
                                                       uvh_redis_unsubscribe, end};
     static const uvhttp_redis_options_t defaults;
-    if (out != NULL)
-        *out = NULL;
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
     if (topics == NULL || server == NULL)
         return UVHTTP_ENOMEM;
     if (options == NULL)
         options = &defaults;
+    int err = check(options, error);
+    if (err != 0)
+        return err;
     struct uvhttp_redis *redis = uvh_owned_new(options->allocator, sizeof(*redis));
     if (redis == NULL)
         return UVHTTP_ENOMEM;
@@ -140,7 +158,7 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
         .allocator = redis->owned.allocator, .server = server, .loop = uvhttp_server_loop(server)};
     uvh_list_init(&redis->waiting.list);
     uvh_redis_channels_init(&redis->channels, redis->owned.allocator);
-    int err = uv_mutex_init(&redis->lock);
+    err = uv_mutex_init(&redis->lock);
     if (err != 0) {
         uvh_owned_free(&redis->owned);
         return err;
@@ -157,9 +175,16 @@ int uvhttp_redis_carry(uvhttp_topics_t *topics, uvhttp_server_t *server,
     err = uvhttp_topics_set_adapter(topics, &functions, redis);
     if (err != 0)
         end(redis);
-    else if (out != NULL)
+    else
         *out = redis;
     return err;
+}
+
+int uvhttp_redis_new(uvhttp_redis_t **redis, uvhttp_topics_t *topics, uvhttp_server_t *server,
+                     const uvhttp_redis_options_t *options, uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(redis, topics, server, options, error));
 }
 
 void uvhttp_redis_read_stats(uvhttp_redis_t *redis, uvhttp_redis_stats_t *stats)

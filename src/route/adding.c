@@ -459,6 +459,11 @@ int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
     return end(router, set_slash(router, slash));
 }
 
+bool uvhttp_router_is_frozen(const uvhttp_router_t *router)
+{
+    return router != NULL && router->all->frozen;
+}
+
 int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg)
 {
     if (router == NULL)

@@ -46,10 +46,11 @@ int main(void)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_topics_t *topics;
+    uvhttp_redis_t *redis;
     uvhttp_redis_options_t options = {0};
-    if (uvhttp_topics_new(&topics, server, NULL) != 0 ||
-        uvhttp_redis_carry(topics, server, &options, NULL) != 0 ||
-        uvhttp_redis_carry(topics, server, &options, NULL) != UVHTTP_EINVAL)
+    if (uvhttp_topics_new(&topics, server, NULL, NULL) != 0 ||
+        uvhttp_redis_new(&redis, topics, server, &options, NULL) != 0 ||
+        uvhttp_redis_new(&redis, topics, server, &options, NULL) != UVHTTP_EINVAL)
         return 1;
     uvhttp_server_free(server);
     printf("%s\\n", uvhttp_version());

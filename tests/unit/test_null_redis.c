@@ -26,13 +26,18 @@ static void carrying(void **state)
     uvhttp_topics_t *topics = new_topics(server), *others = new_topics(other);
     static uvhttp_redis_t *redis;
     static uvhttp_redis_stats_t stats;
+    uvhttp_error_t error;
     null_rows_begin();
-    NULL_ROW(uvhttp_redis_carry, topics,
-             uvhttp_redis_carry(NULL, server, &options, &redis) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_redis_carry, server,
-             uvhttp_redis_carry(topics, NULL, &options, &redis) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_redis_carry, options, uvhttp_redis_carry(topics, server, NULL, &redis) == 0);
-    NULL_ROW(uvhttp_redis_carry, redis, uvhttp_redis_carry(others, other, &options, NULL) == 0);
+    NULL_ROW(uvhttp_redis_new, redis,
+             uvhttp_redis_new(NULL, topics, server, &options, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_redis_new, topics,
+             uvhttp_redis_new(&redis, NULL, server, &options, &error) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_new, server,
+             uvhttp_redis_new(&redis, topics, NULL, &options, &error) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_redis_new, error,
+             uvhttp_redis_new(&redis, others, other, &options, NULL) == 0);
+    NULL_ROW(uvhttp_redis_new, options,
+             uvhttp_redis_new(&redis, topics, server, NULL, &error) == 0);
     stats.received = 7;
     NULL_ROW(uvhttp_redis_read_stats, redis,
              (uvhttp_redis_read_stats(NULL, &stats), stats.received == 0));

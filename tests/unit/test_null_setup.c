@@ -256,6 +256,7 @@ static void routers(void **state)
     NULL_ROW(uvhttp_router_host, router, uvhttp_router_host(NULL, "a", &out) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_host, host, uvhttp_router_host(router, NULL, &out) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_host, out, uvhttp_router_host(router, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_is_frozen, router, !uvhttp_router_is_frozen(NULL));
     NULL_ROW(uvhttp_router_set_slash, router,
              uvhttp_router_set_slash(NULL, UVHTTP_SLASH_IGNORE) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_each, router, uvhttp_router_each(NULL, NULL, NULL) == UVHTTP_ENOMEM);

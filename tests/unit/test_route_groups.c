@@ -579,10 +579,13 @@ static void nothing_changes_once_it_is_frozen(void **state)
     uvhttp_router_t *group = group_of(router, "/g");
     uvhttp_router_t *host = host_of("example.com");
     uvhttp_router_t *out = router;
-    freeze();
-    freeze();
     uvhttp_router_t *const all[] = {router, group, host};
+    for (size_t i = 0; i < 3; i++)
+        assert_false(uvhttp_router_is_frozen(all[i]));
+    freeze();
+    freeze();
     for (size_t i = 0; i < 3; i++) {
+        assert_true(uvhttp_router_is_frozen(all[i]));
         assert_int_equal(add(all[i], "GET", "/late", "late"), UVHTTP_EFROZEN);
         assert_int_equal(uvhttp_router_use(all[i], handler, NULL), UVHTTP_EFROZEN);
         assert_int_equal(uvhttp_router_set_slash(all[i], UVHTTP_SLASH_IGNORE), UVHTTP_EFROZEN);

@@ -324,7 +324,7 @@ static int carry(uvhttp_server_t *server)
     if (err != 0)
         return err;
     if (options.port != 0 || options.path != NULL)
-        return uvhttp_redis_carry(topics, server, &options, &redis);
+        return uvhttp_redis_new(&redis, topics, server, &options, NULL);
 #endif
     (void)server;
     return 0;
