@@ -1066,7 +1066,9 @@ static void test_hosts_groups_and_lists(void **)
     assert_string_equal(list.c_str(),
                         "GET / 0;POST /api/v1/x 9;PATCH /api/x 0;PUT /api/x 0;DELETE /api/x 0;");
     stage.server->metrics("/metrics");
+    assert_false(stage.server->isFrozen() || api.isFrozen());
     stage.listen();
+    assert_true(stage.server->isFrozen() && api.isFrozen());
     const Answer answer = stage.ask("/api/v1/x/", "", "abc");
     assert_answer(answer, 201, "x");
     assert_true(holds(answer.head, "\r\nX-Api: 1\r\n"));
