@@ -1,12 +1,12 @@
-"""Request bodies: Content-Length and chunked, whole and in pieces, trailers, 100-continue, and
-bodies that are not wanted."""
+"""Request bodies: Content-Length and chunked coding, split over several reads, trailers,
+100-continue, and bodies that no handler reads."""
 
 import pytest
 import raw
 
 
 def fnv(data):
-    """What /digest answers for a body."""
+    """The response body of /digest for a request body."""
     value = 2166136261
     for byte in data:
         value = (value ^ byte) * 16777619 & 0xffffffff
@@ -22,8 +22,8 @@ def test_body_with_content_length_arrives_whole(server, size):
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 65535, 65536, 65537, 200000, 900000])
-def test_pitfall_chunk_larger_than_the_receive_buffer_arrives_whole(server, size):
-    # Guards against decoders that need a chunk to fit into their buffer.
+def test_pitfall_chunk_larger_than_buffer_arrives_whole(server, size):
+    # Guards against decoders that require a chunk to fit into their buffer.
     body = raw.pattern(size)
     with server.connect() as connection:
         coded = raw.chunked(body, raw.pattern(3, size))
@@ -32,7 +32,7 @@ def test_pitfall_chunk_larger_than_the_receive_buffer_arrives_whole(server, size
         assert connection.ask().status == 200
 
 
-def test_many_tiny_chunks(server):
+def test_one_byte_chunks_arrive_whole(server):
     body = raw.pattern(20000)
     coded = raw.chunked(*[body[i:i + 1] for i in range(len(body))])
     with server.connect() as connection:
@@ -50,7 +50,7 @@ def test_many_tiny_chunks(server):
         "leading-zeros", "extension", "extensions", "quoted-extension", "spaces-in-extension",
         "two-chunks"
     ])
-def test_chunk_sizes_of_every_shape(server, coded):
+def test_chunk_size_variants_are_accepted(server, coded):
     with server.connect() as connection:
         assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
                               body=coded).body == b"abc"
@@ -58,7 +58,7 @@ def test_chunk_sizes_of_every_shape(server, coded):
 
 
 @pytest.mark.parametrize("digits", [b"a", b"A"])
-def test_chunk_sizes_are_hexadecimal_in_both_cases(server, digits):
+def test_chunk_size_hex_digits_ignore_case(server, digits):
     with server.connect() as connection:
         coded = digits + b"\r\n0123456789\r\n0\r\n\r\n"
         assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
@@ -66,16 +66,15 @@ def test_chunk_sizes_are_hexadecimal_in_both_cases(server, digits):
 
 
 @pytest.mark.parametrize("name", ["chunked", "Chunked", "CHUNKED", "chunked ", "\tchunked"])
-def test_transfer_coding_name_ignores_case_and_white_space(server, name):
+def test_transfer_coding_name_ignores_case_and_whitespace(server, name):
     with server.connect() as connection:
         response = connection.ask("POST", "/echo", f"Transfer-Encoding: {name}",
                                   body=raw.chunked(b"abc"))
         assert response.body == b"abc"
 
 
-def test_pitfall_trailers_are_understood_and_kept_apart_from_the_head(server):
-    # Guards against trailers that were a parse error, and against merging them into the header
-    # fields.
+def test_pitfall_trailers_are_separate_from_header_fields(server):
+    # Guards against rejecting trailers, and against merging them into the header fields.
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: behind", "X-Other: 1"])
         response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
@@ -89,14 +88,14 @@ def test_pitfall_trailers_are_understood_and_kept_apart_from_the_head(server):
                               body=b"abc").body == b"header=- trailer=- body=3\n"
 
 
-def test_as_many_trailers_as_fields_are_allowed(server):
+def test_trailers_up_to_the_field_limit_are_accepted(server):
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=[f"X-{i}: {i}" for i in range(60)] + ["X-Check: last"])
         response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", body=coded)
         assert response.body == b"header=- trailer=last body=3\n"
 
 
-def test_chunked_request_with_trailers_byte_by_byte(server):
+def test_chunked_request_sent_byte_by_byte(server):
     data = raw.request(
         "POST", "/trailer", "Transfer-Encoding: chunked",
         body=raw.chunked(b"hello", b"world", trailers=["X-Check: yes"], extension=";a=b"))
@@ -107,7 +106,7 @@ def test_chunked_request_with_trailers_byte_by_byte(server):
         assert connection.response().body == b"header=- trailer=yes body=10\n"
 
 
-def test_chunked_body_cut_at_every_byte(server):
+def test_chunked_body_split_at_every_byte(server):
     data = raw.request("POST", "/echo", "Transfer-Encoding: chunked",
                        body=raw.chunked(b"hello", b"big wide world"))
     with server.connect() as connection:
@@ -120,8 +119,8 @@ def test_chunked_body_cut_at_every_byte(server):
 
 @pytest.mark.parametrize("fields",
                          [["Content-Length: 5", "Content-Length: 5"], ["Content-Length: 5, 5"]])
-def test_repeated_equal_content_length_is_merged_or_refused(server, fields):
-    # RFC 9112 6.3 allows both; whatever happens, the body is five bytes and never anything else.
+def test_content_length_repeated_equal_is_merged_or_rejected(server, fields):
+    # RFC 9112 6.3 allows both. In either case the body has exactly five bytes.
     with server.connect() as connection:
         connection.send(raw.request("POST", "/echo", *fields, body=b"12345"))
         response = connection.response()
@@ -141,21 +140,21 @@ def test_content_length_with_leading_zeros(server, length):
         assert connection.ask().status == 200
 
 
-def test_post_without_any_length_has_no_body(server):
+def test_post_without_length_has_empty_body(server):
     with server.connect() as connection:
         assert connection.ask("POST", "/echo").body == b""
         assert connection.ask().status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
-def test_body_of_a_method_that_usually_has_none_is_read_over(server, method):
+def test_body_of_get_delete_options_is_delivered(server, method):
     with server.connect() as connection:
         response = connection.ask(method, "/inspect", body=raw.request("GET", "/guarded"))
         assert response.facts()["body"] == str(len(raw.request("GET", "/guarded")))
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_body_of_a_head_request_is_read_over(server):
+def test_body_of_head_request_is_not_parsed_as_request(server):
     with server.connect() as connection:
         assert connection.ask("HEAD", "/hello", body=raw.request("GET", "/guarded")).status == 200
         assert connection.ask().body == b"Hello, world\n"
@@ -163,8 +162,7 @@ def test_body_of_a_head_request_is_read_over(server):
 
 @pytest.mark.parametrize("target,status", [("/none", 404), ("/hello", 405)])
 @pytest.mark.parametrize("size", [10, 300000])
-def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(
-        server, target, status, size):
+def test_body_without_route_is_discarded_or_connection_closed(server, target, status, size):
     with server.connect() as connection:
         connection.send(raw.request("POST", target, body=raw.pattern(size)))
         response = connection.response()
@@ -175,7 +173,7 @@ def test_body_for_a_missing_route_is_read_over_or_the_connection_closed(
             assert connection.ask().body == b"Hello, world\n"
 
 
-def test_body_of_a_refused_request_is_never_taken_for_a_request(server):
+def test_body_of_rejected_request_is_not_parsed_as_request(server):
     before = server.stats()["guarded_runs"]
     with server.connect() as connection:
         connection.send(
@@ -185,20 +183,20 @@ def test_body_of_a_refused_request_is_never_taken_for_a_request(server):
     assert server.stats()["guarded_runs"] == before
 
 
-# ---- limits of the body ----
+# ---- body limits ----
 
 
-def test_body_beyond_the_limit_is_refused_by_its_content_length(start):
+def test_content_length_beyond_limit_gets_413(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
         assert connection.ask("POST", "/echo", body=b"x" * 1000).status == 200
         connection.send(raw.request("POST", "/echo", "Content-Length: 1001"))
-        response = connection.response()  # before a byte of the body was sent
+        response = connection.response()  # before the client sends any body byte
         assert response.status == 413 and response.says_close()
         connection.assert_closed()
 
 
-def test_body_beyond_the_limit_is_refused_by_its_chunks(start):
+def test_chunked_body_beyond_limit_gets_413(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
         assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
@@ -214,7 +212,7 @@ def test_body_beyond_the_limit_is_refused_by_its_chunks(start):
         connection.assert_closed()
 
 
-def test_chunk_that_announces_too_much_is_refused_before_it_comes(start):
+def test_chunk_size_beyond_limit_gets_413_before_data(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
         connection.send(
@@ -224,7 +222,7 @@ def test_chunk_that_announces_too_much_is_refused_before_it_comes(start):
         connection.assert_closed()
 
 
-def test_limit_of_a_route_goes_before_the_servers(server):
+def test_body_limit_of_route_overrides_server_limit(server):
     with server.connect() as connection:
         assert connection.ask("POST", "/small-body", body=b"x" * 16).status == 200
         connection.send(raw.request("POST", "/small-body", "Content-Length: 17"))
@@ -232,7 +230,7 @@ def test_limit_of_a_route_goes_before_the_servers(server):
         connection.assert_closed()
 
 
-def test_huge_content_length_is_413_and_not_a_crash(server):
+def test_huge_content_length_gets_413(server):
     for length in (1 << 31, 1 << 32, (1 << 63) - 1):
         with server.connect() as connection:
             connection.send(raw.request("POST", "/echo", f"Content-Length: {length}"))
@@ -240,8 +238,8 @@ def test_huge_content_length_is_413_and_not_a_crash(server):
             connection.assert_closed()
 
 
-def test_pitfall_announced_length_reserves_no_memory(start):
-    # Guards against a buffer that is reserved from the peer's own Content-Length.
+def test_pitfall_content_length_reserves_no_memory(start):
+    # Guards against allocating a buffer of the size in the client's Content-Length.
     server = start(max_body_size=500000000)
     server.settle()
     before = server.stats()["heap_live"]
@@ -252,7 +250,7 @@ def test_pitfall_announced_length_reserves_no_memory(start):
         server.settle()
         held = server.stats()["heap_live"] - before
         assert held < len(
-            connections) * 200000, f"{held} bytes for {len(connections)} bytes of bodies"
+            connections) * 200000, f"{held} bytes of heap for {len(connections)} bytes of body"
     finally:
         for connection in connections:
             connection.reset()
@@ -267,7 +265,7 @@ def expect(size, target="/echo", *fields, **more):
 
 
 @pytest.mark.parametrize("spelling", ["100-continue", "100-Continue", "100-CONTINUE"])
-def test_waiting_client_gets_100_and_then_its_answer(server, spelling):
+def test_expect_continue_gets_100_then_response(server, spelling):
     with server.connect() as connection:
         connection.send(raw.request("POST", "/echo", f"Expect: {spelling}", "Content-Length: 5"))
         assert connection.head()[0] == 100
@@ -277,7 +275,7 @@ def test_waiting_client_gets_100_and_then_its_answer(server, spelling):
         assert connection.ask().status == 200
 
 
-def test_waiting_client_with_chunks_gets_100(server):
+def test_expect_continue_with_chunked_body_gets_100(server):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/echo", "Expect: 100-continue", "Transfer-Encoding: chunked"))
@@ -286,7 +284,7 @@ def test_waiting_client_with_chunks_gets_100(server):
         assert connection.response().body == b"abcdef"
 
 
-def test_client_that_does_not_wait_gets_its_answer(server):
+def test_expect_continue_with_immediate_body_gets_response(server):
     with server.connect() as connection:
         connection.send(expect(5) + b"12345" + raw.request())
         response = connection.response()
@@ -294,7 +292,7 @@ def test_client_that_does_not_wait_gets_its_answer(server):
         assert connection.response().body == b"Hello, world\n"
 
 
-def test_100_is_sent_once_however_the_body_comes(server):
+def test_expect_continue_sends_100_once(server):
     with server.connect() as connection:
         connection.send(expect(10))
         assert connection.head()[0] == 100
@@ -305,23 +303,23 @@ def test_100_is_sent_once_however_the_body_comes(server):
         assert response.body == b"0123456789" and response.interim == []
 
 
-REFUSED = {
+REJECTED = {
     "too-large": (expect(1 << 40), 413), "too-large-for-route": (expect(17, "/small-body"), 413),
     "no-route": (expect(5, "/none"), 404), "no-method": (expect(5, "/hello"), 405),
     "bad-host": (expect(5, "/echo", host="a b"), 400),
 }
 
 
-@pytest.mark.parametrize("data,status", REFUSED.values(), ids=REFUSED.keys())
-def test_unwanted_body_is_answered_at_once_without_100(server, data, status):
+@pytest.mark.parametrize("data,status", REJECTED.values(), ids=REJECTED.keys())
+def test_expect_continue_rejected_gets_final_status_only(server, data, status):
     with server.connect() as connection:
         connection.send(data)
         response = connection.response()
         assert response.status == status and response.interim == []
 
 
-def test_expectation_of_http_1_0_is_ignored(server):
-    # A client of 1.0 would not understand a 100 (RFC 9110 10.1.1).
+def test_expect_continue_of_http_1_0_is_ignored(server):
+    # A client of HTTP/1.0 does not understand a 100 response (RFC 9110 10.1.1).
     with server.connect() as connection:
         connection.send(expect(5, version="HTTP/1.0"))
         server.settle()
@@ -331,7 +329,7 @@ def test_expectation_of_http_1_0_is_ignored(server):
         assert response.body == b"12345" and response.interim == []
 
 
-def test_expectation_without_a_body_gets_no_100(server):
+def test_expect_continue_without_body_gets_no_100(server):
     with server.connect() as connection:
         response = connection.ask("GET", "/hello", "Expect: 100-continue")
         assert response.status == 200 and response.interim == []
@@ -339,8 +337,8 @@ def test_expectation_without_a_body_gets_no_100(server):
         assert response.status == 200 and response.interim == []
 
 
-def test_pipelined_expectation_is_answered_in_its_turn(server):
-    # A 100 that overtakes the answer before it would be read as belonging to the wrong request.
+def test_expect_continue_pipelined_gets_100_in_order(server):
+    # A client would assign a 100 that is sent before the preceding response to the wrong request.
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/expect") + expect(5))
         server.wait_for_held("expect")
@@ -354,7 +352,7 @@ def test_pipelined_expectation_is_answered_in_its_turn(server):
         assert connection.response().body == b"12345"
 
 
-def test_interim_responses_are_counted(server):
+def test_stats_count_interim_responses(server):
     before = server.stats()["responses_1xx"]
     with server.connect() as connection:
         connection.send(expect(5))

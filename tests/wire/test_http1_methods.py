@@ -1,5 +1,5 @@
-"""Who answers: methods, target forms, routes and parameters, HEAD, OPTIONS, 404, 405 and 501,
-middleware, failing handlers."""
+"""Dispatch of requests: methods, target forms, routes and parameters, HEAD, OPTIONS, 404, 405 and
+501, middleware, failing handlers."""
 
 import pytest
 import raw
@@ -11,8 +11,8 @@ METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS + ["HEAD"])
-def test_pitfall_each_method_reaches_its_own_route(server, method):
-    # Guards against two method tables that drifted apart, so that POST arrived as PUT.
+def test_pitfall_method_reaches_its_own_route(server, method):
+    # Guards against two method tables that differ, so that POST reaches the route of PUT.
     response = server.ask(method, "/by-method")
     assert response.status == 200
     assert response.get("X-Route-Method") == method
@@ -20,13 +20,13 @@ def test_pitfall_each_method_reaches_its_own_route(server, method):
 
 
 @pytest.mark.parametrize("method", ["BREW", "get", "GETX", "GE", "M-SEARCH", "X" * 60])
-def test_method_nobody_knows_gets_501(server, method):
+def test_unknown_method_gets_501(server, method):
     response = server.ask(method, "/hello")
     assert response.status == 501
 
 
 @pytest.mark.parametrize("method", ["BREW", "PATCH", "DELETE", "M-SEARCH"])
-def test_route_for_any_method_gets_every_token(server, method):
+def test_any_method_route_accepts_every_token(server, method):
     assert server.ask(method, "/any").body == method.encode()
 
 
@@ -39,7 +39,7 @@ def test_connect_gets_501(server):
 # ---- 404, 405, OPTIONS, HEAD ----
 
 
-def test_missing_page_gets_404_and_the_connection_lives_on(server):
+def test_missing_route_gets_404_and_keep_alive(server):
     with server.connect() as connection:
         for target in ("/none", "/hello/", "/hell", "/helloo", "/HELLO", "/hello/x", "//hello",
                        "/users", "/users/"):
@@ -60,12 +60,12 @@ def test_wrong_method_gets_405_with_allow(server):
     assert response.allow() == {"POST", "OPTIONS"}
 
 
-def test_405_knows_the_routes_with_parameters(server):
+def test_405_includes_routes_with_parameters(server):
     response = server.ask("POST", "/users/7/posts/8")
     assert response.status == 405 and "GET" in response.allow()
 
 
-def test_options_tells_the_methods(server):
+def test_options_lists_allowed_methods(server):
     with server.connect() as connection:
         response = connection.ask("OPTIONS", "/get-put-delete")
         assert response.status in (200, 204)
@@ -80,7 +80,7 @@ def test_options_tells_the_methods(server):
     "/redirect", "/fail", "/status/200", "/status/404", "/status/503", "/long-field", "/post-only",
     "/defer"
 ])
-def test_head_has_the_fields_of_get_and_no_body(server, target):
+def test_head_has_fields_of_get_without_body(server, target):
     with server.connect() as connection:
         get = connection.ask("GET", target)
         connection.send(raw.request("HEAD", target) + raw.request())
@@ -91,7 +91,7 @@ def test_head_has_the_fields_of_get_and_no_body(server, target):
         assert connection.response().body == b"Hello, world\n"
 
 
-def test_head_of_a_route_for_any_method(server):
+def test_head_reaches_any_method_route(server):
     with server.connect() as connection:
         head = connection.ask("HEAD", "/any")
         assert head.status == 200 and head.get("Content-Length") == "4"
@@ -101,7 +101,7 @@ def test_head_of_a_route_for_any_method(server):
 # ---- target forms and paths ----
 
 
-def test_absolute_form(server):
+def test_absolute_form_reaches_route(server):
     response = server.ask("GET", "http://example.org:81/inspect/a?b=c")
     facts = response.facts()
     assert (facts["target"], facts["path"],
@@ -112,16 +112,16 @@ def test_absolute_form(server):
                                            ("HTTP://LOCALHOST/hello", 200),
                                            ("http://localhost", 404), ("http://localhost?x", 404),
                                            ("http://[::1]:80/hello", 200)])
-def test_absolute_form_of_every_shape(server, target, status):
+def test_absolute_form_variants(server, target, status):
     assert server.ask("GET", target).status == status
 
 
-def test_absolute_form_still_needs_a_host_field(server):
+def test_absolute_form_without_host_gets_400(server):
     with server.connect() as connection:
         assert connection.ask("GET", "http://localhost/hello", host=None).status == 400
 
 
-def test_asterisk_form_is_for_options(server):
+def test_asterisk_form_is_for_options_only(server):
     with server.connect() as connection:
         response = connection.ask("OPTIONS", "*")
         assert response.status in (200, 204) and response.body == b""
@@ -165,15 +165,15 @@ def test_non_ascii_path_is_decoded(server):
                           ("/files/a/b/c.txt", b"file path=[a/b/c.txt] *=[a/b/c.txt]"),
                           ("/files/", b"file path=[] *=[]"), ("/glob/x/y", b"glob *=[x/y]"),
                           ("/glob/", b"glob *=[]"), ])
-def test_pitfall_parameters_are_stored_and_wildcards_match(server, target, body):
-    # Guards against routers that matched ":id" but never kept its value, and that took "*" for a
-    # letter.
+def test_pitfall_route_parameters_and_wildcards_match(server, target, body):
+    # Guards against routers that match ":id" without storing its value, and that match "*" only
+    # literally.
     response = server.ask("GET", target)
     assert (response.status, response.body) == (200, body)
 
 
-def test_pitfall_query_takes_no_part_in_matching(server):
-    # Guards against /foo?x=1 that missed the route /foo.
+def test_pitfall_query_is_not_part_of_route_match(server):
+    # Guards against /foo?x=1 not matching the route /foo.
     with server.connect() as connection:
         assert connection.ask("GET", "/hello?x=1").status == 200
         assert connection.ask("GET", "/hello?").status == 200
@@ -191,28 +191,28 @@ def test_pitfall_query_takes_no_part_in_matching(server):
                                          ("/query?&&a=1&&b==2", b"a=1 b==2"),
                                          ("/query?aa=1&ab=2", b"a=(none) b=(none)"),
                                          ("/query", b"a=(none) b=(none)"), ])
-def test_pitfall_query_is_split_before_it_is_decoded(server, target, body):
-    # Guards against an encoded & that became a separator.
+def test_pitfall_query_is_split_before_decoding(server, target, body):
+    # Guards against an encoded & that becomes a separator.
     assert server.ask("GET", target).body == body
 
 
-def test_pitfall_thousand_routes_are_all_found(server):
-    # Guards against a table of a hundred routes that silently forgot the rest.
+def test_pitfall_thousand_routes_are_found(server):
+    # Guards against a table of a hundred routes that drops the others without an error.
     with server.connect() as connection:
         for i in (0, 1, 99, 100, 101, 127, 128, 255, 256, 511, 999):
             assert connection.ask("GET", f"/many/{i}/x").body == b"many %d id=[x]" % i
         assert connection.ask("GET", "/many/1000/x").status == 404
 
 
-def test_pitfall_route_added_twice_is_an_error_and_not_a_silent_choice(server):
-    # Guards against duplicates of which the first or the last won without a word.
+def test_pitfall_duplicate_route_is_an_error(server):
+    # Guards against a duplicate route that silently replaces the first one or is ignored.
     stats = server.stats()
     assert stats["duplicate_error"] == "UVHTTP_ECONFLICT"
     assert server.ask().body == b"Hello, world\n"
     assert "/hello" in server.log()
 
 
-def test_route_added_while_serving_is_an_error(server):
+def test_route_added_after_listen_is_an_error(server):
     assert server.stats()["frozen_error"] == "UVHTTP_EFROZEN"
     assert server.ask("GET", "/too-late").status == 404
 
@@ -220,8 +220,8 @@ def test_route_added_while_serving_is_an_error(server):
 # ---- middleware and failing handlers ----
 
 
-def test_pitfall_middleware_that_refuses_stops_the_handler(server):
-    # Guards against code behind the refusal that ran all the same.
+def test_pitfall_middleware_rejection_skips_handler(server):
+    # Guards against running the handler after a middleware has rejected the request.
     before = server.stats()["guarded_runs"]
     with server.connect() as connection:
         assert connection.ask("GET", "/guarded", "X-Refuse: yes").status == 403
@@ -231,23 +231,23 @@ def test_pitfall_middleware_that_refuses_stops_the_handler(server):
         assert server.stats()["guarded_runs"] == before + 1
 
 
-def test_middleware_sees_requests_without_a_route(server):
+def test_middleware_runs_without_matching_route(server):
     before = server.stats()["seen_by_middleware"]
     with server.connect() as connection:
         assert connection.ask("GET", "/none").status == 404
         assert connection.ask("DELETE", "/hello").status == 405
         assert connection.ask("GET", "/none", "X-Refuse: yes").status == 403
-    # One more is the request that asks.
+    # The request for /stats counts, too.
     assert server.stats()["seen_by_middleware"] == before + 4
 
 
-def test_middleware_that_fails_gives_500_and_stops_the_handler(server):
+def test_middleware_failure_gets_500_and_skips_handler(server):
     before = server.stats()["guarded_runs"]
     assert server.ask("GET", "/guarded", "X-Middleware-Fails: yes").status == 500
     assert server.stats()["guarded_runs"] == before
 
 
-def test_failing_handlers_get_their_status_and_the_connection_lives_on(server):
+def test_handler_error_gets_its_status_and_keep_alive(server):
     with server.connect() as connection:
         assert connection.ask("GET", "/fail").status == 500
         assert connection.ask("GET", "/out-of-memory").status == 503
@@ -257,24 +257,24 @@ def test_failing_handlers_get_their_status_and_the_connection_lives_on(server):
     assert "UVHTTP_EINVAL" in server.log()
 
 
-def test_second_answer_is_refused_and_never_sent(server):
+def test_second_response_is_rejected_and_not_sent(server):
     releases = server.stats()["releases"]
     with server.connect() as connection:
         assert connection.ask("GET", "/answer-twice").body == b"first\n"
         assert connection.ask().body == b"Hello, world\n"
     stats = server.stats()
     assert stats["last_error"] == "UVHTTP_ERESPONDED"
-    # What the second one lent was given back all the same.
+    # The borrowed data of the second response is released all the same.
     assert stats["releases"] == releases + 1
 
 
-def test_handler_that_fails_after_answering_sends_nothing_more(server):
+def test_handler_error_after_response_sends_nothing(server):
     with server.connect() as connection:
         assert connection.ask("GET", "/answer-and-fail").body == b"answered\n"
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_upgrade_nobody_offers_is_ignored(server):
+def test_unsupported_upgrade_is_ignored(server):
     with server.connect() as connection:
         response = connection.ask("GET", "/hello", "Connection: Upgrade, HTTP2-Settings",
                                   "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
@@ -289,24 +289,24 @@ def test_upgrade_nobody_offers_is_ignored(server):
         assert connection.ask().status == 200
 
 
-# ---- what the handler sees of the request ----
+# ---- the request as the handler sees it ----
 
 
-def test_pitfall_repeated_fields_are_all_kept_in_wire_order(server):
-    # Guards against a map in which the last field of a name replaced the others.
+def test_pitfall_repeated_fields_keep_wire_order(server):
+    # Guards against a map in which the last field of a name replaces the others.
     response = server.ask("GET", "/inspect", "X-A: 1", "x-b:  2 ", "X-A: 3", "X-Empty:", "X-A:4")
     assert response.seen_fields() == [("Host", "localhost"), ("X-A", "1"), ("x-b", "2"),
                                       ("X-A", "3"), ("X-Empty", ""), ("X-A", "4")]
 
 
-def test_facts_about_the_client(server):
+def test_request_reports_address_version_and_method(server):
     facts = server.ask("GET", "/inspect").facts()
     assert (facts["address"], facts["minor"], facts["method"]) == ("127.0.0.1", "1", "GET")
     assert server.ask("GET", "/inspect", version="HTTP/1.0").facts()["minor"] == "0"
 
 
-def test_every_slice_of_a_request_is_terminated(server):
-    # Pipelined, so that something follows each of them in the buffer.
+def test_request_slices_are_nul_terminated(server):
+    # The requests are pipelined, so that other bytes follow each slice in the buffer.
     asked = raw.request("POST", "/inspect/a%20b?c=d", "X-A: 1", "X-Empty:", "X-B:2  ", body=b"body")
     chunks = raw.request("POST", "/inspect?x", "Transfer-Encoding: chunked",
                          body=raw.chunked(b"abc", b"def"))
@@ -316,14 +316,14 @@ def test_every_slice_of_a_request_is_terminated(server):
             assert connection.response().facts()["terminated"] == "yes"
 
 
-def test_higher_minor_version_is_served_as_1_1(server):
-    # RFC 9110 2.5: as if it had been sent with the highest minor version that is known.
+def test_higher_minor_version_is_handled_as_1_1(server):
+    # RFC 9110 2.5: the server handles it as the highest minor version that it supports.
     with server.connect() as connection:
         assert connection.ask("GET", "/hello", version="HTTP/1.2").status == 200
         assert connection.ask("GET", "/hello", version="HTTP/1.9").status == 200
 
 
-def test_bytes_above_ascii_in_a_value_are_handed_through(server):
+def test_field_value_keeps_non_ascii_bytes(server):
     response = server.ask("GET", "/inspect", "X-Name: caf\xe9 \xff")
     assert ("X-Name", "caf\xe9 \xff") in response.seen_fields()
 
@@ -332,8 +332,8 @@ def test_bytes_above_ascii_in_a_value_are_handed_through(server):
     b"\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"\r\n\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n",
 ], ids=["one", "two"])
-def test_empty_lines_before_a_request_are_skipped(server, head):
-    # Old clients send one behind a body (RFC 9112 2.2).
+def test_empty_lines_before_request_are_skipped(server, head):
+    # Old clients send an empty line after a body (RFC 9112 2.2).
     with server.connect() as connection:
         connection.send(head)
         assert connection.response().status == 200
@@ -342,7 +342,7 @@ def test_empty_lines_before_a_request_are_skipped(server, head):
         assert connection.response().status == 200
 
 
-def test_empty_lines_without_end_are_not_accepted_for_ever(start):
+def test_empty_lines_count_is_limited(start):
     server = start(max_header_size=4096)
     with server.connect() as connection:
         connection.send(b"\r\n" * 100000)
@@ -351,15 +351,14 @@ def test_empty_lines_without_end_are_not_accepted_for_ever(start):
         connection.assert_closed()
 
 
-# ---- heads in pieces ----
+# ---- heads split over several reads ----
 
 BROWSER_HEAD = raw.request("GET", "/users/7?a=b", "User-Agent: Test/1.0",
                            "Accept: text/html,*/*;q=0.8", "X-Empty:", "Connection: keep-alive")
 
 
-def test_pitfall_head_cut_at_every_byte(server):
-    # Guards against a request line or field that was lost, or closed the connection, when split
-    # over two reads.
+def test_pitfall_head_split_at_every_byte(server):
+    # Guards against a head that is lost, or closes the connection, when it arrives in two reads.
     with server.connect() as connection:
         for cut in range(1, len(BROWSER_HEAD)):
             connection.send(BROWSER_HEAD[:cut])
@@ -368,7 +367,7 @@ def test_pitfall_head_cut_at_every_byte(server):
             assert connection.response().body == b"user id=[7]"
 
 
-def test_head_byte_by_byte(server):
+def test_head_sent_byte_by_byte(server):
     with server.connect() as connection:
         for i in range(len(BROWSER_HEAD)):
             connection.send(BROWSER_HEAD[i:i + 1])
@@ -376,8 +375,8 @@ def test_head_byte_by_byte(server):
         assert connection.response().body == b"user id=[7]"
 
 
-def test_head_with_many_fields_cut_at_many_places(server):
-    # More fields than a parser keeps room for at first.
+def test_head_with_many_fields_split_anywhere(server):
+    # More fields than the parser allocates initially.
     fields = [f"X-{i}: {i}" for i in range(70)]
     head = raw.request("GET", "/inspect", *fields)
     with server.connect() as connection:
@@ -392,7 +391,7 @@ def test_head_with_many_fields_cut_at_many_places(server):
                                                                    for i in range(70)]
 
 
-def test_partial_heads_of_many_connections_do_not_mix(server):
+def test_partial_heads_of_connections_are_separate(server):
     connections = [server.connect() for _ in range(60)]
     try:
         heads = [

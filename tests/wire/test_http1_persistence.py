@@ -1,5 +1,4 @@
-"""Connections that live longer than one request: keep-alive, Connection options, pipelining, order,
-back-pressure."""
+"""Persistent connections: keep-alive, Connection options, pipelining, order, back-pressure."""
 
 import random
 import threading
@@ -22,8 +21,8 @@ from wire_server import eventually
                                             (["Connection: ,,close,,"], True),
                                             (["Connection: upgrade"], False),
                                             (["Connection:"], False), ])
-def test_pitfall_connection_options_of_http_1_1_are_obeyed(server, options, closes):
-    # Guards against Connection: close that was ignored, or looked for as a substring.
+def test_pitfall_connection_options_of_http_1_1(server, options, closes):
+    # Guards against ignoring Connection: close, and against searching for it as a substring.
     with server.connect() as connection:
         response = connection.ask("GET", "/hello", *options)
         assert response.status == 200
@@ -39,20 +38,20 @@ def test_pitfall_connection_options_of_http_1_1_are_obeyed(server, options, clos
                                            (["Connection: Keep-Alive"], True),
                                            (["Connection: keep-alive, close"], False),
                                            (["Connection: foo"], False), ])
-def test_connection_options_of_http_1_0_are_obeyed(server, options, stays):
+def test_connection_options_of_http_1_0(server, options, stays):
     with server.connect() as connection:
         response = connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None)
         assert response.status == 200
         if not stays:
             connection.assert_closed()
             return
-        # Only this option tells a client of 1.0 that it may go on (RFC 9112 9.3).
+        # A client of HTTP/1.0 reuses the connection only with this option (RFC 9112 9.3).
         assert response.get("Connection").lower() == "keep-alive"
         assert connection.ask("GET", "/hello", *options, version="HTTP/1.0",
                               host=None).status == 200
 
 
-def test_response_to_http_1_0_is_never_chunked(server):
+def test_http_1_0_response_is_not_chunked(server):
     with server.connect() as connection:
         response = connection.ask("GET", "/large?size=300000", version="HTTP/1.0")
         assert response.get("Transfer-Encoding") is None
@@ -60,7 +59,7 @@ def test_response_to_http_1_0_is_never_chunked(server):
         connection.assert_closed()
 
 
-def test_thousand_requests_one_after_the_other_use_one_connection(server):
+def test_keep_alive_serves_thousand_requests(server):
     before = server.stats()
     with server.connect() as connection:
         for _ in range(1000):
@@ -71,8 +70,8 @@ def test_thousand_requests_one_after_the_other_use_one_connection(server):
 
 
 @pytest.mark.parametrize("count", [1, 2, 16, 1000])
-def test_pitfall_pipelined_requests_are_all_answered_in_order(server, count):
-    # Guards against dropping whatever had arrived behind the first request of a read.
+def test_pitfall_pipelined_requests_get_responses_in_order(server, count):
+    # Guards against dropping data that follows the first request of a read.
     with server.connect() as connection:
         connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(count)))
         for i in range(count):
@@ -81,7 +80,7 @@ def test_pitfall_pipelined_requests_are_all_answered_in_order(server, count):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pipelined_requests_cut_at_random_places_are_answered_in_order(server, seed):
+def test_pipelined_requests_split_at_random_get_responses_in_order(server, seed):
     chance = random.Random(seed)
     data, expected = b"", []
     for i in range(60):
@@ -108,7 +107,7 @@ def test_pipelined_requests_cut_at_random_places_are_answered_in_order(server, s
             assert response.status == 200 and response.body == body
 
 
-def test_mixed_methods_in_one_pipeline(server):
+def test_pipeline_with_mixed_methods(server):
     with server.connect() as connection:
         connection.send(
             raw.request("HEAD") + raw.request() + raw.request("DELETE") +
@@ -118,7 +117,7 @@ def test_mixed_methods_in_one_pipeline(server):
         assert [connection.response().status for _ in range(6)] == [200, 405, 404, 204, 304, 200]
 
 
-def test_requests_behind_one_that_closes_are_not_answered(server):
+def test_requests_after_connection_close_get_no_response(server):
     requests = server.stats()["guarded_runs"]
     with server.connect() as connection:
         connection.send(raw.request() + raw.request("GET", "/hello", "Connection: close") +
@@ -129,7 +128,7 @@ def test_requests_behind_one_that_closes_are_not_answered(server):
     assert server.stats()["guarded_runs"] == requests
 
 
-def test_requests_behind_a_handler_that_closes_are_not_answered(server):
+def test_requests_after_closing_handler_get_no_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/close-after") + raw.request())
         response = connection.response()
@@ -137,7 +136,7 @@ def test_requests_behind_a_handler_that_closes_are_not_answered(server):
         connection.assert_closed()
 
 
-def test_request_that_is_answered_later_holds_back_those_behind_it(server):
+def test_pending_request_delays_following_responses(server):
     with server.connect() as connection:
         connection.send(
             raw.request("GET", "/users/1") + raw.request("GET", "/hold/order") +
@@ -150,7 +149,7 @@ def test_request_that_is_answered_later_holds_back_those_behind_it(server):
                 ] == [b"released\n", b"user id=[2]", b"user id=[3]"]
 
 
-def test_requests_that_arrive_while_one_is_pending_are_answered_after_it(server):
+def test_requests_during_pending_request_get_responses_after_it(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/arrive"))
         server.wait_for_held("arrive")
@@ -165,7 +164,7 @@ def test_requests_that_arrive_while_one_is_pending_are_answered_after_it(server)
             assert connection.response().body == b"user id=[%d]" % i
 
 
-def test_two_pending_requests_of_one_connection_keep_their_order(server):
+def test_two_pending_requests_keep_order(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/first") + raw.request("GET", "/hold/second"))
         server.wait_for_held("first")
@@ -176,8 +175,8 @@ def test_two_pending_requests_of_one_connection_keep_their_order(server):
         assert connection.response().body == b"released\n"
 
 
-def test_request_stays_readable_until_it_is_answered(server):
-    # Other connections use the receive buffer all the while.
+def test_pending_request_stays_readable(server):
+    # Other connections use the receive buffer in the meantime.
     targets = [f"/hold/read?n={i}&filler=" + "abcdefghij" * i for i in range(20)]
     connections = [server.connect() for _ in targets]
     for connection, target in zip(connections, targets):
@@ -193,7 +192,7 @@ def test_request_stays_readable_until_it_is_answered(server):
         connection.close()
 
 
-def test_request_stays_readable_during_deferred_work(start):
+def test_deferred_request_stays_readable(start):
     server = start()
     with server.connect() as connection, server.connect() as busy:
         connection.send(raw.request("GET", "/defer?how=gate&filler=abcdefghij") + raw.request())
@@ -204,7 +203,7 @@ def test_request_stays_readable_during_deferred_work(start):
         assert connection.response().status == 200
 
 
-def test_abort_of_one_exchange_may_answer_another(server):
+def test_abort_callback_may_respond_to_another_exchange(server):
     with server.connect() as other:
         vanishing = server.connect()
         vanishing.send(raw.request("GET", "/hold/chain"))
@@ -216,7 +215,7 @@ def test_abort_of_one_exchange_may_answer_another(server):
         assert other.response().body == b"Hello, world\n"
 
 
-def test_deferred_work_answers_in_order_too(server):
+def test_deferred_responses_keep_order(server):
     with server.connect() as connection:
         connection.send((raw.request("GET", "/defer") + raw.request()) * 50)
         for _ in range(50):
@@ -224,7 +223,7 @@ def test_deferred_work_answers_in_order_too(server):
             assert connection.response().body == b"Hello, world\n"
 
 
-def test_held_request_with_body_keeps_its_body_while_more_arrives(server):
+def test_pending_request_keeps_body_while_data_arrives(server):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/hold/body", body=raw.pattern(100000)) +
@@ -235,7 +234,7 @@ def test_held_request_with_body_keeps_its_body_while_more_arrives(server):
         assert connection.response().body == b"x" * 90000
 
 
-def test_large_and_small_answers_in_one_pipeline_arrive_whole(server):
+def test_pipeline_with_large_and_small_responses(server):
     sizes = [0, 1, 100, 5000, 16384, 65535, 65536, 65537, 300000, 3, 2000000, 7]
     hows = ["static", "copy", "borrowed"]
     with server.connect() as connection:
@@ -247,7 +246,7 @@ def test_large_and_small_answers_in_one_pipeline_arrive_whole(server):
 
 
 @pytest.mark.plain
-def test_pipeline_that_is_longer_than_any_buffer(server):
+def test_pipeline_longer_than_any_buffer(server):
     count = 20000
     data = b"".join(raw.request("GET", f"/users/{i}") for i in range(count))
     with server.connect() as connection:
@@ -261,8 +260,8 @@ def test_pipeline_that_is_longer_than_any_buffer(server):
 @pytest.mark.plain
 @pytest.mark.parametrize("size", [1000, 4000, 20000])
 @pytest.mark.parametrize("how", ["copy", "static"])
-def test_client_that_sends_and_never_reads_is_held_back(server, size, how):
-    # Without back-pressure the answers to a flood of requests pile up in the server's memory.
+def test_back_pressure_limits_client_that_does_not_read(server, size, how):
+    # Without back-pressure the responses to a flood of requests fill the server's memory.
     server.ask("GET", "/large")
     server.settle()
     server.stats()
@@ -278,17 +277,17 @@ def test_client_that_sends_and_never_reads_is_held_back(server, size, how):
                     sent += connection.socket.send(flood[sent % len(flood):])
             except BlockingIOError:
                 server.settle()
-        assert sent < 64 << 20, "the server read 64 MiB of requests and nobody took its answers"
-        # It goes on when the client begins to read.
+        assert sent < 64 << 20, "the server read 64 MiB from a client that does not read"
+        # The server continues when the client reads.
         connection.socket.settimeout(raw.SAFETY_TIMEOUT)
         for _ in range(min(1000, sent // len(one))):
             assert len(connection.response().body) == size
         held = server.stats()["heap_peak"] - before
-        assert held < 1 << 20, f"{held} bytes were held for one connection that hardly reads"
+        assert held < 1 << 20, f"{held} bytes of heap for one connection that hardly reads"
         connection.reset()
 
 
-def test_several_connections_do_not_mix_their_answers(server):
+def test_responses_of_connections_are_separate(server):
     connections = [server.connect() for _ in range(50)]
     try:
         for i, connection in enumerate(connections):
@@ -307,10 +306,10 @@ def test_several_connections_do_not_mix_their_answers(server):
             connection.close()
 
 
-# ---- half-closed and vanishing clients ----
+# ---- half-closed and disconnected clients ----
 
 
-def test_half_closed_client_gets_its_answer(server):
+def test_half_close_still_gets_response(server):
     with server.connect() as connection:
         connection.send(raw.request())
         connection.half_close()
@@ -318,7 +317,7 @@ def test_half_closed_client_gets_its_answer(server):
         connection.assert_closed()
 
 
-def test_half_closed_client_gets_all_answers_of_its_pipeline(server):
+def test_half_close_still_gets_pipelined_responses(server):
     with server.connect() as connection:
         connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(100)))
         connection.half_close()
@@ -327,7 +326,7 @@ def test_half_closed_client_gets_all_answers_of_its_pipeline(server):
         connection.assert_closed()
 
 
-def test_half_closed_client_gets_an_answer_that_takes_its_time(server):
+def test_half_close_still_gets_pending_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/half") + raw.request())
         connection.half_close()
@@ -339,7 +338,7 @@ def test_half_closed_client_gets_an_answer_that_takes_its_time(server):
         connection.assert_closed()
 
 
-def test_half_closed_client_gets_a_large_answer(server):
+def test_half_close_still_gets_large_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/large?size=8000000"))
         connection.half_close()
@@ -347,7 +346,7 @@ def test_half_closed_client_gets_a_large_answer(server):
         connection.assert_closed()
 
 
-def test_half_closed_after_upload(server):
+def test_half_close_after_upload(server):
     with server.connect() as connection:
         connection.send(raw.request("POST", "/echo", body=raw.pattern(200000)))
         connection.half_close()
@@ -360,8 +359,9 @@ def test_half_closed_after_upload(server):
     raw.request("POST", "/echo", "Content-Length: 100") + b"x" * 10,
     raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab"
 ], ids=["nothing", "request-line", "head", "body", "chunk"])
-def test_client_that_ends_inside_a_request_is_closed(server, sent):
-    # There will never be more: no use in waiting for the timeout. A 400 before the close is fine.
+def test_half_close_inside_request_closes_connection(server, sent):
+    # The request can never become complete, so the server does not wait for the timeout. A 400
+    # before the close is allowed.
     with server.connect() as connection:
         connection.send(sent)
         connection.half_close()
@@ -382,7 +382,7 @@ PHASES = {
 
 @pytest.mark.parametrize("how", ["reset", "close"])
 @pytest.mark.parametrize("sent", PHASES.values(), ids=PHASES.keys())
-def test_client_that_vanishes_leaves_nothing_behind(server, sent, how):
+def test_disconnect_frees_the_connection(server, sent, how):
     with server.connect() as warm:
         warm.ask("POST", "/digest", body=b"x")
     connection = server.connect()
@@ -393,7 +393,7 @@ def test_client_that_vanishes_leaves_nothing_behind(server, sent, how):
     assert server.ask().status == 200
 
 
-def test_client_that_vanishes_while_its_handler_is_pending_is_reported_once(server):
+def test_disconnect_during_pending_request_is_reported_once(server):
     before = server.stats()
     connection = server.connect()
     connection.send(raw.request("GET", "/hold/gone") + raw.request())
@@ -406,7 +406,7 @@ def test_client_that_vanishes_while_its_handler_is_pending_is_reported_once(serv
     assert after["aborted_exchanges"] == before["aborted_exchanges"] + 1
 
 
-def test_client_that_vanishes_during_deferred_work(start):
+def test_disconnect_during_deferred_work(start):
     own = start()
     connection = own.connect()
     connection.send(raw.request("GET", "/defer?how=gate"))
@@ -415,7 +415,7 @@ def test_client_that_vanishes_during_deferred_work(start):
     own.settle()
     assert own.stats()["deferred"] == 0
     own.ask("GET", "/open-gate")
-    eventually(lambda: own.stats()["deferred"] == 1, "the end of the deferred work")
+    eventually(lambda: own.stats()["deferred"] == 1, "the deferred work ended")
     own.wait_for_connections(0)
     after = own.stats()
     assert (after["deferred"], after["deferred_gone"],
@@ -424,7 +424,7 @@ def test_client_that_vanishes_during_deferred_work(start):
 
 
 @pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
-def test_client_that_vanishes_during_the_response(server, how):
+def test_disconnect_during_response(server, how):
     before = server.stats()
     connection = server.connect(receive_buffer=16384)
     connection.send(raw.request("GET", f"/large?size=30000000&how={how}"))
@@ -437,8 +437,8 @@ def test_client_that_vanishes_during_the_response(server, how):
     assert after["heap_live"] - before["heap_live"] < 1 << 20
 
 
-def test_reset_with_unread_bytes_in_the_queue_is_noticed(server):
-    # The error is announced first, but reading still gives what was queued, and only then the
+def test_reset_with_unread_bytes_is_detected(server):
+    # The poller reports the error first. Reads still return the queued data, and only then the
     # error.
     for _ in range(300):
         connection = server.connect()
@@ -447,7 +447,7 @@ def test_reset_with_unread_bytes_in_the_queue_is_noticed(server):
     server.wait_for_connections(0)
 
 
-def test_client_that_vanishes_with_a_pipeline_unanswered(server):
+def test_disconnect_with_pipelined_requests_pending(server):
     connection = server.connect(receive_buffer=16384)
     connection.send(raw.request("GET", "/large?size=100000") * 200)
     connection.receive_exactly(50000)
@@ -456,7 +456,7 @@ def test_client_that_vanishes_with_a_pipeline_unanswered(server):
     assert server.ask().status == 200
 
 
-def test_hundred_clients_that_vanish_at_once(server):
+def test_disconnect_of_hundred_clients_at_once(server):
     connections = [server.connect() for _ in range(100)]
     for i, connection in enumerate(connections):
         connection.send([

@@ -1,5 +1,5 @@
-"""Bodies in pieces, in both directions: framing, back-pressure, ends that come too early, and what
-middleware sees of responses."""
+"""Streamed bodies in both directions: framing, back-pressure, premature ends, and what middleware
+sees of responses."""
 
 import json
 
@@ -13,29 +13,29 @@ SIZES = [(0, 1), (1, 1), (1000, 1), (1000, 7), (100_000, 4096), (100_000, 4097),
          (3_000_000, 16_384), (3_000_000, 70_000), (2_000_000, 1_000_000)]
 
 
-def later(server, name, least):
+def wait_for_stat(server, name, least):
     eventually(lambda: server.stats()[name] >= least, f"{name} >= {least}")
 
 
-# Out
+# Response bodies
 
 
 @pytest.mark.parametrize("size, piece", SIZES)
 @pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
-def test_a_body_in_pieces_arrives_whole(server, path, size, piece, known):
+def test_streamed_response_arrives_whole(server, path, size, piece, known):
     with server.connect() as connection:
         answer = connection.ask("GET",
                                 f"{path}?size={size}&piece={piece}{'&known' if known else ''}")
         assert answer.status == 200 and answer.body == raw.pattern(size)
         assert answer.get("Content-Length") == (str(size) if known else None)
         assert answer.get("Transfer-Encoding") == (None if known else "chunked")
-        # The connection goes on.
+        # The connection is reusable.
         assert connection.ask().body == b"Hello, world\n"
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
-def test_a_client_of_http_1_0_gets_the_body_up_to_the_end_of_the_connection(server, path):
+def test_streamed_response_to_http_1_0_ends_with_connection(server, path):
     with server.connect() as connection:
         answer = connection.ask("GET", f"{path}?size=50000&piece=999", "Connection: keep-alive",
                                 version="HTTP/1.0")
@@ -45,7 +45,7 @@ def test_a_client_of_http_1_0_gets_the_body_up_to_the_end_of_the_connection(serv
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
-def test_head_gets_the_fields_and_no_piece(server, path):
+def test_head_of_streamed_response_has_no_body(server, path):
     with server.connect() as connection:
         answer = connection.ask("HEAD", f"{path}?size=50000&piece=999&known")
         assert answer.get("Content-Length") == "50000"
@@ -53,13 +53,13 @@ def test_head_gets_the_fields_and_no_piece(server, path):
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_head_does_not_pull(server):
+def test_head_does_not_call_the_source(server):
     with server.connect() as connection:
         connection.ask("HEAD", "/pulled?size=1000000000000&piece=1")
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_205_has_no_pieces(server):
+def test_streamed_205_has_no_body(server):
     with server.connect() as connection:
         for _ in range(2):
             answer = connection.ask("GET", "/pieces-out?size=1000&status=205")
@@ -67,7 +67,7 @@ def test_205_has_no_pieces(server):
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
-def test_pipelined_bodies_in_pieces_come_in_order(server, path):
+def test_pipelined_streamed_responses_keep_order(server, path):
     with server.connect() as connection:
         sizes = [0, 5, 300_000, 17, 40_000]
         connection.send(b"".join(
@@ -78,25 +78,25 @@ def test_pipelined_bodies_in_pieces_come_in_order(server, path):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("path, counted", [("/pieces-out", True), ("/pulled", False)])
-def test_a_slow_reader_holds_the_writer_back(start, path, counted):
+def test_slow_reader_limits_streamed_response(start, path, counted):
     server = start(write_backlog=20_000)
     with server.connect(receive_buffer=4096) as connection:
         idle = server.stats()["heap_live"]
         connection.send(raw.request("GET", f"{path}?size=200000000&piece=10000"))
         assert connection.receive_exactly(1000)
         if counted:
-            later(server, "refused_pieces", 1)
+            wait_for_stat(server, "refused_pieces", 1)
         for _ in range(30):
             connection.receive(65536)
             assert server.stats()["heap_live"] - idle < 300_000
-        # Another client is served meanwhile.
+        # Other clients are served in the meantime.
         assert server.ask().body == b"Hello, world\n"
         connection.reset()
-    eventually(lambda: server.stats()["active_connections"] == 1, "the connection is gone")
-    # (the one that asks is active itself)
+    eventually(lambda: server.stats()["active_connections"] == 1, "the connection is closed")
+    # (the request for /stats has a connection of its own)
 
 
-def test_all_of_a_body_in_pieces_comes_through_a_small_backlog(start):
+def test_streamed_response_passes_small_write_backlog(start):
     server = start(write_backlog=1024)
     with server.connect(receive_buffer=4096) as connection:
         answer = connection.ask("GET", "/pieces-out?size=20000000&piece=7000")
@@ -104,39 +104,39 @@ def test_all_of_a_body_in_pieces_comes_through_a_small_backlog(start):
     assert server.stats()["refused_pieces"] > 0
 
 
-def test_a_client_that_leaves_is_told_once(start):
+def test_disconnect_during_streamed_response_is_reported_once(start):
     server = start()
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/pieces-out?size=100000000&piece=10000"))
         connection.receive_exactly(1000)
         connection.reset()
-    later(server, "aborts", 1)
+    wait_for_stat(server, "aborts", 1)
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/pulled?size=100000000&piece=10000"))
         connection.receive_exactly(1000)
         connection.reset()
-    later(server, "releases", 1)
+    wait_for_stat(server, "releases", 1)
     stats = server.stats()
     assert (stats["aborts"], stats["releases"], stats["aborted_exchanges"]) == (1, 1, 2)
 
 
-def test_a_pull_that_has_nothing_yet_is_asked_again(start):
+def test_source_without_data_is_called_again(start):
     server = start()
     with server.connect() as connection:
         assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
         assert connection.ask("GET", "/pulled?size=0&piece=100&stalls").body == b""
         assert connection.ask(
             "GET", "/pulled?size=5000&piece=100&stalls&at-once").body == raw.pattern(5000)
-    eventually(lambda: server.stats()["releases"] == 3, "all are released")
+    eventually(lambda: server.stats()["releases"] == 3, "all sources are released")
 
 
-def test_what_was_complete_before_a_failure_arrives(server):
+def test_response_before_failed_stream_arrives(server):
     with server.connect() as connection:
         connection.send(raw.request() + raw.request("GET", "/begin-and-fail"))
         assert connection.response().body == b"Hello, world\n"
 
 
-def test_to_a_client_of_http_1_0_a_failure_does_not_look_like_the_end(server):
+def test_failed_stream_resets_http_1_0_connection(server):
     with server.connect() as connection:
         connection.send(
             raw.request("GET", "/pulled?size=30000000&piece=10000&fail", version="HTTP/1.0"))
@@ -148,19 +148,19 @@ def test_to_a_client_of_http_1_0_a_failure_does_not_look_like_the_end(server):
     "/begin-and-fail", "/pulled?size=100000&piece=1000&fail",
     "/pulled?size=100000&piece=1000&fail&known"
 ])
-def test_a_body_that_fails_on_the_way_ends_the_connection_unfinished(start, target):
+def test_failed_stream_closes_connection_without_last_chunk(start, target):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", target))
         data = connection.rest()
-        # What had not left yet need not be sent.
+        # The server may drop data that it has not sent yet.
         assert data == b"" or data.startswith(b"HTTP/1.1 200 ")
         assert not data.endswith(b"0\r\n\r\n") and len(data) < 90_000
     assert "UVHTTP_EINVAL" in server.log()
-    later(server, "aborted_exchanges", 1)
+    wait_for_stat(server, "aborted_exchanges", 1)
 
 
-def test_a_body_shorter_than_announced_ends_the_connection(start):
+def test_stream_shorter_than_content_length_closes_connection(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/pieces-of-length?length=10&size=9"))
@@ -170,7 +170,7 @@ def test_a_body_shorter_than_announced_ends_the_connection(start):
     assert "/pieces-of-length" in server.log()
 
 
-def test_more_than_announced_is_refused(start):
+def test_stream_longer_than_content_length_is_rejected(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/pieces-of-length?length=10&size=11"))
@@ -181,7 +181,7 @@ def test_more_than_announced_is_refused(start):
 
 @pytest.mark.parametrize(
     "path", ["/pieces-out?last", "/pieces-out?last&known", "/block/pieces?size=1000&last"])
-def test_closing_may_be_asked_for_once_the_body_has_begun(server, path):
+def test_close_requested_during_stream_closes_connection(server, path):
     with server.connect() as connection:
         connection.send(raw.request("GET", path) + raw.request())
         answer = connection.response()
@@ -189,7 +189,7 @@ def test_closing_may_be_asked_for_once_the_body_has_begun(server, path):
         connection.assert_closed()
 
 
-def test_trailers_follow_the_last_chunk(server):
+def test_response_trailers_follow_last_chunk(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/trailers-out"))
         connection.head()
@@ -197,13 +197,13 @@ def test_trailers_follow_the_last_chunk(server):
         assert [connection.line()
                 for _ in range(4)] == [b"0", b"X-Early: set before", b"X-Sum: 42", b""]
         assert connection.ask().body == b"Hello, world\n"
-        # Content-Length may not stand there.
+        # Content-Length is not allowed as a trailer.
         assert server.stats()["last_error"] == "UVHTTP_EHEADER"
         assert connection.ask("GET", "/trailers-out?known").body == b"body"
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_early_hints_come_before_the_answer(server):
+def test_early_hints_precede_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/early-hints"))
         status, reason, fields, _ = connection.head()
@@ -216,7 +216,7 @@ def test_early_hints_come_before_the_answer(server):
         assert (answer.interim, answer.body) == ([], b"page")
 
 
-# In
+# Request bodies
 
 BODIES = [0, 1, 1000, 65_535, 65_537, 3_000_000]
 
@@ -224,7 +224,7 @@ BODIES = [0, 1, 1000, 65_535, 65_537, 3_000_000]
 @pytest.mark.parametrize("size", BODIES)
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
 @pytest.mark.parametrize("how", ["", "?pause", "?late"], ids=["at-once", "paused", "late"])
-def test_a_body_is_taken_in_pieces(server, size, coded, how):
+def test_streamed_request_body_arrives_whole(server, size, coded, how):
     body = raw.pattern(size)
     with server.connect() as connection:
         if coded:
@@ -237,7 +237,8 @@ def test_a_body_is_taken_in_pieces(server, size, coded, how):
         at_once = data[:100_000]
         connection.send(at_once)
         if how and (size or how == "?late"):
-            eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+            eventually(lambda: server.ask("GET", "/count-paused").body == b"1",
+                       "the body is paused")
             connection.assert_silent()
             assert server.ask("GET", "/pieces-go-on").body == b"gone on"
         connection.send(data[len(at_once):])
@@ -247,7 +248,7 @@ def test_a_body_is_taken_in_pieces(server, size, coded, how):
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_a_body_that_comes_byte_by_byte(server):
+def test_streamed_request_body_sent_byte_by_byte(server):
     body = raw.pattern(100)
     with server.connect() as connection:
         data = raw.request("POST", "/pieces-digest", "Transfer-Encoding: chunked",
@@ -258,8 +259,8 @@ def test_a_body_that_comes_byte_by_byte(server):
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_middleware_cannot_take_the_body(server, at_once):
-    # What it took would have been left in the way, as if it were the next request.
+def test_middleware_cannot_read_the_body(server, at_once):
+    # Otherwise the server would parse the rest of the body as the next request.
     inner = raw.request("GET", "/hello")
     with server.connect() as connection:
         head = raw.request("POST", "/pieces-digest", "X-Take-Early: 1",
@@ -269,14 +270,14 @@ def test_a_middleware_cannot_take_the_body(server, at_once):
         else:
             connection.send(head)
             eventually(lambda: server.stats()["last_error"] == "UVHTTP_EINVAL",
-                       "the middleware has tried")
+                       "the middleware has called on_body")
             connection.send(inner)
         assert connection.response().body == fnv(inner)
         assert connection.ask("GET", "/status/202").status == 202
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
-def test_requests_behind_a_body_in_pieces(server):
+def test_requests_after_streamed_body_get_responses(server):
     body = raw.pattern(5000)
     with server.connect() as connection:
         one = raw.request("POST", "/pieces-digest", body=body)
@@ -285,13 +286,13 @@ def test_requests_behind_a_body_in_pieces(server):
                 ] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
 
 
-def test_a_paused_body_holds_the_client_back(start):
+def test_paused_body_limits_client(start):
     server = start(body_timeout=1)
     with server.connect(send_buffer=4096) as connection:
         size = 50_000_000
         connection.send(raw.request("POST", "/pieces-digest?pause", f"Content-Length: {size}"))
         idle = server.stats()["heap_live"]
-        # longer than body_timeout, which does not run while it is paused
+        # longer than body_timeout, which does not run while the body is paused
         connection.socket.settimeout(2.5)
         with pytest.raises(TimeoutError):
             connection.socket.sendall(raw.pattern(size))
@@ -299,17 +300,18 @@ def test_a_paused_body_holds_the_client_back(start):
         assert stats["heap_live"] - idle < 300_000 and stats["timeouts"] == 0 and stats[
             "bytes_received"] < 10_000_000
         connection.reset()
-    later(server, "aborts", 1)
+    wait_for_stat(server, "aborts", 1)
 
 
 @pytest.mark.parametrize("how", ["", "?late"])
-def test_continue_is_sent_when_the_body_is_asked_for(server, how):
+def test_100_continue_is_sent_when_handler_reads_body(server, how):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue",
                         "Content-Length: 3"))
         if how:
-            eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+            eventually(lambda: server.ask("GET", "/count-paused").body == b"1",
+                       "the body is paused")
             connection.assert_silent()
             server.ask("GET", "/pieces-go-on")
         assert connection.line() == b"HTTP/1.1 100 Continue" and connection.line() == b""
@@ -317,7 +319,7 @@ def test_continue_is_sent_when_the_body_is_asked_for(server, how):
         assert connection.response().body == fnv(b"abc")
 
 
-def test_a_refused_body_is_not_asked_for(server):
+def test_100_continue_is_not_sent_for_rejected_body(server):
     with server.connect() as connection:
         answer = connection.ask("POST", "/pieces-digest?refuse", "Expect: 100-continue",
                                 "Content-Length: 3")
@@ -328,7 +330,7 @@ def test_a_refused_body_is_not_asked_for(server):
 @pytest.mark.parametrize("query, status, body",
                          [("fail=10000", 500, b"500 Internal Server Error\n"),
                           ("answer=10000", 200, b"enough")])
-def test_an_answer_before_the_end_of_the_body_ends_the_connection(server, query, status, body):
+def test_response_before_end_of_body_closes_connection(server, query, status, body):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", f"/pieces-digest?{query}", "Content-Length: 300000") +
@@ -340,7 +342,7 @@ def test_an_answer_before_the_end_of_the_body_ends_the_connection(server, query,
         connection.assert_closed()
 
 
-def test_the_limit_of_a_route_holds_for_pieces(server):
+def test_body_limit_of_route_applies_to_streamed_body(server):
     with server.connect() as connection:
         assert connection.ask("POST", "/pieces-small",
                               body=raw.pattern(16)).body == fnv(raw.pattern(16))
@@ -351,42 +353,43 @@ def test_the_limit_of_a_route_holds_for_pieces(server):
             raw.request("POST", "/pieces-small", "Transfer-Encoding: chunked",
                         body=raw.chunked(b"a" * 10)[:-5] + b"7\r\n"))
         assert connection.response().status == 413
-    # The handler, which had the first ten bytes, was told.
-    later(server, "aborts", before + 1)
+    # The handler had received the first ten bytes. It is notified.
+    wait_for_stat(server, "aborts", before + 1)
 
 
-def test_without_a_limit_a_body_in_pieces_may_be_larger_than_a_whole_one(start):
+def test_streamed_body_may_exceed_limit_of_whole_body(start):
     server = start(max_body_size=1000)
     body = raw.pattern(2_000_000)
     assert server.ask("POST", "/pieces-digest", body=body).body == fnv(body)
     assert server.ask("POST", "/digest", body=body[:1001]).status == 413
 
 
-def test_a_body_that_stops_is_answered_408_and_the_handler_told(start):
+def test_stalled_body_gets_408_and_notifies_handler(start):
     server = start(body_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("POST", "/pieces-digest", "Content-Length: 1000") + b"abc")
         assert connection.response().status == 408
-    later(server, "aborts", 1)
+    wait_for_stat(server, "aborts", 1)
     assert server.stats()["aborts"] == 1
 
 
-def test_a_client_that_leaves_in_its_body_is_told_once(start):
+def test_disconnect_during_streamed_body_is_reported_once(start):
     server = start()
     for leave in ("reset", "half_close"):
         with server.connect() as connection:
             connection.send(raw.request("POST", "/pieces-digest", "Content-Length: 1000") + b"abc")
-            eventually(lambda: server.stats()["active_connections"] == 2, "it has come")
+            eventually(lambda: server.stats()["active_connections"] == 2,
+                       "the request is in its handler")
             getattr(connection, leave)()
             eventually(lambda: server.stats()["active_connections"] == 1, "it is gone")
     assert server.stats()["aborts"] == 2
 
 
-# Both ways
+# Both directions
 
 
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
-def test_pieces_go_out_while_others_come_in(server, version):
+def test_echo_streams_in_both_directions(server, version):
     body = raw.pattern(300_000)
     with server.connect() as connection:
         connection.send(
@@ -410,7 +413,7 @@ def test_pieces_go_out_while_others_come_in(server, version):
 
 
 @pytest.mark.plain
-def test_an_echo_that_nobody_reads_stops_taking(start):
+def test_echo_without_reader_stops_reading(start):
     server = start(write_backlog=20_000)
     size = 30_000_000
     with server.connect(receive_buffer=4096, send_buffer=4096) as connection:
@@ -423,16 +426,16 @@ def test_an_echo_that_nobody_reads_stops_taking(start):
                 sent += connection.socket.send(raw.pattern(65_536, sent))
         assert server.stats()["heap_live"] - idle < 600_000
         connection.reset()
-    later(server, "releases", 1)
+    wait_for_stat(server, "releases", 1)
 
 
-# What middleware sees
+# Response hooks of middleware
 
 
-def test_hooks_see_and_change_what_goes_out(server):
+def test_hooks_see_and_change_response(server):
     answer = server.ask("GET", "/hello", "X-Watch: 1")
     assert answer.all("X-Seen") == ["inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"]
-    # Nothing can be sent from within.
+    # A hook cannot send a response.
     assert server.stats()["last_error"] == "UVHTTP_ERESPONDED"
 
 
@@ -444,31 +447,31 @@ def test_hooks_see_and_change_what_goes_out(server):
      ("GET", "/pieces-out?size=9&known", 200, "200 application/octet-stream 9 -"),
      ("GET", "/pulled?size=9", 200, "200 - 18446744073709551615 -"),
      ("GET", "/defer", 200, "200 text/plain; charset=utf-8 9 defe"), ])
-def test_hooks_see_errors_pieces_and_late_answers_too(server, method, target, status, seen):
+def test_hooks_see_errors_streams_and_deferred_responses(server, method, target, status, seen):
     answer = server.ask(method, target, "X-Watch: 1")
     assert answer.status == status and answer.all("X-Seen") == [
         f"inner {seen}".strip(), f"outer {seen}".strip()
     ]
 
 
-def test_hooks_see_what_the_server_refuses(start):
+def test_hooks_see_rejections_of_the_server(start):
     server = start(max_body_size=10)
     answer = server.ask("POST", "/echo", "X-Watch: 1", body=b"a" * 11)
     assert answer.status == 413 and len(answer.all("X-Seen")) == 2
 
 
-def test_a_hook_may_change_status_and_type(server):
+def test_hook_may_change_status_and_type(server):
     assert server.ask("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
     assert server.ask("GET", "/hello", "X-Watch: 1",
                       "X-Type: 1").get("Content-Type") == "text/changed"
 
 
-def test_a_hook_that_fails_is_answered_500(server):
+def test_hook_failure_gets_500(server):
     answer = server.ask("GET", "/hello", "X-Watch: 1", "X-Hook-Fails: 1")
     assert answer.status == 500 and len(answer.all("X-Seen")) == 2
 
 
-# Middleware that takes its time
+# Deferred middleware
 
 
 @pytest.mark.parametrize("method, target, body, expected",
@@ -477,59 +480,62 @@ def test_a_hook_that_fails_is_answered_500(server):
                           ("POST", "/pieces-digest", b"abc", fnv(b"abc")),
                           ("GET", "/nowhere", b"", b"404 Not Found\n"),
                           ("POST", "/echo", raw.pattern(200_000), raw.pattern(200_000)), ])
-def test_a_middleware_may_decide_later(server, method, target, body, expected):
+def test_deferred_middleware_continues_request(server, method, target, body, expected):
     with server.connect() as connection:
         connection.send(
             raw.request(method, target, "X-Undecided: 1", body=body[:1000] if body else b"")
             if len(body) <= 1000 else raw.request(method, target, "X-Undecided: 1",
                                                   f"Content-Length: {len(body)}", body=body[:1000]))
-        eventually(lambda: server.ask("GET", "/decide").body == b"decided", "the request waits")
+        eventually(lambda: server.ask("GET", "/decide").body == b"decided",
+                   "the request is pending")
         assert server.stats()["last_error"] == "UVHTTP_OK"
         connection.send(body[1000:])
         assert connection.response().body == expected
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_a_body_and_the_end_may_come_while_a_middleware_decides(server):
+def test_deferred_middleware_with_body_and_half_close(server):
     with server.connect() as connection:
         connection.send(raw.request("POST", "/pieces-digest?pause", "X-Undecided: 1", body=b"abc"))
         connection.half_close()
-        eventually(lambda: server.ask("GET", "/decide").body == b"decided", "the request waits")
-        eventually(lambda: server.ask("GET", "/pieces-go-on").body == b"gone on", "the body waits")
+        eventually(lambda: server.ask("GET", "/decide").body == b"decided",
+                   "the request is pending")
+        eventually(lambda: server.ask("GET", "/pieces-go-on").body == b"gone on",
+                   "the body is paused")
         assert connection.response().body == fnv(b"abc")
         connection.assert_closed()
 
 
-def test_a_late_refusal_does_not_ask_for_the_body(server):
+def test_deferred_rejection_sends_no_100_continue(server):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/echo", "X-Undecided: 1", "Expect: 100-continue",
                         "Content-Length: 5"))
         eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
-                   "the request waits")
+                   "the request is pending")
         answer = connection.response()
         assert (answer.status, answer.interim) == (401, []) and answer.says_close()
 
 
-def test_a_late_refusal_without_a_body_keeps_the_connection(server):
+def test_deferred_rejection_without_body_keeps_connection(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "X-Undecided: 1") + raw.request())
         eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
-                   "the request waits")
+                   "the request is pending")
         assert [answer.status for answer in connection.responses(2)] == [401, 200]
 
 
-def test_a_client_that_leaves_before_the_decision_is_told(start):
+def test_disconnect_during_deferred_middleware_is_reported(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "X-Undecided: 1"))
-        eventually(lambda: server.stats()["active_connections"] == 2, "it has come")
+        eventually(lambda: server.stats()["active_connections"] == 2, "the request is pending")
         connection.reset()
-    later(server, "aborts", 1)
+    wait_for_stat(server, "aborts", 1)
     assert server.ask("GET", "/decide").status == 404
 
 
-def test_an_early_refusal_does_not_wait_for_the_body(server):
+def test_rejection_does_not_wait_for_body(server):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
@@ -537,11 +543,11 @@ def test_an_early_refusal_does_not_wait_for_the_body(server):
         assert answer.status == 403 and answer.says_close()
 
 
-# From elsewhere than the body's own callback
+# Calls from outside the body callback
 
 
 @pytest.mark.parametrize("size", [1, 3_000_000])
-def test_a_body_is_paused_and_resumed_by_a_timer(server, size):
+def test_timer_pauses_and_resumes_body(server, size):
     body = raw.pattern(size)
     with server.connect() as connection:
         connection.send(
@@ -556,7 +562,7 @@ def test_a_body_is_paused_and_resumed_by_a_timer(server, size):
 
 
 @pytest.mark.parametrize("rest", ["all", "some", "none"])
-def test_an_answer_while_a_job_holds_the_exchange(start, rest):
+def test_response_while_job_refs_exchange(start, rest):
     server = start()
     with server.connect() as connection:
         size = 200_000
@@ -566,9 +572,9 @@ def test_an_answer_while_a_job_holds_the_exchange(start, rest):
         assert (answer.status, answer.body) == (200, b"meanwhile")
         assert server.stats()["deferred"] == 0
         assert server.ask("GET", "/open-gate").status == 200
-        later(server, "deferred", 1)
-        # It cannot answer again, and the body, which was paused and resumed behind the answer, is
-        # nobody's.
+        wait_for_stat(server, "deferred", 1)
+        # The job cannot send a second response. The server discards the body, which was paused and
+        # is resumed after the response.
         stats = server.stats()
         assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_ERESPONDED")
         connection.half_close()
@@ -576,9 +582,9 @@ def test_an_answer_while_a_job_holds_the_exchange(start, rest):
         server.wait_for_connections(0)
 
 
-def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
-    """resume_body behind the answer: the rest of the body, which looks like a request, is neither a
-    body nor a request."""
+def test_body_resumed_after_response_is_discarded(start):
+    """resume_body after the response: the rest of the body looks like a request and is discarded.
+    It is neither delivered nor parsed."""
     server = start()
     inner = raw.request("GET", "/status/202")
     with server.connect() as connection:
@@ -593,20 +599,20 @@ def test_a_body_that_goes_on_behind_the_answer_is_nobodys(start):
         connection.assert_closed()
 
 
-def test_a_body_that_goes_on_while_the_answer_leaves_is_nobodys(start):
+def test_body_resumed_while_response_is_sent_is_discarded(start):
     server = start()
     with server.connect(receive_buffer=4096) as connection:
         connection.send(
             raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") +
             b"x" * 100_000)
         server.ask("GET", "/open-gate")
-        later(server, "deferred", 1)
+        wait_for_stat(server, "deferred", 1)
         assert len(connection.response().body) == 8_000_000
         connection.half_close()
         connection.assert_closed()
 
 
-def test_any_number_of_jobs_takes_no_more_memory(start):
+def test_job_count_does_not_grow_memory(start):
     server = start()
     assert server.ask("GET", "/many-jobs?count=10").body == b"all done"
     before = server.stats()
@@ -616,8 +622,8 @@ def test_any_number_of_jobs_takes_no_more_memory(start):
         "heap_calls"] < 20
 
 
-def test_output_grows_behind_a_full_socket(start):
-    """Pieces that the socket does not take are kept in order, however they are cut, while the
+def test_output_buffer_grows_while_socket_is_full(start):
+    """Chunks that the socket does not accept are queued in order, at any chunk size, while the
     buffer that holds them grows."""
     server = start(write_backlog=1_000_000, buffer_size=4096, max_header_size=2048,
                    max_trailer_size=2048)

@@ -1,5 +1,5 @@
-"""What must be refused: each malformed or dangerous request gets its status, "Connection: close"
-and a real close, and nothing behind it is answered."""
+"""Rejections: each malformed or dangerous request gets its status, "Connection: close" and a closed
+connection. The server handles no data that follows it."""
 
 import pytest
 import raw
@@ -7,8 +7,8 @@ import raw
 HOST = b"Host: localhost\r\n"
 
 
-def refuse(server, data, status, method="GET"):
-    """Sends `data` with a harmless request behind it, and expects one refusal and the end of the
+def assert_rejected(server, data, status, method="GET"):
+    """Sends `data` followed by a valid request. Expects one error response and the end of the
     connection."""
     with server.connect() as connection:
         connection.send(data + raw.request())
@@ -41,18 +41,18 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize("fields", LENGTHS.values(), ids=LENGTHS.keys())
-def test_pitfall_bad_content_length_is_refused(server, fields):
-    # Guards against taking the last of two lengths, or as much of a number as looks like one (RFC
+def test_pitfall_malformed_content_length_gets_400(server, fields):
+    # Guards against using the last of two lengths, or the leading digits of an invalid one (RFC
     # 9112 6.3).
-    refuse(server, post(*fields, body=b"12345"), 400)
+    assert_rejected(server, post(*fields, body=b"12345"), 400)
 
 
 @pytest.mark.parametrize("number", [
     b"99999999999999999999", b"18446744073709551616", b"18446744073709551621",
     b"9223372036854775808", b"0" * 40 + b"18446744073709551621"
 ])
-def test_content_length_that_overflows_is_refused(server, number):
-    refuse(server, post(b"Content-Length: " + number, body=b"12345"), (400, 413))
+def test_content_length_overflow_is_rejected(server, number):
+    assert_rejected(server, post(b"Content-Length: " + number, body=b"12345"), (400, 413))
 
 
 CODINGS = {
@@ -77,24 +77,28 @@ CODINGS = {
 
 
 @pytest.mark.parametrize("fields,status", CODINGS.values(), ids=CODINGS.keys())
-def test_pitfall_bad_transfer_encoding_is_refused(server, fields, status):
-    # Guards against two readings of where a body ends: the door to request smuggling (RFC 9112 6.1,
+def test_pitfall_malformed_transfer_encoding_is_rejected(server, fields, status):
+    # Guards against an ambiguous end of the body, which allows request smuggling (RFC 9112 6.1,
     # 6.3).
-    refuse(server, post(*fields, body=b"0\r\n\r\n"), status)
+    assert_rejected(server, post(*fields, body=b"0\r\n\r\n"), status)
 
 
-def test_transfer_encoding_in_http_1_0_is_refused(server):
-    refuse(server, post(b"Transfer-Encoding: chunked", body=b"0\r\n\r\n", version=b"HTTP/1.0"), 400)
+def test_transfer_encoding_of_http_1_0_gets_400(server):
+    assert_rejected(server,
+                    post(b"Transfer-Encoding: chunked", body=b"0\r\n\r\n", version=b"HTTP/1.0"),
+                    400)
 
 
-def test_smuggled_request_behind_conflicting_framing_is_never_run(server):
+def test_conflicting_framing_runs_no_smuggled_request(server):
     runs = server.stats()["guarded_runs"]
     smuggled = raw.request("GET", "/guarded")
-    refuse(server,
-           post(b"Content-Length: 0", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n" + smuggled),
-           400)
-    refuse(server, post(b"Content-Length: %d" % len(smuggled), b"Content-Length: 0", body=smuggled),
-           400)
+    assert_rejected(
+        server,
+        post(b"Content-Length: 0", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n" + smuggled),
+        400)
+    assert_rejected(
+        server, post(b"Content-Length: %d" % len(smuggled), b"Content-Length: 0", body=smuggled),
+        400)
     assert server.stats()["guarded_runs"] == runs
 
 
@@ -109,15 +113,15 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS.keys())
-def test_bad_host_is_refused(server, host):
-    refuse(server, get(host=host), 400)
+def test_malformed_host_gets_400(server, host):
+    assert_rejected(server, get(host=host), 400)
 
 
 @pytest.mark.parametrize("host", [
     b"Host:\r\n", b"Host: localhost:8080\r\n", b"Host: [::1]:80\r\n", b"hOST: 127.0.0.1\r\n",
     b"Host: localhost:\r\n", b"Host: a-b.c_d.example%20x\r\n", b"Host:\t localhost \t\r\n"
 ])
-def test_good_host_is_accepted(server, host):
+def test_valid_host_is_accepted(server, host):
     with server.connect() as connection:
         connection.send(get(host=host))
         assert connection.response().status == 200
@@ -147,16 +151,16 @@ REQUEST_LINES = {
 
 
 @pytest.mark.parametrize("line", REQUEST_LINES.values(), ids=REQUEST_LINES.keys())
-def test_bad_request_line_is_refused(server, line):
-    refuse(server, get(line=line), 400)
+def test_malformed_request_line_gets_400(server, line):
+    assert_rejected(server, get(line=line), 400)
 
 
 @pytest.mark.parametrize("version", [b"HTTP/2.0", b"HTTP/3.0", b"HTTP/0.9", b"HTTP/9.9"])
 def test_unsupported_version_gets_505(server, version):
-    refuse(server, get(line=b"GET /hello " + version), 505)
+    assert_rejected(server, get(line=b"GET /hello " + version), 505)
 
 
-def test_simple_request_of_http_0_9_is_refused_without_a_head(server):
+def test_http_0_9_request_is_rejected(server):
     with server.connect() as connection:
         connection.send(b"GET /hello\r\n")
         assert connection.response().status in (400, 505)
@@ -176,22 +180,21 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
-def test_pitfall_bad_field_is_refused(server, field):
-    # Guards against field names that were never checked to be tokens, and values that were taken as
-    # they came.
-    refuse(server, get(field), 400)
+def test_pitfall_malformed_field_gets_400(server, field):
+    # Guards against field names that are no tokens, and against unchecked field values.
+    assert_rejected(server, get(field), 400)
 
 
-def test_white_space_before_the_first_field_is_refused(server):
-    refuse(server, get(host=b" " + HOST), 400)
+def test_whitespace_before_first_field_gets_400(server):
+    assert_rejected(server, get(host=b" " + HOST), 400)
 
 
 @pytest.mark.parametrize("data", [
     b"GET /hello HTTP/1.1\nHost: localhost\n\n", b"GET /hello HTTP/1.1\r\nHost: localhost\n\r\n",
     b"GET /hello HTTP/1.1\nHost: localhost\r\n\r\n"
 ], ids=["all", "one-field", "request-line"])
-def test_bare_line_feed_is_refused(server, data):
-    refuse(server, data, 400)
+def test_bare_line_feed_gets_400(server, data):
+    assert_rejected(server, data, 400)
 
 
 CHUNKS = {
@@ -213,16 +216,17 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize("body", CHUNKS.values(), ids=CHUNKS.keys())
-def test_pitfall_bad_chunk_is_refused(server, body):
-    # Guards against chunk sizes with a sign or 0x, sizes that wrap around, and chunks whose end
-    # nobody checked.
-    refuse(server, post(b"Transfer-Encoding: chunked", body=body), 400)
+def test_pitfall_malformed_chunk_gets_400(server, body):
+    # Guards against chunk sizes with a sign or 0x, chunk sizes that overflow, and unchecked chunk
+    # ends.
+    assert_rejected(server, post(b"Transfer-Encoding: chunked", body=body), 400)
 
 
 @pytest.mark.parametrize("name", ["Content-Length: 3", "Transfer-Encoding: chunked", "Host: other"])
-def test_trailer_that_would_change_framing_or_routing_is_refused(server, name):
-    refuse(server, post(b"Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=[name])),
-           400)
+def test_forbidden_trailer_gets_400(server, name):
+    assert_rejected(server,
+                    post(b"Transfer-Encoding: chunked", body=raw.chunked(b"abc", trailers=[name])),
+                    400)
 
 
 def test_unknown_expectation_gets_417(server):
@@ -233,23 +237,23 @@ def test_unknown_expectation_gets_417(server):
         assert response.interim == []
 
 
-def test_refusal_names_no_method_but_still_has_a_body_that_says_why(server):
+def test_rejection_has_body_with_reason(server):
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.1\r\n\r\n")
         response = connection.response()
         assert response.status == 400 and b"Host" in response.body
 
 
-def test_refused_requests_are_counted(server):
+def test_stats_count_rejected_requests(server):
     before = server.stats()
-    refuse(server, get(b"bad field: 1"), 400)
+    assert_rejected(server, get(b"bad field: 1"), 400)
     after = server.stats()
     assert after["parse_errors"] == before["parse_errors"] + 1
     assert after["responses_4xx"] == before["responses_4xx"] + 1
 
 
-def test_refusal_of_a_head_in_pieces_comes_as_soon_as_the_bad_byte(server):
-    # No need to wait for a head's end that may never come.
+def test_rejection_follows_first_invalid_byte(server):
+    # The end of the head may never arrive, so the server does not wait for it.
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/7.7\r\n")
         assert connection.response().status == 505
@@ -261,7 +265,7 @@ def test_refusal_of_a_head_in_pieces_comes_as_soon_as_the_bad_byte(server):
         connection.assert_closed()
 
 
-# ---- other protocols and garbage on this port: refused, never a hang ----
+# ---- other protocols and random bytes on this port ----
 
 
 def test_http_2_preface_gets_505(server):
@@ -272,24 +276,22 @@ def test_http_2_preface_gets_505(server):
         connection.assert_closed()
 
 
-TLS_HELLO = (
-    b"\x16\x03\x01\x00\x75\x01\x00\x00\x71\x03\x03" + bytes(range(64, 96)) +
-    b"\x00\x00\x08\x13\x01\x13\x02\xc0\x2f"
-    b"\xc0\x30\x01\x00\x00\x40\x00\x00\x00\x0e\x00\x0c\x00\x00\x09localhost"
-    b"\x00\x0a\x00\x04\x00\x02\x00\x1d"
-    b"\x00\x0d\x00\x04\x00\x02\x08\x04\x00\x2b\x00\x03\x02\x03\x04"
-    b"\x00\x10\x00\x0b\x00\x09\x08http/1.1"
-)
+TLS_HELLO = (b"\x16\x03\x01\x00\x75\x01\x00\x00\x71\x03\x03" + bytes(range(64, 96)) +
+             b"\x00\x00\x08\x13\x01\x13\x02\xc0\x2f"
+             b"\xc0\x30\x01\x00\x00\x40\x00\x00\x00\x0e\x00\x0c\x00\x00\x09localhost"
+             b"\x00\x0a\x00\x04\x00\x02\x00\x1d"
+             b"\x00\x0d\x00\x04\x00\x02\x08\x04\x00\x2b\x00\x03\x02\x03\x04"
+             b"\x00\x10\x00\x0b\x00\x09\x08http/1.1")
 
 
-def test_tls_hello_on_the_plain_port_gets_400(server):
+def test_tls_client_hello_on_plain_port_gets_400(server):
     with server.connect() as connection:
         connection.send(TLS_HELLO)
         assert connection.response().status == 400
         connection.assert_closed()
 
 
-def test_first_byte_of_a_tls_hello_is_enough(server):
+def test_first_byte_of_tls_client_hello_gets_400(server):
     with server.connect() as connection:
         connection.send(TLS_HELLO[:1])
         assert connection.response().status == 400
@@ -302,7 +304,7 @@ def test_first_byte_of_a_tls_hello_is_enough(server):
     b"*1\r\n$4\r\nPING\r\n", b"<?xml version='1.0'?>\r\n\r\n",
     bytes(range(256)) * 8, b"GET" + b"\r\n" * 50, b"\r\n" * 10 + b"\x01"
 ])
-def test_garbage_is_refused_and_closed(server, garbage):
+def test_random_bytes_are_rejected(server, garbage):
     with server.connect() as connection:
         connection.send(garbage)
         assert connection.response().status in (400, 505)
@@ -310,12 +312,12 @@ def test_garbage_is_refused_and_closed(server, garbage):
     assert server.ask().status == 200
 
 
-# ---- a refused sender still gets its answer ----
+# ---- the client of a rejected request receives the response ----
 
 
-def test_refused_upload_gets_its_response_and_not_a_reset(start):
-    # Closing a socket that has unread bytes sends a reset, which may overtake the response: the
-    # server has to linger.
+def test_rejected_upload_gets_response_without_reset(start):
+    # Closing a socket with unread data sends a RST, which may discard the response at the client.
+    # So the server does a lingering close.
     server = start(max_body_size=1000)
     for _ in range(5):
         with server.connect() as connection:
@@ -326,14 +328,14 @@ def test_refused_upload_gets_its_response_and_not_a_reset(start):
             connection.assert_closed()
 
 
-def test_bytes_behind_a_refused_head_do_not_turn_the_answer_into_a_reset(server):
+def test_bytes_after_rejected_head_cause_no_reset(server):
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.1\r\nbad field: 1\r\n\r\n" + b"x" * 1000000)
         assert connection.response().status == 400
         connection.assert_closed()
 
 
-def test_response_to_a_closing_request_survives_bytes_behind_it(server):
+def test_bytes_after_closing_request_cause_no_reset(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "Connection: close") + b"x" * 1000000)
         response = connection.response()
@@ -344,7 +346,7 @@ def test_response_to_a_closing_request_survives_bytes_behind_it(server):
 @pytest.mark.parametrize(
     "lines",
     [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"])
-def test_refused_head_request_gets_no_body(server, lines):
+def test_rejected_head_request_gets_no_body(server, lines):
     with server.connect() as connection:
         connection.send(lines)
         answer = connection.rest()

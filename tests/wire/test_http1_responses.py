@@ -1,5 +1,5 @@
-"""What is sent back: Date, fields, sizes of every kind, files, slow readers, and fields that
-handlers may not set."""
+"""Responses: Date, fields, body sizes, files, slow readers, and fields that a handler may not
+set."""
 
 import email.utils
 import os
@@ -11,28 +11,28 @@ import raw
 from wire_server import eventually
 
 
-def test_date_is_the_time_of_now(server):
+def test_date_is_current_time(server):
     for target in ("/hello", "/none", "/status/204"):
         date = email.utils.parsedate_to_datetime(server.ask("GET", target).get("Date"))
         assert abs(date.timestamp() - time.time()) < 5
 
 
-def test_date_of_a_connection_goes_on(server):
-    # A value formatted once and kept would be wrong for ever.
+def test_date_advances_on_one_connection(server):
+    # Guards against formatting the Date once per connection.
     with server.connect() as connection:
         first = connection.ask().get("Date")
         for _ in range(400):
             time.sleep(0.01)
             if connection.ask().get("Date") != first:
                 return
-    raise AssertionError(f"it has been {first} for four seconds")
+    raise AssertionError(f"Date was {first} for four seconds")
 
 
 @pytest.mark.parametrize("status", [
     200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 409, 410, 413, 418, 422, 429, 451, 500,
     501, 502, 503, 504, 505, 511, 599
 ])
-def test_status_of_every_kind(server, status):
+def test_status_of_handler_is_sent(server, status):
     with server.connect() as connection:
         response = connection.ask("GET", f"/status/{status}")
         assert response.status == status
@@ -44,13 +44,13 @@ def test_status_of_every_kind(server, status):
 
 
 @pytest.mark.parametrize("status", [0, 99, 100, 101, 199, 600, 1000, -1])
-def test_status_that_is_none_is_refused(server, status):
-    # 0 stands for the default, 200.
+def test_invalid_status_is_rejected(server, status):
+    # 0 is the default, 200.
     assert server.ask("GET", f"/status/{status}").status == (200 if status == 0 else 500)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirect(server, status):
+def test_redirect_sends_location(server, status):
     response = server.ask("GET", f"/redirect?status={status}")
     assert response.status == status and response.get("Location") == "/hello"
 
@@ -58,8 +58,8 @@ def test_redirect(server, status):
 @pytest.mark.parametrize("value", [
     "a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\rX-Injected: 1", "\r\n\r\n<html>", "a\r\n b", "\n"
 ])
-def test_pitfall_response_splitting_is_impossible(server, value):
-    # Guards against CR and LF in a field value that went out as given.
+def test_pitfall_line_end_in_field_value_is_rejected(server, value):
+    # Guards against response splitting: sending CR and LF of a field value.
     with server.connect() as connection:
         response = connection.ask("GET", "/field?name=X-Field&value=" + urllib.parse.quote(value))
         assert response.body == b"UVHTTP_EHEADER"
@@ -68,14 +68,14 @@ def test_pitfall_response_splitting_is_impossible(server, value):
 
 
 @pytest.mark.parametrize("name", ["", "X Field", "X:Field", "X-F\u00e9ld", "X\r\nInjected", "(X)"])
-def test_field_name_that_is_no_token_is_refused(server, name):
+def test_invalid_field_name_is_rejected(server, name):
     response = server.ask("GET", "/field?value=1&name=" + urllib.parse.quote(name))
     assert response.body == b"UVHTTP_EHEADER"
 
 
 @pytest.mark.parametrize(
     "name", ["Content-Length", "content-length", "Transfer-Encoding", "Connection", "Date"])
-def test_fields_that_belong_to_the_server_are_refused(server, name):
+def test_fields_set_by_server_are_rejected(server, name):
     with server.connect() as connection:
         response = connection.ask("GET", f"/field?name={name}&value=5")
         assert response.body == b"UVHTTP_EHEADER"
@@ -83,14 +83,14 @@ def test_fields_that_belong_to_the_server_are_refused(server, name):
         assert connection.ask().status == 200
 
 
-def test_field_that_is_allowed_is_sent(server):
+def test_other_field_is_sent(server):
     response = server.ask("GET", "/field?name=X-Field&value=caf%C3%A9%20%2B%09tab")
     assert response.body == b"OK"
     assert response.get("X-Field") == "caf\u00c3\u00a9 +\ttab"
 
 
-def test_pitfall_set_cookie_is_sent_as_often_as_it_was_added(server):
-    # Guards against a header map in which the second cookie replaced the first.
+def test_pitfall_every_set_cookie_is_sent(server):
+    # Guards against a header map in which the second cookie replaces the first.
     response = server.ask("GET", "/cookies")
     assert response.all("Set-Cookie") == ["a=1; Path=/", "b=2; Path=/"]
     assert response.all("X-Once") == ["second"]
@@ -98,7 +98,7 @@ def test_pitfall_set_cookie_is_sent_as_often_as_it_was_added(server):
 
 @pytest.mark.parametrize("size", [1000, 4095, 4096, 8192, 20000, 65536, 200000])
 def test_pitfall_long_field_value_is_sent_whole(server, size):
-    # Guards against a buffer of fixed size for the head of a response.
+    # Guards against a response head buffer of fixed size.
     with server.connect() as connection:
         response = connection.ask("GET", f"/long-field?size={size}")
         assert response.status == 200
@@ -109,7 +109,7 @@ def test_pitfall_long_field_value_is_sent_whole(server, size):
 @pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
 @pytest.mark.parametrize("size",
                          [0, 1, 1023, 1024, 4096, 16384, 65535, 65536, 65537, 1000000, 20000000])
-def test_bodies_of_every_size_and_kind_arrive_whole(server, how, size):
+def test_body_of_any_size_and_ownership_arrives_whole(server, how, size):
     before = server.stats()["releases"]
     with server.connect() as connection:
         assert connection.ask("GET", f"/large?size={size}&how={how}").body == raw.pattern(size)
@@ -117,15 +117,15 @@ def test_bodies_of_every_size_and_kind_arrive_whole(server, how, size):
     assert server.stats()["releases"] - before == (how == "borrowed")
 
 
-def test_borrowed_body_is_given_back_when_head_sends_none(server):
+def test_borrowed_body_is_released_for_head(server):
     before = server.stats()["releases"]
     assert server.ask("HEAD", "/large?size=100000&how=borrowed").get("Content-Length") == "100000"
     assert server.stats()["releases"] == before + 1
 
 
 @pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
-def test_slow_reader_gets_every_byte(server, how):
-    # Every send comes back short: what is left must follow from the right place.
+def test_slow_reader_receives_whole_body(server, how):
+    # Every write is short: the rest must be sent from the right offset.
     with server.connect(receive_buffer=8192) as connection:
         connection.send(raw.request("GET", f"/large?size=8000000&how={how}") + raw.request())
         server.settle()
@@ -139,8 +139,8 @@ def test_slow_reader_gets_every_byte(server, how):
         assert connection.response().body == b"Hello, world\n"
 
 
-def test_pitfall_large_bodies_are_not_copied(server):
-    # Guards against up to three copies of a body on its way out.
+def test_pitfall_large_body_is_not_copied(server):
+    # Guards against copies of a body on its way to the socket (up to three).
     server.ask("GET", "/large?size=30000000")
     before = server.stats()["heap_live"]
     connections = [server.connect(receive_buffer=16384) for _ in range(5)]
@@ -151,7 +151,7 @@ def test_pitfall_large_bodies_are_not_copied(server):
     held = server.stats()["heap_live"] - before
     for connection in connections:
         connection.reset()
-    assert held < 2 << 20, f"{held} bytes of heap for five bodies that are only referred to"
+    assert held < 2 << 20, f"{held} bytes of heap for five borrowed bodies"
     server.wait_for_connections(0)
 
 
@@ -176,12 +176,12 @@ def test_file_is_sent_whole(server, tmp_path, size):
         assert connection.ask().status == 200
 
 
-def test_file_type_comes_from_its_name(server, tmp_path):
+def test_file_content_type_follows_extension(server, tmp_path):
     response = server.ask("GET", f"/send-file?path={make_file(tmp_path, 10, 'style.css')}")
     assert response.get("Content-Type").startswith("text/css")
 
 
-def test_file_that_cannot_be_sent_leaves_the_answer_to_the_handler(server, tmp_path):
+def test_unreadable_file_leaves_response_to_handler(server, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with server.connect() as connection:
         assert connection.ask("GET", f"/send-file?path={tmp_path}/none").body == b"ENOENT"
@@ -192,7 +192,7 @@ def test_file_that_cannot_be_sent_leaves_the_answer_to_the_handler(server, tmp_p
 
 
 @pytest.mark.parametrize("offset,size", [(0, 100), (77, 1000), (999999, 1), (100, 999900), (0, 0)])
-def test_part_of_a_descriptor(server, tmp_path, offset, size):
+def test_send_descriptor_sends_range(server, tmp_path, offset, size):
     path = make_file(tmp_path, 1000000)
     before = server.stats()["releases"]
     with server.connect() as connection:
@@ -203,7 +203,7 @@ def test_part_of_a_descriptor(server, tmp_path, offset, size):
     assert server.stats()["releases"] == before + 1
 
 
-def test_slow_reader_of_a_file_gets_every_byte(server, tmp_path):
+def test_slow_reader_receives_whole_file(server, tmp_path):
     path = make_file(tmp_path, 6000000)
     with server.connect(receive_buffer=8192) as connection:
         connection.send(
@@ -215,9 +215,9 @@ def test_slow_reader_of_a_file_gets_every_byte(server, tmp_path):
 
 @pytest.mark.parametrize("real,promised", [(1000, 2000), (0, 1), (3000000, 3000001),
                                            (100000, 9000000)])
-def test_file_that_is_shorter_than_promised_ends_the_connection(server, tmp_path, real, promised):
-    # The client must see that something is missing: by a closed connection, never by bytes of
-    # something else.
+def test_file_shorter_than_content_length_closes_connection(server, tmp_path, real, promised):
+    # The client detects the missing data by the closed connection. The server sends no other data
+    # in its place.
     path = make_file(tmp_path, real)
     before = server.stats()["releases"]
     with server.connect() as connection:
@@ -235,7 +235,7 @@ def test_file_that_is_shorter_than_promised_ends_the_connection(server, tmp_path
     assert "truncated" in server.log() or "ETRUNCATED" in server.log()
 
 
-def test_client_that_vanishes_while_a_file_is_sent(server, tmp_path):
+def test_disconnect_while_file_is_sent(server, tmp_path):
     path = make_file(tmp_path, 30000000)
     before = server.stats()
     descriptors = len(os.listdir(f"/proc/{before['pid']}/fd"))
@@ -249,27 +249,27 @@ def test_client_that_vanishes_while_a_file_is_sent(server, tmp_path):
     assert after["releases"] == before["releases"] + 5
     assert after["aborted_exchanges"] == before["aborted_exchanges"] + 5
     eventually(lambda: len(os.listdir(f"/proc/{before['pid']}/fd")) <= descriptors,
-               "the descriptors' end")
+               "the descriptors are closed")
 
 
 # ---- log and statistics ----
 
 
-def test_logged_text_cannot_forge_lines(server):
+def test_log_escapes_line_ends(server):
     assert server.ask("GET", "/log?text=one%0Afatal:%20two%1b%5B31m").status == 200
     log = server.log()
     assert "logged: one" in log
     assert "\nfatal: two" not in log and "\x1b" not in log
 
 
-def test_long_log_line_is_cut(server):
+def test_long_log_line_is_truncated(server):
     assert server.ask("GET", "/log?text=" + "l" * 3000).status == 200
     longest = max(len(line) for line in server.log().splitlines())
     assert 500 < longest < 1100
 
 
-def test_pitfall_every_statistic_is_counted(start):
-    # Guards against statistics that existed and were never incremented.
+def test_pitfall_every_stat_is_counted(start):
+    # Guards against stats that exist and are never incremented.
     server = start()
     with server.connect() as connection:
         for target in ("/hello", "/redirect", "/none", "/fail"):
