@@ -1,7 +1,7 @@
-"""Markers of all tests in Python. `tools/run_tests.py` chooses by them what runs when.
+"""Markers of all Python tests. `tools/run_tests.py` selects tests by them.
 
 `./dev test` runs tests in several processes (pytest-xdist). The tests of a file that share a
-fixture run in one process, in their order; any other test runs in whichever process is free.
+fixture run in one process, in file order. Every other test runs in any free process.
 """
 
 import pytest
@@ -20,7 +20,7 @@ def pytest_configure(config):
 
 
 def shares_a_fixture(item):
-    # pytest has no public way to ask for the scope of a fixture
+    # pytest has no public function that returns the scope of a fixture.
     definitions = item._fixtureinfo.name2fixturedefs
     return any(found.scope == "module"
                for name in item.fixturenames
@@ -32,6 +32,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    # Groups take longer than single tests, so that they begin earlier and all processes end at
-    # about the same time.
+    # Groups take longer than single tests. They start first, so that all processes end at about the
+    # same time.
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Headless Chromium for tests of pages: opens a file at a width and in a colour scheme, and tells
-what went wrong.
+"""Headless Chromium for tests of pages: opens a file at a width and in a colour scheme, and reports
+errors.
 
-Spoken to through its debugging pipe (descriptors 3 and 4, messages end with a zero byte), so
+It is controlled through its debugging pipe (descriptors 3 and 4, messages end with a zero byte), so
 neither a port nor a library is needed.
 """
 
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Ends a browser that hangs; no test depends on it.
+# Ends a browser that hangs. No test depends on it.
 HANG_SECONDS = 120
 
 
@@ -26,9 +26,9 @@ def find():
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
-def place_pipe(ends):
-    """In the child: its ends of the pipes at the numbers the browser expects."""
-    # Copied first to numbers that are not in the way of one another.
+def move_pipe(ends):
+    """In the child: moves its ends of the pipes to the descriptors that the browser expects."""
+    # First copied to descriptors that do not collide.
     reading, writing = (os.dup(os.dup(os.dup(end))) for end in ends)
     os.dup2(reading, 3)
     os.dup2(writing, 4)
@@ -39,7 +39,7 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="uvhttp-browser-")
         child_reads, self.to_child = os.pipe()
         self.from_child, child_writes = os.pipe()
-        # Without its sandbox, which neither root nor many containers can have: the pages are our
+        # Without the sandbox, which neither root nor many containers can have. The pages are our
         # own.
         command = [
             find(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu",
@@ -49,15 +49,15 @@ class Browser:
         self.process = subprocess.Popen([*command, "about:blank"], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         close_fds=False, start_new_session=True,
-                                        preexec_fn=lambda: place_pipe((child_reads, child_writes)))
+                                        preexec_fn=lambda: move_pipe((child_reads, child_writes)))
         os.close(child_reads)
         os.close(child_writes)
         self.number, self.received, self.events, self.session = 0, b"", [], None
         self.tab()
 
     def tab(self):
-        """Opens a tab, to which everything goes from now on. What `session` becomes by it may be
-        set again later, to go back."""
+        """Opens a tab and makes it current. Setting `session` to its previous value returns to the
+        previous tab."""
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target,
@@ -110,14 +110,14 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width, dark, height=900):
-        """Opens a file or a URL; `troubles` tells afterwards what the console said and what was
-        loaded besides."""
+        """Opens a file or a URL. After that `troubles` returns the console messages and the
+        additional resources that were loaded."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.url = path if isinstance(path, str) else path.resolve().as_uri()
-        # the page before may still say something, of a server that is gone for example
+        # The page before may still send events, for example of a server that has stopped.
         for url in ("about:blank", self.url):
             self.events.clear()
             self.call("Page.navigate", url=url)
@@ -130,7 +130,7 @@ class Browser:
         for event in self.events:
             method, parameters = event.get("method"), event.get("params", {})
             if event.get("sessionId", self.session) != self.session:
-                continue  # another tab, which may still speak of a server that has stopped
+                continue  # another tab, which may still report a server that has stopped
             if method == "Log.entryAdded":
                 found.append(f"{parameters['entry']['level']}: {parameters['entry']['text']}")
             elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
@@ -149,7 +149,7 @@ class Browser:
         return done["result"].get("value")
 
     def screenshots(self, stem, height=1500):
-        """The whole page in pieces that can be looked at: STEM-1.png, STEM-2.png, ..."""
+        """The whole page as several pictures: STEM-1.png, STEM-2.png, ..."""
         width, whole = self.evaluate("[innerWidth, document.documentElement.scrollHeight]")
         for number, top in enumerate(range(0, whole, height), 1):
             clip = {
@@ -161,8 +161,8 @@ class Browser:
 
 
 def main(page, folder):
-    """For looking at a page: `browser.py PAGE FOLDER` writes pictures of it as on a desktop and on
-    a phone, light and dark."""
+    """For manual use: `browser.py PAGE DIRECTORY` writes screenshots of the page, desktop and
+    phone, light and dark."""
     one = Browser()
     try:
         for name, width in (("desktop", 1280), ("phone", 375)):

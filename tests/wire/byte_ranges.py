@@ -1,5 +1,5 @@
-"""Takes a multipart/byteranges body apart, and accepts nothing but a correct one (RFC 9110 section
-14.6, RFC 2046 section 5.1.1)."""
+"""A strict parser of multipart/byteranges bodies (RFC 9110 section 14.6, RFC 2046 section
+5.1.1)."""
 
 import re
 
@@ -21,7 +21,7 @@ def parse(content_type, body):
     found = TYPE.match(content_type)
     assert found, f"not multipart/byteranges with a boundary: {content_type!r}"
     delimiter = b"--" + found[1].encode()
-    # the line end is the delimiter's; nothing stands before it
+    # The line end belongs to the delimiter. Nothing precedes it.
     if body.startswith(b"\r\n" + delimiter):
         body = body[2:]
     parts, at = [], 0
@@ -29,7 +29,7 @@ def parse(content_type, body):
         assert body.startswith(delimiter, at), f"no delimiter at {at}: {body[at:at + 60]!r}"
         at += len(delimiter)
         if body.startswith(b"--", at):
-            assert body[at + 2:] == b"\r\n", f"behind the end: {body[at + 2:][:60]!r}"
+            assert body[at + 2:] == b"\r\n", f"after the end: {body[at + 2:][:60]!r}"
             break
         assert body.startswith(b"\r\n", at)
         end = body.index(b"\r\n\r\n", at)

@@ -1,5 +1,5 @@
-"""Fixtures of the wire tests: one wire_server per file, and a starter for tests that need their own
-limits."""
+"""Fixtures of the wire tests: one wire_server per file, and a function that starts servers with
+other options."""
 
 import os
 
@@ -10,11 +10,11 @@ from wire_server import WireServer
 
 def pytest_configure(config):
     config.addinivalue_line(
-        "markers", "plain: its subject is the socket itself, or a client that is not told of TLS")
+        "markers", "plain: its subject is the socket itself, or a client that does not use TLS")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Over TLS (`./dev test wire-tls`) tests that are marked as plain are left out."""
+    """With TLS (`./dev test wire-tls`) tests marked as plain are deselected."""
     if os.environ.get("UVHTTP_WIRE_TLS"):
         left_out = [item for item in items if item.get_closest_marker("plain")]
         config.hook.pytest_deselected(items=left_out)
@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="module")
 def server():
-    """A wire_server with default limits and very patient timeouts."""
+    """A wire_server with default limits and very long timeouts."""
     running = WireServer()
     yield running
     running.stop()
@@ -31,8 +31,8 @@ def server():
 
 @pytest.fixture
 def start():
-    """Starts servers of a test's own: start(max_connections=4). They are stopped, and checked, at
-    its end."""
+    """Starts servers with options: start(max_connections=4). At the end of the test each one is
+    stopped and checked."""
     running = []
 
     def starter(**how):

@@ -1,6 +1,5 @@
-"""Clients that are programs of the system: where they are, and what they can do. One that is
-missing is a failure with its package's name, not a skip: otherwise nobody would notice that nothing
-was tested."""
+"""Clients that are programs of the system: their paths and their features. A missing program fails
+the test and names its package. A skip could remain unnoticed."""
 
 import functools
 import shutil
@@ -18,8 +17,8 @@ def installed(program, package):
 
 @functools.cache
 def node_flags():
-    """What switches Node's own WebSocket on: a flag in Node 20 and 21, nothing since. None before,
-    as in Debian 12."""
+    """The flag that enables Node's own WebSocket: needed in Node 20 and 21 only. Older versions, as
+    in Debian 12, have none."""
     for flags in ([], ["--experimental-websocket"]):
         probe = subprocess.run([
             installed("node", "nodejs"), *flags, "-e",
@@ -32,5 +31,5 @@ def node_flags():
 
 def node_with_websocket():
     if node_flags() is None:
-        pytest.skip("this Node has no WebSocket of its own, which came with 20.10")
+        pytest.skip("this Node has no WebSocket; 20.10 or newer has one")
     return [installed("node", "nodejs"), *node_flags(), "--no-warnings"]

@@ -1,8 +1,7 @@
-"""What the pages of the documentation show: their blocks, and the commands with the output that
-they promise.
+"""Contents of the documentation pages: their blocks, and commands with their expected output.
 
-A block "console" holds lines "$ COMMAND" with what the command prints behind each; a line that is
-just "..." there stands for any lines.
+A block "console" has lines "$ COMMAND", each followed by the output of the command. A line "..."
+matches any lines.
 """
 
 import os
@@ -19,7 +18,7 @@ def name_of(page):
 
 
 def blocks(page):
-    """[(language, text)] in order; the language is "" when the block names none."""
+    """[(language, text)] in order; the language is "" if the block has none."""
     return re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
@@ -28,14 +27,14 @@ def code(page, *languages):
 
 
 def indented(page):
-    """The lines of blocks that are indented by four spaces outside of the others: commands for a
-    shell."""
+    """The lines of blocks that are indented by four spaces, outside of fenced blocks: shell
+    commands."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     return re.findall(r"^    (\S.*)$", text, re.M)
 
 
 def commands(page):
-    """[(command, output)] of all blocks "console"."""
+    """[(command, output)] of all "console" blocks."""
     return [
         pair for text in code(page, "console")
         for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
@@ -49,12 +48,12 @@ def matches(output, promised):
 
 
 def run_commands(page, port, folder):
-    """Runs each command of a page, with the server at `port`, and compares what it prints. How many
-    there were."""
+    """Runs each command of a page with the server at `port`, and compares the output. Returns the
+    number of commands."""
     shown = commands(page)
     for command, promised in shown:
-        told = re.sub(r"\bcurl ", "curl -sS --max-time 60 ", command).replace(":8080/", f":{port}/")
-        done = subprocess.run(["sh", "-c", told], cwd=folder, capture_output=True, text=True,
+        command_line = re.sub(r"\bcurl ", "curl -sS --max-time 60 ", command).replace(":8080/", f":{port}/")
+        done = subprocess.run(["sh", "-c", command_line], cwd=folder, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, env={**os.environ, "no_proxy": "*"})
         output = done.stdout.replace("\r", "").replace(f":{port}/", ":8080/")
         if output and not output.endswith("\n"):

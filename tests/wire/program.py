@@ -1,5 +1,4 @@
-"""Runs the built programs that people use (uvhttp, the examples) as processes of their own, for
-tests from outside."""
+"""Runs the built programs (uvhttp, the examples) as processes."""
 
 import os
 import re
@@ -16,24 +15,24 @@ URL = re.compile(r"(?:https?|wss?)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
 
 def clean_environment(extra=None):
-    """The environment without UVHTTP_ variables that would act as options."""
+    """The environment without UVHTTP_ variables, which would act as options."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("UVHTTP_")}
     kept.pop("NO_COLOR", None)
     return {**kept, **(extra or {})}
 
 
 def run(name, *arguments, environment=None, **more):
-    """A program that ends by itself: subprocess.CompletedProcess with text."""
+    """Runs a program to its end: subprocess.CompletedProcess with text."""
     return subprocess.run([built(name), *map(str, arguments)], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, env=clean_environment(environment),
                           timeout=3 * SAFETY_TIMEOUT, **more)
 
 
 class Program:
-    """A server that runs until it is stopped. Its first line of output holds its URLs.
+    """A server that runs until it is stopped. The first line of its output contains its URLs.
 
-    `line`: that line; `urls`, `port`: what it says. With `wait=False` nothing is read and `port` is
-    the caller's to know.
+    `line`: that line. `urls`, `port`: its contents. With `wait=False` the output is not read, and
+    the caller knows the port.
     """
     def __init__(self, name, *arguments, environment=None, wait=True, wrapper=(), **more):
         self.errors = tempfile.TemporaryFile()
@@ -47,7 +46,7 @@ class Program:
             self.read_line()
 
     def read_more(self):
-        """Adds what has come since to `output`, and waits for nothing."""
+        """Appends the output that is available now to `output`."""
         while select.select([self.process.stdout], [], [], 0)[0]:
             piece = os.read(self.process.stdout.fileno(), 65536)
             self.output += piece.decode()
@@ -75,14 +74,14 @@ class Program:
         return self.urls[0]
 
     def log(self):
-        """What it has written to its standard error."""
+        """What the program has written to standard error."""
         return written_to(self.errors)
 
     def connect(self, **how):
         return raw.Connection(self.port, **how)
 
     def ask(self, target="/", *fields, method="GET", **more):
-        """One request on a connection of its own."""
+        """One request on a new connection."""
         with self.connect() as connection:
             return connection.ask(method, target, *fields, **more)
 
@@ -90,7 +89,7 @@ class Program:
         self.process.send_signal(number)
 
     def wait(self):
-        """The exit code, once it has ended by itself."""
+        """The exit code after the program has ended by itself."""
         code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
         if self.process.stdout:
             self.output += self.process.stdout.read().decode()
@@ -99,7 +98,7 @@ class Program:
         return code
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it by a signal; the exit code."""
+        """Ends the program with a signal; returns the exit code."""
         if self.process.poll() is None:
             self.send_signal(number)
         try:

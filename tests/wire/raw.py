@@ -1,9 +1,8 @@
-"""A client that controls every byte: plain sockets, and a reader of responses that accepts nothing
-but correct ones.
+"""A client that controls every byte: plain sockets, and a strict reader of responses.
 
-Each response is checked while it is read (status line, field lines, framing fields, Date), so a
-test that only asks for the status checks all of that too. Sockets have a generous timeout whose
-only purpose is that a lost answer fails a test instead of hanging it.
+Each response is checked while it is read: status line, field lines, framing fields, Date. So a test
+that checks only the status verifies all of these, too. Sockets have a long timeout. Its only
+purpose is that a missing response fails the test instead of blocking it.
 """
 
 import re
@@ -23,15 +22,15 @@ IMF_FIXDATE = re.compile(
 
 
 def pattern(size, offset=0):
-    """The bytes that /large sends: a period of 251, so that a piece lost or doubled anywhere
-    shows."""
+    """The body of /large. Its period is 251, so that a lost or duplicated chunk is detected
+    anywhere."""
     start = offset % len(PATTERN)
     return (PATTERN * ((size + start) // len(PATTERN) + 1))[start:start + size]
 
 
 def request(method="GET", target="/hello", *fields, body=b"", version="HTTP/1.1", host="localhost"):
-    """The bytes of one request. Fields are whole lines; a body gets its Content-Length unless a
-    field frames it."""
+    """The bytes of one request. Fields are whole lines. A body gets a Content-Length unless a field
+    frames it."""
     lines = [f"{method} {target} {version}"]
     if host is not None:
         lines.append(f"Host: {host}")
@@ -42,14 +41,14 @@ def request(method="GET", target="/hello", *fields, body=b"", version="HTTP/1.1"
 
 
 def chunked(*pieces, trailers=(), extension=""):
-    """The chunked coding of some pieces, with trailer lines."""
+    """The chunks in chunked coding, with trailer lines."""
     coded = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece)
                      for piece in pieces)
     return coded + b"0\r\n" + b"".join(line.encode() + b"\r\n" for line in trailers) + b"\r\n"
 
 
 class Response:
-    """One final response, with the interim ones that came before it."""
+    """One final response, with the interim responses before it."""
     def __init__(self, status, reason, fields, interim):
         self.status, self.reason, self.fields, self.interim = status, reason, fields, interim
         self.body = b""
@@ -62,10 +61,9 @@ class Response:
         return [value for key, value in self.fields if key.lower() == name.lower()]
 
     def get(self, name):
-        """The only value of a field, or None. More than one is an error: ask for all() where that
-        is right."""
+        """The value of a field that occurs at most once, or None. all() reads repeated fields."""
         values = self.all(name)
-        assert len(values) <= 1, f"{name} stands {len(values)} times: {values}"
+        assert len(values) <= 1, f"{name} occurs {len(values)} times: {values}"
         return values[0] if values else None
 
     def says_close(self):
@@ -79,7 +77,7 @@ class Response:
         return {method.strip() for method in self.get("Allow").split(",")}
 
     def facts(self):
-        """The lines `name=value` that /inspect answers with."""
+        """The lines `name=value` of a response of /inspect."""
         pairs = [
             line.split("=", 1)
             for line in self.body.decode("latin-1").splitlines()
@@ -88,14 +86,14 @@ class Response:
         return {pair[0]: pair[1] for pair in pairs}
 
     def seen_fields(self):
-        """The header fields that /inspect saw, in wire order."""
+        """The header fields that /inspect received, in wire order."""
         lines = [
             line for line in self.body.decode("latin-1").splitlines() if line.startswith("field ")
         ]
         return [tuple(line[len("field "):].split(": ", 1)) for line in lines]
 
 
-# The ports of servers that speak TLS, with the ssl.SSLContext of their clients.
+# The ports of TLS servers, with the ssl.SSLContext of their clients.
 SECURE_PORTS = {}
 USUAL = object()
 
@@ -128,7 +126,7 @@ class Connection:
         self.socket.sendall(data)
 
     def receive(self, size=65536):
-        """What arrives next; b"" at the end of the stream."""
+        """The next available data; b"" at the end of the stream."""
         if self.buffer:
             data, self.buffer = self.buffer[:size], self.buffer[size:]
             return data
@@ -168,7 +166,7 @@ class Connection:
         return int(found[1]), found[2].decode("latin-1"), fields, raw
 
     def response(self, method="GET"):
-        """Reads one response to a request with that method, and the 1xx ones before it."""
+        """Reads one response to a request with that method, and the 1xx responses before it."""
         interim = []
         while True:
             status, reason, fields, raw = self.head()
@@ -229,12 +227,12 @@ class Connection:
         return b"".join(pieces)
 
     def assert_closed(self):
-        """The server has closed in order: no further byte, no reset."""
+        """The server has closed the connection: no more data, no reset."""
         rest = self.rest()
-        assert rest == b"", f"bytes behind the last response: {rest[:300]!r}"
+        assert rest == b"", f"bytes after the last response: {rest[:300]!r}"
 
     def assert_silent(self):
-        """Nothing has arrived that was not read yet."""
+        """No data is available."""
         assert self.buffer == b""
         self.socket.setblocking(False)
         try:
@@ -249,7 +247,7 @@ class Connection:
         self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self):
-        """Vanishes without a goodbye: the server gets a RST."""
+        """Closes the socket with a RST."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 

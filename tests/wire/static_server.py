@@ -1,4 +1,4 @@
-"""A folder to serve and `uvhttp serve` over it, for the tests of static files."""
+"""A directory and `uvhttp serve` for the tests of static files."""
 
 import os
 import resource
@@ -15,9 +15,9 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class StaticServer(Program):
-    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of its command
-    line. One worker unless they say otherwise, so that all connections meet the same cache;
-    test_workers.py has more."""
+    """One running `uvhttp serve ROOT` on a free port of 127.0.0.1. Flags are those of the command
+    line. The default is one worker, so that all connections use the same cache. test_workers.py
+    tests several."""
     def __init__(self, root, *flags, descriptors=None, prepare=None):
         def limit():
             if descriptors is not None:
@@ -29,14 +29,14 @@ class StaticServer(Program):
                          *flags, preexec_fn=limit)
 
     def finish(self):
-        """Ends it in order; a finding of a sanitizer, or a leak, is another exit code."""
+        """Stops the server. A finding of a sanitizer or a leak changes the exit code."""
         code = self.stop()
         assert code == 0, f"exit code {code}: {self.log()}"
 
 
 @pytest.fixture
 def place():
-    """A root to serve, with a file beside it that must never be seen."""
+    """A document root, next to a file that must never be served."""
     parent = tempfile.mkdtemp(prefix="uvhttp-static-")
     with open(os.path.join(parent, "secret.txt"), "wb") as file:
         file.write(SECRET)
@@ -48,8 +48,8 @@ def place():
 
 @pytest.fixture
 def serve(place):
-    """serve(flags...) starts a server over the place, without listings unless told; it is stopped
-    and checked at the end."""
+    """serve(flags...) starts a server of the root, by default without listings. It is stopped and
+    checked at the end of the test."""
     running = []
 
     def starter(*flags, **how):
@@ -63,7 +63,7 @@ def serve(place):
 
 
 def write(root, name, content=b""):
-    """Makes a file, with the folders above it. A name is text or bytes."""
+    """Creates a file and its parent directories. A name is text or bytes."""
     path = os.path.join(os.fsencode(root), os.fsencode(name))
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
@@ -72,7 +72,7 @@ def write(root, name, content=b""):
 
 
 def replace(root, name, content):
-    """Puts a new file in the place of the old one, in one step."""
+    """Replaces a file atomically."""
     os.replace(write(root, name + ".new", content),
                os.path.join(os.fsencode(root), os.fsencode(name)))
 

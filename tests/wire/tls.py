@@ -1,5 +1,5 @@
-"""Certificates for tests, made once per run with the `openssl` command, and clients of the ssl
-module and of OpenSSL."""
+"""Certificates for tests, created once per run with the `openssl` command, and clients that use the
+ssl module and OpenSSL."""
 
 import atexit
 import ctypes
@@ -33,7 +33,8 @@ def openssl(*arguments, **how):
 
 
 def authority(name="test authority", into=None):
-    """A new authority: its certificate's path; the key lies beside it."""
+    """Creates a certificate authority. Returns the path of its certificate; the key is in the same
+    directory."""
     where = pathlib.Path(into or tempfile.mkdtemp(dir=directory()))
     openssl("req", "-x509", *KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}", "-keyout",
             where / "ca.key", "-out", where / "ca.pem", "-addext",
@@ -43,8 +44,8 @@ def authority(name="test authority", into=None):
 
 def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None, password=None,
                 usage=None):
-    """A certificate with its key in one file, signed by itself or by an authority. Names: DNS names
-    or addresses."""
+    """A certificate with its key in one file, self-signed or signed by an authority. Names: DNS
+    names or addresses."""
     where = pathlib.Path(tempfile.mkdtemp(dir=directory()))
     names = names or ("localhost", "127.0.0.1")
     san = ",".join(("IP:" if ":" in name or name.replace(".", "").isdigit() else "DNS:") + name
@@ -75,7 +76,7 @@ def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None
 
 @functools.lru_cache(None)
 def usual(kind="ec"):
-    """The certificate of tests for which it does not matter."""
+    """The certificate of tests that need no special one."""
     return certificate(kind=kind)
 
 
@@ -84,10 +85,10 @@ def version(name):
 
 
 def context(ca=None, only=None, client=None, alpn=None):
-    """A client's context: trusts `ca` alone, or everybody; `only` one version; `client`: its
-    certificate."""
+    """A client's context: trusts `ca` only, or every certificate; `only`: one version; `client`:
+    its certificate."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # an end without close_notify is to be seen
+    made.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # report an end without close_notify
     if ca is None:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
@@ -103,8 +104,8 @@ def context(ca=None, only=None, client=None, alpn=None):
 
 
 class Socket:
-    """A socket with TLS that behaves like a plain one, and lets a test decide over records and
-    ends: shutdown sends close_notify and the end, `plain` is the socket underneath."""
+    """A socket with TLS that behaves like a plain one and controls records and ends: shutdown sends
+    close_notify and closes the sending side. `plain` is the socket below."""
     def __init__(self, plain, made, name="localhost", session=None):
         self.plain = plain
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -118,7 +119,7 @@ class Socket:
             self.plain.sendall(self.outgoing.read())
 
     def run(self, call, *arguments):
-        """A call that may have to wait for the other end. What it says first (an alert) is sent in
+        """A call that may have to wait for the peer. Its output (for example an alert) is sent in
         any case."""
         while True:
             try:
@@ -143,7 +144,7 @@ class Socket:
     send = sendall
 
     def recv(self, size):
-        """b"" at the end of the stream; without close_notify before it, it is `truncated`."""
+        """b"" at the end of the stream. An end without close_notify sets `truncated`."""
         try:
             return self.run(self.tls.read, size)
         except ssl.SSLZeroReturnError:
@@ -156,7 +157,7 @@ class Socket:
             return b""
 
     def shutdown(self, how):
-        assert how != 0, "only the sending side can be ended"
+        assert how != 0, "only the sending side can be shut down"
         try:
             self.tls.unwrap()
         except (ssl.SSLWantReadError, ssl.SSLSyscallError):
@@ -168,7 +169,8 @@ class Socket:
         self.plain.close()
 
     def __getattr__(self, name):
-        """Options and times are the plain socket's, what was agreed on is the session's."""
+        """Options and timeouts are those of the plain socket, negotiated parameters are those of
+        the session."""
         return getattr(
             self.tls if hasattr(self.tls, name) and not hasattr(self.plain, name) else self.plain,
             name)
@@ -176,7 +178,7 @@ class Socket:
 
 @functools.lru_cache(None)
 def library():
-    """OpenSSL's functions, for what the ssl module does not offer."""
+    """OpenSSL functions that the ssl module does not have."""
     crypto, found = (ctypes.CDLL(ctypes.util.find_library(name)) for name in ("crypto", "ssl"))
     pointer, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
     for where, name, result, *arguments in [(found, "TLS_client_method", pointer),
@@ -202,7 +204,7 @@ def library():
 
 
 class LibraryClient:
-    """A connection of OpenSSL's own client, which verifies nothing."""
+    """A connection of OpenSSL's own client. It verifies nothing."""
     def __init__(self, port):
         self.lib = lib = library()
         self.plain = socket.create_connection(("127.0.0.1", port), timeout=20)
@@ -225,7 +227,7 @@ class LibraryClient:
         self.lib.SSL_CTX_free(self.context)
 
     def encrypted(self):
-        """What OpenSSL wants to send."""
+        """The output of OpenSSL that is not sent yet."""
         size = self.lib.BIO_ctrl_pending(self.outgoing)
         buffer = ctypes.create_string_buffer(size + 1)
         self.lib.BIO_read(self.outgoing, buffer, size)
@@ -237,7 +239,7 @@ class LibraryClient:
         self.lib.BIO_write(self.incoming, data, len(data))
 
     def key_updates(self, count):
-        """The bytes of so many KeyUpdate messages, a record each, which do not ask for one of the
+        """`count` KeyUpdate messages, one record each, that do not request an update by the
         server."""
         for _ in range(count):
             assert self.lib.SSL_key_update(self.ssl, 0) == 1 and self.lib.SSL_do_handshake(

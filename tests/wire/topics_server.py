@@ -1,5 +1,4 @@
-"""Starts topics_server, and talks to it as members do: a small WebSocket client on a blocking
-socket."""
+"""Starts topics_server, and talks to it with a small WebSocket client on a blocking socket."""
 
 import base64
 import os
@@ -59,7 +58,7 @@ class TopicsServer:
         return self.ask_count(topic)[0]
 
     def stop(self):
-        """Ends it in order, with members connected; nothing of its memory is left."""
+        """Stops the server while members are connected. It must not leak memory."""
         if self.process.returncode is None:
             for member in self.members:
                 member.socket.close()
@@ -75,7 +74,7 @@ class TopicsServer:
 
 
 class Member:
-    """A client, and what it has got and nobody has looked at."""
+    """A client, with its received and unread messages."""
     def __init__(self, port, receive_buffer=None, target="/ws", compress=False):
         self.socket = socket.socket()
         if receive_buffer is not None:
@@ -112,7 +111,7 @@ class Member:
         return bytes([0x80 | opcode]) + length + bytes(4) + data
 
     def say(self, *texts):
-        """All in one packet."""
+        """Everything in one packet."""
         self.socket.sendall(b"".join(self.frame(text) for text in texts))
 
     def next_frame(self):
@@ -137,7 +136,7 @@ class Member:
         return self.inflater.decompress(data + b"\0\0\xff\xff")
 
     def get(self):
-        """The next message: a text, or bytes."""
+        """The next message: text or bytes."""
         opcode, data = self.next_frame()
         assert opcode in (1, 2), (opcode, data)
         return data.decode() if opcode == 1 else data
@@ -159,7 +158,8 @@ class Member:
         return self.ask("worker").split()[0]
 
     def nothing_else(self):
-        """What was published before has come: an answer from the same worker is behind it."""
+        """Returns after all previously published messages have arrived: the response of the same
+        worker follows them."""
         assert self.ask("worker").endswith(" worker")
 
     def leave(self):

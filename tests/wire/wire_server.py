@@ -1,4 +1,4 @@
-"""Starts wire_server, the program that the raw-socket tests talk to, and asks it about itself."""
+"""Starts wire_server, the server program of the raw-socket tests, and reads its state."""
 
 import json
 import os
@@ -15,38 +15,39 @@ import zlib
 import raw
 import tls as tls_tools
 
-# Ends a wait for something that never comes; no test measures time with it.
+# Fails a test that waits for an event that never occurs. No test measures time with it.
 SAFETY_TIMEOUT = 20.0
-# Far longer than the safety timeout of a socket: a server that answers only when a timeout strikes
-# fails its test.
+# Far longer than the timeout of a socket: a server that responds only when a timeout expires fails
+# its test.
 PATIENT = {
     "header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120
 }
 
 
 def version_of_test():
-    """With UVHTTP_WIRE_TLS set every server speaks TLS. Which version depends on the name of the
-    test that starts it, so that it is the same in whichever process and order the tests run."""
+    """With UVHTTP_WIRE_TLS set every server uses TLS. The TLS version depends on the name of the
+    test that starts the server, so that it does not depend on the process and the order of the
+    tests."""
     name = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("@")[0]
     return ("1.3", "1.2")[zlib.crc32(name.encode(errors="replace")) % 2]
 
 
 def built(name):
-    """The path of a built program. A missing one is a failure, never a skip."""
+    """The path of a built program. A missing program is a failure, not a skip."""
     build = os.environ.get("UVHTTP_BUILD_DIR")
-    assert build, "UVHTTP_BUILD_DIR does not name the build folder"
+    assert build, "UVHTTP_BUILD_DIR does not name the build directory"
     path = pathlib.Path(build).resolve() / "dist" / "bin" / name
     assert path.exists(), f"{path} was not built"
     return str(path)
 
 
-# Sockets that keep a port for a program.
+# Sockets that reserve a port for a program.
 KEPT_PORTS = []
 
 
 def free_port():
-    """A port for a program that is told its number. It stays bound here, so that no other process
-    is given it; SO_REUSEADDR lets the program listen on it all the same."""
+    """A port for a program that needs a fixed number. It stays bound here, so that no other process
+    gets it. With SO_REUSEADDR the program can listen on it."""
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     kept.bind(("127.0.0.1", 0))
@@ -55,7 +56,7 @@ def free_port():
 
 
 def eventually(condition, what):
-    """Waits until condition() is true, and gives back what it returned."""
+    """Waits until condition() is true, and returns its result."""
     end = time.monotonic() + SAFETY_TIMEOUT
     while True:
         result = condition()
@@ -66,16 +67,15 @@ def eventually(condition, what):
 
 
 def written_to(file):
-    """What a program has written to a file so far. The program goes on at the same offset, so it is
-    read without moving that: seek() would let the program write over its own beginning."""
+    """What a program has written to a file so far. The file offset is shared with the program, so
+    this reads with pread(): after seek() the program would overwrite its own output."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 class WireServer:
-    """One running wire_server. Limits are fields of uvhttp_config_t, given as keyword arguments."""
+    """One running wire_server. Keyword arguments are fields of uvhttp_config_t."""
     def __init__(self, wrapper=(), descriptors=None, environment=None, tls=None, **limits):
-        """`tls`: the version of TLS that clients speak ("1.2", "1.3"), or the path of a
-        certificate."""
+        """`tls`: the TLS version of the clients ("1.2", "1.3"), or the path of a certificate."""
         if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
             tls = version_of_test()
         flags = [
@@ -112,14 +112,14 @@ class WireServer:
         return int(line.rsplit(":", 1)[1])
 
     def log(self):
-        """What the server has written to its standard error."""
+        """What the server has written to standard error."""
         return written_to(self.errors)
 
     def connect(self, **how):
         return raw.Connection(self.port, **how)
 
     def ask(self, method="GET", target="/hello", *fields, **more):
-        """One request on a connection of its own."""
+        """One request on a new connection."""
         with self.connect() as connection:
             return connection.ask(method, target, *fields, **more)
 
@@ -127,23 +127,23 @@ class WireServer:
         return json.loads(self.ask("GET", "/stats").body)
 
     def settle(self):
-        """Returns when the server has seen what was sent to it before: it has one thread, so after
-        two round trips of another connection it has read what had arrived on the others."""
+        """Returns when the server has read everything sent before. The server has one thread, so
+        two round trips on another connection suffice."""
         if self.settling is None:
             self.settling = self.connect()
         for _ in range(2):
             assert self.settling.ask().status == 200
 
     def wait_for_held(self, key, count=1):
-        """Waits until so many requests of /hold/KEY are pending in their handler."""
+        """Waits until `count` requests of /hold/KEY are pending in their handler."""
         eventually(lambda: self.ask("GET", f"/held/{key}").body == b"%d" % count,
-                   f"{count} held under {key}")
+                   f"{count} requests pending for {key}")
 
     def release(self, key):
         return int(self.ask("GET", f"/release/{key}").body)
 
     def wait_for_connections(self, count):
-        """Waits until only so many connections are open besides the one that asks and the one of
+        """Waits until `count` connections are open, not counting those of this call and of
         settle()."""
         others = 1 + (self.settling is not None)
         eventually(lambda: self.stats()["active_connections"] == count + others,
@@ -156,15 +156,15 @@ class WireServer:
         return self.process.pid
 
     def wait(self):
-        """The exit code, once the server has ended by itself."""
+        """The exit code after the server has ended by itself."""
         try:
             return self.process.wait(timeout=2 * SAFETY_TIMEOUT)
         finally:
             self.process.stdout.close()
 
     def stop(self):
-        """Ends the server in order and checks that it left nothing behind: exit code 0 also says
-        that every byte of heap was given back and that nothing was left on the loop."""
+        """Stops the server and checks the exit code. It is 0 only if all heap memory is freed and
+        no handle is left on the loop."""
         raw.SECURE_PORTS.pop(self.port, None)  # another server may get this port
         if self.settling is not None:
             self.settling.close()

@@ -1,9 +1,9 @@
-"""A WebSocket client that controls every bit of a frame (RFC 6455 section 5.2), and a reader that
-accepts nothing but correct ones.
+"""A WebSocket client that controls every bit of a frame (RFC 6455 section 5.2), with a strict
+reader.
 
-Frames are sent as a test wants them, right or wrong. Every frame of the server is checked while it
-is read: no mask, no unknown opcode, no reserved bit but RSV1 with compression, the shortest form of
-the length, short control frames in one piece, fragments in order, UTF-8, codes that may be sent.
+It sends valid and invalid frames. Every frame of the server is checked while it is read: no mask,
+no unknown opcode, no reserved bit but RSV1 with compression, the shortest form of the length, short
+and unfragmented control frames, fragments in order, UTF-8, valid close codes.
 """
 
 import base64
@@ -18,12 +18,12 @@ import raw
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
-# RFC 7692 section 7.2.1: what a compressed message ends with, and does not send.
+# RFC 7692 section 7.2.1: a compressed message ends with these bytes, which are not sent.
 TAIL = b"\x00\x00\xff\xff"
 
 
 def websocket_state(server, path="/ws/echo"):
-    """The numbers of wire_server's endpoint at this path."""
+    """The counters of wire_server's endpoint at this path."""
     return json.loads(server.ask("GET", "/ws-state" + path).body)
 
 
@@ -32,7 +32,7 @@ def accept_of(key):
 
 
 def fields(*more, key=KEY, version="13", connection="Upgrade", upgrade="websocket"):
-    """The lines of a handshake; None leaves one out."""
+    """The lines of a handshake; None omits one."""
     lines = {
         "Connection": connection, "Upgrade": upgrade, "Sec-WebSocket-Key": key,
         "Sec-WebSocket-Version": version
@@ -53,8 +53,8 @@ def masked(payload, mask):
 
 
 def frame(opcode, payload=b"", fin=True, rsv=0, mask=b"\x37\xfa\x21\x3d", length=None, form=None):
-    """A frame. `mask` None: none; `length`: another one than it has; `form`: 7, 16 or 64 bits for
-    the length whatever it is."""
+    """A frame. `mask` None: no mask; `length`: a false payload length; `form`: 7, 16 or 64 bits for
+    the length, in any case."""
     size = len(payload) if length is None else length
     form = form or (7 if size < 126 else 16 if size < 65536 else 64)
     head = bytes([fin << 7 | rsv << 4 | opcode])
@@ -77,7 +77,7 @@ def close(code=None, reason="", **how):
 
 
 def fragments(opcode, *pieces, **how):
-    """A message in so many frames, as a list."""
+    """A message as a list of frames."""
     return [
         frame(opcode if i == 0 else CONTINUATION, piece, fin=i == len(pieces) - 1, **how)
         for i, piece in enumerate(pieces)
@@ -85,13 +85,13 @@ def fragments(opcode, *pieces, **how):
 
 
 def deflate(data, level=6, window=15):
-    """A message as permessage-deflate sends it, without any other message before it."""
+    """A message as permessage-deflate sends it, without context of previous messages."""
     coder = zlib.compressobj(level, zlib.DEFLATED, -window)
     return (coder.compress(data) + coder.flush(zlib.Z_SYNC_FLUSH)).removesuffix(TAIL)
 
 
 class WebSocket(raw.Connection):
-    """A connection behind its handshake, unless `go_over` is False."""
+    """A connection after its handshake, unless `go_over` is False."""
     def __init__(self, port, target="/ws/echo", *more, go_over=True, behind=b"",
                  receive_buffer=None, **how):
         super().__init__(port, receive_buffer=receive_buffer)
@@ -104,8 +104,8 @@ class WebSocket(raw.Connection):
             self.go_over(target, *more, behind=behind, **how)
 
     def go_over(self, target="/ws/echo", *more, behind=b"", **how):
-        """Does the handshake, with `behind` in the same packet; gives back the fields of the
-        answer."""
+        """Does the handshake, with `behind` in the same packet; returns the fields of the
+        response."""
         self.send(handshake(target, *more, **how) + behind)
         return self.read_upgrade(how.get("key", KEY))
 
@@ -113,7 +113,7 @@ class WebSocket(raw.Connection):
         status, reason, lines, _ = self.head()
         self.fields = {name.lower(): value for name, value in lines}
         assert (status, reason) == (101, "Switching Protocols"), f"{status} {reason} {lines}"
-        assert len(self.fields) == len(lines), f"a field stands twice: {lines}"
+        assert len(self.fields) == len(lines), f"a repeated field: {lines}"
         assert self.fields["upgrade"].lower() == "websocket" and self.fields["connection"].lower(
         ) == "upgrade"
         assert self.fields["sec-websocket-accept"] == accept_of(key)
@@ -130,14 +130,14 @@ class WebSocket(raw.Connection):
         assert opcode in (CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG), f"opcode {opcode}"
         assert first & 0x30 == 0 and (not first & 0x40 or self.compressed
                                       and opcode in (TEXT, BINARY)), f"reserved bits: {first:#x}"
-        assert not second & 0x80, "RFC 6455 5.1: a server masks nothing"
+        assert not second & 0x80, "RFC 6455 5.1: a server does not mask"
         if size == 126:
             size, = struct.unpack(">H", self.receive_exactly(2))
             assert size > 125, "RFC 6455 5.2: the length is not in its minimal encoding"
         elif size == 127:
             size, = struct.unpack(">Q", self.receive_exactly(8))
             assert size > 65535, "RFC 6455 5.2: the length is not in its minimal encoding"
-        assert opcode < 8 or (fin and size <= 125), "RFC 6455 5.5: a control frame"
+        assert opcode < 8 or (fin and size <= 125), "RFC 6455 5.5: a fragmented or long control frame"
         return opcode, self.receive_exactly(size), fin, bool(first & 0x40)
 
     def inflate(self, payload):
@@ -146,14 +146,14 @@ class WebSocket(raw.Connection):
         return self.inflater.decompress(payload + TAIL)
 
     def message(self):
-        """(opcode, payload) of the next message or control frame; fragments are put together, and
-        control frames between them are kept."""
+        """(opcode, payload) of the next message or control frame. Fragments are joined. Control
+        frames between them are stored."""
         if self.kept:
             return self.kept.pop(0)
         opcode, payload, fin, rsv1 = self.read_frame()
         if opcode >= 8:
             return opcode, payload
-        assert opcode != CONTINUATION, "a continuation of nothing"
+        assert opcode != CONTINUATION, "a continuation without a message"
         pieces = [payload]
         between = []
         while not fin:
@@ -184,7 +184,7 @@ class WebSocket(raw.Connection):
         self.expect(TEXT, words.encode())
 
     def echo(self, payload=b"still here", opcode=TEXT):
-        """The connection works: a message comes back."""
+        """Checks that the connection works: an echoed message arrives."""
         self.send(frame(opcode, payload))
         self.expect(opcode, payload)
 
@@ -197,27 +197,26 @@ class WebSocket(raw.Connection):
         assert len(payload) >= 2
         code, = struct.unpack(">H", payload[:2])
         assert 1000 <= code <= 4999 and code not in (1004, 1005, 1006,
-                                                     1015), f"RFC 6455 7.4.1: {code} is never sent"
+                                                     1015), f"RFC 6455 7.4.1: {code} must not be sent"
         return code, payload[2:].decode("utf-8")
 
     def expect_failure(self, code):
-        """The server fails the connection with that code (RFC 6455 section 7.1.7) and closes it in
-        order."""
-        told, reason = self.read_close()
-        assert told == code, f"{told} {reason!r} instead of {code}"
+        """The server fails the connection with that code (RFC 6455 section 7.1.7) and closes it."""
+        got, reason = self.read_close()
+        assert got == code, f"{got} {reason!r} instead of {code}"
         self.expect_end()
 
     def expect_end(self):
-        """Nothing follows. A reset is an end, too: the server need not read what it did not
-        want."""
+        """No data follows. A reset is an end, too: the server need not read the data that it
+        rejects."""
         try:
             rest = self.rest()
         except ConnectionResetError:
             return
-        assert rest == b"", f"bytes behind the close frame: {rest[:100]!r}"
+        assert rest == b"", f"bytes after the close frame: {rest[:100]!r}"
 
     def say_goodbye(self, code=1000, reason=""):
-        """The closing handshake from this side."""
+        """The closing handshake, started by the client."""
         self.send(close(code, reason))
         assert self.read_close()[0] == code
         self.assert_closed()
