@@ -1,8 +1,9 @@
-"""Static files over raw sockets: what is served, what is refused, and what a request may say about
-it.
+"""Static files over raw sockets: which files are served, which requests are rejected, and the
+effect of request fields.
 
-The section "Static files" of the list of known pitfalls has a test each, named test_pitfall_*; the
-one about prewarming is tests/unit/test_static_files.c, since the program has no such flag.
+Each row of the section "Static files" of the list of known pitfalls has a test here, named
+test_pitfall_*. The one about prewarming is in tests/unit/test_static_files.c, since the program has
+no such flag.
 """
 
 import ctypes
@@ -30,12 +31,12 @@ def fields_of(response):
     0, 1, 13, 1000, 10 * KIB, 16 * KIB - 1, 16 * KIB, 16 * KIB + 1, 64 * KIB, 100 * KIB, 1 * MIB,
     3 * MIB + 7
 ])
-def test_pitfall_every_size_arrives_whole(place, serve, size):
-    """10 KB files once timed out, since only large ones went by sendfile."""
+def test_pitfall_file_of_any_size_arrives_whole(place, serve, size):
+    """Guards against sending only large files with sendfile: files of 10 KB once timed out."""
     write(place, "file.bin", raw.pattern(size))
     server = serve()
     with server.connect() as connection:
-        for _ in range(3):  # cold, and from the cache
+        for _ in range(3):  # first from disk, then from the cache
             response = connection.ask("GET", "/file.bin")
             assert response.status == 200
             assert response.get("Content-Length") == str(size)
@@ -43,18 +44,18 @@ def test_pitfall_every_size_arrives_whole(place, serve, size):
 
 
 @pytest.mark.parametrize("size", [10 * KIB, 12 * MIB])
-def test_pitfall_a_slow_reader_gets_every_byte(place, serve, size):
-    """EAGAIN in the middle of sendfile once cut the body."""
+def test_pitfall_slow_reader_receives_whole_file(place, serve, size):
+    """Guards against a body that is truncated when sendfile returns EAGAIN."""
     write(place, "file.bin", raw.pattern(size))
     server = serve()
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/file.bin") * 2)
-        server.ask("/missing")  # it has written all that the socket takes
+        server.ask("/missing")  # the server has written all that the socket accepts
         assert connection.response().body == raw.pattern(size)
         assert connection.response().body == raw.pattern(size)
 
 
-def test_many_readers_of_one_descriptor_do_not_disturb_each_other(place, serve):
+def test_readers_of_one_descriptor_are_independent(place, serve):
     write(place, "file.bin", raw.pattern(2 * MIB))
     server = serve()
     connections = [server.connect(receive_buffer=65536) for _ in range(8)]
@@ -67,7 +68,7 @@ def test_many_readers_of_one_descriptor_do_not_disturb_each_other(place, serve):
         connection.close()
 
 
-def test_pipelined_files_come_in_order(place, serve):
+def test_pipelined_files_keep_order(place, serve):
     sizes = [5, 20 * KIB, 0, 16 * KIB, 300 * KIB, 1]
     for size in sizes:
         write(place, f"f{size}", raw.pattern(size, size))
@@ -77,7 +78,7 @@ def test_pipelined_files_come_in_order(place, serve):
             assert connection.response().body == raw.pattern(size, size)
 
 
-def test_a_file_above_4_gib(place, serve):
+def test_file_above_4_gib_arrives_whole(place, serve):
     size = 5 * 1024 * MIB + 3
     with open(write(place, "huge"), "r+b") as file:
         file.truncate(size)
@@ -93,7 +94,7 @@ def test_a_file_above_4_gib(place, serve):
 
 
 @pytest.mark.parametrize("size", [0, 13, 100 * KIB])
-def test_head_has_the_fields_of_get(place, serve, size):
+def test_head_has_fields_of_get(place, serve, size):
     write(place, "page.html", raw.pattern(size))
     server = serve()
     for _ in range(2):
@@ -106,7 +107,7 @@ def test_head_has_the_fields_of_get(place, serve, size):
             connection.assert_silent()
 
 
-def test_fields_of_a_file(place, serve):
+def test_file_response_fields(place, serve):
     path = write(place, "page.html", b"<p>")
     os.utime(path, ns=(0, 784111777_000000000))
     response = serve().ask("/page.html")
@@ -126,7 +127,7 @@ def test_fields_of_a_file(place, serve):
                                         ("a.wasm", "application/wasm"),
                                         ("a.unknown-kind", "application/octet-stream"),
                                         ("plain", "application/octet-stream"), ])
-def test_content_type(place, serve, name, kind):
+def test_content_type_follows_extension(place, serve, name, kind):
     write(place, name, b"x")
     assert serve().ask("/" + name).get("Content-Type").replace("; ", ";").lower() == kind.replace(
         "; ", ";")
@@ -146,7 +147,7 @@ def test_other_methods_get_405(place, serve, method):
 # Names
 
 
-def test_names_of_every_byte(place, serve):
+def test_file_name_may_have_any_byte(place, serve):
     names = [bytes([byte]) for byte in range(1, 256) if byte not in b"/."]
     names += [b"a" + bytes([byte]) + b"b" for byte in range(1, 256) if byte != ord("/")]
     for name in names:
@@ -163,7 +164,7 @@ def test_names_of_every_byte(place, serve):
     "semi;colon", "colon:name", "quote\"'", "<tag>", "three...dots", "a&b=c", "~tilde", "日本語.txt",
     "%2F", "a%2Fb"
 ])
-def test_awkward_names(place, serve, name):
+def test_file_names_with_special_characters(place, serve, name):
     write(place, name, name.encode())
     write(place, f"folder {name}/inner {name}", b"inner")
     write(place, f"folder {name}/index.html", b"index")
@@ -175,7 +176,7 @@ def test_awkward_names(place, serve, name):
         "%2B", "%2B")
 
 
-def test_an_encoded_slash_is_no_separator_and_its_text_is_a_name(place, serve):
+def test_encoded_slash_is_not_a_separator(place, serve):
     write(place, "a/b", b"in the folder")
     write(place, "a%2Fb", b"by name")
     write(place, "c/d", b"in the folder")
@@ -188,16 +189,15 @@ def test_an_encoded_slash_is_no_separator_and_its_text_is_a_name(place, serve):
                 assert connection.ask("GET", target).status == 404, target
 
 
-def test_the_query_is_no_part_of_the_name(place, serve):
+def test_query_is_not_part_of_file_name(place, serve):
     write(place, "file", b"x")
     server = serve()
     assert server.ask("/file?x=1&y=/../z").body == b"x"
     assert server.ask("/file?").body == b"x"
 
 
-def test_each_file_has_one_path(place, serve):
-    """Otherwise what a route asks for, a password, could be passed by with another spelling of its
-    path."""
+def test_file_has_one_path(place, serve):
+    """Otherwise another spelling of the path would bypass the password of a route."""
     write(place, "a/b", b"x")
     server = serve()
     tags = {server.ask(target).get("ETag") for target in ("/a/b", "/a/./b", "/c/../a/b")}
@@ -211,22 +211,22 @@ def test_each_file_has_one_path(place, serve):
 
 @pytest.mark.parametrize(
     "target", ["/" + "n" * 256, "/" + "n" * 3000, "/" + "d/" * 2500 + "x", "/" + "d" * 255 + "/x"])
-def test_a_name_too_long_is_missing(place, serve, target):
+def test_too_long_name_gets_404(place, serve, target):
     response = serve("--max-target-size", "8192").ask(target)
     assert response.status == 404
 
 
-def test_pitfall_a_missing_file_is_404(place, serve):
+def test_pitfall_missing_file_gets_404(place, serve):
     write(place, "file", b"x")
     server = serve()
     for target in ("/missing", "/missing/", "/missing/file", "/file/", "/file/x", "/missing.html",
                    "/.", "/nope/.."):
-        # these two are the root, a folder without index
+        # These two are the root, a directory without index.
         expected = 403 if target in ("/.", "/nope/..") else 404
         assert (target, server.ask(target).status) == (target, expected)
 
 
-def test_hidden_names_are_404(place, serve):
+def test_hidden_files_get_404(place, serve):
     for name in (".env", ".git/config", "a/.hidden", "a/.dir/file", "..dots"):
         write(place, name, b"hidden")
     server = serve()
@@ -235,7 +235,7 @@ def test_hidden_names_are_404(place, serve):
         assert (target, server.ask(target).status) == (target, 404)
 
 
-def test_hidden_names_are_served_when_wanted(place, serve):
+def test_hidden_files_option_serves_them(place, serve):
     for name in (".env", ".git/config", "a/.hidden"):
         write(place, name, b"hidden")
     server = serve("--hidden")
@@ -243,7 +243,7 @@ def test_hidden_names_are_served_when_wanted(place, serve):
         assert server.ask(target).body == b"hidden"
 
 
-def test_well_known_is_not_hidden(place, serve):
+def test_well_known_directory_is_not_hidden(place, serve):
     write(place, ".well-known/security.txt", b"Contact")
     write(place, ".well-known/.hidden", b"x")
     write(place, ".well-known-not", b"x")
@@ -254,7 +254,7 @@ def test_well_known_is_not_hidden(place, serve):
         assert server.ask(target).status == 404
 
 
-# Nothing outside the root
+# Paths outside the root
 
 
 def traversal_targets():
@@ -276,7 +276,7 @@ def traversal_targets():
                 "/dev/fd/0")
 
 
-def test_no_spelling_leaves_the_root(place, serve):
+def test_path_traversal_is_denied(place, serve):
     write(place, "sub/file", b"x")
     os.symlink("..", os.path.join(place, "link-out"))
     server = serve("--listing", "--hidden")
@@ -286,7 +286,7 @@ def test_no_spelling_leaves_the_root(place, serve):
         with server.connect() as connection:
             connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
             response = connection.response()
-            if response.status == 301:  # to the same path with one slash for several
+            if response.status == 301:  # to the same path with one slash instead of several
                 assert "//" in target
                 response = server.ask(response.get("Location"))
             assert response.status in (400, 403, 404), (target, response)
@@ -294,7 +294,7 @@ def test_no_spelling_leaves_the_root(place, serve):
     assert server.ask("/sub/file").body == b"x"
 
 
-def test_links_inside_the_root_are_followed(place, serve):
+def test_symlink_inside_root_is_followed(place, serve):
     write(place, "a/file", b"content")
     write(place, "a/index.html", b"index")
     os.symlink("a/file", os.path.join(place, "link"))
@@ -307,7 +307,7 @@ def test_links_inside_the_root_are_followed(place, serve):
     assert server.ask("/folder").get("Location") == "/folder/"
 
 
-def test_links_out_of_the_root_are_forbidden(place, serve):
+def test_symlink_out_of_root_gets_403(place, serve):
     write(place, "file", b"x")
     for name, target in (("out", "../secret.txt"), ("absolute", "/etc/passwd"), ("up", ".."),
                          ("back", "../root/file"), ("own", os.path.join(place, "file")),
@@ -326,22 +326,23 @@ def test_links_out_of_the_root_are_forbidden(place, serve):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs mknod")
-def test_devices_are_forbidden(place, serve):
+def test_device_gets_403(place, serve):
     try:
         os.mknod(os.path.join(place, "null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     except PermissionError:
-        pytest.skip("mknod is not allowed here")
+        pytest.skip("mknod is not permitted here")
     server = serve()
     assert server.ask("/null").status == 403
     assert server.ask("/null", method="HEAD").status == 403
 
 
-def test_pitfall_a_fifo_does_not_hang_the_server(place, serve):
+def test_pitfall_fifo_does_not_block_server(place, serve):
     write(place, "file", b"x")
     os.mkfifo(os.path.join(place, "fifo"))
     os.symlink("fifo", os.path.join(place, "link"))
     server = serve()
-    connections = [server.connect() for _ in range(16)]  # more than the thread pool has threads
+    # more connections than the thread pool has threads
+    connections = [server.connect() for _ in range(16)]
     for connection in connections:
         connection.send(raw.request("GET", "/fifo") + raw.request("GET", "/link"))
     assert server.ask("/file").body == b"x"
@@ -350,9 +351,9 @@ def test_pitfall_a_fifo_does_not_hang_the_server(place, serve):
         connection.close()
 
 
-def test_a_fifo_is_not_even_opened(place, serve):
-    """Opening it would let a writer pass that waits for a reader, and opening a device may have any
-    effect."""
+def test_fifo_is_not_opened(place, serve):
+    """Opening a FIFO would release a writer that waits for a reader. Opening a device may have any
+    side effect."""
     path = os.path.join(place, "fifo")
     os.mkfifo(path)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -364,11 +365,11 @@ def test_a_fifo_is_not_even_opened(place, serve):
     with pytest.raises(BlockingIOError):
         os.read(watch, 4096)
     os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-    assert os.read(watch, 4096)  # so it does notice
+    assert os.read(watch, 4096)  # the watch works
     os.close(watch)
 
 
-def test_a_socket_is_forbidden(place, serve):
+def test_unix_socket_gets_403(place, serve):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(place, "socket"))
     assert serve().ask("/socket").status == 403
@@ -376,14 +377,14 @@ def test_a_socket_is_forbidden(place, serve):
 
 
 def without_override():
-    """Takes root's right to pass over permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) from what
-    is started next."""
+    """Drops root's capabilities CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH in the process that is
+    started next."""
     libc = ctypes.CDLL(None)
     for capability in (1, 2):
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
-def test_unreadable_is_403(place, serve):
+def test_unreadable_file_gets_403(place, serve):
     write(place, "locked", b"x")
     write(place, "closed/file", b"x")
     write(place, "site/index.html", b"x")
@@ -391,17 +392,17 @@ def test_unreadable_is_403(place, serve):
     assert server.ask("/locked").status == 200
     for name in ("locked", "closed", "site/index.html"):
         os.chmod(os.path.join(place, name), 0)
-    eventually(lambda: server.ask("/locked").status == 403, "the permission is noticed")
+    eventually(lambda: server.ask("/locked").status == 403, "the new permission is detected")
     for target in ("/closed/file", "/closed/missing", "/closed/", "/site/", "/locked"):
         assert (target, server.ask(target).status) == (target, 403)
     assert server.ask("/missing").status == 404
     os.chmod(os.path.join(place, "closed"), 0o755)
 
 
-# Folders
+# Directories
 
 
-def test_pitfall_an_index_file_is_served(place, serve):
+def test_pitfall_index_file_is_served(place, serve):
     write(place, "index.html", b"top")
     write(place, "sub/index.html", b"sub")
     server = serve()
@@ -428,27 +429,27 @@ def test_index_names_are_tried_in_order(place, serve):
     assert server.ask("/d/").status == 403
 
 
-def test_a_better_index_file_takes_over(place, serve):
+def test_new_index_file_of_higher_rank_is_served(place, serve):
     write(place, "second", b"second")
     server = serve("--index", "first second", "--revalidate-ms", "1")
     assert server.ask("/").body == b"second"
     write(place, "first", b"first")
-    eventually(lambda: server.ask("/").body == b"first", "the new index file is noticed")
+    eventually(lambda: server.ask("/").body == b"first", "the new index file is detected")
 
 
-def test_no_index_at_all(place, serve):
+def test_index_option_disabled(place, serve):
     write(place, "index.html", b"x")
     assert serve("--index", "").ask("/").status == 403
 
 
-def test_a_folder_without_index_is_403(place, serve):
+def test_directory_without_index_gets_403(place, serve):
     os.mkdir(os.path.join(place, "sub"))
     server = serve()
     assert server.ask("/").status == 403
     assert server.ask("/sub/").status == 403
 
 
-def test_redirect_to_the_slash(place, serve):
+def test_directory_redirects_to_trailing_slash(place, serve):
     write(place, "a b/c%d/index.html", b"x")
     server = serve()
     for target, location in (("/a%20b", "/a%20b/"), ("/a%20b?x=1&y=%2F", "/a%20b/?x=1&y=%2F"),
@@ -465,14 +466,14 @@ def test_redirect_to_the_slash(place, serve):
     "/%0aevil.example", "/evil.example%0d%0aSet-Cookie:%20a=b", "http://localhost//evil.example",
     "http://localhost///evil.example"
 ])
-def test_a_redirect_never_leaves_the_server(place, serve, target):
+def test_redirect_stays_on_this_server(place, serve, target):
     for name in (b"evil.example", b"\\evil.example", b"\r\nX:y", b"\nevil.example",
                  b"evil.example\r\nSet-Cookie: a=b"):
         os.mkdir(os.path.join(os.fsencode(place), name))
     with serve().connect() as connection:
         connection.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
         response = connection.response()
-    if response.status != 400:  # a bare backslash may be refused as well
+    if response.status != 400:  # a raw backslash may be rejected, too
         assert response.status == 301
         location = response.get("Location")
         assert location.startswith("/") and not location.startswith("//") and "\\" not in location
@@ -481,7 +482,7 @@ def test_a_redirect_never_leaves_the_server(place, serve, target):
         assert not response.all("Set-Cookie") and not response.all("X")
 
 
-def test_the_server_survives_its_root(place, serve):
+def test_deleted_root_gets_404(place, serve):
     write(place, "index.html", b"x")
     write(place, "kept.bin", raw.pattern(100 * KIB))
     server = serve("--listing", "--revalidate-ms", "1")
@@ -491,7 +492,7 @@ def test_the_server_survives_its_root(place, serve):
         assert connection.response().body == raw.pattern(100 * KIB)
         shutil.rmtree(place)
         for target in ("/", "/index.html", "/kept.bin", "/sub/"):
-            eventually(lambda: connection.ask("GET", target).status == 404, f"{target} is gone")
+            eventually(lambda: connection.ask("GET", target).status == 404, f"{target} gets 404")
     os.mkdir(place)
 
 
@@ -504,7 +505,7 @@ LATER = "Sun, 06 Nov 1994 08:49:38 GMT"
 
 @pytest.fixture
 def dated(place):
-    """A file with a known date; gives its entity tag."""
+    """A file with a known date; returns its entity tag."""
     path = write(place, "file", b"0123456789")
     os.utime(path, ns=(0, 784111777_000000000))
     return f'"{os.stat(path).st_ino:x}-a-{784111777_000000000:x}-{os.stat(path).st_ctime_ns:x}"'
@@ -528,14 +529,14 @@ CONDITIONS = [
     ([f"If-Unmodified-Since: {EARLIER}"], 412),
     ([f"If-Unmodified-Since: {LATER}"], 200),
     # The order: If-Match before If-Unmodified-Since, If-None-Match before If-Modified-Since, both
-    # groups together.
+    # pairs together.
     (["If-Match: TAG", f"If-Unmodified-Since: {EARLIER}"], 200),
     (['If-None-Match: "x"', f"If-Modified-Since: {DATE}"], 200),
     (["If-None-Match: TAG", f"If-Modified-Since: {EARLIER}"], 304),
     (['If-Match: "x"', "If-None-Match: TAG"], 412),
     ([f"If-Unmodified-Since: {EARLIER}", "If-None-Match: TAG"], 412),
     (["If-Match: TAG", "If-None-Match: TAG"], 304),
-    # A condition that fails goes before the range.
+    # A failed condition has precedence over the range.
     (["If-None-Match: TAG", "Range: bytes=0-1"], 304),
     (['If-Match: "x"', "Range: bytes=0-1"], 412),
     (["If-None-Match: TAG", "Range: bytes=99-"], 304),
@@ -544,19 +545,19 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize("lines, status", CONDITIONS)
-def test_conditional_requests(place, serve, dated, lines, status):
+def test_conditional_request_status(place, serve, dated, lines, status):
     lines = [line.replace("TAG", dated) for line in lines]
     server = serve()
     for method in ("GET", "HEAD", "GET"):
         response = server.ask("/file", *lines, method=method)
-        # RFC 9110 14.2: Range is for GET
+        # RFC 9110 14.2: Range applies to GET only
         expected = 200 if status == 206 and method == "HEAD" else status
         assert response.status == expected
         if status == 200 and method == "GET":
             assert response.body == b"0123456789"
 
 
-def test_pitfall_304_is_sent_on_a_cache_miss(place, serve, dated):
+def test_pitfall_304_is_sent_on_cache_miss(place, serve, dated):
     with serve().connect() as connection:
         for _ in range(2):
             response = connection.ask("GET", "/file", f"If-None-Match: {dated}")
@@ -581,10 +582,10 @@ RANGES = [("bytes=0-0", 206, 0, 0), ("bytes=0-", 206, 0, 9), ("bytes=3-5", 206, 
 
 @pytest.mark.parametrize("size", [10, 40 * KIB])
 @pytest.mark.parametrize("value, status, first, last", RANGES)
-def test_ranges(place, serve, value, status, first, last, size):
+def test_range_gets_206_or_416(place, serve, value, status, first, last, size):
     content = raw.pattern(size)
     write(place, "file", content)
-    if size != 10:  # the same places in the large file, counted in 4 KiB
+    if size != 10:  # the same ranges in the large file, in units of 4 KiB
         value = {
             "bytes=0-0": f"bytes=0-{4 * KIB - 1}", "bytes=3-5": f"bytes={12 * KIB}-{24 * KIB - 1}",
             "bytes=-4": f"bytes=-{16 * KIB}", "bytes=9-": f"bytes={36 * KIB}-",
@@ -608,7 +609,7 @@ def test_ranges(place, serve, value, status, first, last, size):
             assert response.body == content and response.get("Content-Range") is None
 
 
-def test_a_range_has_the_fields_of_the_whole(place, serve, dated):
+def test_range_response_has_fields_of_whole_file(place, serve, dated):
     server = serve()
     whole = dict(fields_of(server.ask("/file")))
     part = dict(fields_of(server.ask("/file", "Range: bytes=2-3")))
@@ -619,15 +620,15 @@ def test_a_range_has_the_fields_of_the_whole(place, serve, dated):
 
 @pytest.mark.parametrize("value, status", [("TAG", 206), ("W/TAG", 200), ('"x"', 200), (DATE, 206),
                                            (LATER, 200), (EARLIER, 200), ("nonsense", 200)])
-def test_if_range(place, serve, dated, value, status):
+def test_if_range_selects_range_or_whole(place, serve, dated, value, status):
     response = serve().ask("/file", "Range: bytes=0-4", "If-Range: " + value.replace("TAG", dated))
     assert response.status == status
     assert response.body == (b"01234" if status == 206 else b"0123456789")
 
 
 def rewrite_with_same_inode_size_and_time(path, content):
-    """As when a file is replaced and its inode is used again. Only the time of the change of the
-    inode tells both apart."""
+    """As when a file is replaced and its inode number is reused. Only the change time of the inode
+    differs."""
     before = os.stat(path)
 
     def changed():
@@ -636,14 +637,14 @@ def rewrite_with_same_inode_size_and_time(path, content):
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         return os.stat(path).st_ctime_ns != before.st_ctime_ns
 
-    eventually(changed, "a tick of the file system's clock has passed")
+    eventually(changed, "the clock of the file system has advanced")
     after = os.stat(path)
     assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size,
                                                                 before.st_mtime_ns)
 
 
 @pytest.mark.parametrize("size", [10, 100 * KIB], ids=["memory", "descriptor"])
-def test_etag_differs_after_change_with_same_inode_size_and_time(place, serve, size):
+def test_etag_differs_with_same_inode_size_and_mtime(place, serve, size):
     path = write(place, "file", b"a" * size)
     write(place, "file.gz", b"a" * size)
     tags = []
@@ -660,7 +661,7 @@ def test_etag_differs_after_change_with_same_inode_size_and_time(place, serve, s
             def changed():
                 return server.ask("/file", f"Accept-Encoding: {accept}").get("ETag") not in tags
 
-            eventually(changed, "the cache has looked at the file again")
+            eventually(changed, "the cache has revalidated the file")
             whole = server.ask("/file", f"Accept-Encoding: {accept}",
                                f"If-None-Match: {tags[-2]}, {tags[-1]}")
             assert (whole.status, whole.body) == (200, content * size)
@@ -671,7 +672,7 @@ def test_etag_differs_after_change_with_same_inode_size_and_time(place, serve, s
     assert len(set(tags)) == len(tags)
 
 
-def test_an_empty_file_has_no_ranges(place, serve):
+def test_range_of_empty_file_is_ignored(place, serve):
     write(place, "empty")
     server = serve()
     for value in ("bytes=0-", "bytes=-5", "bytes=0-0"):
@@ -679,5 +680,4 @@ def test_an_empty_file_has_no_ranges(place, serve):
         assert (response.status, response.get("Content-Length"), response.body) == (200, "0", b"")
 
 
-# The page that lists a folder is read back in test_static_listing.py, changing files are in
-# test_static_changes.py.
+# test_static_listing.py tests directory listings, test_static_changes.py files that change.

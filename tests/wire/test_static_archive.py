@@ -1,5 +1,5 @@
-"""Folders as tar archives, read by GNU tar and by Python's tarfile: what comes out is what lies
-there."""
+"""Directories as tar archives, read by GNU tar and by Python's tarfile: the extracted tree equals
+the directory."""
 
 import io
 import os
@@ -19,7 +19,7 @@ LONG = "a folder whose name is rather long, and stands above others of the kind/
 
 @pytest.fixture
 def tree(place):
-    """Names of every kind, and sizes around the bounds of blocks and slices."""
+    """Names of all kinds, and sizes near the limits of blocks and slices."""
     for name in NASTY:
         write(place, b"names/" + name, b"content of " + name)
     for size in (0, 1, 511, 512, 513, 64 * KIB, 256 * KIB - 512, 256 * KIB, 1 * MIB + 1):
@@ -34,7 +34,7 @@ def tree(place):
 
 
 def files_of(root):
-    """{path: content} of the files below a folder; of an empty folder {path: None}. Paths are
+    """{path: content} of the files below a directory; an empty directory is {path: None}. Paths are
     bytes."""
     found, root = {}, os.fsencode(root)
     for folder, folders, names in os.walk(root):
@@ -46,7 +46,7 @@ def files_of(root):
     return found
 
 
-def test_gnu_tar_unpacks_what_was_there(tree, serve, tmp_path):
+def test_gnu_tar_extracts_the_tree(tree, serve, tmp_path):
     response = serve("--listing", "--archive").ask("/?format=tar")
     assert (response.status, response.get("Content-Type")) == (200, "application/x-tar")
     assert response.get("Content-Disposition") == "attachment; filename=\"files.tar\""
@@ -59,7 +59,7 @@ def test_gnu_tar_unpacks_what_was_there(tree, serve, tmp_path):
         tmp_path / "files/old").stat().st_mtime == -86400
 
 
-def test_python_unpacks_what_was_there(tree, serve):
+def test_python_tarfile_extracts_the_tree(tree, serve):
     response = serve("--listing", "--archive").ask("/", "Accept: application/x-tar")
     found = {}
     with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
@@ -84,7 +84,7 @@ def test_python_unpacks_what_was_there(tree, serve):
       "filename=\"gr__e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
      ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
      (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""), ])
-def test_the_archive_has_the_name_of_the_folder(place, serve, folder, name, field):
+def test_archive_file_name_follows_directory(place, serve, folder, name, field):
     write(place, os.fsencode(folder) + b"/file", b"x")
     response = serve(
         "--listing",
@@ -102,7 +102,7 @@ def raw_quote(part):
     return "".join(f"%{byte:02X}" for byte in part)
 
 
-def test_only_what_could_be_asked_for(place, serve):
+def test_archive_contains_only_served_files(place, serve):
     write(place, "shown", b"x")
     write(place, ".git/key", b"x")
     write(place, "sub/.hidden", b"x")
@@ -125,7 +125,7 @@ def names_of(response):
         return archive.getnames()
 
 
-def test_off_unless_wanted(place, serve):
+def test_archive_is_disabled_by_default(place, serve):
     write(place, "file", b"x")
     server = serve("--listing")
     assert server.ask("/?format=tar").status == 403
@@ -134,7 +134,7 @@ def test_off_unless_wanted(place, serve):
     assert serve("--listing", "--archive").ask("/missing/?format=tar").status == 404
 
 
-def test_bounds(place, serve):
+def test_archive_limits(place, serve):
     for number in range(5):
         write(place, f"sub/{number}", bytes(100))
     server = serve("--listing", "--archive", "--archive-entries", "6", "--archive-size", "500")
@@ -148,7 +148,7 @@ def test_bounds(place, serve):
     assert server.ask("/?format=tar").status == 403
 
 
-def test_a_page_for_one_that_is_too_large(place, serve):
+def test_archive_too_large_gets_error_page(place, serve):
     write(place, "403.html", b"<no>")
     server = serve("--listing", "--archive", "--archive-entries", "1", "--error-pages",
                    "4xx=/403.html")
@@ -159,7 +159,7 @@ def test_a_page_for_one_that_is_too_large(place, serve):
                 response.get("Content-Disposition")) == (403, b"<no>", None)
 
 
-def test_files_of_more_than_8_gib(place, serve):
+def test_archive_of_file_above_8_gib(place, serve):
     with open(os.path.join(place, "large"), "wb") as file:
         file.truncate(9 << 30)
     server = serve("--listing", "--archive")
@@ -179,7 +179,7 @@ def resident(server):
     return int(status.split("VmRSS:")[1].split()[0]) * KIB
 
 
-def test_a_client_that_does_not_read_costs_no_memory(place, serve):
+def test_archive_without_reader_takes_little_memory(place, serve):
     with open(os.path.join(place, "large"), "wb") as file:
         file.truncate(100 * MIB)
     server = serve("--listing", "--archive")
@@ -190,14 +190,15 @@ def test_a_client_that_does_not_read_costs_no_memory(place, serve):
         connection.head()
         for _ in range(200):
             assert server.ask("/?format=json").status == 200
-        # of 100; sanitizers keep some of what was freed
+        # Of 100 MiB. Sanitizers keep some of the freed memory.
         assert resident(server) - before < 24 * MIB
         body = connection.rest()
     assert len(body) == 100 * MIB + 4 * 512
 
 
-def test_a_file_that_becomes_shorter_ends_the_connection(place, serve):
-    """The head has told its length: filled up it would be a wrong file, so there is no archive."""
+def test_archive_with_truncated_file_closes_connection(place, serve):
+    """The header of the file contains its size. Padding the data would store a wrong file, so the
+    archive ends."""
     path = os.path.join(place, "large")
     with open(path, "wb") as file:
         file.truncate(64 * MIB)
@@ -208,11 +209,11 @@ def test_a_file_that_becomes_shorter_ends_the_connection(place, serve):
         os.truncate(path, MIB)
         with pytest.raises((AssertionError, ConnectionError)):  # no last chunk
             connection.chunked_body()
-    eventually(lambda: "UVHTTP_ELENGTH" in server.log(), "a line in the log")
+    eventually(lambda: "UVHTTP_ELENGTH" in server.log(), "an error in the log")
     assert server.ask("/?format=tar").status == 200
 
 
-def test_clients_that_leave(tree, serve):
+def test_archive_client_disconnects(tree, serve):
     server = serve("--listing", "--archive")
     for read in (0, 1000, 300_000):
         with server.connect(receive_buffer=4096) as connection:

@@ -1,6 +1,6 @@
-"""What a folder's cache does as seen from outside: one look at the disk for many who ask, paths
-that are not there, changes that the system tells of, files loaded ahead.
-tests/unit/test_static_cache.c holds the server's trips to the disk up and counts them."""
+"""The file cache of a directory, tested from outside: one lookup on disk for many clients, missing
+paths, changes reported by inotify, prewarming. tests/unit/test_static_cache.c blocks the server's
+file system calls and counts them."""
 
 import ctypes
 import os
@@ -21,13 +21,13 @@ HOUR = "3600000"
 
 
 def open_files(server, root):
-    """Names of the files below the root that the server has open."""
+    """Names of the open files of the server below the root."""
     names = []
     folder = f"/proc/{server.process.pid}/fd"
     for number in os.listdir(folder):
         try:
             target = os.readlink(f"{folder}/{number}")
-        except OSError:  # closed meanwhile
+        except OSError:  # closed in the meantime
             continue
         if target.startswith(os.path.realpath(root) + "/"):
             names.append(os.path.relpath(target, os.path.realpath(root)))
@@ -35,7 +35,7 @@ def open_files(server, root):
 
 
 def start_traced(place, trace, calls, *flags):
-    """A server whose calls of these names are written to a file."""
+    """A server whose system calls of these names are written to a file."""
     return Program(
         "uvhttp",
         "serve",
@@ -45,13 +45,13 @@ def start_traced(place, trace, calls, *flags):
         "--workers",
         "1",
         *flags,
-        # which cannot be done to a process that is traced
+        # This is impossible for a traced process.
         environment={"ASAN_OPTIONS": "detect_leaks=0"},
         wrapper=("strace", "-f", "-e", f"trace={calls}", "-o", str(trace)))
 
 
 def end_traced(server):
-    """strace passes no signals on: its child is the server."""
+    """strace does not forward signals: the server is its child."""
     children = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True,
         text=True).stdout
@@ -59,8 +59,8 @@ def end_traced(server):
     assert server.wait() == 0
 
 
-def test_a_crowd_gets_one_file(place, serve):
-    """All of them the whole of it, whether they came before, while or after it was read."""
+def test_concurrent_requests_get_whole_file(place, serve):
+    """Every client gets the whole file, before, during and after its load."""
     content = raw.pattern(300 * KIB)
     write(place, "popular", content)
     write(place, "sub/index.html", b"index")
@@ -79,9 +79,9 @@ def test_a_crowd_gets_one_file(place, serve):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_crowd_costs_one_open(place, tmp_path):
-    """Counted by the system. The others come on connections that are there already, with requests
-    that are sent at once."""
+def test_concurrent_requests_open_file_once(place, tmp_path):
+    """strace counts the calls. The other clients use open connections and send their requests at
+    once."""
     write(place, "popular", raw.pattern(300 * KIB))
     trace = tmp_path / "trace"
     server = start_traced(place, trace, "openat2,openat", "--revalidate-ms", HOUR)
@@ -94,10 +94,10 @@ def test_a_crowd_costs_one_open(place, tmp_path):
     end_traced(server)
     opened = [line for line in trace.read_text().splitlines() if '"popular"' in line]
     assert len([line for line in opened if "O_PATH" not in line]) == 1  # read
-    assert len([line for line in opened if "O_PATH" in line]) == 1  # looked at
+    assert len([line for line in opened if "O_PATH" in line]) == 1  # lookup
 
 
-def test_clients_that_leave_take_nothing_from_others(place, serve):
+def test_disconnect_during_load_keeps_other_responses(place, serve):
     for number in range(40):
         write(place, f"file{number}", raw.pattern(20 * KIB, number))
     server = serve("--revalidate-ms", "1")
@@ -112,8 +112,8 @@ def test_clients_that_leave_take_nothing_from_others(place, serve):
     assert server.ask("/file0").status == 200
 
 
-def test_pipelined_requests_stay_in_order(place, serve):
-    """What waits is answered in its turn."""
+def test_pipelined_requests_with_pending_loads_keep_order(place, serve):
+    """Requests that wait for a load get their responses in order."""
     write(place, "a", b"a")
     write(place, "b", b"b")
     server = serve("--revalidate-ms", "1")
@@ -128,21 +128,21 @@ def test_pipelined_requests_stay_in_order(place, serve):
                         for _ in range(4)] == [b"a", b"404 Not Found\n", b"b", b"a"]
 
 
-def test_a_file_that_appears_shows_when_its_time_has_come(place, serve):
+def test_negative_ms_limits_cached_404(place, serve):
     eager, lazy = serve("--negative-ms", "20"), serve("--negative-ms", HOUR, "--revalidate-ms", "1")
     for server in (eager, lazy):
         assert server.ask("/late").status == 404
         assert server.ask("/").status == 403
     write(place, "late", b"here")
     write(place, "index.html", b"index")
-    eventually(lambda: eager.ask("/late").body == b"here", "the file is there")
-    eventually(lambda: eager.ask("/").body == b"index", "the index is there")
+    eventually(lambda: eager.ask("/late").body == b"here", "the file is served")
+    eventually(lambda: eager.ask("/").body == b"index", "the index is served")
     assert lazy.ask("/late").status == 404
     assert lazy.ask("/").status == 403
 
 
-def test_names_that_do_not_exist_push_out_no_files(place, serve):
-    """A descriptor in the cache is one that was not thrown out."""
+def test_missing_names_evict_no_files(place, serve):
+    """A cached file has an open descriptor."""
     for number in range(8):
         write(place, f"file{number}", raw.pattern(100 * KIB))
     server = serve("--cache-entries", "8", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
@@ -156,7 +156,7 @@ def test_names_that_do_not_exist_push_out_no_files(place, serve):
     assert open_files(server, place) == kept
 
 
-def test_cache_descriptors(place, serve):
+def test_cache_descriptors_option_limits_open_files(place, serve):
     for number in range(8):
         write(place, f"file{number}", raw.pattern(100 * KIB))
     server = serve("--cache-descriptors", "3", "--revalidate-ms", HOUR)
@@ -166,8 +166,8 @@ def test_cache_descriptors(place, serve):
 
 
 @pytest.mark.parametrize("workers", ["1", "3"])
-def test_watched_changes_show_at_once(place, serve, workers):
-    """Every other way to notice them would take an hour."""
+def test_inotify_changes_are_served_at_once(place, serve, workers):
+    """Any other way to detect the changes would take an hour."""
     write(place, "v1/page", b"one")
     write(place, "v2/page", b"two")
     write(place, "file", b"old")
@@ -175,7 +175,8 @@ def test_watched_changes_show_at_once(place, serve, workers):
     server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR, "--workers", workers)
 
     def ask(target):
-        """Of as many connections as it takes to meet every worker, which must agree."""
+        """On as many connections as are needed to reach every worker. All responses must be
+        equal."""
         answers = {(answer.status, answer.body)
                    for answer in (server.ask(target) for _ in range(4 * int(workers)))}
         return answers.pop() if len(answers) == 1 else (None, None)
@@ -185,31 +186,31 @@ def test_watched_changes_show_at_once(place, serve, workers):
     assert ask("/late/file")[0] == 404
     assert ask("/late")[0] == 404
     replace(place, "file", b"new")
-    eventually(lambda: ask("/file") == (200, b"new"), "another file has its name")
+    eventually(lambda: ask("/file") == (200, b"new"), "the file is replaced")
     write(place, "file", b"written over")
-    eventually(lambda: ask("/file") == (200, b"written over"), "it was written")
+    eventually(lambda: ask("/file") == (200, b"written over"), "the file is overwritten")
     with open(os.path.join(place, "file"), "ab") as file:
         file.write(b" and on")
-    eventually(lambda: ask("/file") == (200, b"written over and on"), "it was appended to")
+    eventually(lambda: ask("/file") == (200, b"written over and on"), "data is appended")
     os.chmod(os.path.join(place, "file"), 0)
     if os.geteuid() != 0:
-        eventually(lambda: ask("/file")[0] == 403, "it may not be read")
+        eventually(lambda: ask("/file")[0] == 403, "the file is unreadable")
     os.remove(os.path.join(place, "file"))
     eventually(lambda: ask("/file")[0] == 404, "it is gone")
     os.symlink("v2", os.path.join(place, "next"))
     os.replace(os.path.join(place, "next"), os.path.join(place, "current"))
-    eventually(lambda: ask("/current/page") == (200, b"two"), "the link leads elsewhere")
+    eventually(lambda: ask("/current/page") == (200, b"two"), "the symlink has a new target")
     write(place, "late/file", b"here")
-    eventually(lambda: ask("/late/file") == (200, b"here"), "a folder has appeared")
-    eventually(lambda: ask("/late")[0] == 301, "and is one")
+    eventually(lambda: ask("/late/file") == (200, b"here"), "a directory is created")
+    eventually(lambda: ask("/late")[0] == 301, "the directory redirects")
     os.rename(os.path.join(place, "late"), os.path.join(place, "gone"))
-    eventually(lambda: ask("/late/file")[0] == 404, "it has moved")
+    eventually(lambda: ask("/late/file")[0] == 404, "the directory is renamed")
     write(place, "late/file", b"another")
-    eventually(lambda: ask("/late/file") == (200, b"another"), "another has its name")
+    eventually(lambda: ask("/late/file") == (200, b"another"), "the directory is replaced")
 
 
-def test_a_change_once_seen_stays(place, serve):
-    """While a file is replaced all the time, no connection sees an older version after a newer
+def test_no_older_version_after_newer_one(place, serve):
+    """While a file is replaced repeatedly, no connection gets an older version after a newer
     one."""
     def version(number):
         return b"%08d" % number
@@ -234,7 +235,7 @@ def test_a_change_once_seen_stays(place, serve):
         reader.start()
     for number in range(1, 1500):
         replace(place, "file", version(number))
-    eventually(lambda: server.ask("/file").body == version(1499), "the last one shows")
+    eventually(lambda: server.ask("/file").body == version(1499), "the last version is served")
     stop.set()
     for reader in readers:
         reader.join()
@@ -242,7 +243,7 @@ def test_a_change_once_seen_stays(place, serve):
 
 
 def private_mounts():
-    """Of the new process alone: CLONE_NEWNS, and what it mounts stays there (MS_REC |
+    """A mount namespace of the new process: CLONE_NEWNS, and private mounts (MS_REC |
     MS_PRIVATE)."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) != 0:
@@ -250,7 +251,7 @@ def private_mounts():
 
 
 def in_mounts_of(server, script):
-    """Runs a script of the shell where the server's mounts are."""
+    """Runs a shell script in the mount namespace of the server."""
     subprocess.run(
         ["nsenter", "-t", str(server.process.pid), "-m", "sh", "-ec", script], check=True,
         capture_output=True)
@@ -258,15 +259,15 @@ def in_mounts_of(server, script):
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nsenter") is None,
                     reason="only the superuser may mount, and needs nsenter")
-def test_mount_over_a_watched_folder_is_noticed(place, serve):
-    """So are changes below it, and the end of the mount."""
+def test_mount_over_watched_directory_is_detected(place, serve):
+    """Changes below the mount point and the unmount are detected, too."""
     write(place, "a/d/file", b"below")
     write(place, "a/d/e/file", b"below")
     try:
         server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR,
                        prepare=private_mounts)
     except subprocess.SubprocessError:
-        pytest.skip("a process may have no mounts of its own here")
+        pytest.skip("mount namespaces are not permitted here")
     targets = ("/a/d/file", "/a/d/e/file", "/a/d/missing")
 
     def answers():
@@ -279,19 +280,19 @@ def test_mount_over_a_watched_folder_is_noticed(place, serve):
         f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file "
         f"missing > e/file"
     )
-    eventually(lambda: answers() == [b"over"] * 3, "what was mounted is served")
+    eventually(lambda: answers() == [b"over"] * 3, "the mounted file system is served")
     in_mounts_of(
         server,
         f"cd {place}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
     eventually(lambda: answers() == [b"again", b"again", b"404 Not Found\n"],
-               "its changes are told")
+               "its changes are detected")
     in_mounts_of(server, f"umount {place}/a/d")
-    eventually(lambda: answers() == before, "what was below is served again")
+    eventually(lambda: answers() == before, "the original directory is served")
     write(place, "a/d/e/file", b"changed")
-    eventually(lambda: server.ask("/a/d/e/file").body == b"changed", "its changes are told")
+    eventually(lambda: server.ask("/a/d/e/file").body == b"changed", "its changes are detected")
 
 
-def test_watches_go_with_the_server(place, serve):
+def test_inotify_watches_are_removed(place, serve):
     for number in range(20):
         write(place, f"dir{number}/file", b"x")
     server = serve("--watch")
@@ -305,17 +306,17 @@ def test_watches_go_with_the_server(place, serve):
             try:
                 with open(f"{info}/{number}") as file:
                     count += len(re.findall("^inotify wd:", file.read(), re.M))
-            except OSError:  # closed meanwhile
+            except OSError:  # closed in the meantime
                 pass
         return count
 
     assert watches() == 21
     for number in range(20):
         shutil.rmtree(os.path.join(place, f"dir{number}"))
-    eventually(lambda: watches() == 1, "folders that are gone are not watched")
+    eventually(lambda: watches() == 1, "deleted directories are not watched")
 
 
-def test_prewarm(place, serve):
+def test_prewarm_loads_files(place, serve):
     for name in ("a.css", "deep/b.css", "deep/er/c.css", "deep/c.js", "index.html"):
         write(place, name, raw.pattern(100 * KIB))
     server = serve("--prewarm", "*.css /index.html deep/*.js", "--revalidate-ms", HOUR)
@@ -335,7 +336,7 @@ def test_prewarm(place, serve):
      "512 bytes"
      ),
 ])
-def test_prewarm_says_what_is_wrong(place, words, message):
+def test_prewarm_errors(place, words, message):
     write(place, "file", b"x")
     done = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--prewarm", words)
     assert (done.returncode,
@@ -344,10 +345,10 @@ def test_prewarm_says_what_is_wrong(place, words, message):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-@pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on the disk
-def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_path, size):
-    """From memory, head and all; with --response-cache-memory 0 it takes another call for the head.
-    What clients get is the same."""
+@pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on disk
+def test_hot_file_takes_one_system_call(place, tmp_path, size):
+    """Head and body are sent from memory. With --response-cache-memory 0 the head takes another
+    call. The response is the same."""
     content = raw.pattern(size)
     write(place, "often", content)
     answers = {}
@@ -370,17 +371,17 @@ def test_a_file_that_is_asked_for_often_costs_one_call_and_no_copy(place, tmp_pa
                 if field[0] != "Date"] == [field for field in other.fields if field[0] != "Date"]
 
 
-@pytest.mark.parametrize("size", [9 * KIB, 40 * KIB])  # in memory, and on the disk
-def test_a_file_that_changes_while_it_is_asked_for_often(place, serve, size):
-    """Head and body are always of one state, and the next one is seen at once when the system tells
-    of it."""
+@pytest.mark.parametrize("size", [9 * KIB, 40 * KIB])  # in memory, and on disk
+def test_hot_file_change_is_served_at_once(place, serve, size):
+    """Head and body always belong to the same version. A new version is served as soon as inotify
+    reports it."""
     server = serve("--watch")
     with server.connect() as connection:
         for version in range(20):
             content = raw.pattern(size + version, version)
             replace(place, "often", content)
             eventually(lambda: connection.ask("GET", "/often").body == content,
-                       "the new state is served")
+                       "the new version is served")
             tags = set()
             for _ in range(40):
                 response = connection.ask("GET", "/often")
@@ -390,9 +391,8 @@ def test_a_file_that_changes_while_it_is_asked_for_often(place, serve, size):
             assert connection.ask("GET", "/often", f"If-None-Match: {tags.pop()}").status == 304
 
 
-def test_a_limit_on_the_size_of_files_ends_nothing(place, serve):
-    """It holds for files in memory, too, and the system sends a signal to whoever writes past
-    it."""
+def test_file_size_limit_does_not_end_server(place, serve):
+    """RLIMIT_FSIZE also applies to files in memory. A write beyond it raises SIGXFSZ."""
     content = raw.pattern(10 * KIB)
     write(place, "often", content)
     server = serve(prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 * KIB, 8 * KIB)))
@@ -402,7 +402,7 @@ def test_a_limit_on_the_size_of_files_ends_nothing(place, serve):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_answers_of_small_parts_leave_together(place, tmp_path):
+def test_pipelined_multipart_responses_are_sent_together(place, tmp_path):
     write(place, "file", raw.pattern(2 * KIB))
     trace = tmp_path / "trace"
     server = start_traced(place, trace, "sendmsg,sendto,sendfile")

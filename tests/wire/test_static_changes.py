@@ -1,5 +1,5 @@
-"""Files that change while they are served: no mixed bytes, no answer older than promised, no
-promise of bytes that are gone."""
+"""Files that change while they are served: no mix of versions, no response older than the
+revalidation interval, no promise of data that no longer exists."""
 
 import os
 import threading
@@ -13,20 +13,20 @@ from wire_server import eventually
 
 
 def version(number, size):
-    """Content that tells its version at every place."""
+    """Content whose every line contains its version."""
     line = b"version %06d\n" % number
     return (line * (size // len(line) + 1))[:size]
 
 
 def version_of(body):
-    """The version of a body that is of one version throughout."""
+    """The version of a body that consists of a single version."""
     number = int(body[8:14])
     assert body == version(number, len(body)), "bytes of several versions in one body"
     return number
 
 
-def test_pitfall_a_changed_file_is_noticed(place, serve):
-    """The cache once never noticed."""
+def test_pitfall_changed_file_is_served(place, serve):
+    """Guards against a cache that never revalidates."""
     write(place, "file", b"old")
     server = serve("--revalidate-ms", "20")
     tag = server.ask("/file").get("ETag")
@@ -36,8 +36,8 @@ def test_pitfall_a_changed_file_is_noticed(place, serve):
     assert server.ask("/file", f"If-None-Match: {tag}").status == 200
 
 
-def test_a_change_without_a_new_date_or_size_is_noticed(place, serve):
-    """As from a tool that sets the old date again."""
+def test_change_with_same_date_and_size_is_detected(place, serve):
+    """As by a tool that restores the old date."""
     path = write(place, "file", b"old")
     os.utime(path, ns=(0, 10 ** 18))
     server = serve("--revalidate-ms", "20")
@@ -48,17 +48,17 @@ def test_a_change_without_a_new_date_or_size_is_noticed(place, serve):
     eventually(lambda: server.ask("/file").body == b"new", "the new content is served")
 
 
-def test_a_file_that_appears_and_goes(place, serve):
+def test_created_and_deleted_file(place, serve):
     server = serve("--revalidate-ms", "20")
     for _ in range(3):
         eventually(lambda: server.ask("/file").status == 404, "the file is missing")
         write(place, "file", b"here")
-        eventually(lambda: server.ask("/file").body == b"here", "the file is there")
+        eventually(lambda: server.ask("/file").body == b"here", "the file is served")
         os.remove(os.path.join(place, "file"))
-        eventually(lambda: server.ask("/file").status == 404, "the file is gone")
+        eventually(lambda: server.ask("/file").status == 404, "the file is missing")
 
 
-def test_a_file_becomes_a_folder_and_back(place, serve):
+def test_file_replaced_by_directory_and_back(place, serve):
     path = os.path.join(place, "name")
     server = serve("--revalidate-ms", "20")
     for _ in range(2):
@@ -66,13 +66,13 @@ def test_a_file_becomes_a_folder_and_back(place, serve):
         eventually(lambda: server.ask("/name").body == b"file", "the file is served")
         os.remove(path)
         os.mkdir(path)
-        eventually(lambda: server.ask("/name").status == 301, "the folder is noticed")
+        eventually(lambda: server.ask("/name").status == 301, "the directory is detected")
         os.rmdir(path)
 
 
 @pytest.mark.parametrize("size", [1 * KIB, 100 * KIB])
-def test_no_answer_is_older_than_the_interval(place, serve, size):
-    """Both clocks are the system's monotonic one, so this compares times, and waits for none."""
+def test_response_is_not_older_than_revalidate_ms(place, serve, size):
+    """Both clocks are the system's monotonic clock: the test compares times and waits for none."""
     interval = 0.050
     write(place, "file", version(0, size))
     replaced = [time.monotonic()]
@@ -83,14 +83,14 @@ def test_no_answer_is_older_than_the_interval(place, serve, size):
             while True:
                 sent = time.monotonic()
                 seen = version_of(connection.ask("GET", "/file").body)
-                # Milliseconds are the server's unit, so it may be one late at either end.
+                # The server's unit is a millisecond, so each end may be one late.
                 assert seen == number or sent < replaced[seen + 1] + interval + 0.002
                 if seen == number:
                     break
 
 
 @pytest.mark.parametrize("size", [1 * KIB, 15 * KIB, 200 * KIB])
-def test_a_file_replaced_under_load_is_never_mixed(place, serve, size):
+def test_file_replaced_under_load_is_not_mixed(place, serve, size):
     write(place, "file", version(0, size))
     server = serve("--revalidate-ms", "1")
     stop, errors, tags = threading.Event(), [], {}
@@ -112,16 +112,16 @@ def test_a_file_replaced_under_load_is_never_mixed(place, serve, size):
     for number in range(1, 150):
         replace(place, "file", version(number, size))
         if number % 10 == 9:
-            eventually(lambda: number in list(tags.values()) or errors, "readers see this version")
+            eventually(lambda: number in list(tags.values()) or errors, "readers get this version")
     stop.set()
     for reader in readers:
         reader.join()
     assert not errors, errors
 
 
-def test_a_small_file_rewritten_in_place_is_whole_or_empty(place, serve):
-    """Truncating and writing are two steps: the state between them is an empty file, and nothing
-    else may be seen."""
+def test_small_file_rewritten_in_place_is_whole_or_empty(place, serve):
+    """Truncating and writing are two steps. The state between them is an empty file; no other state
+    may be served."""
     path = write(place, "file", version(0, 3000))
     server = serve("--revalidate-ms", "1")
     with server.connect() as connection:
@@ -131,10 +131,10 @@ def test_a_small_file_rewritten_in_place_is_whole_or_empty(place, serve):
                 file.write(version(number, 3000))
             body = connection.response().body
             assert body == b"" or version_of(body) <= number
-    eventually(lambda: server.ask("/file").body == version(299, 3000), "the last version is seen")
+    eventually(lambda: server.ask("/file").body == version(299, 3000), "the last version is served")
 
 
-def test_a_file_cut_while_it_is_sent_closes_the_connection(place, serve):
+def test_file_truncated_while_sent_closes_connection(place, serve):
     size = 16 * MIB
     path = write(place, "file", raw.pattern(size))
     server = serve("--revalidate-ms", "1")
@@ -150,14 +150,14 @@ def test_a_file_cut_while_it_is_sent_closes_the_connection(place, serve):
         except ConnectionResetError:
             pass
         assert len(first + rest) < size, "bytes that the file no longer has"
-        # What lay behind the cut may still be in the socket, where sendfile refers to the file's
-        # pages: no saying what they hold now.
+        # The data beyond the new end may still be in the socket, where sendfile refers to the
+        # file's pages. Their contents are undefined now.
         assert (first + rest)[:100 * KIB] == raw.pattern(100 * KIB)
-    eventually(lambda: "truncated" in server.log(), "a line in the log")
+    eventually(lambda: "truncated" in server.log(), "an error in the log")
     eventually(lambda: len(server.ask("/file").body) == 100 * KIB, "the new length is served")
 
 
-def test_a_file_deleted_while_it_is_sent_arrives_whole(place, serve):
+def test_file_deleted_while_sent_arrives_whole(place, serve):
     size = 16 * MIB
     path = write(place, "file", raw.pattern(size))
     server = serve("--revalidate-ms", "1")
@@ -165,11 +165,11 @@ def test_a_file_deleted_while_it_is_sent_arrives_whole(place, serve):
         connection.send(raw.request("GET", "/file"))
         connection.head()
         os.remove(path)
-        eventually(lambda: server.ask("/file").status == 404, "the file is gone")
+        eventually(lambda: server.ask("/file").status == 404, "the file is missing")
         assert connection.receive_exactly(size) == raw.pattern(size)
 
 
-def test_a_file_thrown_out_while_it_is_sent_arrives_whole(place, serve):
+def test_file_evicted_while_sent_arrives_whole(place, serve):
     size = 8 * MIB
     write(place, "file", raw.pattern(size))
     for number in range(8):
@@ -185,9 +185,9 @@ def test_a_file_thrown_out_while_it_is_sent_arrives_whole(place, serve):
         assert connection.receive_exactly(size) == raw.pattern(size)
 
 
-def test_clients_that_vanish_leave_nothing_behind(place, serve):
-    """Descriptors that stay open show up as 503 under this limit; leaks, in the exit code under a
-    sanitizer."""
+def test_disconnected_clients_leak_no_descriptors(place, serve):
+    """With this limit, leaked descriptors cause responses with 503. A sanitizer reports other leaks
+    in the exit code."""
     for number in range(64):
         write(place, f"file{number}", raw.pattern(300 * KIB))
     server = serve("--cache-entries", "4", "--revalidate-ms", "1", descriptors=48)
@@ -201,7 +201,7 @@ def test_clients_that_vanish_leave_nothing_behind(place, serve):
         assert server.ask(f"/file{number}").body == raw.pattern(300 * KIB)
 
 
-def test_a_folder_swapped_for_a_link_never_shows_the_outside(place, serve):
+def test_directory_swapped_for_symlink_stays_in_root(place, serve):
     inside, outside, spare = (os.path.join(place, name) for name in ("dir", "link", "spare"))
     write(place, "dir/secret.txt", b"inside")
     os.symlink("..", outside)
@@ -226,7 +226,7 @@ def test_a_folder_swapped_for_a_link_never_shows_the_outside(place, serve):
         os.rename(outside, inside)
         os.rename(inside, outside)
         os.rename(spare, inside)
-        # a busy machine may let few readers in between
+        # On a busy machine few readers may run in between.
         if errors or (swaps >= 1500 and (200, b"inside") in bodies):
             break
     stop.set()
@@ -237,7 +237,7 @@ def test_a_folder_swapped_for_a_link_never_shows_the_outside(place, serve):
     assert not [body for _, body in bodies if SECRET in body]
 
 
-def test_running_out_of_descriptors_is_503(place, serve):
+def test_descriptor_exhaustion_gets_503(place, serve):
     write(place, "cached", b"cached")
     for number in range(64):
         write(place, f"file{number}", raw.pattern(100 * KIB))
@@ -245,12 +245,13 @@ def test_running_out_of_descriptors_is_503(place, serve):
     assert server.ask("/cached").body == b"cached"
     first = server.connect()
     assert first.ask("GET", "/cached").status == 200
-    first.send(b"GET /file0 HTTP/1.1\r\nHost: a\r\n")  # who has begun a request does not make way
-    crowd = [server.connect() for _ in range(48)]  # more than it may accept
+    # a connection with a request in progress is not closed
+    first.send(b"GET /file0 HTTP/1.1\r\nHost: a\r\n")
+    crowd = [server.connect() for _ in range(48)]  # more connections than the server may accept
     for connection in crowd:
         connection.send(b"GET / HTTP/1.1\r\n")
     eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35,
-               "all but the reserve for files are used")
+               "all descriptors but the reserve for files are used")
     targets = [f"/file{number}" for number in range(1, 8)] + ["/cached"]
     first.send(b"\r\n" + b"".join(raw.request("GET", target) for target in targets))
     *answers, cached = first.responses(1 + len(targets))
@@ -260,4 +261,4 @@ def test_running_out_of_descriptors_is_503(place, serve):
     first.close()
     for connection in crowd:
         connection.close()
-    eventually(lambda: server.ask("/file9").status == 200, "there are descriptors again")
+    eventually(lambda: server.ask("/file9").status == 200, "descriptors are available")

@@ -1,5 +1,5 @@
-"""Files in other codings: siblings on the disk, and what is compressed when it is asked for. RFC
-9110 sections 8.4, 8.8, 12.5.3."""
+"""Files with content codings: precompressed siblings on disk, and compression on the fly. RFC 9110
+sections 8.4, 8.8, 12.5.3."""
 
 import gzip
 import os
@@ -52,7 +52,7 @@ def ask(server, name, accept=None, *fields, **how):
 # Siblings
 
 
-def test_siblings_are_chosen_by_what_is_accepted(place, serve):
+def test_sibling_follows_accept_encoding(place, serve):
     write(place, "a.txt", TEXT)
     for coding in SUFFIX:
         sibling(place, "a.txt", coding, b"coded by " + coding.encode())
@@ -70,7 +70,7 @@ def test_siblings_are_chosen_by_what_is_accepted(place, serve):
         assert response.get("Content-Type") == "text/plain; charset=utf-8"
 
 
-def test_accept_encoding_in_two_lines(place, serve):
+def test_accept_encoding_on_two_lines(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", b"coded")
     assert ask(serve("--precompressed"), "/a.txt", "identity",
@@ -79,14 +79,14 @@ def test_accept_encoding_in_two_lines(place, serve):
                "Accept-Encoding: gzip").get("Content-Encoding") == "gzip"
 
 
-def test_siblings_are_of_no_account_unless_wanted(place, serve):
+def test_siblings_are_ignored_by_default(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", b"coded")
     response = ask(serve(), "/a.txt", "gzip")
     assert response.body == TEXT and response.get("Vary") is None
 
 
-def test_a_sibling_has_validators_and_ranges_of_its_own(place, serve):
+def test_sibling_has_its_own_validators_and_ranges(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", b"0123456789")
     server = serve("--precompressed")
@@ -104,7 +104,7 @@ def test_a_sibling_has_validators_and_ranges_of_its_own(place, serve):
     assert head.get("Content-Length") == "10" and head.get("Content-Encoding") == "gzip"
 
 
-def test_an_old_sibling_does_not_count(place, serve):
+def test_outdated_sibling_is_ignored(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", b"stale", newer=-1)
     sibling(place, "a.txt", "br", b"fresh", newer=0)
@@ -113,25 +113,25 @@ def test_an_old_sibling_does_not_count(place, serve):
     assert ask(server, "/a.txt", "gzip, br").body == b"fresh"
 
 
-def test_siblings_come_and_go(place, serve):
+def test_created_and_deleted_siblings(place, serve):
     write(place, "a.txt", TEXT)
     server = serve("--precompressed", "--revalidate-ms", "1")
     for body in (b"one", b"another"):
         assert ask(server, "/a.txt", "gzip").body == TEXT
         path = sibling(place, "a.txt", "gzip", body)
-        eventually(lambda: ask(server, "/a.txt", "gzip").body == body, "the sibling is noticed")
+        eventually(lambda: ask(server, "/a.txt", "gzip").body == body, "the sibling is detected")
         os.remove(path)
         eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT,
-                   "that it has gone is noticed")
+                   "the deletion is detected")
     sibling(place, "a.txt", "gzip", b"old")
-    eventually(lambda: ask(server, "/a.txt", "gzip").body == b"old", "the sibling is noticed")
+    eventually(lambda: ask(server, "/a.txt", "gzip").body == b"old", "the sibling is detected")
     replace(place, "a.txt", TEXT + b"changed")
     os.utime(os.path.join(place, "a.txt"))
     eventually(lambda: ask(server, "/a.txt", "gzip").body == TEXT + b"changed",
                "the source is newer")
 
 
-def test_siblings_of_index_files_and_large_ones(place, serve):
+def test_siblings_of_index_and_large_files(place, serve):
     write(place, "index.html", TEXT)
     coded = noise(1 * MIB)
     sibling(place, "index.html", "br", coded)
@@ -142,7 +142,7 @@ def test_siblings_of_index_files_and_large_ones(place, serve):
     assert ask(server, "/").body == TEXT
 
 
-def test_a_sibling_that_leads_out_or_is_no_file_does_not_count(place, serve):
+def test_sibling_outside_root_or_not_a_file_is_ignored(place, serve):
     write(place, "a.txt", TEXT)
     os.symlink("../secret.txt", os.path.join(place, "a.txt.gz"))
     os.mkdir(os.path.join(place, "a.txt.br"))
@@ -152,8 +152,8 @@ def test_a_sibling_that_leads_out_or_is_no_file_does_not_count(place, serve):
     assert ask(server, "/a.txt", "gzip, br, zstd").get("Content-Encoding") is None
 
 
-def test_pitfall_gzip_goes_by_accept_encoding_says_vary_and_is_gzip(place, serve):
-    """gzip ignored Accept-Encoding, sent no Vary, and was a zlib stream."""
+def test_pitfall_gzip_follows_accept_encoding(place, serve):
+    """Guards against gzip that ignores Accept-Encoding, sends no Vary, and is a zlib stream."""
     write(place, "a.txt", TEXT)
     server = serve("--compress")
     plain, coded = ask(server, "/a.txt"), ask(server, "/a.txt", "gzip")
@@ -167,7 +167,7 @@ def test_pitfall_gzip_goes_by_accept_encoding_says_vary_and_is_gzip(place, serve
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 @pytest.mark.parametrize("size", [2 * KIB, 100 * KIB, 2 * MIB])
-def test_what_is_made_unpacks_to_the_file(place, serve, coding, size):
+def test_compressed_body_decompresses_to_file(place, serve, coding, size):
     content = (b"%d: a line of text with some content\n" * 3) % (1, 2, 3)
     content = (content * (size // len(content) + 1))[:size]
     write(place, "a.js", content)
@@ -184,7 +184,7 @@ def test_what_is_made_unpacks_to_the_file(place, serve, coding, size):
     assert head.get("Content-Length") == str(len(first.body))
 
 
-def test_never_for_ranges(place, serve):
+def test_range_response_is_not_compressed(place, serve):
     write(place, "a.js", TEXT)
     server = serve("--compress")
     for _ in range(2):
@@ -200,7 +200,7 @@ IGNORED = [("HEAD", "Range: bytes=0-1"), ("GET", "Range: items=0-1"), ("GET", "R
 
 @pytest.mark.parametrize("flags",
                          [["--compress"], ["--precompressed"], ["--compress", "--precompressed"]])
-def test_a_range_that_is_ignored_changes_nothing(place, serve, flags):
+def test_ignored_range_keeps_compression(place, serve, flags):
     """RFC 9110 sections 14.2 and 13.1.5."""
     write(place, "a.js", TEXT)
     sibling(place, "a.js", "gzip", b"0123456789")
@@ -215,18 +215,18 @@ def test_a_range_that_is_ignored_changes_nothing(place, serve, flags):
         assert response.status == 200 and response.get("Content-Encoding") == "gzip", fields
         assert response.get("ETag") == coded.get("ETag") and response.body == (
             b"" if method == "HEAD" else coded.body)
-    # The tag of the file as it is fits no range of a sibling; where there is none, the range is one
-    # of the file.
+    # The tag of the uncompressed file matches no range of a sibling. Without a sibling, the range
+    # applies to the file.
     part = ask(server, "/a.js", "gzip", "Range: bytes=0-1", f"If-Range: {plain.get('ETag')}")
     assert (part.status, part.body) == ((206, TEXT[:2]) if flags == ["--compress"] else
                                         (200, coded.body))
-    # What is made has a weak tag, which fits nothing, and no parts.
+    # The compressed body has a weak tag, which matches no If-Range, and no ranges.
     made = ask(server, "/a.js", "br", "Range: bytes=0-1", 'If-Range: "other"')
     assert made.status == 200 and made.get("Content-Encoding") == ("br" if "--compress" in flags
                                                                    else None)
 
 
-def test_what_is_not_compressed(place, serve):
+def test_files_that_are_not_compressed(place, serve):
     write(place, "small.txt", TEXT[:1023])
     write(place, "least.txt", TEXT[:1024])
     write(place, "large.txt", TEXT[:5000])
@@ -243,8 +243,8 @@ def test_what_is_not_compressed(place, serve):
         assert ask(server, "/noise.txt", "gzip").get("Content-Encoding") is None
 
 
-def test_no_transform_keeps_what_is_not_coded_on_the_disk(place, serve):
-    """RFC 9111 section 5.2.2.6. The last rule that fits is the one that counts."""
+def test_no_transform_disables_compression(place, serve):
+    """RFC 9111 section 5.2.2.6. The last rule that matches applies."""
     for name in ("a.html", "own.html", "a.css", "packed.html"):
         write(place, name, TEXT)
     sibling(place, "packed.html", "gzip", b"coded")
@@ -262,7 +262,7 @@ def test_no_transform_keeps_what_is_not_coded_on_the_disk(place, serve):
         assert ask(server, "/packed.html", "br").body == TEXT
 
 
-def test_levels(place, serve):
+def test_compression_levels(place, serve):
     words = [
         b"static", b"files", b"served", b"compressed", b"cached", b"with", b"validators", b"and",
         b"ranges", b"\n"
@@ -278,7 +278,7 @@ def test_levels(place, serve):
         assert sizes[1] < sizes[0], coding
 
 
-def test_siblings_go_before_what_would_be_made(place, serve):
+def test_siblings_have_precedence_over_compression(place, serve):
     write(place, "a.txt", TEXT)
     sibling(place, "a.txt", "gzip", gzip.compress(TEXT + b"from the disk", 9))
     server = serve("--compress", "--precompressed")
@@ -286,17 +286,17 @@ def test_siblings_go_before_what_would_be_made(place, serve):
     assert unbrotli(ask(server, "/a.txt", "br").body) == TEXT
 
 
-def test_a_change_is_noticed(place, serve):
+def test_changed_file_is_compressed_again(place, serve):
     write(place, "a.txt", TEXT)
     server = serve("--compress", "--revalidate-ms", "1")
     assert gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT
     replace(place, "a.txt", TEXT + b"more")
     eventually(lambda: gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT + b"more",
-               "the change is noticed")
+               "the change is detected")
 
 
-def test_many_ask_at_once(place, serve):
-    """Nobody waits for what is made for another; all of them get the right bytes."""
+def test_concurrent_compression(place, serve):
+    """No client waits for the compression of another one's response. All get the right body."""
     content = TEXT * 50
     write(place, "a.txt", content)
     server = serve("--compress", "--revalidate-ms", "1")
@@ -319,7 +319,7 @@ def test_many_ask_at_once(place, serve):
     assert {UNPACK[coding](body) for coding, body in set(bodies)} == {content}
 
 
-def test_a_client_that_does_not_wait(place, serve):
+def test_disconnect_during_compression(place, serve):
     write(place, "a.txt", b"".join(b"%d\n" % (i * 7919) for i in range(500000)))
     server = serve("--compress", "--compress-max-size", "1G", "--brotli-level", "9")
     with server.connect() as connection:
@@ -327,14 +327,14 @@ def test_a_client_that_does_not_wait(place, serve):
     assert ask(server, "/a.txt").status == 200
 
 
-def test_cache_without_room_for_what_is_made(place, serve):
+def test_cache_too_small_for_compressed_bodies(place, serve):
     write(place, "a.txt", TEXT)
     server = serve("--compress", "--cache-memory", str(len(TEXT)), "--memory-file-size", "1M")
     for _ in range(3):
         assert gzip.decompress(ask(server, "/a.txt", "gzip").body) == TEXT
 
 
-def test_clients(place, serve):
+def test_clients_decompress_the_body(place, serve):
     write(place, "a.txt", TEXT)
     server = serve("--compress")
     assert httpx.get(f"{server.url}a.txt").content == TEXT

@@ -1,5 +1,5 @@
-"""Folder listings, read back with real parsers: whatever a name holds, its link leads to that file,
-and the page is valid HTML."""
+"""Directory listings, read by real parsers: each link resolves to its file, whatever its name, and
+the page is valid HTML."""
 
 import datetime
 import html.parser
@@ -28,8 +28,8 @@ NASTY = [name.replace(b"/", b"_") for name in NASTY]
 
 
 class Page(html.parser.HTMLParser):
-    """A page: its links, those of the rows of the table with their texts, and a check that every
-    element is closed where it should be."""
+    """A page: its links, the links and texts of the table rows, and a check that elements are
+    closed in order."""
 
     VOID = {"meta", "br", "link", "img"}
 
@@ -65,18 +65,19 @@ def listing(server, target):
     assert response.get("Content-Type") == "text/html; charset=utf-8"
     assert response.get("Cache-Control") == "no-cache"
     text = response.body.decode("utf-8", errors="strict")
-    html5lib.HTMLParser(strict=True).parse(text)  # raises for what the standard calls a parse error
+    # raises an exception for what the standard calls a parse error
+    html5lib.HTMLParser(strict=True).parse(text)
     return Page(text)
 
 
 def resolve(base, link):
-    """The target a browser would ask for."""
+    """The target that a browser would request."""
     return urllib.parse.urlsplit(urllib.parse.urljoin("http://localhost" + base, link))
 
 
 @pytest.mark.parametrize("folder", ["", "sub", "sub/nasty #?%41 <folder>\n"])
-def test_pitfall_every_link_leads_to_its_file(place, serve, folder):
-    """A listing once broke on special characters."""
+def test_pitfall_listing_links_resolve_to_files(place, serve, folder):
+    """Guards against a listing with links that special characters break."""
     for name in NASTY:
         write(place, os.path.join(os.fsencode(folder), name), b"content of " + name)
     target = "/" + "".join(urllib.parse.quote(part) + "/" for part in folder.split("/") if part)
@@ -97,7 +98,7 @@ def test_pitfall_every_link_leads_to_its_file(place, serve, folder):
     assert sorted(found) == sorted(NASTY)
 
 
-def test_names_are_shown_as_they_are(place, serve):
+def test_listing_shows_names_unchanged(place, serve):
     for name in NASTY:
         write(place, name)
     texts = [text for _, text in listing(serve("--listing"), "/").links]
@@ -114,7 +115,7 @@ def test_names_are_shown_as_they_are(place, serve):
     ]
 
 
-def test_folders_and_their_links(place, serve):
+def test_listing_of_subdirectories(place, serve):
     write(place, "sub folder/inner/file", b"x")
     write(place, "file", b"x")
     server = serve("--listing")
@@ -123,12 +124,12 @@ def test_folders_and_their_links(place, serve):
     assert resolve("/sub%20folder/inner/", "../").path == "/sub%20folder/"
 
 
-def test_an_index_file_goes_before_the_listing(place, serve):
+def test_index_file_has_precedence_over_listing(place, serve):
     write(place, "index.html", b"index")
     assert serve("--listing").ask("/").body == b"index"
 
 
-def test_hidden_names_are_listed_only_when_served(place, serve):
+def test_listing_has_hidden_names_only_if_served(place, serve):
     write(place, ".hidden", b"x")
     write(place, "shown", b"x")
     assert [text for _, text in listing(serve("--listing"), "/").links] == ["shown"]
@@ -137,7 +138,7 @@ def test_hidden_names_are_listed_only_when_served(place, serve):
     ]
 
 
-def test_head_of_a_listing(place, serve):
+def test_head_of_listing_has_no_body(place, serve):
     write(place, "file", b"x")
     server = serve("--listing")
     with server.connect() as connection:
@@ -146,11 +147,11 @@ def test_head_of_a_listing(place, serve):
                 if field[0] != "Date"] == [field for field in get.fields if field[0] != "Date"]
 
 
-def test_a_missing_folder_is_not_listed(place, serve):
+def test_listing_of_missing_directory_gets_404(place, serve):
     assert serve("--listing").ask("/missing/").status == 404
 
 
-def test_a_long_listing_arrives_whole(place, serve):
+def test_long_listing_arrives_whole(place, serve):
     for number in range(2000):
         write(place, f"file with a rather long name, number {number:04}", b"")
     server = serve("--listing")
@@ -162,9 +163,8 @@ def test_a_long_listing_arrives_whole(place, serve):
             ] == [f"file with a rather long name, number {number:04}" for number in range(2000)]
 
 
-def test_every_link_of_a_page_leads_somewhere(place, serve):
-    """Those of the path, the orders, the style sheet and the archive as well as those of the
-    rows."""
+def test_listing_page_links_are_served(place, serve):
+    """The links of the path, the sort orders, the style sheet, the archive and the rows."""
     for name in NASTY:
         write(place, b"sub/deeper folder/" + name)
     write(place, "sub/deeper folder/README", b"text")
@@ -187,8 +187,8 @@ def test_every_link_of_a_page_leads_somewhere(place, serve):
 
 @pytest.mark.parametrize(
     "name", [*NASTY, b"a\xef\xb7\x90b\xef\xbf\xbf", b"\xc2\x85", b"--!>", b"]]>", b"<!--"])
-def test_a_folder_of_any_name_is_valid_html(place, name, request):
-    """In the title and in the path; the server is one for all of them."""
+def test_listing_of_any_directory_name_is_valid_html(place, name, request):
+    """The name is in the title and in the path. One server serves all directories."""
     server = request.getfixturevalue("serve")("--listing")
     write(place, name + b"/inner folder/x")
     with server.connect() as connection:
@@ -200,7 +200,7 @@ def test_a_folder_of_any_name_is_valid_html(place, name, request):
         assert response.status == 200 and len(up) == 1
 
 
-def test_formats_by_query(place, serve):
+def test_listing_format_by_query(place, serve):
     when = datetime.datetime(2024, 2, 29, 12, 30, 1, tzinfo=datetime.timezone.utc)
     os.utime(write(place, "b.bin", bytes(2000)), (0, when.timestamp()))
     write(place, "a/x")
@@ -235,14 +235,14 @@ def test_formats_by_query(place, serve):
      (["text/*"], "text/html"), (["text/html;q=0.5, application/json"], "application/json"),
      (["application/json;q=0.5", "text/plain;q=0.7"], "text/plain"), (["image/png"], "text/html"),
      (["application/x-tar"], "text/html"), (["text/html;q=0, */*"], "application/json"), ])
-def test_formats_by_accept(place, serve, accept, kind):
+def test_listing_format_by_accept(place, serve, accept, kind):
     write(place, "file")
     response = serve("--listing").ask("/", *[f"Accept: {value}" for value in accept])
     assert response.status == 200 and response.get("Content-Type").startswith(
         kind) and response.get("Vary") == "Accept"
 
 
-def test_any_name_in_json_and_text(place, serve):
+def test_listing_json_and_text_have_any_name(place, serve):
     for name in NASTY:
         write(place, name, b"content of " + name)
     server = serve("--listing")
@@ -258,7 +258,7 @@ def test_any_name_in_json_and_text(place, serve):
     assert len([line for line in lines if line.endswith("\n")]) == len(NASTY)
 
 
-def test_orders(place, serve):
+def test_listing_sort_orders(place, serve):
     for number, (name, size) in enumerate((("b", 30), ("a", 10), ("c", 20))):
         os.utime(write(place, name, bytes(size)), (0, 1_000_000_000 + number))
     server = serve("--listing")
@@ -269,9 +269,8 @@ def test_orders(place, serve):
         assert [text for _, text in listing(server, f"/?{query}").links] == list(wanted)
 
 
-def test_the_style_sheet_is_not_within_the_page(place, serve):
-    """The policy of security_headers.h allows what comes from the site, and nothing within a
-    page."""
+def test_listing_style_sheet_is_external(place, serve):
+    """The policy of security_headers.h allows style sheets of the site, and no inline styles."""
     write(place, "file")
     server = serve("--listing")
     page = server.ask("/").body.decode()
@@ -285,7 +284,7 @@ def test_the_style_sheet_is_not_within_the_page(place, serve):
     assert serve("--no-listing").ask("/" + link).status == 403
 
 
-def test_the_cap(place, serve):
+def test_listing_entry_limit(place, serve):
     for number in range(30):
         write(place, f"file {number}")
     server = serve("--listing", "--listing-max", "30")
@@ -296,8 +295,8 @@ def test_the_cap(place, serve):
     assert len(json.loads(server.ask("/?format=json").body)) == 30
 
 
-def test_conditions(place, serve):
-    """RFC 9110 sections 13.1.1 and 13.1.2: a listing has no entity tag, but is there."""
+def test_listing_conditional_requests(place, serve):
+    """RFC 9110 sections 13.1.1 and 13.1.2: a listing exists, and has no entity tag."""
     write(place, "file")
     server = serve("--listing", "--archive")
     for kind in ("html", "json", "text", "tar"):
@@ -311,7 +310,7 @@ def test_conditions(place, serve):
     assert server.ask("/missing/", "If-None-Match: *").status == 404
 
 
-def test_what_is_cut_are_the_last_of_the_order(place, serve):
+def test_truncated_listing_omits_last_entries(place, serve):
     for number in range(50):
         write(place, f"f{number:02}", b"x" * (number * 7 % 50))
     server = serve("--listing", "--listing-max", "5")
@@ -322,7 +321,7 @@ def test_what_is_cut_are_the_last_of_the_order(place, serve):
         assert names == [f"f{number:02}" for number in wanted]
 
 
-# Under a sanitizer everything takes several times as long.
+# Under a sanitizer everything takes several times longer.
 ENTRIES = 10_000 if "asan" in os.environ.get("UVHTTP_BUILD_DIR", "") else 100_000
 
 
@@ -330,16 +329,16 @@ def make_entries(place, count):
     folder = os.path.join(place, "large")
     os.mkdir(folder)
     first = write(place, "large/file with number 000000")
-    for number in range(1, count):  # names are what counts, and links are made faster than files
+    for number in range(1, count):  # only names matter, and links are created faster than files
         if number % 20_000 == 0:
             first = write(place, f"large/file with number {number:06}")
         else:
             os.link(first, os.path.join(folder, f"file with number {number:06}"))
 
 
-def test_a_large_folder_holds_nobody_up(place, serve):
-    """While 100,000 entries are read, sorted and sent, others are answered; memory is that of the
-    names and two slices."""
+def test_large_listing_does_not_block_others(place, serve):
+    """While 100,000 entries are read, sorted and sent, other requests get responses. The memory is
+    that of the names and two slices."""
     make_entries(place, ENTRIES)
     write(place, "small", b"small")
     server = serve("--listing", "--listing-max", "1000000")
@@ -347,12 +346,12 @@ def test_a_large_folder_holds_nobody_up(place, serve):
         other.ask("GET", "/small")
         large.send(raw.request("GET", "/large/?format=json"))
         before = 0
-        while not select.select([large.socket], [], [], 0)[0]:  # until its first byte
+        while not select.select([large.socket], [], [], 0)[0]:  # until its first byte arrives
             assert other.ask("GET", "/small").body == b"small"
             before += 1
         large.line()
         meanwhile = 0
-        for _ in range(50):  # most of it cannot have left: nobody reads it
+        for _ in range(50):  # most of the listing cannot be sent: the client does not read
             assert other.ask("GET", "/small").body == b"small"
             meanwhile += 1
         assert before >= 10 and meanwhile == 50
@@ -362,7 +361,7 @@ def test_a_large_folder_holds_nobody_up(place, serve):
     assert names == [f"file with number {number:06}" for number in range(ENTRIES)]
 
 
-def test_clients_that_leave_a_long_listing(place, serve):
+def test_disconnect_during_long_listing(place, serve):
     for number in range(4000):
         write(
             place,
@@ -377,7 +376,7 @@ def test_clients_that_leave_a_long_listing(place, serve):
     assert len(listing(server, "/").links) == 4000
 
 
-def test_every_version_of_http_gets_a_long_listing(place, serve):
+def test_long_listing_for_http_1_0_and_1_1(place, serve):
     for number in range(2000):
         write(
             place,

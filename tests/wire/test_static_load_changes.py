@@ -1,20 +1,19 @@
-"""Files that are replaced, cut, deleted and touched while many clients ask for them: every answer
-is one version of its file as it was at some moment, and none is older than was promised.
+"""Files that are replaced, truncated, deleted and touched while many clients request them. Every
+response is one version of its file, and none is older than the revalidation interval allows.
 
-Each version is its own proof: a line with the file's number, the version's number and size, and a
-digest of the rest, which is random. An answer is right when it verifies against itself. A change
-ends before a request is sent or it does not: both are stamped by one process with the system's
-monotonic clock, so an answer's age (how long a newer version had been complete when the request was
-sent) compares stamps and waits for nothing. The server looks again `revalidate_ms` after the last
-look began, and while a look is under way, on a machine that has no time for it, it goes on with
-what it has for one more interval. So an age beyond two intervals is an error however busy the
-machine is, but for SLACK, which is for the clock of the server's loop; how many were beyond one is
-printed with the oldest.
+Each version verifies itself: its first line contains the number of the file, the version's number
+and size, and a digest of the random rest. A change ends before a request is sent, or does not: both
+times are stamped by one process with the system's monotonic clock. So the age of a response (the
+time between the completion of a newer version and the request) is the difference of two stamps; the
+test waits for nothing. The server revalidates `revalidate_ms` after the last check began. While a
+check is in progress on a busy machine, it uses the cached entry for one more interval. So an age
+beyond two intervals is an error on any machine. SLACK covers the clock of the server's loop. The
+test prints the number of ages beyond one interval, and the highest age.
 
-Bounded by the number of changes, CHANGES. UVHTTP_CHANGES_SECONDS=60 makes it run for so many
-seconds instead:
+The number of changes is CHANGES. UVHTTP_CHANGES_SECONDS=60 runs the test for that many seconds
+instead:
 
-    UVHTTP_CHANGES_SECONDS=60 /usr/bin/python3 -m pytest -s tests/wire/test_static_load_changes.py
+UVHTTP_CHANGES_SECONDS=60 /usr/bin/python3 -m pytest -s tests/wire/test_static_load_changes.py
 """
 
 import hashlib
@@ -36,11 +35,12 @@ INTERVAL = 0.2
 SLACK = 0.1
 READERS = 6
 SIZES = [0, 100, 5 * KIB, 15 * KIB, 17 * KIB, 90 * KIB, 400 * KIB]
-HEAD = 128  # bytes of the line at the front
+HEAD = 128  # length of the first line in bytes
 
 
 def content(file, version, size, source):
-    """A version: all of it random but the line, so that no two have a block in common."""
+    """A version. All but the first line is random, so that no two versions have a block in
+    common."""
     if size < HEAD:
         size = HEAD
     rest = source.randbytes(size - HEAD)
@@ -50,20 +50,20 @@ def content(file, version, size, source):
 
 
 def check(file, body):
-    """The version of a body that is one, or an assertion."""
+    """The version of a body. A body that is no version fails."""
     assert len(body) >= HEAD, f"{len(body)} bytes: {body[:60]!r}"
     number, version, size, digest = body[:HEAD].split()
-    assert int(number) == file, f"asked for file {file}, got {int(number)}"
+    assert int(number) == file, f"requested file {file}, got {int(number)}"
     assert int(size) == len(
         body), f"{len(body)} bytes of version {int(version)}, which has {int(size)}"
     made = hashlib.sha256(body[HEAD:] + b"%d %d" % (file, int(version))).hexdigest()
-    assert made.encode() == digest, f"bytes that are not of version {int(version)}"
+    assert made.encode() == digest, f"bytes that do not belong to version {int(version)}"
     return int(version)
 
 
 class File:
-    """What has been done to one file. `states[i]` is (version or None when it is gone, when that
-    was complete)."""
+    """The changes of one file. `states[i]` is (version or None if deleted, time of its
+    completion)."""
     def __init__(self, root, number, source):
         self.name, self.number, self.source = f"f{number}", number, source
         self.path = os.path.join(root, self.name)
@@ -90,17 +90,17 @@ class File:
             self.deleting = False
 
     def touch(self):
-        """New dates, old ones among them: the content stays."""
+        """New dates, also old ones: the content does not change."""
         if os.path.exists(self.path):
             when = self.source.choice([10 ** 18, time.time_ns(), time.time_ns() + 10 ** 12])
             os.utime(self.path, ns=(when, when))
 
     def age(self, version, sent):
-        """For how long a newer state than this one had been complete when a request was sent; 0
-        when none had."""
+        """The time between the completion of a newer state than this one and the request; 0 without
+        a newer state."""
         states = list(self.states)
         known = [i for i, (one, _) in enumerate(states) if one == version]
-        # seen before its change was noted: newer than all that was
+        # Seen before its change was recorded: it is newer than all recorded states.
         last = known[-1] if known else len(states) - 1
         assert known or version in (self.version,
                                     None), f"{self.name}: version {version} of {self.version}"
@@ -110,7 +110,7 @@ class File:
 
 
 class Reader(threading.Thread):
-    """Asks for files, and keeps the largest age of an answer."""
+    """Requests files, and stores the highest age of a response."""
     def __init__(self, server, files, stop, judge, seed):
         super().__init__()
         self.server, self.files, self.stop, self.judge = server, files, stop, judge
@@ -127,8 +127,7 @@ class Reader(threading.Thread):
                 try:
                     answer = connection.response()
                 except (AssertionError, ConnectionResetError) as error:
-                    # A body that ends early with its connection, which a client can tell from a
-                    # whole one.
+                    # A body that ends early with its connection. A client can detect this.
                     if not isinstance(error,
                                       ConnectionResetError) and "bytes early" not in str(error):
                         raise
@@ -152,13 +151,13 @@ def play(server, files, steps, judge):
     for reader in readers:
         reader.start()
     count, before = 0, sys.getswitchinterval()
-    sys.setswitchinterval(0.0001)  # else the one that changes waits for six that ask
+    sys.setswitchinterval(0.0001)  # otherwise the writing thread waits for six reading threads
     try:
         source, end = random.Random(1), time.monotonic() + SECONDS
         while not stop.is_set() and (time.monotonic() < end if SECONDS else count < CHANGES):
             source.choices(*steps)[0](source.choice(files))
             count += 1
-            # A few milliseconds between changes, so that there are answers between them too.
+            # A few milliseconds between changes, so that responses occur between them, too.
             stop.wait(source.choice([0, 0.001, 0.005]))
     finally:
         sys.setswitchinterval(before)
@@ -182,9 +181,9 @@ def play(server, files, steps, judge):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_replaced_deleted_and_touched_under_load(place, serve, workers):
-    """Rename and unlink change a file in one step, so every 200 is exactly one version, whole, and
-    of the last INTERVAL."""
+def test_files_replaced_deleted_touched_under_load(place, serve, workers):
+    """rename and unlink change a file in one step. So every 200 is exactly one version, whole, and
+    at most INTERVAL old."""
     source = random.Random(20)
     files = [File(place, number, source) for number in range(12)]
 
@@ -197,15 +196,15 @@ def test_replaced_deleted_and_touched_under_load(place, serve, workers):
             assert any(version is None
                        for version, _ in file.states), f"{file.name} was never deleted"
             age = file.age(None, sent)
-        assert age <= INTERVAL + SLACK, f"{file.name}: an answer of {age * 1000:.0f} ms ago"
+        assert age <= INTERVAL + SLACK, f"{file.name}: a response {age * 1000:.0f} ms old"
         return age
 
     server = serve("--workers", workers, "--revalidate-ms", str(int(INTERVAL * 1000)))
     _, cut, answers = play(server, files, ([File.replace, File.delete, File.touch], [6, 1, 3]),
                            judge)
-    assert cut == 0, "nothing was shortened, so nothing may end early"
+    assert cut == 0, "no file was truncated, so no body may end early"
     assert answers.get(404, 0) > 0
-    for file in files:  # and in the end all are served as they are
+    for file in files:  # at the end all files are served in their last version
         file.replace()
         with open(file.path, "rb") as now:
             body = now.read()
@@ -214,10 +213,10 @@ def test_replaced_deleted_and_touched_under_load(place, serve, workers):
                        "the last version is served")
 
 
-def test_cut_and_rewritten_in_place_under_load(place, serve):
-    """Such a file has states between two versions: a reader may see the front of the one that is
-    being written, and never bytes of two. (Files that are small enough for the memory: of a large
-    one, which the system itself sends while it changes, a client sees what the system shows.)"""
+def test_files_truncated_and_rewritten_under_load(place, serve):
+    """Such a file has states between two versions. A reader may get the beginning of the version
+    that is being written, and never bytes of two versions. (The files are small enough for the
+    cache memory. A large one is sent by sendfile while it changes.)"""
     source = random.Random(21)
     files = [File(place, number, source) for number in range(6)]
     lock = threading.Lock()
@@ -251,9 +250,9 @@ def test_cut_and_rewritten_in_place_under_load(place, serve):
             return 0.0
         with lock:
             version = int(body.split()[1]) if len(body) >= HEAD else 0
-            assert version in written[file.number], f"{file.name}: {len(body)} bytes of no version"
+            assert version in written[file.number], f"{file.name}: {len(body)} bytes that belong to no version"
             assert written[file.number][version].startswith(
-                body), f"{file.name}: bytes that are not the front of version {version}"
+                body), f"{file.name}: bytes that do not begin version {version}"
         return 0.0
 
     server = serve("--revalidate-ms", "20", "--memory-file-size", "16K")

@@ -1,5 +1,5 @@
-"""Which file a path becomes: clean URLs, fallbacks, lists that are tried, aliases, several folders,
-links, and the pages of errors."""
+"""The file of a path: clean URLs, fallbacks, try-files lists, aliases, several roots, links, and
+error pages."""
 
 import gzip
 import os
@@ -17,7 +17,7 @@ HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 
 
 def final(server, target):
-    """Where a real client ends up, and what it gets there."""
+    """The final URL of a real client after redirects, and its response."""
     with httpx.Client(trust_env=False, follow_redirects=True) as client:
         answer = client.get(f"http://127.0.0.1:{server.port}{target}")
     return answer.status_code, answer.url.raw_path.decode(), answer.content
@@ -26,7 +26,7 @@ def final(server, target):
 # Clean URLs
 
 
-def test_clean_urls(place, serve):
+def test_clean_urls_serve_and_redirect(place, serve):
     write(place, "index.html", b"start")
     write(place, "about.html", b"about")
     write(place, "docs/index.html", b"docs")
@@ -64,8 +64,8 @@ def test_clean_urls(place, serve):
     assert final(server, "/docs/guide.html") == (200, "/docs/guide", b"guide")
 
 
-def test_what_wins_with_clean_urls(place, serve):
-    """The file of that very name, the folder with something to show, the page."""
+def test_clean_urls_precedence(place, serve):
+    """The file of exactly that name, then a directory with an index or listing, then the page."""
     write(place, "a", b"file a")
     write(place, "a.html", b"page a")
     write(place, "b/index.html", b"folder b")
@@ -78,7 +78,7 @@ def test_what_wins_with_clean_urls(place, serve):
     assert server.ask("/a.html").body == b"page a"  # /a is another file, so this one keeps its URL
     assert final(server, "/b") == (200, "/b/", b"folder b")
     assert server.ask("/b.html").body == b"page b"
-    assert server.ask("/c").body == b"page c"  # the folder has nothing to show
+    assert server.ask("/c").body == b"page c"  # the directory has neither index nor listing
     assert server.ask("/c/").get("Location") == "/c"
     assert server.ask("/c.html").get("Location") == "/c"
     assert server.ask("/c/inner").body == b"inner c"
@@ -89,7 +89,7 @@ def test_what_wins_with_clean_urls(place, serve):
     assert with_listing.ask("/c.html").body == b"page c"
 
 
-def test_no_redirect_goes_in_a_circle(place, serve):
+def test_clean_urls_redirects_do_not_loop(place, serve):
     for name in ("x", "x.html", "y.html", "y.html.html", "z/index.html", "z/index", "index.html",
                  "index", "w/w.html", "v.html/v.html", "u/index.html/index.html",
                  "t.html/index.html"):
@@ -104,7 +104,7 @@ def test_no_redirect_goes_in_a_circle(place, serve):
         assert status in (200, 403, 404), (target, status, url)
 
 
-def test_a_redirect_stays_on_the_server(place, serve):
+def test_clean_urls_redirects_stay_on_this_server(place, serve):
     write(place, "evil.example/index.html", b"x")
     write(place, "evil.example/page.html", b"x")
     server = serve("--clean-urls")
@@ -114,36 +114,36 @@ def test_a_redirect_stays_on_the_server(place, serve):
         assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
 
 
-def test_without_clean_urls_names_are_whole(place, serve):
+def test_without_clean_urls_extension_is_required(place, serve):
     write(place, "about.html", b"about")
     server = serve()
     assert server.ask("/about").status == 404
     assert server.ask("/about.html").body == b"about"
 
 
-def test_a_better_file_is_noticed(place, serve):
-    """An entry in the cache that was found by a later item of the list gives way to an earlier one
-    that appears."""
+def test_new_file_of_higher_rank_is_served(place, serve):
+    """A cache entry that a later item of the list has found is replaced when a file of an earlier
+    item appears."""
     write(place, "about.html", b"page")
     server = serve("--clean-urls", "--revalidate-ms", "20")
     assert server.ask("/about").body == b"page"
     write(place, "about/index.html", b"folder")
-    eventually(lambda: server.ask("/about").status == 301, "the folder is noticed")
+    eventually(lambda: server.ask("/about").status == 301, "the directory is detected")
     assert final(server, "/about") == (200, "/about/", b"folder")
     os.remove(os.path.join(place, "about/index.html"))
-    eventually(lambda: server.ask("/about").body == b"page", "the page is back")
+    eventually(lambda: server.ask("/about").body == b"page", "the page is served again")
     os.rmdir(os.path.join(place, "about"))
     write(place, "about", b"file")
-    eventually(lambda: server.ask("/about").body == b"file", "the file is noticed")
+    eventually(lambda: server.ask("/about").body == b"file", "the file is detected")
     os.remove(os.path.join(place, "about"))
     os.remove(os.path.join(place, "about.html"))
-    eventually(lambda: server.ask("/about").status == 404, "all are gone")
+    eventually(lambda: server.ask("/about").status == 404, "all are missing")
 
 
 # Fallbacks
 
 
-def test_a_single_page_application(place, serve):
+def test_fallback_serves_single_page_application(place, serve):
     write(place, "index.html", b"<app>")
     write(place, "assets/app.js", b"js")
     write(place, "empty/app.js", b"js")
@@ -170,7 +170,7 @@ def test_a_single_page_application(place, serve):
                                             ("application/json, text/html;q=0.1", 200),
                                             ("application/json", 404), ("image/png,image/*", 404),
                                             ("text/html;q=0, */*", 404), ("text/css", 404)])
-def test_a_fallback_is_for_clients_that_accept_html(place, serve, accept, status):
+def test_fallback_requires_accept_html(place, serve, accept, status):
     write(place, "index.html", b"<app>")
     server = serve("--spa")
     fields = () if accept is None else (f"Accept: {accept}", )
@@ -181,14 +181,14 @@ def test_a_fallback_is_for_clients_that_accept_html(place, serve, accept, status
     assert server.ask("/").get("Vary") is None  # a file like any other
 
 
-def test_a_fallback_reads_all_lines_of_accept(place, serve):
+def test_fallback_uses_all_accept_lines(place, serve):
     write(place, "index.html", b"<app>")
     server = serve("--spa")
     assert server.ask("/api/users", "Accept: application/json", "Accept: text/html").status == 200
     assert server.ask("/api/users", "Accept: */*;q=0.1", "Accept: text/html;q=0").status == 404
 
 
-def test_the_fallback_has_conditions_and_ranges(place, serve):
+def test_fallback_supports_conditions_and_ranges(place, serve):
     write(place, "app.html", b"0123456789")
     server = serve("--fallback", "/app.html")
     tag = server.ask("/route").get("ETag")
@@ -198,7 +198,7 @@ def test_the_fallback_has_conditions_and_ranges(place, serve):
     assert server.ask("/app.html").body == b"0123456789"
 
 
-def test_the_fallback_is_one_entry_however_many_paths_there_are(place, serve):
+def test_fallback_is_one_cache_entry(place, serve):
     write(place, "index.html", b"<app>")
     write(place, "keep.txt", b"keep")
     server = serve("--spa", "--cache-entries", "2", "--revalidate-ms", "3600000")
@@ -207,21 +207,21 @@ def test_the_fallback_is_one_entry_however_many_paths_there_are(place, serve):
         assert server.ask(f"/route/{number}").body == b"<app>"
     path = os.path.join(place, "keep.txt")
     os.utime(path, ns=(0, 10 ** 18))
-    assert server.ask("/keep.txt").get("ETag") == tag, "it was thrown out"
+    assert server.ask("/keep.txt").get("ETag") == tag, "the file is evicted"
 
 
-def test_a_route_that_becomes_a_file(place, serve):
+def test_fallback_path_that_becomes_a_file(place, serve):
     write(place, "index.html", b"<app>")
     server = serve("--spa", "--revalidate-ms", "20")
     assert server.ask("/news").body == b"<app>"
     write(place, "news", b"news")
-    eventually(lambda: server.ask("/news").body == b"news", "the file is there")
+    eventually(lambda: server.ask("/news").body == b"news", "the file is served")
     os.remove(os.path.join(place, "news"))
-    eventually(lambda: server.ask("/news").body == b"<app>", "the file is gone")
+    eventually(lambda: server.ask("/news").body == b"<app>", "the fallback is served")
     replace(place, "index.html", b"<new>")
-    eventually(lambda: server.ask("/news").body == b"<new>", "the page is new")
+    eventually(lambda: server.ask("/news").body == b"<new>", "the new page is served")
     os.remove(os.path.join(place, "index.html"))
-    eventually(lambda: server.ask("/news").status == 404, "the page is gone")
+    eventually(lambda: server.ask("/news").status == 404, "the page is missing")
     server.ask("/news"), server.ask("/more")
     assert server.log().count("the page '/index.html' cannot be sent") == 1
     write(place, "index.html", b"<back>")
@@ -242,7 +242,7 @@ def test_clean_urls_with_a_fallback(place, serve):
 # Lists
 
 
-def test_a_list_is_tried_in_order(place, serve):
+def test_try_files_order(place, serve):
     write(place, "a", b"a")
     write(place, "b.html", b"b.html")
     write(place, "c/index.html", b"c/index.html")
@@ -262,10 +262,10 @@ def test_a_list_is_tried_in_order(place, serve):
         assert server.ask("/e", "Accept: application/json").body == b"fallback"
         assert server.ask("/.hidden").status == 404
     os.remove(os.path.join(place, "fallback.html"))
-    eventually(lambda: server.ask("/e").status == 404, "nothing is left")
+    eventually(lambda: server.ask("/e").status == 404, "no file exists")
 
 
-def test_a_list_with_the_folder_and_a_status(place, serve):
+def test_try_files_with_directory_and_status(place, serve):
     write(place, "old.html", b"old")
     write(place, "docs/index.html", b"docs")
     write(place, "bare/x", b"x")
@@ -275,10 +275,10 @@ def test_a_list_with_the_folder_and_a_status(place, serve):
     assert server.ask("/docs/").body == b"docs"
     assert server.ask("/bare").status == 410
     assert server.ask("/bare/").status == 410
-    assert server.ask("/docs/index.html").status == 410  # nothing says that a path is a file's name
+    assert server.ask("/docs/index.html").status == 410  # no entry marks this path as a file name
 
 
-def test_nothing_that_a_list_makes_is_hidden_or_outside(place, serve):
+def test_try_files_serves_no_hidden_or_outside_file(place, serve):
     write(place, ".html", b"hidden")
     write(place, "a/.html", b"hidden")
     write(place, "x/.env/y", b"hidden")
@@ -292,16 +292,16 @@ def test_nothing_that_a_list_makes_is_hidden_or_outside(place, serve):
     assert server.ask("/%2e%2e/secret").status in (400, 404)
 
 
-def test_what_may_not_be_seen_ends_the_list(place, serve):
+def test_try_files_ends_at_denied_file(place, serve):
     os.mkfifo(os.path.join(place, "pipe"))
     write(place, "pipe.html", b"page")
     assert serve("--clean-urls").ask("/pipe").status == 403
 
 
-# Pages of errors
+# Error pages
 
 
-def test_error_pages(place, serve):
+def test_error_pages_are_sent(place, serve):
     write(place, "404.html", b"<lost>")
     write(place, ".errors/denied.html", raw.pattern(100 * KIB))
     write(place, "bare/x", b"x")
@@ -323,16 +323,16 @@ def test_error_pages(place, serve):
         assert server.ask("/a%2Fb").body == b"<lost>"
         denied = server.ask("/bare/")
         assert (denied.status, denied.body) == (403, raw.pattern(100 * KIB))
-        assert server.ask("/404.html").status == 200  # by itself it is a file
+        assert server.ask("/404.html").status == 200  # its own path serves it as a file
         assert server.ask("/.errors/denied.html").status == 404
         assert server.ask("/404.html", "Range: bytes=10-").status == 416
         assert server.ask("/404.html", "Range: bytes=10-").body != b"<lost>"
-    with server.connect() as connection:  # and the connection goes on
+    with server.connect() as connection:  # the connection is reusable
         for _ in range(3):
             assert connection.ask("GET", "/missing").body == b"<lost>"
 
 
-def test_an_error_page_that_is_missing(place, serve):
+def test_missing_error_page_gets_default_text(place, serve):
     write(place, "sorry.html", b"there at the start")
     server = serve("--error-pages", "4xx=/sorry.html", "--revalidate-ms", "20")
     os.remove(os.path.join(place, "sorry.html"))
@@ -344,13 +344,13 @@ def test_an_error_page_that_is_missing(place, serve):
     write(place, "sorry.html", b"sorry")
     assert server.ask("/missing").body == b"sorry"
     replace(place, "sorry.html", b"sorry again")
-    eventually(lambda: server.ask("/missing").body == b"sorry again", "the page is new")
+    eventually(lambda: server.ask("/missing").body == b"sorry again", "the new page is served")
     os.remove(os.path.join(place, "sorry.html"))
-    eventually(lambda: server.ask("/missing").body == b"404 Not Found\n", "the page is gone")
+    eventually(lambda: server.ask("/missing").body == b"404 Not Found\n", "the default text is served")
     assert server.log().count("cannot be sent") == 2
 
 
-def test_a_single_status_goes_before_its_class(place, serve):
+def test_error_page_of_status_overrides_class(place, serve):
     for name in ("one", "class"):
         write(place, name + ".html", name.encode())
     write(place, "bare/x")
@@ -359,7 +359,7 @@ def test_a_single_status_goes_before_its_class(place, serve):
     assert (server.ask("/bare/").status, server.ask("/bare/").body) == (403, b"class")
 
 
-def test_errors_of_lists_and_fallbacks_have_pages(place, serve):
+def test_error_pages_with_try_files_and_fallback(place, serve):
     write(place, "gone.html", b"gone")
     write(place, "index.html", b"<app>")
     server = serve("--try-files", "{path} =410", "--error-pages", "410=gone.html")
@@ -370,17 +370,18 @@ def test_errors_of_lists_and_fallbacks_have_pages(place, serve):
     assert (response.status, response.body, response.get("Vary")) == (404, b"gone", "Accept")
 
 
-def test_without_descriptors_an_error_is_a_line_of_text(place, serve):
+def test_error_page_without_descriptors_is_text(place, serve):
     write(place, "busy.html", b"busy")
     server = serve("--error-pages", "503=/busy.html", descriptors=40)
     first = server.connect()
     assert first.ask("GET", "/missing").status == 404
-    first.send(b"GET /file0 HTTP/1.1\r\nHost: a\r\n")  # who has begun a request does not make way
+    # a connection with a request in progress is not closed
+    first.send(b"GET /file0 HTTP/1.1\r\nHost: a\r\n")
     crowd = [server.connect() for _ in range(48)]
     for connection in crowd:
         connection.send(b"GET / HTTP/1.1\r\n")
     eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35,
-               "all but the reserve for files are used")
+               "all descriptors but the reserve for files are used")
     first.send(b"\r\n" + b"".join(raw.request("GET", f"/file{number}") for number in range(1, 8)))
     answers = first.responses(8)
     assert {answer.status for answer in answers} <= {404, 503}
@@ -405,7 +406,7 @@ def make_links(place):
 @pytest.mark.parametrize("policy, inside, outside", [(None, 200, 403), ("inside", 200, 403),
                                                      ("none", 403, 403), ("all", 200, 200),
                                                      ("owner", 200, 200)])
-def test_link_policies(place, serve, policy, inside, outside):
+def test_symlink_policies(place, serve, policy, inside, outside):
     make_links(place)
     server = serve(*(() if policy is None else ("--symlinks", policy)))
     for _ in range(2):
@@ -416,8 +417,8 @@ def test_link_policies(place, serve, policy, inside, outside):
     assert (SECRET == server.ask("/out").body) == (outside == 200)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_link_of_another_owner(place, serve):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner")
+def test_symlink_of_another_owner(place, serve):
     make_links(place)
     os.chown(os.path.join(place, "out"), 1, -1, follow_symlinks=False)
     os.chown(os.path.join(place, "folder"), 1, -1, follow_symlinks=False)
@@ -425,7 +426,7 @@ def test_a_link_of_another_owner(place, serve):
     assert [server.ask(target).status
             for target in ("/out", "/folder/file", "/in")] == [403, 403, 200]
     os.chown(os.path.join(place, "in"), 1, -1, follow_symlinks=False)
-    eventually(lambda: server.ask("/in").status == 403, "the new owner is noticed")
+    eventually(lambda: server.ask("/in").status == 403, "the new owner is detected")
 
 
 # Options and keys
@@ -501,7 +502,7 @@ def test_a_link_of_another_owner(place, serve):
     (["--symlinks", "some"
       ], "--symlinks: 'some' is invalid; allowed are inside, all, none, owner"),
 ])
-def test_options_that_cannot_be(place, flags, message):
+def test_invalid_options(place, flags, message):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
     assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
@@ -509,21 +510,21 @@ def test_options_that_cannot_be(place, flags, message):
 @pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"),
                                           ("404=/sub", "/sub' is not a regular file"),
                                           ("4xx=404.html/x", "/404.html/x' does not exist")])
-def test_pages_that_are_not_there(place, pages, fault):
+def test_missing_pages_are_reported(place, pages, fault):
     write(place, "404.html", b"<lost>")
     write(place, "sub/file")
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--error-pages", pages)
     assert (done.returncode, done.stderr) == (1, f"uvhttp: error_pages: the file '{place}{fault}\n")
 
 
-def test_hidden_files_may_be_named_where_they_are_served(place, serve):
+def test_options_may_name_served_hidden_files(place, serve):
     write(place, ".app.html", b"<app>")
     server = serve("--hidden", "--fallback", "/.app.html")
     assert server.ask("/route").body == b"<app>"
     assert serve("--hidden", "--index", "...html .app.html").ask("/").body == b"<app>"
 
 
-def test_variables(place):
+def test_environment_variables_set_options(place):
     write(place, "index.html", b"<app>")
     write(place, "404.html", b"<lost>")
     server = Program(
@@ -536,7 +537,7 @@ def test_variables(place):
 
 @pytest.fixture
 def run_site(tmp_path):
-    """run_site(routes): `uvhttp run` of a site with these routes, in the folder of `tmp_path`."""
+    """run_site(routes): `uvhttp run` of a site with these routes, in the directory `tmp_path`."""
     running = []
 
     def starter(routes):
@@ -553,7 +554,7 @@ def run_site(tmp_path):
         assert one.stop() == 0, one.log()
 
 
-def test_aliases(tmp_path, run_site):
+def test_static_aliases(tmp_path, run_site):
     write(tmp_path, "site/index.html", b"<site>")
     write(tmp_path, "brand/icons/my icon{1}.ico", b"icon")
     write(tmp_path, "data/w3/images/top.gif", b"gif")
@@ -576,7 +577,7 @@ def test_aliases(tmp_path, run_site):
         assert server.ask("/").body == b"<site>"
 
 
-def test_several_roots(tmp_path, run_site):
+def test_several_roots_are_searched_in_order(tmp_path, run_site):
     write(tmp_path, "custom/style.css", b"custom")
     write(tmp_path, "custom/docs/own.html", b"own")
     write(tmp_path, "theme/style.css", b"theme")
@@ -594,13 +595,13 @@ def test_several_roots(tmp_path, run_site):
     assert server.ask("/").body == b"base"
     assert server.ask("/missing").status == 404
     os.remove(tmp_path / "custom/style.css")
-    eventually(lambda: server.ask("/style.css").body == b"theme", "the next root has it")
+    eventually(lambda: server.ask("/style.css").body == b"theme", "the file of the next root is served")
     write(tmp_path, "custom/style.css", b"again")
-    eventually(lambda: server.ask("/style.css").body == b"again", "the first root goes before")
+    eventually(lambda: server.ask("/style.css").body == b"again", "the file of the first root is served")
 
 
-def test_a_sibling_belongs_to_the_file_beside_it(tmp_path, run_site):
-    # The file of the base was compressed later than that of the theme was changed.
+def test_sibling_belongs_to_file_in_same_root(tmp_path, run_site):
+    # The file of the base root was compressed after the last change of the file of the theme.
     os.utime(write(tmp_path, "theme/a.js", b"theme"), (1000000000, 1000000000))
     write(tmp_path, "base/a.js", b"base")
     write(tmp_path, "base/a.js.gz", gzip.compress(b"base"))
@@ -612,8 +613,8 @@ def test_a_sibling_belongs_to_the_file_beside_it(tmp_path, run_site):
     assert gzip.decompress(server.ask("/b.js", "Accept-Encoding: gzip").body) == b"coded"
 
 
-def test_uploads_go_into_the_first_root_alone(tmp_path, run_site):
-    """What is seen of the others counts as there, and is never changed."""
+def test_uploads_are_stored_in_first_root(tmp_path, run_site):
+    """Files of the other roots count as existing, and are never changed."""
     write(tmp_path, "custom/sub/mine.txt", b"mine")
     write(tmp_path, "theme/a.txt", b"theme")
     write(tmp_path, "theme/sub/b.txt", b"theme")
@@ -639,10 +640,10 @@ def test_uploads_go_into_the_first_root_alone(tmp_path, run_site):
     ] == [201, 201, 201, 204]
     assert [path.read_bytes() for path in sorted(tmp_path.glob("theme/**/*.txt"))] == [b"theme"] * 3
     assert len(list(tmp_path.glob("custom/**/*.txt"))) == 6
-    eventually(lambda: server.ask("/only/c.txt").body == b"new", "the first root goes before")
+    eventually(lambda: server.ask("/only/c.txt").body == b"new", "the file of the first root is served")
 
 
-def test_what_is_printed_loads_again(tmp_path, place):
+def test_printed_configuration_loads_again(tmp_path, place):
     flags = [
         "--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html",
         "--symlinks", "owner"
@@ -693,7 +694,7 @@ def test_what_is_printed_loads_again(tmp_path, place):
     ("static: ., more_roots: [other], error_pages: 404=/page", None),
     ("redirect: /x, file: y", "1:43: 'file' requires 'static'"),
 ])
-def test_keys_that_cannot_be(tmp_path, route, message):
+def test_invalid_keys(tmp_path, route, message):
     path = tmp_path / "site.yaml"
     write(tmp_path, "other/page")
     path.write_text("sites: [{routes: [{path: /, " + route.replace("{name}", tmp_path.name) +
@@ -712,12 +713,12 @@ def test_keys_that_cannot_be(tmp_path, route, message):
         ("path: /film/, static: film", False),
         ("path: /film*, static: film", False),
         ("path: '/:film', static: film", False),
-        ("path: /intro.mp4, static: film", False),  # a file of the folder
+        ("path: /intro.mp4, static: film", False),  # a file of the directory
         ("path: /film, static: film, file: intro.mp4", False),
         ("path: /film, static: film, try_files: /intro.mp4", False),
         ("path: /film, static: film, uploads: true", False),
     ])
-def test_a_path_without_a_slash_that_leads_nowhere(tmp_path, route, refused):
+def test_route_path_without_slash_must_name_file(tmp_path, route, refused):
     write(tmp_path, "film/intro.mp4")
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")

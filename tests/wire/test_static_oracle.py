@@ -1,14 +1,14 @@
-"""Ranges and conditional requests against an implementation by others: Go's http.ServeContent
-(clients/oracle.go).
+"""Ranges and conditional requests compared with an independent implementation: Go's
+http.ServeContent (clients/oracle.go).
 
-Random requests with Range and all conditional fields, well-formed and not, go to `uvhttp serve` and
-to the oracle over the same folder with the same entity tags. Where the answers differ, rules say
-why: each names a section of RFC 9110 and turns the request into one that means the same by that
-section and that Go reads in the same way. If Go's answer to that is not ours either, the test fails
-and prints all of them.
+Random requests with Range and all conditional fields, valid and invalid, are sent to `uvhttp serve`
+and to the oracle, with the same directory and the same entity tags. Where the responses differ, a
+rule explains the difference: it cites a section of RFC 9110 and rewrites the request to an
+equivalent one that Go handles the same way. If Go's response to the rewritten request still
+differs, the test fails and prints them all.
 
-The requests are the same in every run; UVHTTP_ORACLE_SEED and UVHTTP_ORACLE_COUNT ask for others,
-and for more.
+The requests are the same in every run. UVHTTP_ORACLE_SEED and UVHTTP_ORACLE_COUNT select others,
+and more.
 """
 
 import calendar
@@ -29,7 +29,8 @@ from test_clients import CLIENTS, installed, run
 
 SEED = int(os.environ.get("UVHTTP_ORACLE_SEED", "9110"))
 COUNT = int(os.environ.get("UVHTTP_ORACLE_COUNT", "24000"))
-# requests under way at once: so few that they fit into a socket's buffers, whoever waits for whom
+# Number of concurrent requests: few enough to fit into the buffers of a socket, so that neither
+# side can block.
 BATCH = 50
 MODIFIED = 784111777  # Sun, 06 Nov 1994 08:49:37 GMT
 SIZES = {
@@ -40,7 +41,7 @@ KIND = "application/octet-stream"
 NEAR, MOST = 80, 64  # include/uvhttp/static.h
 
 Request = collections.namedtuple("Request", "method name lines")  # lines: (field name, value) pairs
-Answer = collections.namedtuple("Answer", "status fields body")
+Response = collections.namedtuple("Answer", "status fields body")
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 DATES = ("If-Modified-Since", "If-Unmodified-Since")
@@ -109,7 +110,7 @@ def some_tags(rng, tag):
     return rng.choice(["", "", "", ",", ", "]) + text + rng.choice(["", "", "", ",", " , "])
 
 
-def some_place(rng, size):
+def some_position(rng, size):
     if rng.random() < 0.7:
         return max(
             0,
@@ -126,12 +127,12 @@ def some_place(rng, size):
 
 def some_spec(rng, size):
     kind = rng.random()
-    first = some_place(rng, size)
+    first = some_position(rng, size)
     if kind < 0.6:
         last = rng.choice([
             first, first + rng.randint(0, 200),
-            some_place(rng, size),
-            max(first, some_place(rng, size))
+            some_position(rng, size),
+            max(first, some_position(rng, size))
         ])
         return f"{first}-{last}"
     return f"{first}-" if kind < 0.8 else f"-{rng.choice([0, 1, first, rng.randint(0, 200)])}"
@@ -139,7 +140,7 @@ def some_spec(rng, size):
 
 def some_range(rng, size):
     count = rng.choice([1, 1, 1, 1, 2, 2, 3, 4, 6, rng.randint(60, 70)])
-    short = rng.random() < 0.5  # some of which fit into the file side by side
+    short = rng.random() < 0.5  # some of which fit into the file without overlap
     specs = [some_spec(rng, size) for _ in range(count)]
     if short or count > 50:
         starts = [rng.randint(0, max(0, size - 1)) for _ in range(count)]
@@ -184,7 +185,7 @@ def some_request(rng, tags):
     return Request("HEAD" if rng.random() < 0.15 else "GET", name, lines)
 
 
-# ---- Rules: why an answer differs from Go's ----
+# ---- Rules: why a response differs from Go's ----
 
 
 def value_of(request, field):
@@ -193,13 +194,13 @@ def value_of(request, field):
 
 
 def with_value(request, field, value):
-    """The request with one line of that field, or none."""
+    """The request with one line of that field, or without the field."""
     lines = [line for line in request.lines if line[0].lower() != field.lower()]
     return request._replace(lines=lines if value is None else lines + [(field, value)])
 
 
-def lines_are_one_value(request, _):
-    """5.3: lines of one name are one list. Go looks at the first."""
+def repeated_lines_form_one_list(request, _):
+    """5.3: lines of one name form one list. Go uses the first line."""
     for field in {name.lower() for name, _ in request.lines}:
         values = [value for name, value in request.lines if name.lower() == field]
         if len(values) > 1:
@@ -211,9 +212,9 @@ TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
 
 def tags_are_a_list(request, _):
-    """5.6.1, 8.8.3, 13.1.1, 13.1.2: tags are separated by commas, and "*" stands alone; behind what
-    is neither, nothing is understood, and a field without tags matches nothing. Go needs no comma,
-    takes "*" anywhere, and an empty field for none."""
+    """5.6.1, 8.8.3, 13.1.1, 13.1.2: tags are separated by commas, and "*" is alone. After an
+    invalid member nothing matches. A field without tags matches nothing. Go needs no comma, accepts
+    "*" anywhere, and ignores an empty field."""
     for field in LISTS:
         value = value_of(request, field)
         if value is None or value == "*":
@@ -231,7 +232,7 @@ def tags_are_a_list(request, _):
 
 CLOCK = r"(\d\d):(\d\d):(\d\d)"
 MONTH = "(" + "|".join(MONTHS) + ")"
-DATE_FORMS = [  # year, month, day: which groups
+DATE_FORMS = [  # the groups of year, month, day
     (re.compile(rf"(?:{'|'.join(day[:3] for day in DAYS)}), (\d\d) {MONTH} (\d\d\d\d) {CLOCK} GMT"),
      (3, 2, 1), 4),
     (re.compile(rf"(?:{'|'.join(DAYS)}), (\d\d)-{MONTH}-(\d\d) {CLOCK} GMT"), (3, 2, 1), 4),
@@ -241,7 +242,7 @@ DATE_FORMS = [  # year, month, day: which groups
 
 
 def parse_date(text):
-    """Seconds, or None for what is no HTTP-date (RFC 9110 section 5.6.7)."""
+    """Seconds, or None if the text is no HTTP-date (RFC 9110 section 5.6.7)."""
     for form, places, clock in DATE_FORMS:
         found = form.fullmatch(text)
         if not found:
@@ -259,10 +260,9 @@ def parse_date(text):
 
 
 def dates_are_of_three_forms(request, _):
-    """5.6.7, 13.1.3, 13.1.4: what is none of the three forms is ignored, the case of letters
-    matters, a second may be the 60th, and a year of two digits is the one that is less than 50
-    years ahead. Go takes other time zones, short hours, fractions and any case, and no leap
-    seconds."""
+    """5.6.7, 13.1.3, 13.1.4: a date in none of the three forms is ignored; case matters; a second
+    may be 60; a two-digit year is less than 50 years in the future. Go accepts other time zones,
+    short hours, fractions and any case, and no leap seconds."""
     for field in DATES:
         value = value_of(request, field)
         if value is not None:
@@ -271,9 +271,9 @@ def dates_are_of_three_forms(request, _):
     return request
 
 
-def if_range_is_one_tag_or_date(request, _):
-    """13.1.5: one entity tag or date. Go looks at the front of the value, and takes an empty one
-    for none."""
+def if_range_has_one_validator(request, _):
+    """13.1.5: one entity tag or date. Go uses the beginning of the value, and ignores an empty
+    one."""
     value = value_of(request, "If-Range")
     if value is None or TAG.fullmatch(value):
         return request
@@ -284,7 +284,7 @@ def if_range_is_one_tag_or_date(request, _):
 
 
 def ranges_are_for_get(request, _):
-    """14.2: a Range with another method is ignored. Go answers HEAD with 206."""
+    """14.2: a Range with a method other than GET is ignored. Go responds to HEAD with 206."""
     return request if request.method == "GET" else with_value(request, "Range", None)
 
 
@@ -292,8 +292,7 @@ SPEC = re.compile(r"(\d*)-(\d*)")
 
 
 def parse_specs(value):
-    """[(first, last)] with None for a number that is not there, or None for what is no byte range
-    set."""
+    """[(first, last)] with None for an absent number, or None if the value is no byte range set."""
     if value[:6].lower() != "bytes=":
         return None
     specs = []
@@ -312,8 +311,8 @@ def parse_specs(value):
 
 
 def ranges_are_well_formed(request, _):
-    """14.1, 14.1.1, 14.2: the unit in any case; a Range in another unit is ignored, and one that is
-    malformed may be. Go answers them with 416, but takes white space and signs within a range."""
+    """14.1, 14.1.1, 14.2: the unit ignores case. A Range with another unit is ignored, a malformed
+    one may be. Go responds with 416, but accepts white space and signs within a range."""
     value = value_of(request, "Range")
     if value is None:
         return request
@@ -321,8 +320,8 @@ def ranges_are_well_formed(request, _):
 
 
 def numbers_have_no_bound(request, _):
-    """14.1.2: a last position beyond the end is that of the last byte, however large. For Go a
-    number beyond 63 bits is malformed."""
+    """14.1.2: a last position beyond the end means the last byte, however large. For Go a number of
+    more than 63 bits is malformed."""
     value = value_of(request, "Range")
     specs = parse_specs(value) if value is not None else None
     if not specs or all((number or 0) < 2 ** 63 for spec in specs for number in spec):
@@ -343,8 +342,8 @@ def resolve(spec, size):
     return (first, size - 1 if last is None else min(last, size - 1)) if first < size else None
 
 
-def nothing_at_the_end_is_no_range(request, size):
-    """14.1.2: "-0" cannot be satisfied. Go answers it with a part without bytes."""
+def empty_suffix_is_unsatisfiable(request, size):
+    """14.1.2: "-0" is unsatisfiable. Go sends a part without data."""
     value = value_of(request, "Range")
     specs = parse_specs(value) if value is not None else None
     if not specs or size == 0 or (None, 0) not in specs:
@@ -359,7 +358,7 @@ def nothing_at_the_end_is_no_range(request, size):
 
 
 def an_empty_file_has_no_ranges(request, size):
-    """14.2: a Range may be ignored. Old versions of Go answer one of an empty file with 416."""
+    """14.2: a Range may be ignored. Old versions of Go respond with 416 for an empty file."""
     return with_value(request, "Range", None) if size == 0 else request
 
 
@@ -371,17 +370,17 @@ def length_of_parts(ranges, size):
     return heads - len("\r\n") + len(f"\r\n--{'b' * 16}--\r\n")
 
 
-def near_ranges_are_one(request, size):
-    """15.3.7.2: ranges that overlap or are near to each other may be coalesced, in the order of the
-    first of them. 14.2, 17.15: many ranges, and such as would cost more than the file, may be
-    ignored. Go sends them as they are, unless their sum is more than the file."""
+def near_ranges_are_coalesced(request, size):
+    """15.3.7.2: ranges that overlap or are near to each other may be coalesced, in the order of
+    their first members. 14.2, 17.15: many ranges, and ranges larger than the file in total, may be
+    ignored. Go sends them unchanged unless their sum exceeds the file."""
     value = value_of(request, "Range")
     specs = parse_specs(value) if value is not None else None
     if not specs or len(specs) == 1:
         return request
     if len(specs) > MOST:
         return with_value(request, "Range", None)
-    # (first, last, which was asked for first), in the order of their places in the file
+    # (first, last, index in the request), in file order
     groups = []
     for (first, last), turn in sorted(
         (found, turn) for turn, spec in enumerate(specs) if (found := resolve(spec, size))):
@@ -398,14 +397,14 @@ def near_ranges_are_one(request, size):
 
 
 RULES = [
-    lines_are_one_value, tags_are_a_list, dates_are_of_three_forms, if_range_is_one_tag_or_date,
+    repeated_lines_form_one_list, tags_are_a_list, dates_are_of_three_forms, if_range_has_one_validator,
     ranges_are_for_get, ranges_are_well_formed, numbers_have_no_bound, an_empty_file_has_no_ranges,
-    nothing_at_the_end_is_no_range, near_ranges_are_one
+    empty_suffix_is_unsatisfiable, near_ranges_are_coalesced
 ]
 
 
 def explained(request, used):
-    """What Go has to be asked for the same answer, and counts the rules that say so."""
+    """The request for which Go must send the same response. Counts the rules that are used."""
     for rule in RULES:
         changed = rule(request, SIZES[request.name])
         if sorted(changed.lines) != sorted(request.lines):
@@ -414,11 +413,11 @@ def explained(request, used):
     return request
 
 
-# ---- Answers ----
+# ---- Responses ----
 
 
 class Peer:
-    """A connection that asks many things at once."""
+    """A connection that pipelines many requests."""
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=raw.SAFETY_TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -443,7 +442,7 @@ class Peer:
         length = int(fields.get("content-length", 0))
         body = b"" if method == "HEAD" or status == 304 else self.file.read(length)
         assert "transfer-encoding" not in fields and (method == "HEAD" or len(body) == length)
-        return Answer(status, fields, body)
+        return Response(status, fields, body)
 
     def close(self):
         self.file.close()
@@ -451,11 +450,12 @@ class Peer:
 
 
 def essence(answer):
-    """What both have to say: the rest is everybody's own.
+    """The parts of a response that both must agree on.
 
-    304: Go leaves out Last-Modified, which 15.4.5 allows, as it allows to send it. 412 and 416: a
-    text of one's own, and what is said of the file or not (15.5.13, 15.5.17). multipart/byteranges:
-    boundaries, and with them lengths, differ; the parts do not."""
+    304: Go omits Last-Modified, which 15.4.5 allows. 412 and 416: the text and the fields of the
+    file may differ (15.5.13, 15.5.17). multipart/byteranges: boundaries, and so lengths, differ;
+    the parts do not.
+    """
     fields = answer.fields
     if answer.status == 304:
         return (304, fields["etag"])
@@ -472,8 +472,8 @@ def essence(answer):
 
 
 def same(ours, theirs):
-    """An answer of ours has to be correct; one of Go's may fail to be (a part without bytes, parts
-    in answer to HEAD), and is another one then."""
+    """Our response must be correct. Go's may be incorrect (a part without data, parts in a response
+    to HEAD), and is different then."""
     mine = essence(ours)
     try:
         return mine == essence(theirs)
@@ -481,17 +481,17 @@ def same(ours, theirs):
         return False
 
 
-def show(request, ours, theirs, asked_instead, instead):
+def show(request, ours, theirs, rewritten_request, instead):
     def text(answer):
         return f"{answer.status} {answer.fields} {answer.body[:60]!r}"
 
     return (f"\nseed {SEED}\n{request}\n  ours: {text(ours)}\n    Go: {text(theirs)}\n"
-            f"and by the rules\n{asked_instead}\n    Go: {text(instead)}")
+            f"and by the rules\n{rewritten_request}\n    Go: {text(instead)}")
 
 
 @pytest.fixture
 def oracle(tmp_path, place):
-    """oracle(tags) starts the Go program over the place and returns its port."""
+    """oracle(tags) starts the Go program with the root and returns its port."""
     environment = {
         "HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""
     }
@@ -516,7 +516,7 @@ def oracle(tmp_path, place):
         process.stdout.close()
 
 
-def test_answers_are_those_of_an_independent_implementation(place, serve, oracle):
+def test_responses_equal_those_of_go(place, serve, oracle):
     for name, size in SIZES.items():
         os.utime(write(place, name, raw.pattern(size)), ns=(0, MODIFIED * 10 ** 9 + 123456789))
     server = serve()
@@ -542,8 +542,7 @@ def test_answers_are_those_of_an_independent_implementation(place, serve, oracle
         f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules "
         f"used: {dict(used)}"
     )
-    # The requests are worth something: every answer is among them, and every rule has something to
-    # say.
+    # The requests cover every response, and every rule is used.
     assert set(kinds) == {"200", "206", "206 multipart", "304", "412", "416"} and min(
         kinds.values()) >= COUNT // 100, kinds
     assert alike >= COUNT // 4

@@ -1,6 +1,5 @@
-"""Attacks on the root of a folder that is served: spellings that climb out, links that are swapped
-in while it looks, names that are no files. Whatever is asked, the bytes outside are never sent, and
-the server never fails or hangs."""
+"""Attacks on a document root: path traversal, symlinks that are swapped in during lookup, special
+files. Data outside the root is never sent, and the server never fails or hangs."""
 
 import itertools
 import os
@@ -18,7 +17,7 @@ ATTACK = b"written by the attacker"
 SWAPS_PER_ROUND = 200
 REQUESTS = 20_000  # of each race, by all clients together
 
-# Spellings
+# Path traversal
 
 DOTS = [
     "..", "%2e%2e", "%2E%2e", ".%2e", "%2e.", "%252e%252e", "%25252e%25252e", "%c0%ae%c0%ae",
@@ -40,8 +39,8 @@ LONG = [64, 200, 1000]
 
 
 def spellings():
-    """Every dots with every slash in front of the secret; each front with each dots; chains; and
-    those that are none of these."""
+    """All dot forms with all slash forms before the secret; all prefixes with all dot forms;
+    chains; and other strings."""
     for dots, slash in itertools.product(DOTS, SLASHES):
         yield f"/{dots}{slash}secret.txt"
         yield f"/sub/{dots}{slash}{dots}{slash}secret.txt"
@@ -85,14 +84,14 @@ def attacked(place):
 @pytest.mark.parametrize("flags", [("--listing", "--hidden"), ("--no-listing", ),
                                    ("--uploads", "--upload-directories", "--hidden")],
                          ids=["all shown", "plain", "uploads"])
-def test_no_spelling_shows_the_outside(attacked, serve, flags):
+def test_path_traversal_never_sends_secret(attacked, serve, flags):
     targets = list(dict.fromkeys(spellings()))
-    assert len(targets) >= 200, "the list is what the test is worth"
+    assert len(targets) >= 200, "enough paths for the test"
     before = sorted(os.listdir(os.path.dirname(attacked)))
     server = serve(*flags, "--max-target-size", "16384", "--max-header-size", "32768")
     seen, connection = {}, None
     methods = ["GET"]
-    # which make the folders that a harmless one names: not hundreds, one in the other
+    # These create the directories that a valid path names, not hundreds of nested ones.
     if "--uploads" in flags:
         methods, targets = ["PUT", "GET"], [target for target in targets if target.count("/") < 100]
     for target, method in itertools.product(targets, methods):
@@ -114,7 +113,7 @@ def test_no_spelling_shows_the_outside(attacked, serve, flags):
     if connection:
         connection.close()
     assert {400, 404} <= set(seen), seen
-    assert sorted(os.listdir(os.path.dirname(attacked))) == before, "nothing was written outside"
+    assert sorted(os.listdir(os.path.dirname(attacked))) == before, "no file is written outside the root"
     assert not {"new.txt", "secret.txt"} & set(os.listdir(f"/proc/{server.process.pid}/cwd"))
     with open(os.path.join(os.path.dirname(attacked), "secret.txt"), "rb") as file:
         assert file.read() == SECRET
@@ -125,8 +124,8 @@ def test_no_spelling_shows_the_outside(attacked, serve, flags):
 
 
 def race(server, target, swap, method="GET", clients=4, requests=REQUESTS):
-    """Clients ask for a target until they have done so so many times, and `swap` is called over and
-    over meanwhile. The answers, counted."""
+    """Clients repeat a request until its total number is reached, while `swap` is called
+    repeatedly. Returns the counted responses."""
     answers, errors, running = {}, [], [clients]
     lock = threading.Lock()
 
@@ -167,7 +166,7 @@ def race(server, target, swap, method="GET", clients=4, requests=REQUESTS):
 
 
 def swapper(here, other):
-    """A function that puts a second thing into the place of the first, and back."""
+    """A function that replaces a path by another one, and restores it."""
     spare = here + ".spare"
 
     def swap():
@@ -180,9 +179,9 @@ def swapper(here, other):
 
 
 @pytest.mark.parametrize("outside", ["..", "ABSOLUTE"], ids=["climbs", "absolute"])
-def test_a_folder_that_is_swapped_for_a_link_to_the_outside(place, serve, outside):
-    """The outside has a file of the same name, so whoever resolves the link in two steps shows
-    it."""
+def test_directory_swapped_for_outside_symlink(place, serve, outside):
+    """The outside directory has a file of the same name. A lookup that resolves the link in two
+    steps would send it."""
     parent = os.path.dirname(place)
     write(place, "dir/deep/secret.txt", INSIDE)
     write(parent, "deep/secret.txt", SECRET)
@@ -192,10 +191,10 @@ def test_a_folder_that_is_swapped_for_a_link_to_the_outside(place, serve, outsid
                    swapper(os.path.join(place, "dir"), os.path.join(place, "link")))
     assert {status for status, _ in answers} <= {200, 403, 404}
     assert {body for status, body in answers if status == 200} == {INSIDE}
-    assert len(answers) > 1, "the race was one"
+    assert len(answers) > 1, "both states of the race occur"
 
 
-def test_a_file_that_is_swapped_for_a_link_to_the_outside(place, serve):
+def test_file_swapped_for_outside_symlink(place, serve):
     write(place, "file", INSIDE)
     os.symlink("../secret.txt", os.path.join(place, "link"))
     server = serve("--revalidate-ms", "1")
@@ -206,8 +205,8 @@ def test_a_file_that_is_swapped_for_a_link_to_the_outside(place, serve):
     assert len(answers) > 1
 
 
-def test_a_file_that_is_swapped_for_a_fifo(place, serve):
-    """Opening a FIFO would wait for a writer who never comes."""
+def test_file_swapped_for_fifo(place, serve):
+    """Opening a FIFO would wait for a writer that never comes."""
     write(place, "file", INSIDE)
     os.mkfifo(os.path.join(place, "fifo"))
     server = serve("--revalidate-ms", "1")
@@ -217,9 +216,9 @@ def test_a_file_that_is_swapped_for_a_fifo(place, serve):
     assert {body for status, body in answers if status == 200} == {INSIDE}
 
 
-def test_an_upload_into_a_folder_that_is_swapped_for_a_link(place, serve):
-    """What was opened as a folder of the root is one, whatever its path leads to when the file gets
-    its name."""
+def test_upload_into_directory_swapped_for_symlink(place, serve):
+    """An open directory of the root stays one, whatever its path resolves to when the file gets its
+    name."""
     parent = os.path.dirname(place)
     write(place, "dir/deep/x", INSIDE)
     write(parent, "deep/x", SECRET)
@@ -235,11 +234,11 @@ def test_an_upload_into_a_folder_that_is_swapped_for_a_link(place, serve):
         os.listdir(parent)) == ["deep", "root", "secret.txt"]
 
 
-# What is no file
+# Special files
 
 
-def test_special_files(place, serve):
-    """Refused, at once, over and over, and the server goes on."""
+def test_special_files_are_rejected(place, serve):
+    """They are rejected at once, repeatedly, and the server stays responsive."""
     names = {
         "fifo": 403, "socket": 403, "folder-of-fifos/fifo": 403, "to-fifo": 403, "to-proc": 403,
         "to-dev": 403, "to-self": 403, "to-itself": 403, "nowhere": 404
@@ -267,7 +266,7 @@ def test_special_files(place, serve):
     write(place, "file", INSIDE)
     server = serve("--listing", "--uploads", "--upload-overwrite", "--revalidate-ms", "1")
     with server.connect() as connection:
-        for _ in range(5):  # as often as there are threads in the pool, and once more
+        for _ in range(5):  # as often as the pool has threads, and once more
             for name, status in names.items():
                 for fields in ((), ("Range: bytes=0-9", )):
                     assert (name, connection.ask("GET", "/" + name,
@@ -283,7 +282,7 @@ def test_special_files(place, serve):
 
 
 def all_names():
-    """Every name of one byte, and names of two with every byte first and every byte last."""
+    """All names of one byte, and names of two bytes with every first and every last byte."""
     usable = [byte for byte in range(1, 256) if byte != ord("/")]
     names = {bytes([byte])
              for byte in usable} | {bytes([byte, ord("x")])
@@ -294,9 +293,8 @@ def all_names():
     return sorted(names - {b".", b".."})
 
 
-def test_names_of_every_byte_and_their_links(place, serve):
-    """The links of a listing are followed as a browser does it, so what stands in them must be all
-    that is needed."""
+def test_listing_links_of_names_of_every_byte(place, serve):
+    """The links of a listing are resolved as a browser does, so they must be complete."""
     import html
     import re
     import urllib.parse

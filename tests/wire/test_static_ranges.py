@@ -12,11 +12,11 @@ import byte_ranges
 import raw
 from static_server import KIB, MIB, place, serve, write  # noqa: F401 (fixtures)
 
-SMALL, LARGE = 10 * KIB, 1 * MIB + 3  # in the cache's memory, and as a descriptor
+SMALL, LARGE = 10 * KIB, 1 * MIB + 3  # in cache memory, and as a descriptor
 
 
 def parts_of(response, size):
-    """[(first, last)], with every byte checked."""
+    """[(first, last)] after a check of every byte."""
     # RFC 9110 15.3.7.2: only in the parts
     assert response.status == 206 and response.get("Content-Range") is None
     found = []
@@ -39,12 +39,12 @@ FILES = pytest.mark.parametrize("name, size", [("/small.txt", SMALL), ("/large.t
 
 
 @FILES
-def test_several_ranges(served, name, size):
+def test_several_ranges_get_multipart(served, name, size):
     for asked, expected in [
         ("0-0,-1", [(0, 0), (size - 1, size - 1)]),
-            # in the order they were asked for
+            # in the order of the request
         ("5000-5999, 0-499,-300", [(5000, 5999), (0, 499), (size - 300, size - 1)]),
-            # those beyond the end are left out
+            # ranges beyond the end are omitted
         (f"0-9,{size}-,2000-2009,-0", [(0, 9), (2000, 2009)]),
         ("0-9,2000-2099,2100-2200,10-19", [(0, 19), (2000, 2200)]),
         (f"100-199,{size - 100}-{size + 100}", [(100, 199), (size - 100, size - 1)]),
@@ -59,7 +59,7 @@ def test_several_ranges(served, name, size):
 
 
 @FILES
-def test_what_becomes_one_range_is_no_multipart(served, name, size):
+def test_coalesced_single_range_is_not_multipart(served, name, size):
     for asked, first, last in [("0-4,5-9", 0, 9), ("0-99,50-60", 0, 99), (f"7-8,{size}-", 7, 8),
                                ("100-100,0-20", 0, 100), ("0-,0-,0-,0-", 0, size - 1)]:
         response = served.ask(name, f"Range: bytes={asked}")
@@ -70,14 +70,14 @@ def test_what_becomes_one_range_is_no_multipart(served, name, size):
 
 
 @FILES
-def test_none_of_several_ranges_can_be_satisfied(served, name, size):
+def test_several_unsatisfiable_ranges_get_416(served, name, size):
     response = served.ask(name, f"Range: bytes={size}-,{size + 5}-{size + 9},-0")
     assert (response.status, response.get("Content-Range")) == (416, f"bytes */{size}")
 
 
 @FILES
-def test_the_whole_when_parts_would_be_longer_or_too_many(served, name, size):
-    """RFC 9110 17.15: nobody gets more of the server by many ranges than by asking for the file."""
+def test_too_many_or_too_long_ranges_get_whole_file(served, name, size):
+    """RFC 9110 17.15: many ranges cost the server no more than the whole file."""
     many = ",".join(f"{150 * i}-{150 * i}" for i in range(65))
     wide = ",".join(f"{500 * i}-{500 * i + 419}" for i in range(size // 500 + 1) if i < 64)
     for asked in (many, wide) if size == SMALL else (many, ):
@@ -86,7 +86,7 @@ def test_the_whole_when_parts_would_be_longer_or_too_many(served, name, size):
         assert response.body == raw.pattern(size)
 
 
-def test_parts_are_never_longer_than_the_file(place, serve):
+def test_multipart_is_not_longer_than_file(place, serve):
     def ask(size):
         write(place, f"{size}.txt", raw.pattern(size))
         return server.ask(f"/{size}.txt", "Range: bytes=0-0,-1")
@@ -95,11 +95,11 @@ def test_parts_are_never_longer_than_the_file(place, serve):
     length = len(ask(999).body)  # as long for every size of three digits
     assert parts_of(ask(length), length) == [(0, 0), (length - 1, length - 1)]
     assert ask(length - 1).status == ask(82).status == 200
-    assert ask(81).get("Content-Range") == "bytes 0-80/81"  # so near that they are one
+    assert ask(81).get("Content-Range") == "bytes 0-80/81"  # near enough to be coalesced
 
 
-def test_fields_of_several_ranges(served):
-    """RFC 9110 15.3.7: those of a 200, but that the type is the parts'."""
+def test_multipart_response_fields(served):
+    """RFC 9110 15.3.7: the fields of a 200, except that the type belongs to the parts."""
     whole = {name: value for name, value in served.ask("/large.txt").fields if name != "Date"}
     parts = {
         name: value
@@ -111,15 +111,16 @@ def test_fields_of_several_ranges(served):
     assert parts == whole
 
 
-def test_the_boundary_cannot_be_foreseen(served):
+def test_multipart_boundary_is_random(served):
     seen = {served.ask("/large.txt", "Range: bytes=0-0,-1").get("Content-Type") for _ in range(20)}
     assert len(seen) == 20
 
 
-def test_several_ranges_and_head_or_conditions(served):
+def test_several_ranges_with_head_or_conditions(served):
     tag = served.ask("/large.txt").get("ETag")
     several = "Range: bytes=0-0,-1"
-    head = served.ask("/large.txt", several, method="HEAD")  # RFC 9110 14.2: Range is for GET
+    # RFC 9110 14.2: Range applies to GET only
+    head = served.ask("/large.txt", several, method="HEAD")
     assert (head.status, head.get("Content-Length")) == (200, str(LARGE))
     assert served.ask("/large.txt", several, f"If-None-Match: {tag}").status == 304
     assert served.ask("/large.txt", several, 'If-Match: "x"').status == 412
@@ -127,7 +128,7 @@ def test_several_ranges_and_head_or_conditions(served):
     assert len(parts_of(served.ask("/large.txt", several, f"If-Range: {tag}"), LARGE)) == 2
 
 
-def test_a_slow_reader_gets_every_part(place, serve):
+def test_slow_reader_receives_every_part(place, serve):
     size = 24 * MIB
     write(place, "large.txt", raw.pattern(size))
     server = serve()
@@ -141,7 +142,7 @@ def test_a_slow_reader_gets_every_part(place, serve):
             assert parts_of(slow.response(), size) == expected
 
 
-def test_a_reader_that_leaves_in_the_middle(place, serve):
+def test_disconnect_during_multipart(place, serve):
     write(place, "large.txt", raw.pattern(24 * MIB))
     server = serve()
     for leave in ("close", "reset"):
@@ -150,11 +151,11 @@ def test_a_reader_that_leaves_in_the_middle(place, serve):
                                     "Range: bytes=0-5000000,10000000-20000000"))
         connection.receive_exactly(100000)
         getattr(connection, leave)()
-    # and the end finds no leak and no open descriptor
+    # The end of the server finds no leak and no open descriptor.
     assert server.ask("/large.txt", "Range: bytes=-1").status == 206
 
 
-def test_pipelined_requests_of_every_kind(served):
+def test_pipelined_ranges_of_all_kinds(served):
     lines = [[], ["Range: bytes=0-0,-1"], ["Range: bytes=1-2"], ["Range: bytes=0-10,5000-9000,-7"]
              ] * 5
     with served.connect() as connection:
@@ -173,7 +174,7 @@ def test_pipelined_requests_of_every_kind(served):
                     assert response.body == raw.pattern(2, 1)
 
 
-def test_above_4_gib(place, serve):
+def test_several_ranges_above_4_gib(place, serve):
     size = 5 * 1024 * MIB + 3
     with open(write(place, "huge"), "r+b") as file:
         file.truncate(size)
@@ -186,8 +187,8 @@ def test_above_4_gib(place, serve):
     assert [part[4] for part in parts] == [bytes(5), bytes(5), b"0123456789"]
 
 
-def test_curl(served):
-    """It does not take the body apart, but asks for it and knows its length."""
+def test_curl_several_ranges(served):
+    """curl does not parse the body. It requests the ranges and gets the length."""
     result = subprocess.run(
         ["curl", "-sS", "--fail", "-r", "0-9,5000-5009", "-D", "-", served.url + "large.txt"],
         capture_output=True, check=True, timeout=60)
@@ -201,7 +202,7 @@ def test_curl(served):
             ] == [raw.pattern(10), raw.pattern(10, 5000)]
 
 
-def test_aiohttp_takes_the_parts_apart(served):
+def test_aiohttp_parses_the_parts(served):
     async def ask():
         async with aiohttp.ClientSession() as session:
             async with session.get(served.url + "large.txt",
@@ -220,7 +221,7 @@ def test_aiohttp_takes_the_parts_apart(served):
 # Several field lines (RFC 9110 section 5.3)
 
 
-def test_lists_of_tags_on_several_lines(served):
+def test_entity_tags_on_several_lines(served):
     tag = served.ask("/small.txt").get("ETag")
     for lines, status in [(['If-None-Match: "x"', f"If-None-Match: {tag}"], 304),
                           ([f"If-None-Match: {tag}", 'If-None-Match: "x"'], 304),
@@ -235,9 +236,9 @@ def test_lists_of_tags_on_several_lines(served):
         assert served.ask("/small.txt", *lines).status == status, lines
 
 
-def test_what_is_no_list_counts_for_nothing_when_it_is_repeated(served, place):
-    """RFC 9110 13.1.3 and 13.1.4: a date with more than one member is ignored. A Range that is two
-    is malformed, and an If-Range does not hold."""
+def test_repeated_date_range_or_if_range_is_ignored(served, place):
+    """RFC 9110 13.1.3 and 13.1.4: a date with more than one member is ignored. A repeated Range is
+    malformed, and a repeated If-Range is false."""
     date = "Sun, 06 Nov 1994 08:49:37 GMT"
     os.utime(os.path.join(place, "small.txt"), (784111777, 784111777))
     write(place, "old.txt", raw.pattern(SMALL))

@@ -1,5 +1,5 @@
-"""Types and fields by the names of files: what clients are told, by flags of `serve` and keys of a
-file, with every kind of answer."""
+"""Types and fields by file name: flags of `serve` and keys of a configuration file, with all kinds
+of responses."""
 
 import email.message
 import os
@@ -21,7 +21,7 @@ KEPT = "public, max-age=31536000, immutable"
 
 @pytest.fixture
 def start(place, tmp_path):
-    """start("rules: ...") runs a site whose folder has these keys, as the value of a flow map."""
+    """start("rules: ...") runs a site with these keys of its root, as the value of a flow map."""
     running = []
 
     def starter(keys, headers=""):
@@ -53,14 +53,15 @@ def start(place, tmp_path):
                                           ("a.py", "text/plain; charset=utf-8"),
                                           ("a.b", "application/octet-stream"),
                                           ("LICENSE", "application/octet-stream"), ])
-def test_types(place, serve, name, wanted):
+def test_content_type_by_extension(place, serve, name, wanted):
     write(place, name, b"x")
     answer = serve().ask("/" + name)
     assert (answer.status, answer.get("Content-Type")) == (200, wanted)
-    assert answer.get("Content-Encoding") is None  # how a file was made is no coding of the answer
+    # the file's own compression is no content coding of the response
+    assert answer.get("Content-Encoding") is None
 
 
-def test_types_of_ones_own(place, serve):
+def test_configured_content_types(place, serve):
     for name in ("a.md", "a.TAR.GZ", "a.gz", "a.unknown", "none", "a.css"):
         write(place, name, b"x")
     server = serve("--type", "md=text/x-one", "--type=md=text/x-two; charset=latin1", "--type",
@@ -77,8 +78,8 @@ def test_types_of_ones_own(place, serve):
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_fields_with_every_kind_of_answer(place, start, size):
-    """Cached or not, in memory or from the disk, a part or nothing new: RFC 9110 section 15.4.5."""
+def test_rule_fields_with_all_kinds_of_responses(place, start, size):
+    """Cached or not, in memory or from disk, a range or 304: RFC 9110 section 15.4.5."""
     write(place, "a.css", raw.pattern(size))
     server = start(
         """rules: [{match: "*.css", cache_control: max-age=5,
@@ -104,7 +105,7 @@ def test_fields_with_every_kind_of_answer(place, start, size):
             assert whole.body == raw.pattern(size) and part.body == raw.pattern(size)[2:6]
 
 
-def test_rules_are_for_files_alone(place, start):
+def test_rules_apply_to_files_only(place, start):
     write(place, "a/index.html", b"x")
     os.mkdir(os.path.join(place, "empty"))
     server = start(
@@ -123,7 +124,7 @@ def test_rules_are_for_files_alone(place, start):
     assert server.ask("/a/").get("X-Rule") == "1"
 
 
-def test_the_path_is_that_of_the_file_and_the_last_rule_counts(place, serve):
+def test_rules_match_file_path_and_last_one_applies(place, serve):
     for name in ("index.html", "docs/index.html", "docs/a.css", "docs/deep/a.css", "a.css"):
         write(place, name, b"x")
     server = serve("--cache-control", "**=max-age=1", "--cache-control", "/docs/*=max-age=2",
@@ -138,17 +139,17 @@ def test_the_path_is_that_of_the_file_and_the_last_rule_counts(place, serve):
     }
 
 
-def test_another_index_file_has_other_fields(place, serve):
-    """The same file under another name is not what was in the cache."""
+def test_rule_fields_of_another_index_file(place, serve):
+    """The same file by another name is not the cached entry."""
     write(place, "one.html", b"x")
     server = serve("--index", "one.html two.html", "--revalidate-ms", "1", "--cache-control",
                    "one.html=max-age=1", "--cache-control", "two.html=max-age=2")
     assert server.ask("/").get("Cache-Control") == "max-age=1"
     os.rename(os.path.join(place, "one.html"), os.path.join(place, "two.html"))
-    eventually(lambda: server.ask("/").get("Cache-Control") == "max-age=2", "the other index file")
+    eventually(lambda: server.ask("/").get("Cache-Control") == "max-age=2", "the other index file is served")
 
 
-def test_a_rule_goes_before_the_fields_of_route_and_site(place, start):
+def test_rule_overrides_fields_of_route_and_site(place, start):
     write(place, "a.css", b"x")
     write(place, "b.css", b"x")
     server = start(
@@ -163,7 +164,7 @@ def test_a_rule_goes_before_the_fields_of_route_and_site(place, start):
 # A preset
 
 
-def test_immutable_assets(place, serve):
+def test_immutable_assets_preset(place, serve):
     for name in ("index.html", "assets/index-BfK3x_9Q.js", "main.3f2a9c01.css", "logo.svg",
                  "own.3f2a9c01.css"):
         write(place, name, b"x")
@@ -180,7 +181,8 @@ def test_immutable_assets(place, serve):
     again = server.ask("/main.3f2a9c01.css",
                        "If-None-Match: " + server.ask("/main.3f2a9c01.css").get("ETag"))
     assert (again.status, again.get("Cache-Control")) == (304, KEPT)
-    assert server.ask("/gone.3f2a9c01.css").get("Cache-Control") is None  # not forever
+    # 404 is not cacheable forever
+    assert server.ask("/gone.3f2a9c01.css").get("Cache-Control") is None
 
 
 # Downloads
@@ -190,8 +192,8 @@ def test_immutable_assets(place, serve):
     "report.pdf", "two words.pdf", "gr\u00fc\u00dfe \u20ac.pdf", "a\"b\\c%41.pdf", "it's;x=1.pdf",
     "\U0001f600.pdf"
 ])
-def test_a_download_is_called_as_its_file(place, start, name):
-    """Python's parser of the field, and curl's, see the name."""
+def test_download_has_name_of_file(place, start, name):
+    """Python's parser of the field and curl read the name."""
     write(place, "in/" + name, b"content")
     server = start('rules: [{match: "*.pdf", download: true}]')
     target = "/in/" + urllib.parse.quote(name)
@@ -203,7 +205,7 @@ def test_a_download_is_called_as_its_file(place, start, name):
     assert (urllib.parse.unquote(extended[1]) if extended else message.get_filename()) == name
 
 
-def test_curl_saves_a_download_under_its_name(place, start, tmp_path):
+def test_curl_saves_download_by_name(place, start, tmp_path):
     write(place, "r \u00e4.pdf", b"content")
     write(place, "plain.pdf", b"plain")
     server = start(
@@ -215,10 +217,10 @@ def test_curl_saves_a_download_under_its_name(place, start, tmp_path):
     assert server.ask("/shown/x.pdf").get("Content-Disposition") == 'inline; filename="x.pdf"'
 
 
-# What a configuration says
+# Configuration
 
 
-def test_everything_in_a_file_is_printed_and_loads_again(place, start, tmp_path):
+def test_printed_rules_load_again(place, start, tmp_path):
     write(place, "a.x", b"x")
     start("""types: {x: text/x-x, "tar.gz": a/b}, default_type: text/plain, immutable_assets: true,
              rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache,
@@ -274,7 +276,7 @@ def test_flags_are_printed_as_keys(place):
     ("rules: [{match: a, headers: {Content-Encoding: x}}]",
      'field is "Content-Encoding"; must be the name of a field'),
 ])
-def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
+def test_invalid_rules_in_configuration(place, tmp_path, keys, message):
     path = tmp_path / "site.yaml"
     path.write_text("sites:\n  - routes:\n      - {path: /, static: " + place + ", " + keys + "}\n")
     done = run("uvhttp", "check", path)
@@ -283,7 +285,7 @@ def test_what_a_configuration_must_not_say(place, tmp_path, keys, message):
     assert re.match(re.escape(str(path)) + r":3:\d+: ", done.stderr)
 
 
-def test_rules_belong_to_folders(tmp_path):
+def test_rules_require_a_directory(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(
         "sites: [{routes: [{path: /, respond: {body: x}, rules: [{match: a, download: true}]}]}]\n")
@@ -303,6 +305,6 @@ def test_rules_belong_to_folders(tmp_path):
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),
     (["--type", "a=b/c"] * 65, "uvhttp: --type: too many values; at most 64 are allowed"),
 ])
-def test_flags_that_are_wrong(place, flags, message):
+def test_invalid_rule_flags(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(message)

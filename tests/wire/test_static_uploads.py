@@ -1,5 +1,5 @@
-"""Uploads into a folder that is served: what is taken, what is refused before a byte of it is asked
-for, and that nothing is ever left half done."""
+"""Uploads into a served directory: which are accepted, which are rejected before the body is read,
+and that no partial file remains."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ def put(server, target, body=b"new", *fields):
 
 
 def form(*files, fields=(), boundary="b0undary"):
-    """The body of a form; each file is a name and bytes."""
+    """The body of a form; each file is a name and its data."""
     parts = [b'Content-Disposition: form-data; name="%s"\r\n\r\n%s' % pair for pair in fields]
     parts += [
         b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: '
@@ -51,8 +51,8 @@ def names(root):
     return sorted(os.listdir(root))
 
 
-def wait_until_it_holds(root, *wanted):
-    eventually(lambda: names(root) == sorted(wanted), "nothing else is left in the folder")
+def wait_for_contents(root, *wanted):
+    eventually(lambda: names(root) == sorted(wanted), "no other file is in the directory")
 
 
 def digest(body, kind="sha-256"):
@@ -65,7 +65,7 @@ def digest(body, kind="sha-256"):
 
 @pytest.mark.parametrize("size", [0, 1, 32 * KIB, LARGE])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_put_makes_a_file_that_is_served(place, serve, size, coded):
+def test_put_creates_served_file(place, serve, size, coded):
     server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
     with server.connect() as connection:
         for number, status in enumerate((201, 204, 204)):
@@ -79,7 +79,7 @@ def test_put_makes_a_file_that_is_served(place, serve, size, coded):
                                         body=body)
             assert answer.status == status
             assert answer.get("Location") == ("/a%20file.txt" if status == 201 else None)
-            got = connection.ask("GET", "/a%20file.txt")  # at once, and not what was cached
+            got = connection.ask("GET", "/a%20file.txt")  # at once, not the cached 404
             assert (got.status, got.body, got.get("ETag")) == (200, body, answer.get("ETag"))
             assert got.get("Content-Type").startswith("text/plain")
     assert names(place) == ["a file.txt"] and read(place, "a file.txt") == body
@@ -88,7 +88,7 @@ def test_put_makes_a_file_that_is_served(place, serve, size, coded):
     assert stat.S_IMODE(os.stat(os.path.join(place, "a file.txt")).st_mode) == 0o666 & ~mask
 
 
-def test_without_the_option_there_are_no_uploads(place, serve):
+def test_uploads_are_disabled_by_default(place, serve):
     server = serve()
     for method in ("PUT", "POST", "DELETE"):
         answer = server.ask("/x", "Content-Length: 1", method=method, body=b"x")
@@ -96,7 +96,7 @@ def test_without_the_option_there_are_no_uploads(place, serve):
     assert names(place) == []
 
 
-def test_allow_names_them(place, serve):
+def test_allow_has_upload_methods(place, serve):
     server = serve("--uploads")
     for answer in (server.ask("/x", method="DELETE"), server.ask("/x", method="OPTIONS")):
         assert {"GET", "HEAD", "PUT", "POST"} <= answer.allow() and "DELETE" not in answer.allow()
@@ -104,8 +104,8 @@ def test_allow_names_them(place, serve):
     assert (answer.status, answer.allow()) == (405, {"GET", "HEAD", "POST"})
 
 
-def test_a_new_index_file_is_seen_at_once(place, serve):
-    """The folder's own entry of the cache is dropped, too."""
+def test_uploaded_index_file_is_served_at_once(place, serve):
+    """The cache entry of the directory is dropped, too."""
     write(place, "docs/index.html", b"old")
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "3600000")
     assert server.ask("/docs/").body == b"old"
@@ -116,8 +116,8 @@ def test_a_new_index_file_is_seen_at_once(place, serve):
 
 HOUR = "3600000"
 
-# Files, flags, what is requested (target and fields), the path that is stored, and the answers
-# before and after.
+# Files, flags, request (target and fields), path of the stored file, and the responses before and
+# after.
 DERIVED = {
     "file": ({"x": b"old"}, [], ("/x", ), "/x", (200, b"old"), (200, b"new")),
     "clean-url": ({"about.html": b"old"}, ["--clean-urls"], ("/about", ), "/about.html",
@@ -163,12 +163,12 @@ DERIVED = {
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("case", DERIVED.values(), ids=DERIVED.keys())
-def test_upload_shows_at_once_on_every_path_and_worker(place, serve, case, workers):
-    """Nothing is looked at again because its time has come: that would take an hour."""
+def test_upload_is_served_at_once_by_every_worker(place, serve, case, workers):
+    """No entry is revalidated because its interval has expired: that would take an hour."""
     files, flags, asked, stored, before, after = case
     for name, content in files.items():
         write(place, name, content)
-        # siblings are no older than their source
+        # siblings must not be older than their source
         os.utime(os.path.join(place, name), (10 ** 9, 10 ** 9))
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", HOUR, "--negative-ms",
                    HOUR, "--workers", str(workers), *flags)
@@ -186,7 +186,7 @@ def test_upload_shows_at_once_on_every_path_and_worker(place, serve, case, worke
         connection.close()
 
 
-def test_form_shows_at_once_on_every_path(place, serve):
+def test_form_upload_is_served_at_once(place, serve):
     write(place, "d/index.html", b"old")
     server = serve("--uploads", "--upload-overwrite", "--clean-urls", "--revalidate-ms", HOUR,
                    "--negative-ms", HOUR)
@@ -196,8 +196,8 @@ def test_form_shows_at_once_on_every_path(place, serve):
     assert server.ask("/d/").body == b"new" and server.ask("/d/about").body == b"here"
 
 
-def test_upload_leaves_other_entries_alone(place, serve):
-    """They need no look at the disk: it would find that the file has gone."""
+def test_upload_keeps_other_cache_entries(place, serve):
+    """They are not looked up on disk: the lookup would find that the file is deleted."""
     for name in ("kept", "d/kept.html", "d/index.html"):
         write(place, name, b"old")
     server = serve("--uploads", "--upload-directories", "--revalidate-ms", HOUR, "--negative-ms",
@@ -211,16 +211,16 @@ def test_upload_leaves_other_entries_alone(place, serve):
         assert server.ask(target).body == b"old"
 
 
-def test_a_file_is_kept_unless_it_may_be_replaced(place, serve):
+def test_upload_overwrite_requires_option(place, serve):
     server = serve("--uploads")
     assert put(server, "/x", b"first").status == 201
     answer = put(server, "/x", b"second")
     assert answer.status == 409 and b"overwriting is disabled" in answer.body
     assert read(place, "x") == b"first"
-    wait_until_it_holds(place, "x")
+    wait_for_contents(place, "x")
 
 
-def test_nobody_sees_half_a_file(place, serve):
+def test_partial_upload_is_not_served(place, serve):
     write(place, "x", b"old")
     server = serve("--uploads", "--upload-overwrite", "--hidden", "--listing")
     with server.connect() as connection:
@@ -228,14 +228,14 @@ def test_nobody_sees_half_a_file(place, serve):
         eventually(lambda: len(names(place)) == 2, "writing has begun")
         hidden, = set(names(place)) - {"x"}
         assert hidden.startswith(".uvhttp-") and read(place, "x") == b"old"
-        assert server.ask("/" + hidden).status == 404, "not even where hidden files are served"
+        assert server.ask("/" + hidden).status == 404, "not served even with hidden files enabled"
         assert server.ask("/x").body == b"old"
         connection.send(raw.pattern(500_000, 500_000))
         assert connection.response().status == 204
     assert names(place) == ["x"] and read(place, "x") == raw.pattern(1_000_000)
 
 
-def test_files_that_a_killed_process_left_are_not_served(place, serve):
+def test_temporary_files_of_killed_process_are_not_served(place, serve):
     write(place, ".uvhttp-0123456789abcdef.part", b"half")
     for flags in ((), ("--hidden", )):
         server = serve("--uploads", *flags)
@@ -244,7 +244,7 @@ def test_files_that_a_killed_process_left_are_not_served(place, serve):
     assert read(place, ".uvhttp-0123456789abcdef.part") == b"half"
 
 
-def test_with_sync(place, serve):
+def test_upload_with_sync(place, serve):
     server = serve("--uploads", "--upload-sync", "--upload-overwrite")
     assert [put(server, "/x", body).status for body in (b"a", b"bc")] == [201, 204]
     assert post(server, "/", form((b"y", b"de"))).status == 201
@@ -254,21 +254,21 @@ def test_with_sync(place, serve):
 # Conditions (RFC 9110 section 13)
 
 
-def test_if_match_protects_from_lost_updates(place, serve):
+def test_if_match_prevents_lost_updates(place, serve):
     server = serve("--uploads", "--upload-overwrite")
-    assert put(server, "/x", b"1", "If-Match: *").status == 412, "there is none"
+    assert put(server, "/x", b"1", "If-Match: *").status == 412, "the file does not exist"
     tag = put(server, "/x", b"1").get("ETag")
     newer = put(server, "/x", b"2", f'If-Match: "other", {tag}')
     assert newer.status == 204
-    assert put(server, "/x", b"3", f"If-Match: {tag}").status == 412, "somebody was quicker"
+    assert put(server, "/x", b"3", f"If-Match: {tag}").status == 412, "the file has changed"
     assert put(server, "/x", b"3",
-               f"If-Match: W/{newer.get('ETag')}").status == 412, "compared strongly"
+               f"If-Match: W/{newer.get('ETag')}").status == 412, "If-Match compares strongly"
     assert read(place, "x") == b"2"
     assert put(server, "/x", b"3", "If-Match: *").status == 204
-    wait_until_it_holds(place, "x")
+    wait_for_contents(place, "x")
 
 
-def test_if_none_match_makes_new_files_only(place, serve):
+def test_if_none_match_creates_new_files_only(place, serve):
     server = serve("--uploads", "--upload-overwrite")
     assert put(server, "/x", b"1", "If-None-Match: *").status == 201
     assert put(server, "/x", b"2", "If-None-Match: *").status == 412
@@ -277,32 +277,32 @@ def test_if_none_match_makes_new_files_only(place, serve):
     assert put(server, "/x", b"2", 'If-None-Match: "other"').status == 204
 
 
-def test_conditions_are_about_what_a_get_with_the_same_fields_sends(place, serve):
-    """A sibling that was selected has a tag of its own (RFC 9110 sections 3.2 and 13.1.1)."""
+def test_upload_conditions_use_selected_representation(place, serve):
+    """A selected sibling has its own tag (RFC 9110 sections 3.2 and 13.1.1)."""
     server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
                          "--compress"), "Accept-Encoding: gzip"
     os.mkdir(os.path.join(place, "d"))
     for name in ("p.txt", "d/p.txt"):
         for path in (write(place, name, b"text" * 1000), write(place, name + ".gz", b"coded")):
-            os.utime(path, ns=(0, 784111777_000000000))  # no upload is of the same tick
+            os.utime(path, ns=(0, 784111777_000000000))  # no upload gets the same timestamp
         plain, coded = server.ask("/" + name), server.ask("/" + name, gzip)
         assert (coded.body, plain.get("ETag") == coded.get("ETag")) == (b"coded", False)
         condition = f"If-Match: {coded.get('ETag')}"
         assert put(server, "/" + name, b"1", f"If-None-Match: {coded.get('ETag')}",
                    gzip).status == 412
         assert put(server, "/" + name, b"1",
-                   condition).status == 412, "not what a GET without Accept-Encoding gets"
+                   condition).status == 412, "not the representation without Accept-Encoding"
         assert put(server, "/" + name, b"1", condition, "Accept-Encoding: identity").status == 412
         assert put(server, "/" + name, b"1", f"If-Match: {plain.get('ETag')}", gzip).status == 412
         assert put(server, "/" + name, b"1", condition, "Accept-Encoding: br;q=0.5",
-                   gzip).status == 204, "two lines"
+                   gzip).status == 204, "the tags are on two lines"
         newer = server.ask("/" + name, gzip)  # the sibling is older now
         assert put(server, "/" + name, b"2", condition, gzip).status == 412
         assert put(server, "/" + name, b"2", f"If-Match: {newer.get('ETag')}", gzip).status == 204
         assert read(place, name) == b"2"
 
 
-def test_what_is_coded_on_the_fly_has_no_tag_for_if_match(place, serve):
+def test_if_match_never_matches_compression_on_the_fly(place, serve):
     server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
                          "--compress"), "Accept-Encoding: gzip"
     write(place, "x.txt", b"text" * 1000)
@@ -314,14 +314,14 @@ def test_what_is_coded_on_the_fly_has_no_tag_for_if_match(place, serve):
                "Accept-Encoding: identity").status == 204
 
 
-def test_conditions_on_several_lines_are_one_list(place, serve):
+def test_upload_conditions_on_several_lines_form_one_list(place, serve):
     server = serve("--uploads", "--upload-overwrite")
     tag = put(server, "/x", b"1").get("ETag")
     assert put(server, "/x", b"2", 'If-None-Match: "other"', f"If-None-Match: {tag}").status == 412
     assert put(server, "/x", b"2", 'If-Match: "other"', f"If-Match: {tag}").status == 204
 
 
-def test_if_unmodified_since(place, serve):
+def test_upload_if_unmodified_since(place, serve):
     path = write(place, "x", b"1")
     os.utime(path, ns=(0, 784111777_000000000))
     server = serve("--uploads", "--upload-overwrite")
@@ -332,8 +332,8 @@ def test_if_unmodified_since(place, serve):
 
 
 @pytest.mark.parametrize("field", ["If-None-Match: *", "If-Match: {tag}"])
-def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
-    """Both were told to go on: it is looked again when all has come."""
+def test_concurrent_conditional_uploads_have_one_winner(place, serve, field):
+    """Both got 100: the condition is evaluated again after the body has arrived."""
     server = serve("--uploads", "--upload-overwrite")
     tag = put(server, "/x", b"0").get("ETag")
     target = "/new" if "None" in field else "/x"
@@ -348,7 +348,7 @@ def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
     statuses = [connection.response().status for connection in connections]
     assert sorted(statuses)[1:] == [412] * 7 and min(statuses) in (201, 204)
     assert read(place, target[1:]) == b"%02d" % statuses.index(min(statuses))
-    wait_until_it_holds(place, *{"x", target[1:]})
+    wait_for_contents(place, *{"x", target[1:]})
 
 
 # Digests (RFC 9530)
@@ -356,13 +356,13 @@ def test_of_two_who_change_the_same_state_one_wins(place, serve, field):
 
 @pytest.mark.parametrize("name", ["Content-Digest", "repr-digest"])
 @pytest.mark.parametrize("size", [0, 3, LARGE])
-def test_a_right_digest(place, serve, name, size):
+def test_upload_with_valid_digest_is_stored(place, serve, name, size):
     server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
     assert put(server, "/x", body, f"{name}: {digest(body)}").status == 201
     assert put(server, "/x", body,
                f"{name}: {digest(body, 'sha-512')} , md5=:AAAA:,{digest(body)};a=1").status == 204
     assert put(server, "/x", body,
-               f"{name}: md5=:AAAA:").status == 204, "one that nobody trusts is not looked at"
+               f"{name}: md5=:AAAA:").status == 204, "a digest of an insecure algorithm is ignored"
 
 
 @pytest.mark.parametrize(
@@ -373,17 +373,17 @@ def test_a_right_digest(place, serve, name, size):
      ["Content-Digest: sha-256=:AAAA:"], ["Content-Digest: sha-256"],
      ["Content-Digest: sha-256=abc"], ["Repr-Digest: sha-256=:!:"], ["Content-Digest: sha-256=:"],
      ["Content-Digest: " + digest(b"new")[:-1]], ])
-def test_a_wrong_digest_changes_nothing(place, serve, fields):
+def test_upload_with_invalid_digest_gets_400(place, serve, fields):
     write(place, "x", b"old")
     server = serve("--uploads", "--upload-overwrite")
     for target in ("/x", "/y"):
         answer = put(server, target, b"new", *fields)
         assert answer.status == 400 and b"digest" in answer.body
     assert read(place, "x") == b"old"
-    wait_until_it_holds(place, "x")
+    wait_for_contents(place, "x")
 
 
-# What is refused, and that nobody is asked for a body in vain
+# Rejected uploads, which must not transfer their body
 
 REFUSED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encoding: gzip"], 415),
            ("/x", ["Content-Digest: sha-256=:AAAA:"], 400), ("/x", ["If-Match: *"], 412),
@@ -395,7 +395,7 @@ REFUSED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encodin
 
 
 @pytest.fixture
-def odd_place(place):
+def special_root(place):
     write(place, "file", b"old")
     write(place, "folder/x", b"old")
     os.symlink(os.path.dirname(place), os.path.join(place, "out"))
@@ -409,8 +409,8 @@ def odd_place(place):
 
 
 @pytest.mark.parametrize("target, fields, status", REFUSED)
-def test_what_is_refused_is_refused_before_the_body(odd_place, serve, target, fields, status):
-    before = names(odd_place), names(os.path.join(odd_place, "folder"))
+def test_rejected_upload_gets_status_before_body(special_root, serve, target, fields, status):
+    before = names(special_root), names(os.path.join(special_root, "folder"))
     server = serve("--uploads")
     with server.connect() as connection:
         connection.send(
@@ -418,12 +418,12 @@ def test_what_is_refused_is_refused_before_the_body(odd_place, serve, target, fi
         answer = connection.response()
         assert (answer.status, answer.interim) == (status, [])
     assert put(server, target, b"new", *fields).status == status
-    assert (names(odd_place), names(os.path.join(odd_place, "folder"))) == before
-    assert read(odd_place, "file") == b"old"
-    assert names(os.path.dirname(odd_place)) == ["root", "secret.txt"]
+    assert (names(special_root), names(os.path.join(special_root, "folder"))) == before
+    assert read(special_root, "file") == b"old"
+    assert names(os.path.dirname(special_root)) == ["root", "secret.txt"]
 
 
-def test_links_inside_the_root_are_followed_to_folders(place, serve):
+def test_upload_follows_symlinks_inside_root(place, serve):
     os.mkdir(os.path.join(place, "real"))
     os.symlink("real", os.path.join(place, "link"))
     assert put(serve("--uploads"), "/link/x").status == 201
@@ -434,14 +434,14 @@ def test_links_inside_the_root_are_followed_to_folders(place, serve):
     "/../x", "/%2e%2e/x", "/a/../../x", "/..%2fx", "/%2e%2e%2fx", "/..%5cx", "/%252e%252e/x",
     "/.%2e/x", "/%c0%ae%c0%ae/x"
 ])
-def test_nothing_is_written_outside(place, serve, target):
+def test_upload_never_writes_outside_root(place, serve, target):
     assert put(serve("--uploads", "--upload-directories"),
                target).status in (201, 400, 403, 404, 409)
     assert names(os.path.dirname(place)) == ["root", "secret.txt"]
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_a_body_beyond_the_limit(place, serve, coded):
+def test_upload_beyond_limit_gets_413(place, serve, coded):
     server, body = serve("--uploads", "--upload-max-size", "300000"), raw.pattern(300_001)
     assert put(server, "/fits", body[:-1]).status == 201
     with server.connect() as connection:
@@ -453,10 +453,10 @@ def test_a_body_beyond_the_limit(place, serve, coded):
                 raw.request("PUT", "/x", "Expect: 100-continue", "Content-Length: 300001"))
         answer = connection.response()
         assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
-    wait_until_it_holds(place, "fits")
+    wait_for_contents(place, "fits")
 
 
-def test_folders_above_are_made_if_wanted(place, serve):
+def test_upload_creates_parent_directories(place, serve):
     server = serve("--uploads", "--upload-directories")
     assert put(server, "/a/b/c/x").status == 201
     assert put(server, "/a/b/y").status == 201
@@ -466,13 +466,13 @@ def test_folders_above_are_made_if_wanted(place, serve):
         os.path.join(place, "a")) == ["b"]
 
 
-def test_folders_are_not_made_through_links(odd_place, serve):
+def test_upload_creates_no_directories_through_symlinks(special_root, serve):
     server = serve("--uploads", "--upload-directories")
     assert put(server, "/out/new/x").status == put(server, "/up/new/x").status == 403
-    assert names(os.path.dirname(odd_place)) == ["root", "secret.txt"]
+    assert names(os.path.dirname(special_root)) == ["root", "secret.txt"]
 
 
-def test_a_folder_without_permission(place, serve):
+def test_upload_into_read_only_directory(place, serve):
     how = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
            } if os.geteuid() == 0 else {}
     from program import Program
@@ -489,13 +489,13 @@ def test_a_folder_without_permission(place, serve):
         assert server.stop() == 0
 
 
-# What goes wrong on the way
+# Errors during an upload
 
 
 @pytest.mark.parametrize("leave", ["reset", "half_close"])
 @pytest.mark.parametrize("sent", [0, 100, 500_000])
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-def test_a_client_that_leaves_leaves_nothing(place, serve, leave, sent, method):
+def test_disconnect_during_upload_leaves_no_file(place, serve, leave, sent, method):
     server = serve("--uploads")
     body = form((b"a", raw.pattern(300_000)), (b"b", raw.pattern(700_000)))
     with server.connect() as connection:
@@ -506,11 +506,11 @@ def test_a_client_that_leaves_leaves_nothing(place, serve, leave, sent, method):
         if sent > 0 or method == "PUT":
             eventually(lambda: names(place) != [] or sent < 200_000, "writing has begun")
         getattr(connection, leave)()
-    wait_until_it_holds(place)
+    wait_for_contents(place)
     assert put(server, "/y").status == 201
 
 
-def test_a_server_that_stops_leaves_nothing(place, serve):
+def test_server_stop_during_upload_leaves_no_file(place, serve):
     server = serve("--uploads", "--drain-timeout", "1")
     with server.connect() as connection:
         connection.send(raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(500_000))
@@ -520,8 +520,8 @@ def test_a_server_that_stops_leaves_nothing(place, serve):
 
 
 def small_disk(size):
-    """Files cannot become larger than a limit of the process. Its signal has the default action,
-    which ends the process."""
+    """Limits the size of files of the process (RLIMIT_FSIZE). SIGXFSZ has the default action, which
+    ends the process."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -529,7 +529,7 @@ def small_disk(size):
     return limit
 
 
-def test_a_disk_that_becomes_full(place, serve):
+def test_upload_beyond_file_size_limit(place, serve):
     server = serve("--uploads", prepare=small_disk(200_000))
     assert put(server, "/fits", raw.pattern(200_000)).status == 201
     with server.connect() as connection:
@@ -540,25 +540,25 @@ def test_a_disk_that_becomes_full(place, serve):
         assert answer.says_close()
     body = form((b"a", b"small"), (b"b", raw.pattern(300_000)))
     assert post(server, "/", body).status == 507
-    wait_until_it_holds(place, "fits")
+    wait_for_contents(place, "fits")
     assert server.log().count("file too large (507)") == 2
-    assert put(server, "/also-fits", raw.pattern(200_000)).status == 201, "the server goes on"
+    assert put(server, "/also-fits", raw.pattern(200_000)).status == 201, "the server still accepts uploads"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may mount")
-def test_a_file_system_that_is_full(place, serve):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_upload_to_full_file_system(place, serve):
     disk = os.path.join(place, "disk")
     os.mkdir(disk)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False,
                       capture_output=True).returncode != 0:
-        pytest.skip("mounting is not allowed here")
+        pytest.skip("mounting is not permitted here")
     try:
         server = serve("--uploads")
         assert put(server, "/disk/fits", raw.pattern(100_000)).status == 201
         assert put(server, "/disk/x", raw.pattern(300_000)).status == 507
-        wait_until_it_holds(disk, "fits")
+        wait_for_contents(disk, "fits")
         assert put(server, "/disk/y",
-                   raw.pattern(100_000)).status == 201, "what was given up takes no room"
+                   raw.pattern(100_000)).status == 201, "the aborted upload takes no space"
     finally:
         server.stop()
         subprocess.run(["umount", disk], check=True)
@@ -567,7 +567,7 @@ def test_a_file_system_that_is_full(place, serve):
 # Forms
 
 
-def test_a_form_with_files(place, serve):
+def test_form_with_files_is_stored(place, serve):
     os.mkdir(os.path.join(place, "in"))
     server = serve("--uploads", "--upload-overwrite")
     files = [(b"a?%b.txt", b"1"), (b"C:\\dir\\large", raw.pattern(LARGE)), (b"../../up", b""),
@@ -579,7 +579,8 @@ def test_a_form_with_files(place, serve):
     for line, (_, content) in zip(lines, files):
         assert server.ask(line).body == content
     assert names(os.path.join(place, "in")) == sorted(["a?%b.txt", "large", "up", "_dot"])
-    again = post(server, "/in", form((b"up", b"new")))  # a folder without the slash, too
+    # the path of the directory works without a slash, too
+    again = post(server, "/in", form((b"up", b"new")))
     assert (again.status, again.get("Location"), again.body) == (200, None, b"/in/up\n")
     one = post(server, "/in", form((b"one", b"new")))
     assert (one.status, one.get("Location")) == (201, "/in/one")
@@ -596,15 +597,15 @@ def test_a_form_with_files(place, serve):
                           (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
                           (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),
                           (b"--b0undary\r\nX: y\r\n\r\n", 400, b"Content-Disposition"), ])
-def test_a_form_is_stored_as_a_whole_or_not(odd_place, serve, body, status, reason):
-    before = names(odd_place)
+def test_form_is_stored_completely_or_not_at_all(special_root, serve, body, status, reason):
+    before = names(special_root)
     answer = post(serve("--uploads"), "/", body)
     assert answer.status == status and reason in answer.body
-    wait_until_it_holds(odd_place, *before)
-    assert read(odd_place, "file") == b"old"
+    wait_for_contents(special_root, *before)
+    assert read(special_root, "file") == b"old"
 
 
-def test_forms_that_are_none_and_folders_that_are_none(odd_place, serve):
+def test_invalid_forms_and_targets_are_rejected(special_root, serve):
     server = serve("--uploads")
     assert server.ask("/", "Content-Type: text/plain", method="POST", body=b"x").status == 415
     assert post(server, "/missing/", form((b"x", b"1"))).status == 404
@@ -620,15 +621,15 @@ def test_forms_that_are_none_and_folders_that_are_none(odd_place, serve):
                           (["Sec-Fetch-Site: same-site", "Origin: http://localhost"], 403),
                           (["Origin: http://localhost.example"], 403), (["Origin: null"], 403),
                           (["Origin: http://localhost:1"], 403), ])
-def test_forms_of_other_sites_pages_are_refused(place, serve, fields, status):
+def test_cross_site_forms_are_rejected(place, serve, fields, status):
     assert post(serve("--uploads"), "/", form((b"x", b"1")), *fields).status == status
-    wait_until_it_holds(place, *(["x"] if status == 201 else []))
+    wait_for_contents(place, *(["x"] if status == 201 else []))
 
 
-# Many at once
+# Concurrent uploads
 
 
-def test_many_at_once(place, serve):
+def test_concurrent_uploads(place, serve):
     server = serve("--uploads", "--workers", "2")
     connections = [server.connect() for _ in range(32)]
     for step in range(6):
@@ -641,7 +642,7 @@ def test_many_at_once(place, serve):
         connection.close()
 
 
-def test_readers_see_the_old_file_or_the_new_one(place, serve):
+def test_readers_get_old_or_new_file(place, serve):
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "1")
     bodies = [bytes([number]) * (20 * KIB + number) for number in range(40)]
     put(server, "/x", bodies[0])
@@ -657,7 +658,7 @@ def test_readers_see_the_old_file_or_the_new_one(place, serve):
 # Real clients
 
 
-def test_curl(place, serve):
+def test_curl_uploads(place, serve):
     server = serve("--uploads", "--upload-overwrite")
     source = os.path.join(os.path.dirname(place), "source file")
     with open(source, "wb") as file:
@@ -673,7 +674,7 @@ def test_curl(place, serve):
     assert pipe.stdout == b"201 Created\n" and read(place, "piped") == raw.pattern(700_000)
 
 
-def test_curl_that_waits_is_refused_before_it_sends(place, serve):
+def test_curl_with_expect_is_rejected_before_body(place, serve):
     server = serve("--uploads", "--upload-max-size", "1000")
     source = write(os.path.dirname(place), "source", raw.pattern(2_000_000)).decode()
     told = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null",
@@ -681,7 +682,7 @@ def test_curl_that_waits_is_refused_before_it_sends(place, serve):
     assert told == b"413 0"
 
 
-def test_httpx(place, serve):
+def test_httpx_uploads(place, serve):
     import httpx
     server = serve("--uploads")
     with httpx.Client(base_url=server.url, trust_env=False) as client:
@@ -696,7 +697,7 @@ def test_httpx(place, serve):
         assert client.get("/\u00fc.bin").content == raw.pattern(LARGE)
 
 
-def test_aiohttp(place, serve):
+def test_aiohttp_uploads(place, serve):
     import aiohttp
     import asyncio
     server = serve("--uploads")
@@ -715,7 +716,7 @@ def test_aiohttp(place, serve):
     assert read(place, "x") == raw.pattern(LARGE) and read(place, "y.bin") == raw.pattern(70_000)
 
 
-def test_node(place, serve):
+def test_node_uploads(place, serve):
     server = serve("--uploads")
     script = """
         const url = process.argv[1];
