@@ -1,6 +1,6 @@
-"""TLS on a server: certificates, names, versions, resumption, client certificates, replacement, and
-clients that break the rules. Everything about HTTP over TLS is in the other files, which run over
-TLS as well (`./dev test wire-tls`)."""
+"""TLS of a server: certificates, names, versions, resumption, client certificates, replacement, and
+clients that violate the protocol. The other wire tests run over TLS, too (`./dev test wire-tls`),
+and cover HTTP over TLS."""
 
 import datetime
 import hmac
@@ -35,7 +35,7 @@ AUTH_OFF, OPTIONAL, REQUIRED = 0, 1, 2
 
 
 class Server:
-    """One running tls_server with a plain port and one with TLS."""
+    """One running tls_server with a plain and a TLS port."""
     def __init__(self, *flags, cert=None):
         flags = list(flags) if any(
             flag.startswith("--cert=")
@@ -96,14 +96,14 @@ def server():
 
 
 def refused(*flags):
-    """What is told about a configuration that is refused."""
+    """The error message for an invalid configuration."""
     run = subprocess.run([built("tls_server"), *map(str, flags)], capture_output=True)
     assert run.returncode == 1
     return run.stderr.decode().removeprefix("tls_server: ").strip()
 
 
 def leaf(connection):
-    """The certificate that the server has shown, as PEM."""
+    """The certificate of the server, as PEM."""
     return ssl.DER_cert_to_PEM_cert(connection.socket.tls.getpeercert(True))
 
 
@@ -117,7 +117,7 @@ def pem_of(path):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("kind", ["ec", "rsa"])
-def test_versions_and_kinds_of_keys(start, version, kind):
+def test_versions_and_key_types(start, version, kind):
     info = start(cert=tls.usual(kind)).info(only=version, alpn=["h2", "http/1.1"])
     assert info["scheme"] == "https" and info["version"] == f"TLSv{version}"
     assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1",
@@ -127,12 +127,12 @@ def test_versions_and_kinds_of_keys(start, version, kind):
     assert (info["subject"], info["fingerprint"], info["names"], info["expires"]) == ("", "", "", 0)
 
 
-def test_plain_listener_of_the_same_server(server):
+def test_plain_listener_next_to_tls(server):
     assert server.info(plain=True) == {"scheme": "http"}
     assert server.info()["scheme"] == "https"
 
 
-def test_blocking_handler_sees_the_facts(server):
+def test_blocking_handler_gets_tls_info(server):
     assert server.info("/blocking") == server.info()
 
 
@@ -143,13 +143,13 @@ def handshake_error(server, **how):
     return str(error.value)
 
 
-def test_modern_profile_speaks_tls_1_3_only(start):
+def test_modern_profile_accepts_tls_1_3_only(start):
     server = start("--profile=1")
     assert server.info(only="1.3")["version"] == "TLSv1.3"
     assert "protocol version" in handshake_error(server, only="1.2").lower().replace("_", " ")
 
 
-def test_versions_can_be_limited(start):
+def test_version_limits(start):
     server = start("--max=1")
     assert server.info()["version"] == "TLSv1.2"
     assert handshake_error(server, only="1.3")
@@ -163,11 +163,11 @@ def old_context(version):
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
-def test_tls_1_1_is_refused(server):
+def test_tls_1_1_is_rejected(server):
     assert handshake_error(server, context=old_context(ssl.TLSVersion.TLSv1_1))
 
 
-def test_own_ciphers_and_groups(start):
+def test_configured_ciphers_and_groups(start):
     server = start("--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305",
                    "--suites=TLS_CHACHA20_POLY1305_SHA256", "--groups=prime256v1")
     assert server.info(only="1.2")["cipher"] == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
@@ -175,20 +175,20 @@ def test_own_ciphers_and_groups(start):
 
 
 @pytest.mark.parametrize("offer, chosen", [(["h2", "http/1.1"], "http/1.1"), (None, "")])
-def test_protocol_is_agreed_on(server, offer, chosen):
+def test_alpn_selects_protocol(server, offer, chosen):
     assert server.info(alpn=offer)["protocol"] == chosen
 
 
-def test_client_without_a_common_protocol_is_refused(server):
+def test_alpn_without_common_protocol_is_rejected(server):
     assert "no application protocol" in handshake_error(server,
                                                         alpn=["h2",
                                                               "spdy/3"]).lower().replace("_", " ")
 
 
-# ---- configurations that are refused ----
+# ---- invalid configurations ----
 
 
-def test_refusals_name_what_is_wrong(tmp_path):
+def test_configuration_errors_name_the_cause(tmp_path):
     good, other = tls.usual(), tls.certificate("other.example")
     empty = tmp_path / "empty.pem"
     empty.write_text("")
@@ -256,14 +256,14 @@ def test_refusals_name_what_is_wrong(tmp_path):
         assert told.startswith("UVHTTP_ECONFIG: ") and words in told, (flags, told)
 
 
-def test_weak_key_is_refused_with_its_file():
+def test_weak_key_error_names_the_file():
     weak = tls.certificate("weak.example", kind="weak")
     for flags in [(f"--cert={weak}", ), (f"--cert={tls.usual()}", f"--cert={weak}"),
                   (f"--cert={weak}", f"--cert={tls.usual()}")]:
         assert f"the certificate of {weak} cannot be used: ee key too small" in refused(*flags)
 
 
-def test_pass_phrases(start, tmp_path):
+def test_key_pass_phrases(start, tmp_path):
     locked = tls.certificate("localhost", password="open sesame")
     (tmp_path / "right").write_text("open sesame\nmore\n")
     (tmp_path / "wrong").write_text("open\n")
@@ -276,7 +276,7 @@ def test_pass_phrases(start, tmp_path):
             "cannot be opened", "")
 
 
-def test_chain_is_sent(start, tmp_path):
+def test_certificate_chain_is_sent(start, tmp_path):
     root = tls.authority("root")
     where = tmp_path / "middle"
     where.mkdir()
@@ -298,7 +298,7 @@ def test_chain_is_sent(start, tmp_path):
 # ---- names ----
 
 
-def test_certificate_is_chosen_by_name(start):
+def test_sni_selects_certificate(start):
     first, exact, wild = tls.certificate("first.example"), tls.certificate(
         "a.example", "b.example"), tls.certificate("*.wild.example")
     server = start(f"--cert={first}", f"--cert={exact}", f"--cert={wild}")
@@ -315,7 +315,7 @@ def test_certificate_is_chosen_by_name(start):
                     name or "").lower() or name != (name or "").lower()
 
 
-def test_kind_of_key_is_chosen_by_the_clients_offer(start):
+def test_client_offer_selects_key_type(start):
     ec, rsa = tls.certificate("both.example"), tls.certificate("both.example", kind="rsa")
     for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.usual()}", f"--cert={rsa}",
                                                       f"--cert={ec}")):
@@ -328,7 +328,7 @@ def test_kind_of_key_is_chosen_by_the_clients_offer(start):
                 assert leaf(connection) == pem_of(path)
 
 
-def test_first_certificate_of_a_name_and_kind_serves(start):
+def test_first_certificate_of_name_and_key_type_is_used(start):
     one, two = tls.certificate("same.example"), tls.certificate("same.example")
     with start(f"--cert={one}", f"--cert={two}").connect(name="same.example") as connection:
         assert leaf(connection) == pem_of(one)
@@ -338,7 +338,7 @@ def test_first_certificate_of_a_name_and_kind_serves(start):
 
 
 def session_of(server, **how):
-    """A session after one request, with its ticket read."""
+    """A session after one request, whose ticket is read."""
     name = how.pop("name", "localhost")
     context = tls.context(**how)
     with server.connect(context=context, name=name) as connection:
@@ -347,33 +347,33 @@ def session_of(server, **how):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_session_is_resumed_by_its_ticket(start, version):
+def test_ticket_resumes_session(start, version):
     server = start("--workers=2")
     context, session = session_of(server, only=version)
-    for _ in range(8):  # on either worker
+    for _ in range(8):  # on any worker
         assert server.info(context=context, session=session)["resumed"]
     stats = server.stats()
     assert (stats["handshakes"], stats["resumed"], stats["failures"]) == (9, 8, 0)
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_without_tickets_nothing_is_resumed(start, version):
+def test_without_tickets_no_session_is_resumed(start, version):
     server = start("--no-tickets")
     context, session = session_of(server, only=version)
     assert not server.info(context=context, session=session)["resumed"]
 
 
-def test_session_ends_with_its_lifetime(start):
+def test_session_expires_after_lifetime(start):
     server = start("--lifetime=1")
     context, session = session_of(server, only="1.2")
     assert server.info(context=context, session=session)["resumed"]
     eventually(lambda: not server.info(context=context, session=session)["resumed"],
-               "the end of the session")
+               "the session has expired")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_new_tickets_do_not_extend_a_session(start, version):
-    """Each resumption gives a ticket, and the client uses the newest one."""
+def test_new_tickets_do_not_extend_session_lifetime(start, version):
+    """Each resumption issues a ticket, and the client uses the newest one."""
     server = start("--lifetime=2")
     context, session = session_of(server, only=version)
 
@@ -386,14 +386,14 @@ def test_new_tickets_do_not_extend_a_session(start, version):
 
     resumed = []
     for _ in range(2):
-        time.sleep(1.2)  # the second one is later than the lifetime, and earlier than twice that
+        time.sleep(1.2)  # the second one is after the lifetime, and before twice the lifetime
         resumed.append(resume())
     assert not all(resumed)
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_resumed_session_has_its_name(start, version):
-    """A session is not resumed under another name, although the certificate serves both."""
+def test_session_is_not_resumed_for_another_name(start, version):
+    """The certificate is valid for both names."""
     server = start(f"--cert={tls.certificate('a.example', 'b.example')}")
     context, session = session_of(server, only=version, name="a.example")
     info = server.info(context=context, session=session, name="a.example")
@@ -403,7 +403,7 @@ def test_resumed_session_has_its_name(start, version):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_ticket_keys_of_files_are_shared(start, tmp_path, version):
+def test_ticket_key_files_are_shared(start, tmp_path, version):
     for name in ("old", "new"):
         (tmp_path / name).write_bytes(os.urandom(80))
     first, second = start(f"--ticket-key={tmp_path}/old"), start(f"--ticket-key={tmp_path}/new",
@@ -418,7 +418,7 @@ def is_resumed(server, context, session):
     return server.info(context=context, session=session)["resumed"]
 
 
-def test_one_time_ticket_resumes_once_on_any_worker(start):
+def test_one_time_ticket_resumes_once_across_workers(start):
     server = start("--workers=2", "--one-time-tickets")
     context, session = session_of(server, only="1.3")
     assert [is_resumed(server, context, session) for _ in range(8)] == [True] + 7 * [False]
@@ -435,7 +435,7 @@ def test_one_time_ticket_is_followed_by_a_new_one(start):
             session = connection.socket.tls.session
 
 
-def test_one_time_ticket_stays_used_after_loads(start):
+def test_one_time_ticket_stays_used_after_reload(start):
     server = start("--one-time-tickets", cert=tls.usual())
     context, session = session_of(server, only="1.3")
     assert is_resumed(server, context, session)
@@ -448,7 +448,7 @@ def test_one_time_ticket_stays_used_after_loads(start):
     assert is_resumed(server, context, session)
 
 
-def test_full_register_of_used_tickets_means_full_handshakes(start):
+def test_full_ticket_register_forces_full_handshakes(start):
     server = start("--one-time-tickets", "--max-used-tickets=2", "--lifetime=3")
     sessions = [session_of(server, only="1.3") for _ in range(3)]
     assert [is_resumed(server, *one) for one in sessions] == [True, True, False]
@@ -457,23 +457,23 @@ def test_full_register_of_used_tickets_means_full_handshakes(start):
     def resumes():
         return is_resumed(server, *session_of(server, only="1.3"))
 
-    eventually(resumes, "space in the register")
+    eventually(resumes, "the register has space")
 
 
-def test_tickets_of_tls_1_2_are_used_again(start):
+def test_tls_1_2_tickets_are_reusable(start):
     server = start("--one-time-tickets")
     context, session = session_of(server, only="1.2")
     assert [is_resumed(server, context, session) for _ in range(3)] == 3 * [True]
 
 
-def test_one_time_ticket_survives_a_request_for_another_key_share(start):
-    """The client offers its ticket in both of its hellos."""
+def test_one_time_ticket_with_hello_retry_request(start):
+    """The client sends its ticket in both ClientHello messages."""
     server = start("--one-time-tickets", "--groups=secp384r1")
     context, session = session_of(server, only="1.3")
     assert [is_resumed(server, context, session) for _ in range(2)] == [True, False]
 
 
-def test_machines_that_share_keys_accept_a_one_time_ticket_once_each(start, tmp_path):
+def test_one_time_ticket_is_accepted_once_per_server(start, tmp_path):
     (tmp_path / "key").write_bytes(os.urandom(80))
     servers = [start(f"--ticket-key={tmp_path}/key", "--one-time-tickets") for _ in range(2)]
     context, session = session_of(servers[0], only="1.3")
@@ -482,7 +482,7 @@ def test_machines_that_share_keys_accept_a_one_time_ticket_once_each(start, tmp_
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_session_is_bound_to_its_host(start, version):
+def test_session_is_bound_to_host(start, version):
     a, b = tls.certificate("a.example"), tls.certificate("b.example")
     server = start(f"--cert={a}", f"--cert={b}")
     context, session = session_of(server, only=version, name="a.example")
@@ -495,7 +495,7 @@ def test_session_is_bound_to_its_host(start, version):
 
 @pytest.fixture(scope="module")
 def people():
-    """An authority with its list of revocations, and clients of it."""
+    """A certificate authority with its revocation list, and clients of it."""
     ca = tls.authority("people")
     where = ca.parent
     made = {
@@ -520,7 +520,7 @@ def people():
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("level", [OPTIONAL, REQUIRED])
-def test_client_certificates(start, people, version, level):
+def test_client_certificate_levels(start, people, version, level):
     server = start(f"--client-auth={level}", f"--ca={people['ca']}", f"--crl={people['crl']}")
     info = server.info("/private/info", client=people["ann"], only=version)
     assert (info["subject"], info["issuer"], info["names"]) == ("CN=ann", "CN=people",
@@ -535,18 +535,18 @@ def test_client_certificates(start, people, version, level):
     }
     for name in reasons:
         assert handshake_error(server, client=people[name], only=version)
-    eventually(lambda: server.stats()["failures"] == 3, "three failures")
+    eventually(lambda: server.stats()["failures"] == 3, "three failures are counted")
     for reason in reasons.values():
         assert f" failed: {reason}" in server.log()
     if level == REQUIRED:
         assert handshake_error(server, only=version)
-        eventually(lambda: "peer did not return a certificate" in server.log(), "its reason")
+        eventually(lambda: "peer did not return a certificate" in server.log(), "its reason is logged")
     else:
         assert server.info(only=version)["subject"] == ""
         assert server.ask("/private/info", only=version).status == 403
 
 
-def test_names_of_a_client_cannot_be_taken_for_others(start, people, tmp_path):
+def test_client_names_are_escaped(start, people, tmp_path):
     conf, leaf = tmp_path / "conf", tmp_path / "leaf.pem"
     conf.write_text(
         "[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n[x]\nsubjectAltName=@names\n"
@@ -562,7 +562,7 @@ def test_names_of_a_client_cannot_be_taken_for_others(start, people, tmp_path):
                       client=leaf).body == b"DNS:ann.example\\, DNS:root.example, DNS:b\\\\c"
 
 
-def test_half_a_list_of_revocations_is_refused(people, tmp_path):
+def test_truncated_revocation_list_is_rejected(people, tmp_path):
     whole = people["crl"].read_text()
     for text in (whole[:-30], whole + whole[:len(whole) // 2]):
         (tmp_path / "crl.pem").write_text(text)
@@ -577,7 +577,7 @@ def test_plain_request_has_no_client_certificate(start, people):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_resumed_session_keeps_its_client(start, people, version):
+def test_resumed_session_keeps_client_certificate(start, people, version):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}", f"--crl={people['crl']}")
     context, session = session_of(server, only=version, client=people["ann"])
     info = server.info("/private/info", context=context, session=session)
@@ -585,7 +585,7 @@ def test_resumed_session_keeps_its_client(start, people, version):
 
 
 def short_lived(ca, seconds):
-    """A client's certificate that expires soon."""
+    """A client certificate that expires soon."""
     where = pathlib.Path(tempfile.mkdtemp(dir=tls.directory()))
     (where / "index").write_text("")
     (where / "conf").write_text(
@@ -603,7 +603,7 @@ def short_lived(ca, seconds):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_session_ends_with_the_clients_certificate(start, people, version):
+def test_session_expires_with_client_certificate(start, people, version):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
     context, session = session_of(server, only=version, client=short_lived(people["ca"], 4))
 
@@ -614,11 +614,11 @@ def test_session_ends_with_the_clients_certificate(start, people, version):
             return True
 
     assert server.info(context=context, session=session)["resumed"]
-    eventually(is_refused, "the end of the session")
+    eventually(is_refused, "the session has expired")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_session_of_another_host_does_not_skip_the_demand(start, people, version):
+def test_session_of_another_host_requires_client_certificate(start, people, version):
     open_host, closed = tls.certificate("open.example"), tls.certificate("closed.example")
     server = start(f"--cert={open_host}", f"--cert={closed}", f"--auth={REQUIRED}",
                    f"--ca={people['ca']}")
@@ -632,13 +632,13 @@ def test_session_of_another_host_does_not_skip_the_demand(start, people, version
     assert server.ask(name="open.example", only=version, host="open.example").status == 200
 
 
-def test_demand_of_the_whole_server_is_no_reason_for_421(start, people):
+def test_server_wide_client_certificates_cause_no_421(start, people):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
     assert server.ask(host="elsewhere.example", client=people["ann"]).status == 200
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_session_ends_when_the_authorities_change(start, people, tmp_path, version):
+def test_session_ends_after_change_of_authorities(start, people, tmp_path, version):
     ca = tmp_path / "ca.pem"
     ca.write_bytes(people["ca"].read_bytes())
     server = start(f"--client-auth={REQUIRED}", f"--ca={ca}")
@@ -653,8 +653,8 @@ def test_session_ends_when_the_authorities_change(start, people, tmp_path, versi
 
 
 def ocsp_response(ca, cert, seconds=3600, path=None):
-    """A DER response of the authority that the certificate is good, whose nextUpdate is so many
-    seconds from now."""
+    """A DER response of the authority with status good; nextUpdate is that many seconds from
+    now."""
     issuer, subject = (x509.load_pem_x509_certificate(pem_of(one).encode()) for one in (ca, cert))
     key = serialization.load_pem_private_key(ca.with_name("ca.key").read_bytes(), None)
     until = datetime.datetime.utcnow() + datetime.timedelta(seconds=seconds)
@@ -670,7 +670,7 @@ def ocsp_response(ca, cert, seconds=3600, path=None):
 
 
 def stapled(server, version="1.3"):
-    """The serial number and the end of the response that a client gets; None: it gets none."""
+    """The serial number and the end of the response that a client gets, or None."""
     run = subprocess.run([
         "openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-servername", "localhost",
         "-status", f"-tls{version.replace('.', '_')}"
@@ -688,7 +688,7 @@ def serial_number(cert):
 
 @pytest.fixture(scope="module")
 def stapling():
-    """An authority and a certificate of it."""
+    """An authority and a certificate signed by it."""
     ca = tls.authority()
     return ca, tls.certificate(ca=ca)
 
@@ -702,16 +702,16 @@ def test_ocsp_response_is_stapled(start, stapling, version):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_ocsp_response_is_not_stapled_after_its_next_update(start, stapling, version):
+def test_ocsp_response_is_not_stapled_after_next_update(start, stapling, version):
     ca, cert = stapling
     assert stapled(start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=-60)}"),
                    version) is None
     server = start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=4)}")
-    eventually(lambda: stapled(server, version) is None, "the end of the response")
+    eventually(lambda: stapled(server, version) is None, "the response has expired")
     assert server.ask(only=version).status == 200
 
 
-def test_each_certificate_has_its_ocsp_response(start, stapling):
+def test_ocsp_response_matches_certificate(start, stapling):
     """Two certificates of one name: the response is that of the certificate that the client
     gets."""
     ca, cert = stapling
@@ -722,33 +722,32 @@ def test_each_certificate_has_its_ocsp_response(start, stapling):
     assert stapled(start(f"--cert={cert}", *flags)) is None
 
 
-def test_ocsp_response_for_another_certificate_is_not_stapled(start, stapling):
+def test_ocsp_response_of_another_certificate_is_not_stapled(start, stapling):
     ca, cert = stapling
     assert stapled(start(f"--cert={cert}",
                          f"--ocsp={ocsp_response(ca, tls.certificate(ca=ca))}")) is None
 
 
-def test_ocsp_response_is_replaced_while_serving(start, stapling):
-    """By a newer one, by no response, which changes nothing but the log, and by one that has
-    ended."""
+def test_ocsp_response_is_reloaded(start, stapling):
+    """By a newer response, by an invalid file, which is only logged, and by an expired response."""
     ca, cert = stapling
     path = ocsp_response(ca, cert)
     server = start("--watch", f"--cert={cert}", f"--ocsp={path}")
     first = stapled(server)
     ocsp_response(ca, cert, seconds=7200, path=path)
-    eventually(lambda: stapled(server) != first, "the newer one")
+    eventually(lambda: stapled(server) != first, "the newer response is stapled")
     second = stapled(server)
     assert second[0] == serial_number(cert)
     path.write_bytes(b"no response")
     eventually(
         lambda: f"ocsp_file '{path}' contains no successful OCSP response in DER format" in server.
-        log(), "a line about it")
+        log(), "the error is logged")
     assert stapled(server) == second
     ocsp_response(ca, cert, seconds=-60, path=path)
     eventually(lambda: stapled(server) is None, "no response")
 
 
-def test_key_log(start, tmp_path):
+def test_key_log_has_secrets(start, tmp_path):
     log = tmp_path / "keys"
     server = start(f"--key-log={log}")
     assert server.ask(only="1.3").status == 200 and server.ask(only="1.2").status == 200
@@ -760,7 +759,7 @@ def test_key_log(start, tmp_path):
 # ---- replacement ----
 
 
-def test_replacement_serves_new_connections(start):
+def test_replaced_certificate_serves_new_connections(start):
     one, two = tls.certificate("localhost"), tls.certificate("localhost")
     server = start(cert=one)
     with server.connect() as kept:
@@ -776,7 +775,7 @@ def test_replacement_serves_new_connections(start):
         assert leaf(fresh) == pem_of(two)
 
 
-def test_watched_files_are_loaded_when_they_change(start, tmp_path):
+def test_watched_files_are_reloaded(start, tmp_path):
     both = tmp_path / "both.pem"
     one, two = tls.certificate("localhost"), tls.certificate("localhost")
     both.write_bytes(one.read_bytes())
@@ -789,18 +788,18 @@ def test_watched_files_are_loaded_when_they_change(start, tmp_path):
     assert served() == pem_of(one)
     both.write_text("no certificate")
     eventually(lambda: "certificates not reloaded" in server.log(),
-               "a line about what is wrong")
+               "the error is logged")
     assert f"the certificate of {both} cannot be read" in server.log() and served() == pem_of(one)
     temporary = tmp_path / "new"
     temporary.write_bytes(two.read_bytes())
     temporary.rename(both)
-    eventually(lambda: served() == pem_of(two), "the new certificate")
+    eventually(lambda: served() == pem_of(two), "the new certificate is served")
     assert server.log().count("certificates not reloaded") == 1
     assert "certificates reloaded" in server.log()
 
 
-def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
-    """The files are the same at the next try: it was the process that had no descriptor left."""
+def test_watch_retries_after_temporary_failure(start, tmp_path):
+    """The files are unchanged at the next attempt: the process had no free descriptor."""
     both = tmp_path / "both.pem"
     one, two = tls.certificate("localhost"), tls.certificate("localhost")
     both.write_bytes(one.read_bytes())
@@ -814,20 +813,20 @@ def test_watch_goes_on_after_a_failure_that_passes(start, tmp_path):
     (tmp_path / "next").rename(both)
     eventually(
         lambda: "certificates not reloaded" in server.log() and "too many open files" in server.log(
-        ), "a line about it")
+        ), "the error is logged")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
     def served():
         with server.connect() as again:
             return leaf(again)
 
-    eventually(lambda: served() == pem_of(two), "the new certificate")
+    eventually(lambda: served() == pem_of(two), "the new certificate is served")
     assert server.log().count("certificates not reloaded") == 1
     connection.close()
 
 
-def test_key_and_certificate_may_be_replaced_one_after_the_other(start, tmp_path):
-    """Between two looks nothing is told, and the pair that fits is loaded."""
+def test_key_and_certificate_replaced_separately(start, tmp_path):
+    """Between two checks no error is logged, and the matching pair is loaded."""
     end = "-----END CERTIFICATE-----\n"
     one, two = tls.certificate("localhost").read_text().split(
         end, 1), tls.certificate("localhost").read_text().split(end, 1)
@@ -842,11 +841,11 @@ def test_key_and_certificate_may_be_replaced_one_after_the_other(start, tmp_path
         with server.connect() as connection:
             return leaf(connection)
 
-    eventually(lambda: served() == two[0] + end, "the new pair")
+    eventually(lambda: served() == two[0] + end, "the new pair is served")
     assert "certificates not reloaded" not in server.log()
 
 
-def test_link_to_another_directory_is_noticed(start, tmp_path):
+def test_symlink_change_is_detected(start, tmp_path):
     one, two = tls.certificate("localhost"), tls.certificate("localhost")
     for name, made in (("a", one), ("b", two)):
         (tmp_path / name).mkdir()
@@ -860,10 +859,10 @@ def test_link_to_another_directory_is_noticed(start, tmp_path):
         with server.connect() as connection:
             return leaf(connection)
 
-    eventually(lambda: served() == pem_of(two), "the certificate behind the link")
+    eventually(lambda: served() == pem_of(two), "the certificate of the new target is served")
 
 
-def test_expiry_is_told(start):
+def test_expiry_time_is_reported(start):
     soon, later = tls.certificate("soon.example",
                                   days=10), tls.certificate("later.example", days=300)
     server = start(f"--cert={later}", f"--cert={soon}")
@@ -879,8 +878,8 @@ def test_expiry_is_told(start):
 
 
 class Numbered:
-    """Certificates with their keys as PEM. Number N ends N seconds after `base`, so
-    uvhttp_tls_expires says which one is served."""
+    """Certificates with their keys as PEM. Number N expires N seconds after `base`, so that
+    uvhttp_tls_expires identifies the certificate in use."""
     def __init__(self):
         self.base = int(time.time()) + 30 * 86400
         self.numbers = {}  # by certificate (DER)
@@ -898,14 +897,14 @@ class Numbered:
                                   serialization.NoEncryption()))
 
     def broken(self, number):
-        """A pair that cannot be loaded, one after the other of three kinds."""
+        """An invalid pair; the three kinds alternate."""
         pair, other = self.make(number), self.make(number)
         return [b"broken", pair[0] + other[1], pair[0] + pair[1][:100]][number % 3]
 
 
 class Clients:
-    """Threads that make requests, on new connections or on kept ones. Each handshake has to show a
-    certificate that is as new as `known` was before it."""
+    """Threads that send requests, on new and on persistent connections. Each handshake must get a
+    certificate at least as new as `known` was before it."""
     def __init__(self, server, certificates, count):
         self.server, self.certificates = server, certificates
         self.known, self.stopped = 0, threading.Event()
@@ -921,7 +920,7 @@ class Clients:
             while not self.stopped.is_set():
                 self.connection(number,
                                 (range(1), range(6), range(11), itertools.count())[number % 4])
-        except Exception as error:  # whatever it is, it is a failed request
+        except Exception as error:  # any exception is a failed request
             self.failures.append(repr(error))
 
     def connection(self, number, requests):
@@ -944,8 +943,8 @@ class Clients:
 
 
 def steps():
-    """The numbers of replacements, 100 ms after each other; later ones are not put off by one that
-    was late."""
+    """The numbers of the replacements, one every 100 ms. A late one does not delay the following
+    ones."""
     begun = time.monotonic()
     for number in range(1, LOAD_SECONDS * 10):
         yield number
@@ -962,9 +961,9 @@ LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usua
 STAY = "certificates not reloaded"
 
 
-def test_load_while_certificates_are_reloaded(start, tmp_path):
-    """As below, with the file loaded by uvhttp_tls_reload each time: the next handshake has the new
-    certificate, and each broken pair gives one message and changes nothing."""
+def test_load_during_certificate_reloads(start, tmp_path):
+    """Like the next test, with a call of uvhttp_tls_reload after each change: the next handshake
+    gets the new certificate. Each invalid pair is logged once and changes nothing."""
     path, certificates, broken = tmp_path / "both.pem", Numbered(), 0
     replace_file(path, b"".join(certificates.make(0)))
     server = start("--workers=2", cert=path)
@@ -991,20 +990,22 @@ def test_load_while_certificates_are_reloaded(start, tmp_path):
     )
 
 
-def test_load_while_certificates_are_replaced(start, tmp_path):
-    """New and kept connections, while a watched file is replaced every 100 ms, every fourth time by
-    a broken pair: no request fails, and no handshake shows a certificate that is older than the one
-    the server has had before it. Then three broken pairs stay until they are logged, one line each.
+def test_load_during_certificate_replacements(start, tmp_path):
+    """New and persistent connections, while a watched file is replaced every 100 ms, every fourth
+    time by an invalid pair. No request fails, and no handshake gets a certificate older than the
+    one in use before it. Then three invalid pairs stay until each is logged once.
 
-    UVHTTP_TLS_LOAD_SECONDS and UVHTTP_TLS_LOAD_CLIENTS set for how long and by how many clients
-    (default: 4 and 8)."""
+    UVHTTP_TLS_LOAD_SECONDS and UVHTTP_TLS_LOAD_CLIENTS set the duration and the number of clients
+    (default: 4 and 8).
+    """
     path, certificates, lags = tmp_path / "both.pem", Numbered(), []
     replace_file(path, b"".join(certificates.make(0)))
     server = start("--watch", "--workers=2", cert=path)
     clients, begun = Clients(server, certificates, LOAD_CLIENTS), time.monotonic()
 
     def look():
-        """Which one the server has, by its own word; the clients hear of it."""
+        """The number of the certificate in use, as the server reports it. It is passed to the
+        clients."""
         clients.known = server.stats()["own_expires"] - certificates.base
         return clients.known
 
@@ -1019,16 +1020,16 @@ def test_load_while_certificates_are_replaced(start, tmp_path):
     assert count <= number // 4 + 1
     for more in range(1, 4):
         replace_file(path, certificates.broken(number + more))
-        eventually(lambda: server.log().count(STAY) == count + more, "one line for each")
+        eventually(lambda: server.log().count(STAY) == count + more, "one log line for each")
         kept = look()
-    time.sleep(1.5)  # so long that the file is looked at again
+    time.sleep(1.5)  # long enough for another check of the file
     assert server.log().count(STAY) == count + 3 and look() == kept
     last = number + 4
     replace_file(path, b"".join(certificates.make(last)))
     handshakes = 0
-    while look() != last:  # which is to take a second at most; a slow machine may take three
+    while look() != last:  # within one second by specification; three on a slow machine
         handshakes += 1
-        assert handshakes <= 30, "the last one was not loaded"
+        assert handshakes <= 30, "the last certificate is not loaded"
         time.sleep(0.1)
     for _ in range(4):  # of both workers
         with server.connect() as connection:
@@ -1043,11 +1044,11 @@ def test_load_while_certificates_are_replaced(start, tmp_path):
         f"{server.log().count('certificates reloaded')} loads, {count} + 3 lines of broken ones")
 
 
-# ---- clients that break the rules ----
+# ---- clients that violate the protocol ----
 
 
 def records(data):
-    """The records in bytes of TLS."""
+    """The TLS records in some bytes."""
     found, at = [], 0
     while at < len(data):
         size = 5 + struct.unpack(">H", data[at + 3:at + 5])[0]
@@ -1057,8 +1058,7 @@ def records(data):
 
 
 class Script:
-    """A client whose records a test sends as it likes: `outgoing` is what the ssl module wants to
-    send."""
+    """A client whose records are sent by the test: `outgoing` is the output of the ssl module."""
     def __init__(self, port, **how):
         self.plain = socket.create_connection(("127.0.0.1", port), timeout=SAFETY_TIMEOUT)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -1072,7 +1072,7 @@ class Script:
         self.plain.close()
 
     def step(self, call, *arguments):
-        """Tries, and gives back the bytes that are to be sent."""
+        """Calls a function, and returns the bytes to send."""
         try:
             call(*arguments)
         except ssl.SSLWantReadError:
@@ -1085,7 +1085,7 @@ class Script:
             self.incoming.write(data)
         return data
 
-    def shake(self, send=None):
+    def handshake(self, send=None):
         """The whole handshake; `send` sends each flight."""
         send = send or self.plain.sendall
         while True:
@@ -1095,7 +1095,7 @@ class Script:
             except ssl.SSLWantReadError:
                 if self.outgoing.pending:
                     send(self.outgoing.read())
-                assert self.receive(), "closed in the handshake"
+                assert self.receive(), "closed during the handshake"
         if self.outgoing.pending:
             send(self.outgoing.read())
 
@@ -1117,22 +1117,22 @@ def hello_request(connection="keep-alive"):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_every_byte_by_itself(server, version):
+def test_tls_stream_sent_byte_by_byte(server, version):
     def bytewise(data):
         for i in range(len(data)):
             client.plain.sendall(data[i:i + 1])
 
     with Script(server.port, only=version) as client:
         client.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.shake(bytewise)
+        client.handshake(bytewise)
         bytewise(client.step(client.tls.write, hello_request()))
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_request_in_many_records_of_one_segment(server, version):
+def test_request_in_many_records_in_one_segment(server, version):
     with Script(server.port, only=version) as client:
-        client.shake()
+        client.handshake()
         data = b"".join(
             client.step(client.tls.write,
                         hello_request()[i:i + 1]) for i in range(len(hello_request())))
@@ -1140,7 +1140,7 @@ def test_request_in_many_records_of_one_segment(server, version):
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
 
-def test_request_in_the_segment_of_the_last_flight(server):
+def test_request_in_segment_of_last_flight(server):
     with Script(server.port, only="1.3") as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
         held = b""
@@ -1152,12 +1152,12 @@ def test_request_in_the_segment_of_the_last_flight(server):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_truncation_at_every_record_boundary(server, version):
-    """The client ends after each record of its handshake and its request: the server closes,
-    nothing else is hurt."""
+def test_stream_truncated_at_every_record(server, version):
+    """The client ends after each record of its handshake and its request. The server closes the
+    connection; other connections are not affected."""
     whole = []
     with Script(server.port, only=version) as client:
-        client.shake(lambda data: (whole.extend(records(data)), client.plain.sendall(data)))
+        client.handshake(lambda data: (whole.extend(records(data)), client.plain.sendall(data)))
         whole += records(client.step(client.tls.write, hello_request()))
     for count in range(len(whole)):
         sent = []
@@ -1172,7 +1172,7 @@ def test_truncation_at_every_record_boundary(server, version):
 
         with Script(server.port, only=version) as client:
             try:
-                client.shake(send)
+                client.handshake(send)
                 send(client.step(client.tls.write, hello_request()))
             except EOFError:
                 client.plain.shutdown(socket.SHUT_WR)
@@ -1182,9 +1182,9 @@ def test_truncation_at_every_record_boundary(server, version):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_end_without_close_notify_in_a_body_is_no_end_of_it(server, version):
+def test_end_without_close_notify_does_not_end_body(server, version):
     with Script(server.port, only=version) as client:
-        client.shake()
+        client.handshake()
         client.plain.sendall(
             client.step(client.tls.write,
                         raw.request("POST", "/hello", "Content-Length: 5") + b"abc"))
@@ -1193,7 +1193,7 @@ def test_end_without_close_notify_in_a_body_is_no_end_of_it(server, version):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_half_close_after_a_request_is_answered(server, version):
+def test_half_close_after_request_gets_response(server, version):
     with server.connect(only=version) as connection:
         connection.send(hello_request())
         connection.half_close()
@@ -1202,21 +1202,21 @@ def test_half_close_after_a_request_is_answered(server, version):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_server_ends_with_close_notify(server, version):
+def test_server_sends_close_notify(server, version):
     with server.connect(only=version) as connection:
         connection.send(hello_request("close"))
         assert connection.rest().endswith(b"Hello, world\n")
         assert not connection.socket.truncated
 
 
-def test_idle_connections_end_with_close_notify(start):
+def test_idle_timeout_sends_close_notify(start):
     server = start("--keep-alive-timeout=1")
     with server.connect() as idle:
         assert idle.ask("GET", "/hello").status == 200
         assert idle.rest() == b"" and not idle.socket.truncated
 
 
-def test_stop_ends_idle_connections_with_close_notify(start):
+def test_stop_sends_close_notify_to_idle_connections(start):
     server = start()
     with server.connect() as idle:
         assert idle.ask("GET", "/hello").status == 200
@@ -1226,7 +1226,7 @@ def test_stop_ends_idle_connections_with_close_notify(start):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_close_notify_is_answered_by_one(server, version):
+def test_close_notify_gets_close_notify(server, version):
     with server.connect(only=version) as connection:
         assert connection.ask("GET", "/hello").status == 200
         connection.half_close()
@@ -1238,23 +1238,23 @@ def test_close_notify_is_answered_by_one(server, version):
     bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000), b"\x80\x2e\x01\x00\x02",
     os.urandom(3000)
 ], ids=["bad-hello", "zeros", "long-record", "ssl-2", "random"])
-def test_garbage_ends_the_connection(server, garbage):
+def test_random_bytes_close_connection(server, garbage):
     before = server.stats()["failures"]
     with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
-        garbage = b"\x16" + garbage[1:]  # other letters are a request in plain text
+        garbage = b"\x16" + garbage[1:]  # letters would be a request in plain text
         try:
             client.sendall(garbage)
             client.shutdown(socket.SHUT_WR)
             while client.recv(65536):
                 pass
-        except OSError:  # it was closed before everything was sent
+        except OSError:  # the connection was closed before everything was sent
             pass
-    eventually(lambda: server.stats()["failures"] == before + 1, "a counted failure")
+    eventually(lambda: server.stats()["failures"] == before + 1, "the failure is counted")
     assert server.ask().status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "PATCH", "M-SEARCH"])
-def test_plain_request_on_the_port_of_tls_gets_400(server, method):
+def test_plain_request_on_tls_port_gets_400(server, method):
     with raw.Connection(server.port, tls=None) as client:
         client.send(raw.request(method, "/hello"))
         response = client.response(method)
@@ -1263,24 +1263,24 @@ def test_plain_request_on_the_port_of_tls_gets_400(server, method):
         client.assert_closed()
 
 
-def test_garbage_after_the_handshake_is_told_by_an_alert(server):
+def test_random_bytes_after_handshake_get_alert(server):
     with Script(server.port, only="1.3") as client:
-        client.shake()
+        client.handshake()
         client.plain.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
         with pytest.raises(ssl.SSLError) as error:
             client.response()
         assert "bad record mac" in str(error.value).lower().replace("_", " ")
 
 
-def test_renegotiation_by_s_client_is_refused(server):
-    """`R` in s_client asks for a second handshake. The server refuses it, and s_client takes that
-    for an error and ends."""
+def test_renegotiation_by_s_client_is_rejected(server):
+    """`R` in s_client starts a renegotiation. The server rejects it; s_client handles that as an
+    error and ends."""
     before = server.stats()
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as client:
         try:
-            # stays open: at the end of it s_client would not wait for the response
+            # Standard input stays open: at its end s_client would not wait for the response.
             client.stdin.write(b"R\n")
             client.stdin.flush()
             assert client.wait(timeout=SAFETY_TIMEOUT) != 0
@@ -1294,8 +1294,8 @@ def test_renegotiation_by_s_client_is_refused(server):
 
 
 class Records:
-    """A client of TLS 1.2 that makes its records itself, and so any record (RFC 5246 section 6, RFC
-    5288)."""
+    """A client of TLS 1.2 that builds its records itself, and so can send any record (RFC 5246
+    section 6, RFC 5288)."""
     def __init__(self, port, log):
         made = tls.context(only="1.2")
         made.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
@@ -1308,8 +1308,9 @@ class Records:
                                        server_hostname="localhost")
             receive = script.receive
             script.receive = lambda: received.append(receive()) or received[-1]
-            script.shake()
-        server_random = received[0][11:43]  # after the heads of record and message, and the version
+            script.handshake()
+        # after the headers of record and message, and the version
+        server_random = received[0][11:43]
         client_random, secret = (bytes.fromhex(text)
                                  for text in log.read_text().split("CLIENT_RANDOM ")[1].split()[:2])
         keys = self.derive(secret, b"key expansion" + server_random + client_random)
@@ -1339,12 +1340,12 @@ class Records:
         data = b""
         while len(data) < size:
             part = self.plain.recv(size - len(data))
-            assert part, "the connection has ended"
+            assert part, "the connection is closed"
             data += part
         return data
 
     def receive(self):
-        """The kind and the data of the server's next record."""
+        """The type and the data of the server's next record."""
         kind, _, size = struct.unpack(">BHH", self.receive_exactly(5))
         code = self.receive_exactly(size)
         facts = struct.pack(">QBHH", self.server_sequence, kind, 0x303, size - 24)
@@ -1371,9 +1372,9 @@ def assert_answered(client):
     assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK") and data.endswith(b"Hello, world\n")
 
 
-def test_renegotiation_is_answered_by_a_warning(with_records):
-    """RFC 5246 section 7.2.2: no_renegotiation is a warning, so the connection goes on. No second
-    handshake is made."""
+def test_renegotiation_gets_warning_alert(with_records):
+    """RFC 5246 section 7.2.2: no_renegotiation is a warning, so the connection stays open, without
+    a second handshake."""
     server, client = with_records
     for _ in range(2):
         client.send(HANDSHAKE, CLIENT_HELLO)
@@ -1383,8 +1384,8 @@ def test_renegotiation_is_answered_by_a_warning(with_records):
     assert (stats["handshakes"], stats["failures"], stats["active"]) == (1, 0, 2)
 
 
-def test_flood_of_renegotiations_ends(with_records):
-    """Each is refused by an alert, which a client that does not read leaves to the server's
+def test_renegotiation_flood_closes_connection(with_records):
+    """Each one gets an alert. The alerts for a client that does not read fill the server's
     memory."""
     server, client = with_records
     client.send(DATA, raw.request("GET", "/big", "Connection: close"))
@@ -1405,9 +1406,9 @@ def test_empty_records_are_skipped(with_records):
         assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_flood_of_empty_records_ends(with_records):
-    """More than 32 in a row are an error (of OpenSSL), which the client hears of; others are
-    served."""
+def test_empty_record_flood_closes_connection(with_records):
+    """More than 32 in a row are an error of OpenSSL. The client gets an alert; other connections
+    are not affected."""
     server, client = with_records
     client.send(DATA, *[b""] * 1000)
     assert client.receive() == (ALERT, UNEXPECTED_MESSAGE)
@@ -1415,9 +1416,9 @@ def test_flood_of_empty_records_ends(with_records):
     assert server.ask(plain=True).status == 200
 
 
-def test_flood_of_key_updates_does_not_hold_the_loop(server):
-    """A KeyUpdate (RFC 8446 section 4.6.3) gives no data. Others are served while 20,000 of them
-    are read, and then the connection goes on."""
+def test_key_update_flood_does_not_block_loop(server):
+    """A KeyUpdate (RFC 8446 section 4.6.3) contains no application data. Other requests get
+    responses while 20,000 of them are read. Then the connection is usable."""
     with tls.LibraryClient(server.port) as client, server.connect() as other:
         assert client.ask(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
         flood = client.key_updates(20000) + client.encrypt(hello_request())
@@ -1429,10 +1430,10 @@ def test_flood_of_key_updates_does_not_hold_the_loop(server):
             served += 1
         sender.join()
         assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
-    assert served >= 5, served  # it is read in more pieces than that
+    assert served >= 5, served  # they are read in more parts than that
 
 
-def test_handshake_that_is_too_slow_is_closed(start):
+def test_handshake_timeout_closes_connection(start):
     server = start("--handshake-timeout=1")
     with Script(server.port) as client:
         hello = client.step(client.tls.do_handshake)
@@ -1442,7 +1443,7 @@ def test_handshake_that_is_too_slow_is_closed(start):
     assert stats["timeouts"] == 1 and stats["active"] == 1
 
 
-def test_time_of_a_handshake_is_a_limit_of_the_configuration():
+def test_handshake_timeout_option():
     server = WireServer(tls="1.3", handshake_timeout=1)
     with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
         assert client.recv(1) == b""
@@ -1450,14 +1451,14 @@ def test_time_of_a_handshake_is_a_limit_of_the_configuration():
 
 
 def hellos(server, count):
-    """Connections that are accepted, with a hello each that they have still to send."""
+    """Accepted connections, and the ClientHello that each one has not sent yet."""
     scripts = [Script(server.port) for _ in range(count)]
-    eventually(lambda: server.stats()["active"] == count + 1, "all are accepted")
+    eventually(lambda: server.stats()["active"] == count + 1, "all connections are accepted")
     return scripts, [script.step(script.tls.do_handshake) for script in scripts]
 
 
 def send_at_once(server, scripts, flights):
-    """The server sees all of them in one iteration of its loop."""
+    """The server receives all of them in one loop iteration."""
     server.process.send_signal(signal.SIGSTOP)
     for script, flight in zip(scripts, flights):
         script.plain.sendall(flight)
@@ -1465,13 +1466,13 @@ def send_at_once(server, scripts, flights):
 
 
 @pytest.mark.parametrize("most,waited", [(0, 0), (1, 29), (8, 22), (30, 0)])
-def test_max_handshakes_lets_the_others_wait(start, most, waited):
+def test_max_handshakes_queues_others(start, most, waited):
     server = start(f"--max-handshakes={most}")
     scripts, flights = hellos(server, 30)
     send_at_once(server, scripts, flights)
     server.process.send_signal(signal.SIGCONT)
     for script in scripts:
-        script.shake()
+        script.handshake()
         script.plain.sendall(script.step(script.tls.write, hello_request()))
         assert script.response().startswith(b"HTTP/1.1 200 OK")
         script.plain.close()
@@ -1479,7 +1480,7 @@ def test_max_handshakes_lets_the_others_wait(start, most, waited):
     assert (stats["handshakes"], stats["failures"], stats["waited"]) == (30, 0, waited)
 
 
-def test_client_that_goes_away_leaves_the_queue_of_handshakes(start):
+def test_disconnect_leaves_handshake_queue(start):
     server = start("--max-handshakes=1")
     scripts, flights = hellos(server, 40)
     send_at_once(server, scripts, flights)
@@ -1487,14 +1488,14 @@ def test_client_that_goes_away_leaves_the_queue_of_handshakes(start):
         script.plain.close()
     server.process.send_signal(signal.SIGCONT)
     for script in scripts[::2]:
-        script.shake()
+        script.handshake()
         script.plain.close()
     eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
     assert server.stats()["handshakes"] == 20 and server.stats()["failures"] == 20
 
 
-def test_clients_that_stop_half_way_keep_no_one_out(start):
-    """Silent ones, ones with a part of a hello, and ones that never send their second flight."""
+def test_stalled_handshakes_do_not_block_others(start):
+    """Clients that send nothing, a part of a ClientHello, or no second flight."""
     server = start("--max-handshakes=1", "--handshake-timeout=3600")
     scripts, flights = hellos(server, 30)
     for script, flight in zip(scripts[10:20], flights[10:20]):
@@ -1508,7 +1509,7 @@ def test_clients_that_stop_half_way_keep_no_one_out(start):
         script.plain.close()
 
 
-def test_handshake_timeout_ends_who_waits():
+def test_handshake_timeout_includes_queue_time():
     server = WireServer(tls="1.3", max_handshakes=1, handshake_timeout=1)
     with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
         assert client.recv(1) == b""
@@ -1523,12 +1524,12 @@ def test_handshakes_on_threads(start, people, version):
         assert server.ask(only=version).status == 200
     assert server.info(only=version, client=people["ann"])["subject"] == "CN=ann"
     assert handshake_error(server, client=people["bob"], only=version)
-    eventually(lambda: "failed: certificate revoked" in server.log(), "the reason")
+    eventually(lambda: "failed: certificate revoked" in server.log(), "the reason is logged")
     made, session = session_of(server, only=version)
     assert server.info(context=made, session=session)["resumed"]
 
 
-def test_clients_that_leave_while_their_handshake_is_on_a_thread(start):
+def test_disconnect_while_handshake_is_on_thread(start):
     server = start("--handshake-threads=2", "--max-handshakes=20", "--workers=2",
                    cert=tls.usual("rsa"))
     for turn in range(300):
@@ -1541,7 +1542,7 @@ def test_clients_that_leave_while_their_handshake_is_on_a_thread(start):
             assert server.ask().status == 200
         client.plain.close()
     assert server.ask().status == 200
-    eventually(lambda: server.stats()["active"] == 1, "all are gone")
+    eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
 
 
 def test_stop_while_handshakes_are_on_threads(start):
@@ -1556,9 +1557,9 @@ def test_stop_while_handshakes_are_on_threads(start):
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_pause_of_the_process_is_no_reason_to_close_a_handshake(start, threads):
-    """The client's flight has come while the process was stopped, and is looked at before time
-    counts."""
+def test_handshake_survives_stopped_process(start, threads):
+    """The client's flight arrived while the process was stopped. It is processed before the timeout
+    is checked."""
     server = start("--handshake-timeout=1", f"--handshake-threads={threads}")
     with Script(server.port, only="1.3") as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
@@ -1566,30 +1567,30 @@ def test_pause_of_the_process_is_no_reason_to_close_a_handshake(start, threads):
         held = client.step(client.tls.do_handshake) + client.step(client.tls.write, hello_request())
         server.process.send_signal(signal.SIGSTOP)
         client.plain.sendall(held)
-        time.sleep(2)  # longer than its time
+        time.sleep(2)  # longer than the timeout
         server.process.send_signal(signal.SIGCONT)
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_part_of_a_hello_does_not_extend_its_timeout(start, threads):
-    """It is processed, on a thread, when the time is over."""
+def test_partial_client_hello_does_not_extend_timeout(start, threads):
+    """It is processed on a thread after the timeout has expired."""
     server = start("--handshake-timeout=1", f"--handshake-threads={threads}")
     with Script(server.port) as client:
         hello = client.step(client.tls.do_handshake)
         client.plain.sendall(hello[:20])
-        assert server.ask().status == 200  # and what was sent before it was processed
+        assert server.ask().status == 200  # the data sent before is processed
         server.process.send_signal(signal.SIGSTOP)
         client.plain.sendall(hello[20:40])
-        time.sleep(2)  # longer than its time
+        time.sleep(2)  # longer than the timeout
         server.process.send_signal(signal.SIGCONT)
-        # Steps are run, and their ends reported, in the order in which they began.
+        # Handshake steps run, and report their ends, in the order of their starts.
         assert server.ask().status == 200
         assert server.stats()["timeouts"] == 1
         assert client.plain.recv(1) == b""
 
 
-def test_2000_slow_handshakes_leave_others_alone(start):
+def test_slow_handshakes_do_not_affect_others(start):
     server = start("--handshake-timeout=3600")
     with Script(server.port) as client:
         hello = client.step(client.tls.do_handshake)
@@ -1608,8 +1609,8 @@ def test_2000_slow_handshakes_leave_others_alone(start):
     assert server.ask().status == 200
 
 
-def test_client_that_never_reads_holds_little(start):
-    """More is not encrypted than the socket takes, and others are served."""
+def test_client_without_reads_takes_little_memory(start):
+    """The server encrypts no more than the socket accepts, and serves other clients."""
     server = start()
     with server.connect() as client:
         client.send(raw.request("GET", "/big"))
@@ -1621,10 +1622,10 @@ def test_client_that_never_reads_holds_little(start):
         head = client.head()
         assert client.receive_exactly(300000000) == bytes(300000000)
         assert client.response().status == 200
-    assert size < 400 << 20  # the body itself is 300 MB
+    assert size < 400 << 20  # the body itself takes 300 MB
 
 
-def test_too_many_connections_are_told_so_over_tls(start):
+def test_max_connections_gets_503_over_tls(start):
     server = start("--max-connections=1")
     with server.connect() as first:
         assert first.ask().status == 200
@@ -1632,7 +1633,7 @@ def test_too_many_connections_are_told_so_over_tls(start):
         assert response.status == 503 and response.says_close()
 
 
-def test_stop_answers_what_is_under_way(start):
+def test_stop_completes_response_in_progress(start):
     server = start()
     with server.connect() as client:
         client.send(raw.request("GET", "/big?size=50000000"))
@@ -1643,7 +1644,7 @@ def test_stop_answers_what_is_under_way(start):
     assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
 
 
-def test_failed_handshakes_are_logged_a_few_times_a_second(start):
+def test_failed_handshake_log_is_rate_limited(start):
     server = start()
     for _ in range(100):
         with socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT) as client:
@@ -1652,14 +1653,14 @@ def test_failed_handshakes_are_logged_a_few_times_a_second(start):
                 client.recv(100)
             except ConnectionError:
                 pass
-    eventually(lambda: server.stats()["failures"] == 100, "all are counted")
+    eventually(lambda: server.stats()["failures"] == 100, "all failures are counted")
     lines = [
         line for line in server.log().splitlines() if "TLS handshake with 127.0.0.1 failed" in line
     ]
     assert 10 <= len(lines) < 100
 
 
-def test_reset_handshake_is_logged_with_the_address(start):
+def test_reset_handshake_log_has_address(start):
     server = start()
     with Script(server.port) as script:
         script.plain.sendall(script.step(script.tls.do_handshake))
@@ -1668,13 +1669,13 @@ def test_reset_handshake_is_logged_with_the_address(start):
     eventually(lambda: "TLS handshake with 127.0.0.1 failed" in server.log(), "it is logged")
 
 
-def test_connection_that_says_nothing_is_not_logged(server):
+def test_silent_connection_is_not_logged(server):
     before = server.log()
     socket.create_connection(("127.0.0.1", server.port)).close()
     assert server.ask().status == 200 and server.log() == before
 
 
-def test_reset_before_a_byte_is_not_logged(server):
+def test_reset_before_first_byte_is_not_logged(server):
     before = server.log(), server.stats()["failures"]
     client = socket.create_connection(("127.0.0.1", server.port))
     eventually(lambda: server.stats()["active"] == 2, "it is accepted")
@@ -1685,12 +1686,12 @@ def test_reset_before_a_byte_is_not_logged(server):
 
 
 @pytest.mark.parametrize("first", [b"", b"\x16"])
-def test_silent_clients_make_way_when_descriptors_are_scarce(start, first):
+def test_silent_clients_are_closed_without_free_descriptors(start, first):
     server = start("--handshake-timeout=3600")
     pid = server.process.pid
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
     begun = socket.create_connection(("127.0.0.1", server.port))
-    begun.sendall(first)  # who has begun is no reason to look no further
+    begun.sendall(first)  # a connection that has sent data does not end the search
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     assert server.ask().status == 200
     assert "file descriptors are nearly exhausted" in server.log()
@@ -1698,7 +1699,7 @@ def test_silent_clients_make_way_when_descriptors_are_scarce(start, first):
         one.close()
 
 
-def test_close_notify_in_the_handshake_is_a_failure_with_a_reason(start):
+def test_close_notify_in_handshake_is_logged(start):
     server = start()
     with Script(server.port) as client:
         client.plain.sendall(client.step(client.tls.do_handshake) + b"\x15\x03\x03\x00\x02\x01\x00")
@@ -1706,19 +1707,19 @@ def test_close_notify_in_the_handshake_is_a_failure_with_a_reason(start):
             pass
     eventually(
         lambda: "failed: the peer closed the connection during the handshake" in server.log(),
-        "the reason")
+        "the reason is logged")
 
 
-def test_stop_does_not_wait_for_who_says_nothing(start):
-    """A connection without a byte is closed, one within its handshake may finish it and is
-    answered."""
+def test_stop_closes_silent_connections(start):
+    """A connection without a byte is closed. One in its handshake may finish it, and gets a
+    response."""
     server = start("--handshake-timeout=3600")
     silent = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
     with Script(server.port) as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
         client.receive()
         held = client.step(client.tls.do_handshake)
-        eventually(lambda: server.stats()["active"] == 3, "both are accepted")
+        eventually(lambda: server.stats()["active"] == 3, "both connections are accepted")
         server.process.send_signal(signal.SIGTERM)
         assert silent.recv(1) == b""
         client.plain.sendall(held + client.step(client.tls.write, hello_request()))
@@ -1727,15 +1728,15 @@ def test_stop_does_not_wait_for_who_says_nothing(start):
     assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
 
 
-def test_client_that_takes_nothing_is_closed_by_the_write_timeout(start):
-    """That more is encrypted is no progress."""
+def test_write_timeout_closes_client_without_reads(start):
+    """Further encryption does not count as progress."""
     server = start("--write-timeout=1")
     with server.connect() as client:
         client.send(raw.request("GET", "/big"))
         eventually(lambda: server.stats()["timeouts"] == 1, "it is closed")
 
 
-def test_plain_client_of_a_full_server_gets_one_response(start):
+def test_plain_request_on_full_tls_server_gets_one_response(start):
     server = start("--max-connections=1")
     with server.connect() as first:
         assert first.ask().status == 200
@@ -1745,10 +1746,10 @@ def test_plain_client_of_a_full_server_gets_one_response(start):
             client.assert_closed()
 
 
-def test_client_that_resets_in_its_handshake_is_closed(server):
+def test_reset_in_handshake_closes_connection(server):
     before = server.stats()["failures"]
     with Script(server.port) as client:
         client.plain.sendall(client.step(client.tls.do_handshake)[:50])
         client.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    eventually(lambda: server.stats()["failures"] == before + 1, "its failure")
+    eventually(lambda: server.stats()["failures"] == before + 1, "the failure is counted")
     eventually(lambda: server.stats()["active"] == 1, "it is closed")

@@ -1,6 +1,6 @@
-"""TLS as a client: streams and WebSocket connections to servers of the ssl module, to our own, and
-to servers that break the rules. tls_client makes one connection and prints what it is told; it
-exits with 4 when memory was left."""
+"""TLS of a client: streams and WebSocket connections to servers of the ssl module, to our server,
+and to servers that violate the protocol. tls_client makes one connection and prints its callbacks.
+It exits with 4 after a memory leak."""
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ def authority():
 
 @functools.lru_cache(None)
 def signed(*names, **how):
-    """A certificate of the authority that clients here trust."""
+    """A certificate of the authority that the clients trust."""
     return tls.certificate(*names, ca=authority(), **how)
 
 
@@ -44,8 +44,8 @@ def server_context(cert, client_ca=None, only=None, alpn=None):
 
 @contextlib.contextmanager
 def serving(talk, address="127.0.0.1"):
-    """A listening port, where `talk` is called with the socket of one connection, on a thread.
-    Yields the port, and a list that gets what `talk` returns or raises."""
+    """A listening port; `talk` is called on a thread with the socket of one connection. Yields the
+    port, and a list that gets the result or the exception of `talk`."""
     results = []
     with socket.create_server(
         (address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
@@ -73,7 +73,7 @@ def serving(talk, address="127.0.0.1"):
 
 
 def echo(context, facts=None):
-    """A server that sends back what comes, until the client ends, and ends by the rules. Returns
+    """A server that echoes data until the client ends, and closes with close_notify. Returns
     `facts` of the session."""
     def talk(plain):
         with context.wrap_socket(plain, server_side=True) as connection:
@@ -87,7 +87,7 @@ def echo(context, facts=None):
 
 
 def run(*arguments, code=0, environment=None):
-    """What tls_client prints, and what it writes to its log."""
+    """The output and the log of tls_client."""
     done = subprocess.run([built("tls_client"), *map(str, arguments)], capture_output=True,
                           timeout=3 * SAFETY_TIMEOUT, env={**os.environ, **(environment or {})})
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
@@ -101,7 +101,7 @@ def failed(why):
     return f"failed UVHTTP_ETLS: {why}\nheard 0\nclosed {why}\n"
 
 
-def meet(context, *flags, host="localhost", **how):
+def run_against_echo(context, *flags, host="localhost", **how):
     with serving(echo(context), **how) as (port, _):
         return run(*flags, host, port)
 
@@ -110,56 +110,56 @@ def meet(context, *flags, host="localhost", **how):
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_good_certificate(version):
-    out, log = meet(server_context(signed(), only=version), f"--ca={authority()}")
+def test_valid_certificate_is_accepted(version):
+    out, log = run_against_echo(server_context(signed(), only=version), f"--ca={authority()}")
     assert (out, log) == (GOOD, "")
 
 
-def test_name_is_sent_and_an_address_is_not():
+def test_sni_is_sent_for_names_only():
     for host, expected in (("localhost", "localhost"), ("127.0.0.1", None)):
         names = []
         context = server_context(signed())
         context.sni_callback = lambda _ssl, name, _context, names=names: names.append(name)
-        out, _ = meet(context, f"--ca={authority()}", host=host)
+        out, _ = run_against_echo(context, f"--ca={authority()}", host=host)
         assert out == GOOD and names == [expected]
 
 
 def test_address_in_certificate():
-    out, _ = meet(server_context(signed("127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
+    out, _ = run_against_echo(server_context(signed("127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
     assert out == GOOD
-    out, _ = meet(server_context(signed("127.0.0.2")), f"--ca={authority()}", host="127.0.0.1")
+    out, _ = run_against_echo(server_context(signed("127.0.0.2")), f"--ca={authority()}", host="127.0.0.1")
     assert out == failed("the peer's certificate is not for this address")
 
 
-def test_octal_address_is_the_one_that_is_connected_to():
-    """OpenSSL would take 0177.0.0.1 for 177.0.0.1, the system takes it for 127.0.0.1."""
-    out, _ = meet(server_context(signed("177.0.0.1")), f"--ca={authority()}", host="0177.0.0.1")
+def test_octal_address_is_verified_as_connected():
+    """OpenSSL interprets 0177.0.0.1 as 177.0.0.1, the system as 127.0.0.1."""
+    out, _ = run_against_echo(server_context(signed("177.0.0.1")), f"--ca={authority()}", host="0177.0.0.1")
     assert out == failed("the peer's certificate is not for this name")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
-def test_address_of_version_6():
-    out, _ = meet(server_context(signed("::1")), f"--ca={authority()}", host="::1", address="::1")
+def test_ipv6_address_in_certificate():
+    out, _ = run_against_echo(server_context(signed("::1")), f"--ca={authority()}", host="::1", address="::1")
     assert out == GOOD
 
 
-def test_address_does_not_match_as_a_name():
-    out, _ = meet(server_context(signed("localhost", common_name="127.0.0.1")),
+def test_address_does_not_match_dns_name():
+    out, _ = run_against_echo(server_context(signed("localhost", common_name="127.0.0.1")),
                   f"--ca={authority()}", host="127.0.0.1")
     assert out == failed("the peer's certificate is not for this address")
 
 
 @pytest.mark.parametrize("names", [("other.example", ), ("*.localhost", ), ("local*", ),
                                    ("localhost.example", )])
-def test_wrong_name(names):
-    out, log = meet(server_context(signed(*names)), f"--ca={authority()}")
+def test_wrong_name_is_rejected(names):
+    out, log = run_against_echo(server_context(signed(*names)), f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
     assert ("warning TLS handshake with localhost (127.0.0.1) failed: the peer's certificate is "
             "not for this name\n") in log
 
 
-def test_common_name_does_not_count():
-    out, _ = meet(server_context(signed("other.example", common_name="localhost")),
+def test_common_name_is_ignored():
+    out, _ = run_against_echo(server_context(signed("other.example", common_name="localhost")),
                   f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
 
@@ -167,51 +167,51 @@ def test_common_name_does_not_count():
 @pytest.mark.parametrize("name, good", [("db.example", True), ("a.wild.example", True),
                                         ("db.example.", True), ("DB.Example", True),
                                         ("wild.example", False), ("a.b.wild.example", False)])
-def test_server_name_in_place_of_the_host(name, good):
-    out, log = meet(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}",
+def test_server_name_option_overrides_host(name, good):
+    out, log = run_against_echo(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}",
                     f"--name={name}", host="127.0.0.1")
     assert out == (GOOD if good else failed("the peer's certificate is not for this name"))
     assert good or f"TLS handshake with {name} (127.0.0.1) failed:" in log
 
 
-def test_unknown_authority():
-    out, _ = meet(server_context(tls.certificate(ca=tls.authority("somebody else"))),
+def test_unknown_authority_is_rejected():
+    out, _ = run_against_echo(server_context(tls.certificate(ca=tls.authority("somebody else"))),
                   f"--ca={authority()}")
     assert out == failed("the peer's certificate is not signed by a trusted CA")
 
 
-def test_expired():
-    out, _ = meet(server_context(signed(days=-1)), f"--ca={authority()}")
+def test_expired_certificate_is_rejected():
+    out, _ = run_against_echo(server_context(signed(days=-1)), f"--ca={authority()}")
     assert out == failed("the peer's certificate has expired")
 
 
-def test_certificate_for_clients_is_none_of_a_server():
-    out, _ = meet(server_context(signed(usage="clientAuth")), f"--ca={authority()}")
+def test_client_certificate_of_server_is_rejected():
+    out, _ = run_against_echo(server_context(signed(usage="clientAuth")), f"--ca={authority()}")
     assert out == failed("the peer's certificate is not valid for this purpose")
 
 
-def test_self_signed():
+def test_self_signed_certificate_is_rejected():
     own = tls.certificate()
-    out, _ = meet(server_context(own), f"--ca={authority()}")
+    out, _ = run_against_echo(server_context(own), f"--ca={authority()}")
     assert out == failed("the peer's certificate is self-signed and not trusted")
-    out, _ = meet(server_context(own), f"--ca={own}")
+    out, _ = run_against_echo(server_context(own), f"--ca={own}")
     assert out == GOOD
 
 
-def test_servers_own_certificate_may_be_all_that_is_trusted():
+def test_server_certificate_as_only_trust_anchor():
     """It is signed by an authority that the client does not know."""
     cert = tls.certificate(ca=tls.authority("somebody else"))
-    out, _ = meet(server_context(cert), f"--ca={cert}")
+    out, _ = run_against_echo(server_context(cert), f"--ca={cert}")
     assert out == GOOD
 
 
-def test_insecure_takes_any_certificate():
-    out, log = meet(server_context(tls.certificate("other.example", days=1)), "--insecure")
+def test_insecure_option_accepts_any_certificate():
+    out, log = run_against_echo(server_context(tls.certificate("other.example", days=1)), "--insecure")
     assert (out, log) == (GOOD, "")
 
 
 @pytest.mark.parametrize("flags", [[], ["--default"]])
-def test_systems_authorities(flags, tmp_path):
+def test_system_authorities(flags, tmp_path):
     context = server_context(signed())
     with serving(echo(context)) as (port, _):
         out, _ = run(*flags, "localhost", port, environment={"SSL_CERT_FILE": str(authority())})
@@ -222,7 +222,7 @@ def test_systems_authorities(flags, tmp_path):
     assert out == failed("the peer's certificate is not signed by a trusted CA")
 
 
-# ---- certificates of clients ----
+# ---- client certificates ----
 
 
 def subject(connection):
@@ -231,7 +231,7 @@ def subject(connection):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("password", [None, "secret"])
-def test_client_certificate(version, password, tmp_path):
+def test_client_certificate_is_sent(version, password, tmp_path):
     mine = tls.certificate("ann", ca=authority(), common_name="ann", password=password)
     flags = [f"--ca={authority()}", f"--cert={mine}"]
     if password:
@@ -243,18 +243,18 @@ def test_client_certificate(version, password, tmp_path):
     assert out == GOOD and results == ["ann"]
 
 
-def test_demanded_certificate_that_is_not_there():
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
+def test_missing_client_certificate_is_rejected():
+    out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.2"),
                   f"--ca={authority()}")
     assert out == failed("the peer rejected the handshake")
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.3"),
+    out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.3"),
                   f"--ca={authority()}")
     assert out == "connected\nheard 0\nclosed the peer requires a certificate\n"
 
 
-def test_certificate_of_an_authority_that_the_server_does_not_know():
+def test_client_certificate_of_unknown_authority_is_rejected():
     mine = tls.certificate("ann", ca=tls.authority("somebody else"))
-    out, _ = meet(server_context(signed(), client_ca=authority(), only="1.2"),
+    out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.2"),
                   f"--ca={authority()}", f"--cert={mine}")
     assert out == failed("the peer does not trust the CA of our certificate")
 
@@ -262,15 +262,15 @@ def test_certificate_of_an_authority_that_the_server_does_not_know():
 # ---- options ----
 
 
-def test_versions_have_to_meet():
+def test_no_common_version_fails():
     flags = [f"--ca={authority()}"]
-    assert meet(server_context(signed(), only="1.2"), *flags,
+    assert run_against_echo(server_context(signed(), only="1.2"), *flags,
                 "--min=2")[0] == failed("the peer does not support the TLS version")
-    assert meet(server_context(signed(), only="1.3"), *flags,
+    assert run_against_echo(server_context(signed(), only="1.3"), *flags,
                 "--max=1")[0] == failed("the peer does not support the TLS version")
 
 
-def test_ciphers():
+def test_ciphers_option():
     with serving(echo(server_context(signed()),
                       lambda connection: connection.cipher()[0])) as (port, results):
         out, _ = run(f"--ca={authority()}", "--max=1", "--ciphers=ECDHE-ECDSA-CHACHA20-POLY1305",
@@ -278,19 +278,19 @@ def test_ciphers():
     assert out == GOOD and results == ["ECDHE-ECDSA-CHACHA20-POLY1305"]
 
 
-def test_ciphers_without_a_certificate_are_no_way_around_it():
+def test_anonymous_ciphers_are_rejected():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("aNULL:@SECLEVEL=0")
     flags = ["--max=1", "--ciphers=aNULL:@SECLEVEL=0"]
-    assert meet(context, *flags,
+    assert run_against_echo(context, *flags,
                 f"--ca={authority()}")[0] == failed("the peer has no certificate for this host")
-    assert meet(context, *flags, "--insecure")[0] == GOOD
+    assert run_against_echo(context, *flags, "--insecure")[0] == GOOD
 
 
 @pytest.mark.parametrize("flags, chosen", [([], None), (["--alpn=postgresql"], "postgresql"),
                                            (["--alpn=other"], None)])
-def test_protocol_is_offered(flags, chosen):
+def test_alpn_offers_protocols(flags, chosen):
     context = server_context(signed(), alpn=["postgresql"])
     with serving(echo(context,
                       lambda connection: connection.selected_alpn_protocol())) as (port, results):
@@ -298,7 +298,7 @@ def test_protocol_is_offered(flags, chosen):
     assert out == GOOD and results == [chosen]
 
 
-def test_refusals_name_what_is_wrong(tmp_path):
+def test_option_errors_name_the_cause(tmp_path):
     empty, missing = tmp_path / "empty.pem", tmp_path / "missing.pem"
     empty.write_text("nothing\n")
     for flags, words in (([
@@ -326,14 +326,14 @@ def test_refusals_name_what_is_wrong(tmp_path):
         assert (out, log) == ("", f"UVHTTP_ECONFIG: {words}\n")
 
 
-def test_empty_host_is_refused():
+def test_empty_host_is_rejected():
     assert run("", 443, code=1) == ("", "UVHTTP_EINVAL: \n")
 
 
-# ---- servers that break the rules ----
+# ---- servers that violate the protocol ----
 
 
-def test_server_that_ends_in_the_handshake():
+def test_server_closes_in_handshake():
     def talk(plain):
         plain.recv(65536)
 
@@ -343,7 +343,7 @@ def test_server_that_ends_in_the_handshake():
 
 
 class Cut:
-    """A socket that sends the first bytes of what it is given, and then ends."""
+    """A socket that sends the first bytes of its data, and then ends."""
     def __init__(self, plain, most):
         self.plain, self.left = plain, most
 
@@ -358,7 +358,7 @@ class Cut:
 
 
 def run_server(plain, context):
-    """The server's handshake by hand, so that the socket may be one of the test's."""
+    """The server's handshake by hand, so that the socket can be an object of the test."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     session = context.wrap_bio(incoming, outgoing, server_side=True)
     while True:
@@ -377,7 +377,7 @@ def run_server(plain, context):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("most", [1, 4, 5, 80, 127, 400])
-def test_server_that_ends_within_its_flight(version, most):
+def test_server_closes_within_its_flight(version, most):
     context = server_context(signed(), only=version)
     with serving(lambda plain: run_server(Cut(plain, most), context)) as (port, results):
         out, _ = run(f"--ca={authority()}", "localhost", port)
@@ -385,7 +385,7 @@ def test_server_that_ends_within_its_flight(version, most):
     assert out == failed("the peer closed the connection")
 
 
-def test_handshake_byte_by_byte():
+def test_handshake_sent_byte_by_byte():
     class Slow(Cut):
         def sendall(self, data):
             self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -411,14 +411,14 @@ def test_handshake_byte_by_byte():
     assert out == GOOD
 
 
-def wait_for_the_end(plain):
+def wait_for_end(plain):
     while plain.recv(65536):
         pass
 
 
 @pytest.mark.parametrize("flags", [["--timeout=300"], ["--timeout=0", "--handshake-timeout=1"]])
-def test_server_that_never_answers(flags):
-    with serving(wait_for_the_end) as (port, results):
+def test_silent_server_times_out(flags):
+    with serving(wait_for_end) as (port, results):
         out, _ = run(f"--ca={authority()}", *flags, "127.0.0.1", port)
     assert out == "failed ETIMEDOUT: -\nheard 0\nclosed -\n"
     assert results == [None]
@@ -428,11 +428,11 @@ def test_server_that_never_answers(flags):
                          [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "the peer does not speak TLS"),
                           (b"SSH-2.0-OpenSSH_9.2\r\n", "the peer does not speak TLS"),
                           (b"\x16\x03\x03\x00\x04\x02\x00\x00\x00", None), (b"\x00" * 100, None)])
-def test_garbage_instead_of_tls(garbage, why):
+def test_random_bytes_instead_of_tls(garbage, why):
     def talk(plain):
         plain.recv(65536)
         plain.sendall(garbage)
-        wait_for_the_end(plain)
+        wait_for_end(plain)
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
@@ -440,9 +440,9 @@ def test_garbage_instead_of_tls(garbage, why):
     assert why is None or out == failed(why)
 
 
-def test_reset_in_the_handshake():
+def test_reset_in_handshake():
     def talk(plain):
-        plain.recv(10)  # not all of it, so that closing resets
+        plain.recv(10)  # not everything, so that close sends a RST
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
@@ -450,12 +450,12 @@ def test_reset_in_the_handshake():
 
 
 @pytest.mark.parametrize("after", ["tcp", "hello"])
-def test_cancelled_in_the_handshake(after):
+def test_cancel_in_handshake(after):
     def talk(plain):
         if after == "hello":
             with pytest.raises(ConnectionAbortedError):
                 run_server(Cut(plain, 100), server_context(signed()))
-        wait_for_the_end(plain)
+        wait_for_end(plain)
 
     with serving(talk) as (port, results):
         out, _ = run(f"--ca={authority()}", "--abort=300", "127.0.0.1", port)
@@ -465,7 +465,7 @@ def test_cancelled_in_the_handshake(after):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("rules", [True, False])
-def test_end_counts_with_close_notify_only(version, rules):
+def test_end_requires_close_notify(version, rules):
     def talk(plain):
         with server_context(signed(), only=version).wrap_socket(plain,
                                                                 server_side=True) as connection:
@@ -477,7 +477,7 @@ def test_end_counts_with_close_notify_only(version, rules):
             else:
                 connection.shutdown(socket.SHUT_WR)
                 with contextlib.suppress(OSError):
-                    wait_for_the_end(connection)
+                    wait_for_end(connection)
 
     with serving(talk) as (port, _):
         out, _ = run(f"--ca={authority()}", "localhost", port)
@@ -486,7 +486,7 @@ def test_end_counts_with_close_notify_only(version, rules):
     assert out == f"connected\n{end}"
 
 
-def test_own_end_is_told_by_close_notify():
+def test_client_end_sends_close_notify():
     def talk(plain):
         connection = tls.Socket.__new__(tls.Socket)
         connection.plain, connection.truncated = plain, False
@@ -505,12 +505,12 @@ def test_own_end_is_told_by_close_notify():
     assert results == [(b"\x00\x01\x02\x03\x04", False)]
 
 
-# ---- bytes ----
+# ---- data ----
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_much_goes_both_ways_with_backpressure(version):
-    """The server reads when a write of the client was refused, and echoes when it has
+def test_bulk_data_both_ways_with_back_pressure(version):
+    """The server reads after a write of the client was rejected, and echoes after it has received
     everything."""
     refused = threading.Event()
 
@@ -523,7 +523,7 @@ def test_much_goes_both_ways_with_backpressure(version):
                 data += connection.recv(65536)
             connection.sendall(data)
             with contextlib.suppress(OSError):
-                wait_for_the_end(connection)
+                wait_for_end(connection)
 
     with serving(talk) as (port, _):
         command = [
@@ -557,14 +557,15 @@ def test_websocket_echo(own_server, size, version):
             if line != "refused"] == ["open", f"heard {size}", "closed 1000 "]
 
 
-def test_websocket_with_the_default_client(own_server):
+def test_websocket_with_default_client(own_server):
     out, _ = run("--default", f"wss://localhost:{own_server.port}/ws/echo",
                  environment={"SSL_CERT_FILE": str(authority())})
     assert out == "open\nheard 5\nclosed 1000 \n"
 
 
-def test_websocket_of_websockets():
-    """16 MiB with a server of others, by the machine's authorities."""
+def test_websocket_to_python_websockets():
+    """16 MiB with Python's websockets; the certificate is verified with the system's
+    authorities."""
     import asyncio
 
     import websockets
@@ -586,7 +587,7 @@ def test_websocket_of_websockets():
             if line != "refused"] == ["open", f"heard {BIG}", "closed 1000 "]
 
 
-def test_websocket_says_why_it_cannot_connect():
+def test_websocket_connect_error_has_reason():
     with serving(echo(server_context(signed("other.example")))) as (port, _):
         out, log = run(f"--ca={authority()}", f"wss://localhost:{port}/")
     assert out == (f"closed 1006 cannot connect to localhost:{port}: the peer's certificate is not "
@@ -594,7 +595,7 @@ def test_websocket_says_why_it_cannot_connect():
     assert "failed: the peer's certificate is not for this name" in log
 
 
-def test_websocket_without_a_demanded_certificate():
+def test_websocket_without_required_client_certificate():
     with serving(echo(server_context(signed(), client_ca=authority(), only="1.3"))) as (port, _):
         out, _ = run(f"--ca={authority()}", f"wss://localhost:{port}/")
     assert out == "closed 1006 the peer requires a certificate\n"

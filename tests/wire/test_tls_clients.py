@@ -16,7 +16,7 @@ import tls
 from installed import installed, node_with_websocket
 from wire_server import WireServer
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 
 import browser
@@ -29,7 +29,7 @@ def authority():
 
 @pytest.fixture(scope="module", params=["1.2", "1.3"])
 def secure(request, authority):
-    """A server that speaks one version, with a certificate of the authority; `url` names it."""
+    """A server that uses one version, with a certificate of the authority; `url` is its URL."""
     running = WireServer(tls=tls.certificate("localhost", "127.0.0.1", ca=authority),
                          tls_version={"1.2": 1, "1.3": 2}[request.param])
     running.url, running.version = f"https://localhost:{running.port}", request.param
@@ -46,7 +46,7 @@ def run(*command, environment=None):
     return done.stdout
 
 
-def test_curl(secure, tmp_path):
+def test_curl_over_tls(secure, tmp_path):
     upload = tmp_path / "upload"
     upload.write_bytes(raw.pattern(900000))
     command = [installed("curl", "curl"), "-sS", "--max-time", "60", "--cacert", secure.ca]
@@ -59,14 +59,14 @@ def test_curl(secure, tmp_path):
                secure.url + "/hello") == b"1.1 0"
 
 
-def test_curl_refuses_an_unknown_authority(secure):
+def test_curl_rejects_unknown_authority(secure):
     done = subprocess.run(
         [installed("curl", "curl"), "-sS", "--noproxy", "*", secure.url + "/hello"],
         capture_output=True, check=False)
     assert done.returncode == 60
 
 
-def test_python_urllib(secure):
+def test_python_urllib_over_tls(secure):
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}),
         urllib.request.HTTPSHandler(context=tls.context(ca=secure.ca, only=secure.version)))
@@ -74,7 +74,7 @@ def test_python_urllib(secure):
         assert response.read() == raw.pattern(1000000)
 
 
-def test_httpx(secure):
+def test_httpx_over_tls(secure):
     import httpx
 
     with httpx.Client(base_url=secure.url, verify=str(secure.ca), trust_env=False) as client:
@@ -85,7 +85,7 @@ def test_httpx(secure):
             assert b"".join(response.iter_bytes()) == raw.pattern(3000000)
 
 
-def test_aiohttp(secure):
+def test_aiohttp_over_tls(secure):
     import aiohttp
 
     async def crowd():
@@ -105,7 +105,7 @@ def test_aiohttp(secure):
     asyncio.run(crowd())
 
 
-def test_python_websockets(secure):
+def test_python_websockets_over_tls(secure):
     import websockets
 
     async def talk():
@@ -119,13 +119,13 @@ def test_python_websockets(secure):
     asyncio.run(talk())
 
 
-def test_node(secure):
+def test_node_over_tls(secure):
     output = run(installed("node", "nodejs"), CLIENTS / "fetch.mjs", secure.url,
                  environment={"NODE_EXTRA_CA_CERTS": str(secure.ca)})
     assert output == b"ok\n"
 
 
-def test_node_websocket(secure):
+def test_node_websocket_over_tls(secure):
     script = (
         "const ws = new WebSocket(process.argv[1]); ws.onopen = () => ws.send('over TLS');"
         "ws.onmessage = (event) => { console.log(event.data); process.exit(0); }; ws.onerror = () "
@@ -137,8 +137,8 @@ def test_node_websocket(secure):
     assert output == b"over TLS\n"
 
 
-def test_go(secure, tmp_path):
-    # In a home of its own Go would compile its library each time.
+def test_go_over_tls(secure, tmp_path):
+    # With a new home directory Go would compile its standard library each time.
     environment = {
         "HOME": os.environ.get("HOME", str(tmp_path)), "CGO_ENABLED": "0", "GO111MODULE": "off",
         "GOFLAGS": ""
@@ -150,10 +150,10 @@ def test_go(secure, tmp_path):
                environment={**environment, "SSL_CERT_FILE": str(secure.ca)}) == b"ok\n"
 
 
-def test_java(secure, tmp_path):
+def test_java_over_tls(secure, tmp_path):
     java, keytool = shutil.which("java"), shutil.which("keytool")
     if java is None or keytool is None:
-        pytest.skip("no Java here, which the set-up does not install for its size")
+        pytest.skip("Java is not installed; the set-up omits it for its size")
     store = tmp_path / "store"
     run(keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", secure.ca, "-keystore", store,
         "-storepass", "secret")
@@ -162,11 +162,10 @@ def test_java(secure, tmp_path):
     assert output == b"ok\n"
 
 
-def test_chromium(secure, tmp_path):
-    """A page, what it fetches, and a WebSocket; the key of the certificate is the one that is
-    trusted."""
+def test_chromium_over_tls(secure, tmp_path):
+    """A page, its requests, and a WebSocket. The key of the certificate is the trusted one."""
     if browser.find() is None:
-        pytest.skip("no browser here")
+        pytest.skip("no browser is installed")
     certificate = ssl.get_server_certificate(("localhost", secure.port))
     (tmp_path / "server.pem").write_text(certificate)
     public = tls.openssl("x509", "-in", tmp_path / "server.pem", "-pubkey", "-noout")

@@ -1,6 +1,6 @@
-"""Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): what is served before the handshake is
-over, what is not, and that nobody who sends recorded bytes again has anything done twice. The
-client is `openssl s_client`."""
+"""Early data of TLS 1.3 (RFC 8446 section 2.3, RFC 8470): which requests are served before the end
+of the handshake, which are not, and that replayed data never executes a request twice. The client
+is `openssl s_client`."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def command(port, *more, name="localhost"):
 
 
 def talk(port, *more, data=b"", name="localhost"):
-    """What the server says to a client that sends `data` after its handshake, until the server
+    """The output of the server for a client that sends `data` after its handshake, until the server
     ends."""
     run = subprocess.run(command(port, *more, name=name), input=data, capture_output=True,
                          timeout=3 * SAFETY_TIMEOUT)
@@ -52,9 +52,9 @@ def talk(port, *more, data=b"", name="localhost"):
 
 
 def session_of(server, path, name="localhost", *more):
-    """A file with a session; as many as are needed, each has a ticket of its own."""
+    """A file with a session. Each one has its own ticket."""
     talk(server.port, "-sess_out", path, *more, data=get("/hello", host=name), name=name)
-    assert path.exists(), "no ticket came"
+    assert path.exists(), "no ticket was received"
     return path
 
 
@@ -81,7 +81,7 @@ def pump(source, sink):
 
 
 def gather(accepted, size):
-    """The first flight of a client with so many bytes of early data."""
+    """The first flight of a client with that many bytes of early data."""
     flight = accepted.recv(65536)
     while early_bytes(flight) < size:
         more = accepted.recv(65536)
@@ -91,9 +91,9 @@ def gather(accepted, size):
 
 
 def early_stream(server, session, data, rest=b"", *more, name="localhost"):
-    """What a client gets whose early data is `data`, and who sends `rest` later. Its hello comes to
-    the server together with the early data, which a handshake that is over already would make
-    late."""
+    """The output for a client with the early data `data` that sends `rest` later. ClientHello and
+    early data reach the server together; after the end of the handshake the data would not be
+    early."""
     file = session.with_suffix(".early")
     file.write_bytes(data)
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -128,19 +128,19 @@ def parsed(stream):
         head, _, stream = stream.partition(b"\r\n\r\n")
         length = re.search(rb"(?i)^content-length: (\d+)\r?$", head, re.M)
         size = int(length[1]) if length else 0
-        assert len(stream) >= size, "the response is cut"
+        assert len(stream) >= size, "the response is truncated"
         responses.append((int(head.split()[1]), stream[:size].decode("latin-1").strip()))
         stream = stream[size:]
     return responses
 
 
 def counted(server):
-    """How many requests to /count were executed; this is one more."""
+    """The number of executed requests to /count. This request counts, too."""
     return int(server.ask("/count", plain=True).body.split()[0]) - 1
 
 
 def records(data):
-    """Whole TLS records at the beginning of some bytes: (type, record)."""
+    """The complete TLS records at the beginning of some bytes: (type, record)."""
     while len(data) >= 5 and len(data) >= 5 + int.from_bytes(data[3:5], "big"):
         size = 5 + int.from_bytes(data[3:5], "big")
         yield data[0], data[:size]
@@ -148,13 +148,13 @@ def records(data):
 
 
 def early_bytes(data):
-    """Bytes of early data in a first flight: each record has 17 more."""
+    """The number of bytes of early data in a first flight. Each record has 17 more."""
     return sum(len(record) - 5 - 17 for kind, record in records(data) if kind == 23)
 
 
 def first_flight(session, data):
-    """What a client sends first: its hello and early data. Nobody answers it, so that its ticket is
-    unused."""
+    """The first flight of a client: ClientHello and early data. No server receives it, so its
+    ticket is unused."""
     file = session.with_suffix(".early")
     file.write_bytes(data)
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -176,7 +176,7 @@ def send_raw(server, flight):
 
 
 def received(connection):
-    """All that comes until the connection ends."""
+    """All data until the connection ends."""
     data = b""
     try:
         while more := connection.recv(65536):
@@ -186,10 +186,10 @@ def received(connection):
     return data
 
 
-# ---- what is served ----
+# ---- served requests ----
 
 
-def test_early_request_is_served_and_told(start, session):
+def test_early_request_is_served_as_early(start, session):
     server = start(EARLY)
     assert early(server, session(server), get()) == [(200, "1 early")]
     stats = server.stats()
@@ -197,21 +197,21 @@ def test_early_request_is_served_and_told(start, session):
                                                                                           1)
 
 
-def test_without_the_option_nothing_is_early(start, session):
+def test_early_data_is_disabled_by_default(start, session):
     server = start()
     assert early(server, session(server), get(), get()) == [(200, "1 late")]
     assert server.stats()["early"] == 0
 
 
-def test_response_does_not_wait_for_the_handshake(start, session):
-    """And a client that never finishes it ends with its time."""
+def test_early_response_precedes_end_of_handshake(start, session):
+    """A client that never finishes the handshake is closed after the timeout."""
     server = start(EARLY, "--handshake-timeout=1")
     with send_raw(server, first_flight(session(server), get("/big?size=500000",
                                                             close=False))) as connection:
         data = b""
         while len(data) < 500000:
             more = connection.recv(65536)
-            assert more, "the connection has ended before the response was complete"
+            assert more, "the connection ended before the end of the response"
             data += more
         stats = server.stats()
         assert (stats["handshakes"], stats["early"], stats["timeouts"]) == (1, 1, 0)
@@ -220,25 +220,25 @@ def test_response_does_not_wait_for_the_handshake(start, session):
 
 
 @pytest.mark.parametrize("close", [False, True])
-def test_stop_ends_who_does_not_finish_its_handshake(start, session, close):
+def test_stop_closes_unfinished_handshake(start, session, close):
     server = start(EARLY, "--handshake-timeout=1")
     with send_raw(server, first_flight(session(server), get(close=close))) as connection:
-        eventually(lambda: server.stats()["early"] == 1, "the early request")
+        eventually(lambda: server.stats()["early"] == 1, "the early request is received")
         server.stop()
         received(connection)
 
 
-def test_client_that_leaves_in_its_handshake(start, session):
+def test_disconnect_in_handshake_with_early_data(start, session):
     server = start(EARLY)
     for data in (get(), get(close=False), get()[:-1], get("/big")):
         with send_raw(server, first_flight(session(server), data)) as connection:
             connection.shutdown(socket.SHUT_WR)
             received(connection)
     eventually(lambda: server.stats()["failures"] >= 3 and server.stats()["active"] == 1,
-               "the end of these connections")
+               "the connections are closed")
 
 
-def test_several_early_requests(start, session):
+def test_several_early_requests_get_responses(start, session):
     server = start(EARLY)
     data = get(close=False) + get(method="POST", body=b"12345", close=False) + get(
         "/hello", close=False) + get()
@@ -247,31 +247,31 @@ def test_several_early_requests(start, session):
     assert server.stats()["early"] == 4
 
 
-def test_request_that_is_complete_after_the_handshake_is_not_early(start, session):
+def test_request_completed_after_handshake_is_not_early(start, session):
     server = start(EARLY)
     for cut in (1, 10, len(get()) - 1):
         assert early(server, session(server), get()[:cut], get()[cut:])[0][1].endswith(" late")
     assert server.stats()["early"] == 0
 
 
-def test_late_request_follows_an_early_one(start, session):
+def test_late_request_follows_early_request(start, session):
     server = start(EARLY)
     assert early(server, session(server), get(close=False), get()) == [(200, "1 early"),
                                                                        (200, "2 late")]
 
 
-def test_handler_that_blocks_is_told(start, session):
+def test_blocking_handler_gets_early_flag(start, session):
     server = start(EARLY)
     assert early(server, session(server), get("/blocking-count")) == [(200, "1 early")]
 
 
-def test_large_response_to_an_early_request(start, session):
+def test_early_request_gets_large_response(start, session):
     server = start(EARLY)
     [(status, body)] = early(server, session(server), get("/big?size=20000000"))
     assert status == 200 and len(body) == 20000000
 
 
-def test_all_that_is_allowed(start, session):
+def test_early_data_up_to_the_limit(start, session):
     server = start(EARLY)
     request = get(close=False)
     count = 16384 // len(request) - 1
@@ -282,7 +282,7 @@ def test_all_that_is_allowed(start, session):
                  data + last) == [(200, f"{n + 1} early") for n in range(count + 1)]
 
 
-def test_tickets_of_resumed_sessions_allow_it_again(start, session, tmp_path):
+def test_tickets_of_resumed_sessions_allow_early_data(start, session, tmp_path):
     server = start(EARLY)
     current = session(server)
     for n in range(3):
@@ -292,12 +292,12 @@ def test_tickets_of_resumed_sessions_allow_it_again(start, session, tmp_path):
         current = following
 
 
-# ---- what is not ----
+# ---- requests that are not served early ----
 
 
 @pytest.mark.parametrize(
     "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH", "CONNECT", "M-SEARCH"])
-def test_methods(start, session, method):
+def test_early_data_allows_safe_methods_only(start, session, method):
     server = start(EARLY)
     target = "localhost:1" if method == "CONNECT" else "/count"
     stream = early_stream(server, session(server), get(target, method=method))
@@ -308,7 +308,7 @@ def test_methods(start, session, method):
         assert status == 425 and counted(server) == 0
 
 
-def test_unsafe_method_works_when_it_comes_again(start, session):
+def test_unsafe_method_succeeds_when_repeated(start, session):
     server = start(EARLY)
     request = get(method="POST", body=b"12345", close=False)
     assert early(server, session(server), request, get(method="POST",
@@ -316,20 +316,20 @@ def test_unsafe_method_works_when_it_comes_again(start, session):
                                                                            (200, "1 late")]
 
 
-def test_a_body_is_not_waited_for(start, session):
+def test_early_request_with_body_gets_425(start, session):
     server = start(EARLY)
     request = get(method="GET", body=b"12345", close=False)
     assert early(server, session(server), request, get()) == [(425, "425 Too Early"),
                                                               (200, "1 late")]
 
 
-def test_handler_refuses_a_get(start, session):
+def test_handler_may_reject_early_request(start, session):
     server = start(EARLY)
     assert early(server, session(server), get("/dear", close=False),
                  get("/dear")) == [(425, "425 Too Early"), (200, "1 late")]
 
 
-def test_upgrade_is_too_early(start, session):
+def test_early_upgrade_gets_425(start, session):
     server = start(EARLY)
     fields = "Connection: upgrade", "Upgrade: test"
     assert early(server, session(server), get("/upgrade", *fields, close=False),
@@ -337,7 +337,7 @@ def test_upgrade_is_too_early(start, session):
 
 
 @pytest.mark.parametrize("level", [1, 2])
-def test_nothing_is_early_where_client_certificates_are_asked_for(start, session, level):
+def test_client_certificates_disable_early_data(start, session, level):
     ca = tls.authority()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
     server = start(f"--cert={tls.usual()}", f"--auth={level}", f"--ca={ca}", EARLY)
@@ -347,32 +347,32 @@ def test_nothing_is_early_where_client_certificates_are_asked_for(start, session
     assert server.stats()["early"] == 0
 
 
-def test_hosts_with_certificates_of_their_own(start, session):
+def test_early_data_with_several_certificates(start, session):
     server = start(f"--cert={tls.certificate('a.example')}",
                    f"--cert={tls.certificate('b.example')}", EARLY)
     for n, name in enumerate(["a.example", "b.example", "c.example"]):
         assert early(server, session(server, name), get(), name=name) == [(200, f"{n + 1} early")]
 
 
-def test_request_for_another_key_share(start, session):
+def test_hello_retry_request_disables_early_data(start, session):
     server = start(EARLY, "--groups=secp384r1")
     assert early(server, session(server), get(), get()) == [(200, "1 late")]
 
 
-def test_keys_of_files_take_none_after_a_start(start, session, tmp_path):
-    """Who had the keys before may have served the same bytes."""
+def test_ticket_key_files_reject_early_data_after_start(start, session, tmp_path):
+    """The previous owner of the keys may have served the same data."""
     (tmp_path / "key").write_bytes(os.urandom(80))
     server = start(EARLY, f"--ticket-key={tmp_path}/key")
     assert early(server, session(server), get(), get()) == [(200, "1 late")]
 
 
-def test_early_data_for_keys_that_are_gone_is_skipped(start, session):
+def test_early_data_for_unknown_keys_is_skipped(start, session):
     old, new = start(EARLY), start(EARLY)
     assert early(new, session(old), get() + bytes(10000), get()) == [(200, "1 late")]
     assert new.stats()["failures"] == 0
 
 
-def test_loads_keep_what_is_known_of_tickets(start, session):
+def test_reload_keeps_ticket_register(start, session):
     server = start(EARLY)
     before, again = session(server), session(server)
     assert server.ask("/reload", plain=True).body == b"ok"
@@ -383,8 +383,8 @@ def test_loads_keep_what_is_known_of_tickets(start, session):
 
 
 @pytest.mark.parametrize("flags", [[], ["--early-data=1000"]])
-def test_earlier_promise_is_not_kept_and_does_no_harm(start, session, tmp_path, flags):
-    """Tickets of a configuration that allowed more. What they made the client send is skipped."""
+def test_reduced_early_data_limit_skips_data(start, session, tmp_path, flags):
+    """Tickets of a configuration with a higher limit. The early data that they allow is skipped."""
     (tmp_path / "key").write_bytes(os.urandom(80))
     key = f"--ticket-key={tmp_path}/key"
     generous, strict = start(key, "--early-data=1000000"), start(key, *flags)
@@ -395,20 +395,20 @@ def test_earlier_promise_is_not_kept_and_does_no_harm(start, session, tmp_path, 
 # ---- replays ----
 
 
-def test_recorded_bytes_do_nothing_twice(start, session):
+def test_replayed_flight_executes_request_once(start, session):
     server = start("--workers=2", EARLY)
     flight = first_flight(session(server), get())
     connections = [send_raw(server, flight) for _ in range(10)]
-    eventually(lambda: server.stats()["early"] >= 1, "the first one")
-    for connection in connections:  # each has the first flight of a handshake by now
+    eventually(lambda: server.stats()["early"] >= 1, "the first request is served")
+    for connection in connections:  # now each one has received the first flight of a handshake
         assert connection.recv(65536)
         connection.close()
-    eventually(lambda: server.stats()["active"] == 1, "the end of these connections")
+    eventually(lambda: server.stats()["active"] == 1, "the connections are closed")
     assert counted(server) == 1 and server.stats()["early"] == 1
 
 
-def test_bytes_of_a_request_that_was_served_do_nothing_again(start, session):
-    """A proxy records what a client sends, and the client gets its response."""
+def test_replay_after_served_request_is_not_executed(start, session):
+    """A proxy records the data of a client, and the client gets its response."""
     server = start(EARLY)
     before = session(server)
     file = before.with_suffix(".early")
@@ -431,7 +431,7 @@ def test_bytes_of_a_request_that_was_served_do_nothing_again(start, session):
     assert counted(server) == 1 and server.stats()["early"] == 1
 
 
-def test_changed_early_data_ends_the_connection(start, session):
+def test_modified_early_data_closes_connection(start, session):
     server = start(EARLY)
     flight = bytearray(first_flight(session(server), get()))
     flight[-20] ^= 1
@@ -440,22 +440,22 @@ def test_changed_early_data_ends_the_connection(start, session):
     assert counted(server) == 0 and server.stats()["failures"] == 1
 
 
-def test_first_flight_in_pieces(start, session):
-    """Every cut of it, and the last byte late."""
+def test_first_flight_split_anywhere(start, session):
+    """Each possible split, and the last byte late."""
     server = start(EARLY)
     flight = first_flight(session(server), get(close=False))
     with send_raw(server, b"") as connection:
         for at in range(0, len(flight), 7):
             connection.sendall(flight[at:at + 7])
-            time.sleep(0.001)  # so that they are segments of their own, mostly
-        eventually(lambda: server.stats()["early"] == 1, "the request")
+            time.sleep(0.001)  # so that they mostly are separate segments
+        eventually(lambda: server.stats()["early"] == 1, "the request is executed")
     assert counted(server) == 1
 
 
 # ---- the configuration ----
 
 
-def test_refusals_name_what_is_wrong():
+def test_configuration_errors_name_the_cause():
     cert = f"--cert={tls.usual()}"
     assert refused(cert, "--early-data=1048577"
                    ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"

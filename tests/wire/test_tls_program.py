@@ -1,5 +1,5 @@
-"""TLS of the program `uvhttp`: certificates by options and by configuration, a self-signed one,
-redirects to https, HSTS, `uvhttp cert`."""
+"""TLS of the program `uvhttp`: certificates by options and by configuration, self-signed
+certificates, redirects to https, HSTS, `uvhttp cert`."""
 
 import datetime
 import fcntl
@@ -43,7 +43,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def pair(tmp_path):
-    """pair("a.example"): certificate and key in two files of the folder, of that name."""
+    """pair("a.example"): certificate and key of that name in two files of the directory."""
     def make(name, *names, **how):
         both = tls.certificate(*(names or ("localhost", "127.0.0.1")), **how)
         for part in ("certificate", "key"):
@@ -55,8 +55,8 @@ def pair(tmp_path):
 
 @pytest.fixture
 def start(site, tmp_path):
-    """start("serve", "--flag", ...), start("run", ...): a running program, `serve` with the site on
-    a free port of 127.0.0.1."""
+    """start("serve", "--flag", ...), start("run", ...): a running program; `serve` gets the site
+    and a free port of 127.0.0.1."""
     running = []
 
     def starter(command, *arguments, listen="127.0.0.1:0", environment=None, **how):
@@ -98,21 +98,21 @@ def ports(program):
 
 def redirect_port(program):
     eventually(lambda: program.read_more() and "redirecting" in program.output,
-               "the line about redirects")
+               "the log line of the redirects")
     return int(
         re.search(r"^uvhttp: redirecting http://127\.0\.0\.1:(\d+)/ to https$", program.output,
                   re.M)[1])
 
 
 def ask(port, target="/", *fields, ca=None, only=None, client=None, name="localhost", **more):
-    """One request over TLS; without `ca` any certificate will do."""
+    """One request over TLS. Without `ca` any certificate is accepted."""
     context = tls.context(ca=ca, only=only, client=client)
     with raw.Connection(port, tls=context, name=name) as connection:
         return connection.ask(more.pop("method", "GET"), target, *fields, **more)
 
 
 def served(port, name="localhost"):
-    """SHA-256 of the certificate that is served for a name."""
+    """SHA-256 of the certificate for a name."""
     with raw.Connection(port, tls=tls.context(), name=name) as connection:
         return hashlib.sha256(connection.socket.getpeercert(True)).hexdigest()
 
@@ -127,7 +127,7 @@ def fingerprint(path):
 # Certificates by options
 
 
-def test_a_certificate_and_its_key(start, pair, tmp_path):
+def test_certificate_and_key_options(start, pair, tmp_path):
     certificate, key = pair("a")
     program = start("serve", "--tls-cert", certificate, "--tls-key", key)
     assert program.line.endswith(f" at https://127.0.0.1:{program.port}/")
@@ -140,13 +140,13 @@ def test_a_certificate_and_its_key(start, pair, tmp_path):
     assert (done.stdout, done.stderr) == ("the index\n", "")
 
 
-def test_the_key_may_be_in_the_same_file(start):
+def test_key_in_certificate_file(start):
     both = tls.usual()
     program = start("serve", environment={"UVHTTP_TLS_CERT": str(both)})
     assert served(program.port) == fingerprint(both)
 
 
-def test_several_certificates_by_name(start, pair):
+def test_sni_selects_certificate(start, pair):
     one, other, both = pair("one",
                             "one.example"), pair("other",
                                                  "*.example.org"), tls.certificate("both.example")
@@ -157,13 +157,13 @@ def test_several_certificates_by_name(start, pair):
         assert served(program.port, name) == fingerprint(path), name
 
 
-def test_a_relative_path_begins_where_the_program_is_started(start, pair, tmp_path):
+def test_relative_path_is_relative_to_working_directory(start, pair, tmp_path):
     pair("a")
     program = start("serve", "--tls-cert", "a.certificate", "--tls-key", "a.key", cwd=tmp_path)
     assert ask(program.port, ca=tmp_path / "a.certificate").status == 200
 
 
-def test_a_key_with_a_pass_phrase(start, pair, tmp_path):
+def test_key_with_pass_phrase(start, pair, tmp_path):
     certificate, key = pair("a", password="correct horse")
     (tmp_path / "phrase").write_text("correct horse\nmore\n")
     program = start("serve", "--tls-cert", certificate, "--tls-key", key, "--tls-passphrase-file",
@@ -171,7 +171,7 @@ def test_a_key_with_a_pass_phrase(start, pair, tmp_path):
     assert ask(program.port).status == 200
 
 
-def test_modern_is_tls_1_3_alone(start):
+def test_modern_profile_accepts_tls_1_3_only(start):
     program = start("serve", "--tls-cert", tls.usual(), "--tls-profile", "modern")
     assert ask(program.port, only="1.3").status == 200
     with pytest.raises(ssl.SSLError):
@@ -181,7 +181,7 @@ def test_modern_is_tls_1_3_alone(start):
         only="1.2").status == 200
 
 
-def test_client_certificates(start):
+def test_client_certificate_options(start):
     ca = tls.authority()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
     stranger = tls.certificate("client.example", usage="clientAuth")
@@ -213,7 +213,7 @@ def revocation_list(ca, *revoked):
     return folder / "crl.pem"
 
 
-def test_revoked_client_certificates(start):
+def test_revoked_client_certificate_is_rejected(start):
     ca = tls.authority()
     good, bad = (tls.certificate("client.example", ca=ca, usage="clientAuth") for _ in range(2))
     program = start("serve", "--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth",
@@ -224,7 +224,7 @@ def test_revoked_client_certificates(start):
 
 
 def dated_list(ca, until):
-    """The authority's list, until so many days from now."""
+    """The revocation list of the authority, valid for that many days."""
     path = revocation_list(ca)
     now = datetime.datetime.now(datetime.timezone.utc)
     stamps = [(now + datetime.timedelta(days=days, hours=-1)).strftime("%Y%m%d%H%M%SZ")
@@ -239,7 +239,7 @@ def dated_list(ca, until):
                          [(20, None, None),
                           (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
                           (-1, "expired on 20", "expired at 20"), ])
-def test_revocation_lists_that_expire_are_told(start, write, days, checked, logged):
+def test_expiring_revocation_list_is_logged(start, write, days, checked, logged):
     ca = tls.authority()
     path = dated_list(ca, days)
     flags = [
@@ -250,7 +250,7 @@ def test_revocation_lists_that_expire_are_told(start, write, days, checked, logg
     program = start("serve", *flags)
     told = f" warning the revocation list of CN=test authority in {path} {logged}"
     if logged:
-        eventually(lambda: told in program.log(), "the warning")
+        eventually(lambda: told in program.log(), "the warning is logged")
     else:
         assert ask(program.port).status == 200 and "revocation" not in program.log()
     file = write(
@@ -268,7 +268,7 @@ def test_revocation_lists_that_expire_are_told(start, write, days, checked, logg
         assert done.stderr == ""
 
 
-def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
+def test_authority_without_revocation_list_is_logged(start, write, tmp_path):
     listed, other = tls.authority("the listed one"), tls.authority("the other one")
     both, path = tmp_path / "both.pem", revocation_list(listed)
     both.write_text(listed.read_text() + other.read_text())
@@ -282,7 +282,7 @@ def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
         f"certificates are rejected\n"
     )
     program = start("serve", *flags)
-    eventually(lambda: " warning " + told in program.log(), "the warning")
+    eventually(lambda: " warning " + told in program.log(), "the warning is logged")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         ask(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
     file = write(
@@ -292,23 +292,24 @@ def test_an_authority_without_a_revocation_list_is_told(start, write, tmp_path):
     assert run("uvhttp", "check", file).stderr == f"{file}: warning: {told}"
 
 
-def test_secrets_are_logged_on_request_and_with_a_warning(start, tmp_path):
+def test_key_log_option_warns(start, tmp_path):
     program = start("serve", "--tls-cert", tls.usual(), "--tls-key-log", tmp_path / "keys")
     assert ask(program.port, only="1.3").status == 200
     eventually(lambda: "CLIENT_TRAFFIC_SECRET_0 " in (tmp_path / "keys").read_text(),
-               "secrets in the file")
+               "the file has secrets")
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o600
     assert re.search(rf" warning .*'{tmp_path}/keys'; they decrypt all traffic",
                      program.log())
     assert "warning" not in start("serve", "--tls-cert", tls.usual()).log()
 
 
-def test_changed_files_are_loaded_unless_that_is_off(start, pair, tmp_path):
+def test_changed_files_are_reloaded_by_default(start, pair, tmp_path):
     first = pair("a")
     flags = ["--tls-cert", first[0], "--tls-key", first[1]]
     watching, other = start("serve", *flags), start("serve", *flags, "--no-tls-watch")
     old = served(watching.port)
-    for _ in range(2):  # the second time the other one has had a whole period to see the first
+    # the second time, the other program has had a whole interval to detect the first change
+    for _ in range(2):
         pair("b")
         for part in ("key", "certificate"):
             os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
@@ -317,7 +318,7 @@ def test_changed_files_are_loaded_unless_that_is_off(start, pair, tmp_path):
     assert served(other.port) == old != served(watching.port)
 
 
-def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
+def test_sighup_reloads_certificates_of_run(start, pair, tmp_path, write):
     pair("a")
     program = start(
         "run",
@@ -329,19 +330,19 @@ def test_a_signal_has_them_loaded(start, pair, tmp_path, write):
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
     program.send_signal(signal.SIGHUP)
     eventually(lambda: " error the certificates were not reloaded: the key in " in program.log(),
-               "the line about the key")
+               "the error of the key is logged")
     assert served(program.port) == old
     os.replace(tmp_path / "b.key", tmp_path / "a.key")
     program.send_signal(signal.SIGHUP)
     eventually(lambda: " info certificates reloaded after SIGHUP\n" in program.log(),
-               "the line about the load")
+               "the reload is logged")
     assert served(program.port) == fingerprint(tmp_path / "a.certificate") != old
     program = start("run", write(LOCAL + ANSWER))
     program.send_signal(signal.SIGHUP)
     assert program.ask("/").body == b"hello"
 
 
-def test_a_signal_has_serve_load_them(start, pair, tmp_path):
+def test_sighup_reloads_certificates_of_serve(start, pair, tmp_path):
     first = pair("a")
     program = start("serve", "--tls-cert", first[0], "--tls-key", first[1], "--no-tls-watch")
     old = served(program.port)
@@ -350,7 +351,7 @@ def test_a_signal_has_serve_load_them(start, pair, tmp_path):
         os.replace(tmp_path / f"b.{part}", tmp_path / f"a.{part}")
     program.send_signal(signal.SIGHUP)
     eventually(lambda: " info certificates reloaded after SIGHUP\n" in program.log(),
-               "the line about the load")
+               "the reload is logged")
     assert served(program.port) == fingerprint(first[0]) != old
     program = start("serve")
     for _ in range(3):
@@ -359,9 +360,9 @@ def test_a_signal_has_serve_load_them(start, pair, tmp_path):
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_serve_ends_with_its_terminal(site, ignored):
-    """A signal alone does not end it; one because the terminal is gone does, unless nohup had it
-    ignored."""
+def test_sighup_of_closed_terminal_ends_serve(site, ignored):
+    """SIGHUP alone does not end it. SIGHUP after the loss of the terminal does, unless nohup
+    ignores it."""
     master, terminal = pty.openpty()
     errors, output = tempfile.TemporaryFile(), tempfile.TemporaryFile()
 
@@ -374,7 +375,7 @@ def test_serve_ends_with_its_terminal(site, ignored):
                                env=clean_environment(), start_new_session=True, preexec_fn=begin)
     os.close(terminal)
     try:
-        eventually(lambda: "127.0.0.1" in written_to(output), "the start output")
+        eventually(lambda: "127.0.0.1" in written_to(output), "the start output is complete")
         port = int(re.search(r":(\d+)/", written_to(output))[1])
         process.send_signal(signal.SIGHUP)
         with raw.Connection(port) as connection:
@@ -390,8 +391,8 @@ def test_serve_ends_with_its_terminal(site, ignored):
         process.wait()
 
 
-def test_links_are_followed_when_they_change(start, pair, tmp_path):
-    """As tools for Let's Encrypt leave them: the path stays, and where it leads changes."""
+def test_changed_symlinks_are_reloaded(start, pair, tmp_path):
+    """As tools for Let's Encrypt do: the path is the same, and the target of the link changes."""
     one, other = pair("one"), pair("other")
     for index, part in enumerate(("certificate", "key")):
         (tmp_path / part).symlink_to(one[index])
@@ -404,11 +405,11 @@ def test_links_are_followed_when_they_change(start, pair, tmp_path):
                "the new certificate is served")
 
 
-def test_an_expired_certificate_is_told_in_the_log(start):
+def test_expired_certificate_is_logged(start):
     program = start("serve", "--tls-cert", tls.certificate(days=2))
     eventually(
         lambda: " warning " in program.log() and re.search("expires in [12] days", program.log()),
-        "the warning")
+        "the warning is logged")
 
 
 @pytest.mark.parametrize("flags, code, message", [
@@ -459,7 +460,7 @@ def test_an_expired_certificate_is_told_in_the_log(start):
     (["--listen", "https://unix:/x"], 2, "--listen: 'https://unix:/x' is not an address"),
     (["--listen", "ftp://127.0.0.1"], 2, "--listen: 'ftp://127.0.0.1' is not an address"),
 ])
-def test_what_keeps_it_from_starting(site, tmp_path, flags, code, message):
+def test_option_errors_prevent_start(site, tmp_path, flags, code, message):
     (tmp_path / "text").write_text("no certificate\n")
     paths = {
         "a": tls.usual(), "b": tls.certificate(), "none": tmp_path / "none",
@@ -473,8 +474,8 @@ def test_what_keeps_it_from_starting(site, tmp_path, flags, code, message):
 
 
 @pytest.fixture
-def odd_files(pair, tmp_path):
-    """Files in another form than PEM, and empty: {name: path}."""
+def other_formats(pair, tmp_path):
+    """Files of formats other than PEM, and an empty file: {name: path}."""
     certificate, key = pair("right")
     for kind, command in (("x509", ["x509"]), ("pkey", ["pkey"])):
         tls.openssl(*command, "-in", certificate if kind == "x509" else key, "-outform", "DER",
@@ -510,8 +511,8 @@ def odd_files(pair, tmp_path):
      "it is in PKCS #12 format; convert it: openssl pkcs12 -in FILE -nodes -out FILE.pem"),
     ("empty", "key", "it is empty"), ("certificate", "empty", "it is empty"),
 ])
-def test_files_that_hold_something_else(site, write, odd_files, certificate, key, message):
-    one, other = odd_files[certificate], odd_files[key]
+def test_files_with_wrong_contents(site, write, other_formats, certificate, key, message):
+    one, other = other_formats[certificate], other_formats[key]
     told = f"the certificate of {one} cannot be read: {message}"
     if certificate == "certificate":
         told = f"the key of {one} cannot be read from {other}: {message}"
@@ -524,7 +525,7 @@ def test_files_that_hold_something_else(site, write, odd_files, certificate, key
     assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {told}\n")
 
 
-def test_keys_are_counted_in_order(site, pair):
+def test_keys_are_assigned_in_order(site, pair):
     one, other = tls.usual(), pair("other")
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert",
                other[0], "--tls-key", other[1])
@@ -534,12 +535,12 @@ def test_keys_are_counted_in_order(site, pair):
         'certificate, and "" means that the key is in the certificate\'s file\n') in done.stderr
 
 
-def test_a_key_that_everybody_can_read_is_told(start, write, pair):
+def test_world_readable_key_is_logged(start, write, pair):
     certificate, key = pair("a")
     key.chmod(0o644)
     told = f"every user of this machine can read the key in '{key}'; use chmod 600\n"
     program = start("serve", "--tls-cert", certificate, "--tls-key", key)
-    eventually(lambda: " warning " + told in program.log(), "the warning")
+    eventually(lambda: " warning " + told in program.log(), "the warning is logged")
     path = write(f"tls: {{certificates: [{{certificate: {certificate}, key: {key}}}]}}\n" + ANSWER)
     assert run("uvhttp", "check", path).stderr == f"{path}: warning: {told}"
     key.chmod(0o640)
@@ -549,7 +550,7 @@ def test_a_key_that_everybody_can_read_is_told(start, write, pair):
 # Addresses
 
 
-def test_an_address_may_say_that_it_has_no_tls(start):
+def test_address_option_disables_tls(start):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0",
                     listen="HTTPS://127.0.0.1:0")
     both = ports(program)
@@ -563,8 +564,8 @@ def test_an_address_may_say_that_it_has_no_tls(start):
 
 @pytest.mark.parametrize(
     "listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
-def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_path, listen):
-    """Else the site would be served in plain text, and nobody would notice."""
+def test_certificate_without_tls_address_is_rejected(site, write, tmp_path, listen):
+    """Otherwise the site would be served in plain text without a warning."""
     told = ("no address uses TLS: http:// and unix: addresses do not; add an address without "
             "http://, or omit {}")
     flags = [word for address in listen for word in ("-l", address)]
@@ -584,7 +585,7 @@ def test_a_certificate_without_an_address_for_it_is_refused(site, write, tmp_pat
     assert run("uvhttp", "check", "-l", "127.0.0.1:0", path).returncode == 0
 
 
-def test_plain_addresses_share_a_free_port_and_tls_ones_another(start):
+def test_free_port_is_shared_per_protocol(start):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.2:0", "-l",
                     "127.0.0.3:0", "-l", "http://127.0.0.1:0")
     found = re.findall(r" (https?)://(127\.0\.0\.\d):(\d+)/", program.line)
@@ -593,7 +594,7 @@ def test_plain_addresses_share_a_free_port_and_tls_ones_another(start):
     assert found[0][2] == found[2][2] != found[1][2] == found[3][2]
 
 
-def test_one_port_cannot_be_both(site, write):
+def test_port_cannot_be_plain_and_tls(site, write):
     told = ("127.0.0.1 port 3 has both http:// and https://; choose another port for one of them")
     listen = ["127.0.0.1:3", "http://127.0.0.1:3"]
     done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", listen[0], "-l", listen[1], site)
@@ -603,7 +604,7 @@ def test_one_port_cannot_be_both(site, write):
     assert problems(path) == [f"1:6: {told}"]
 
 
-def test_unix_sockets_have_no_tls(start, tmp_path):
+def test_unix_socket_is_plain(start, tmp_path):
     path = str(tmp_path / "socket")
     start("serve", "--tls-cert", tls.usual(), "-l", f"unix:{path}")
     done = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://site/"],
@@ -618,7 +619,7 @@ def test_unix_sockets_have_no_tls(start, tmp_path):
      (["-p", "9000"], ["0.0.0.0:9000"]),
      (["-l", "https://[::1]", "-p", "8080"], ["https://[::1]:8080"]),
      (["-l", "127.0.0.1:1"], ["127.0.0.1:1"]), ])
-def test_the_port_is_8443_unless_one_is_given(site, flags, expected):
+def test_default_tls_port_is_8443(site, flags, expected):
     def listen(*arguments):
         done = run("uvhttp", "serve", "--print-config", *arguments, *flags, site)
         assert done.returncode == 0, done.stderr
@@ -629,13 +630,13 @@ def test_the_port_is_8443_unless_one_is_given(site, flags, expected):
         assert listen() == [address.replace("8443", "8080") for address in expected]
 
 
-# A self-signed certificate
+# Self-signed certificates
 
 
 def self_signed(program):
     """(path, fingerprint) of the start output."""
     eventually(lambda: program.read_more() and "SHA-256" in program.output,
-               "the line about the certificate")
+               "the log line of the certificate")
     found = re.search(
         r"^uvhttp: self-signed certificate (.*), SHA-256 ((?:[0-9A-F]{2}:){31}[0-9A-F]{2})$",
         program.output, re.M)
@@ -647,7 +648,7 @@ def names_of(path):
     return text, re.search(r"Subject Alternative Name:[^\n]*\n +(.*)", text)[1]
 
 
-def test_a_self_signed_certificate(start, tmp_path):
+def test_self_signed_certificate_is_created(start, tmp_path):
     program = start("serve", "--tls-self-signed")
     path, told = self_signed(program)
     assert path == tmp_path / "state/uvhttp/self-signed.pem"
@@ -668,17 +669,17 @@ def test_a_self_signed_certificate(start, tmp_path):
         re.search(rf"Not {which} *: (.*) GMT", text)[1], "%b %d %H:%M:%S %Y")
                   for which in ("Before", "After"))
     assert end - begin == datetime.timedelta(days=397)
-    assert self_signed(start("serve", "--tls-self-signed")) == (path, told), "it is used again"
+    assert self_signed(start("serve", "--tls-self-signed")) == (path, told), "the certificate is reused"
 
 
-def test_it_is_for_every_url_of_the_start_output(start, tmp_path):
+def test_self_signed_certificate_covers_all_urls(start, tmp_path):
     local = self_signed(start("serve", "--tls-self-signed"))
     everywhere = start("serve", "--tls-self-signed", listen="0.0.0.0:0")
     told = self_signed(everywhere)[1]
     assert (told != local[1]) == (len(everywhere.urls) > 1)
     one = start("serve", "--tls-self-signed", listen="127.0.0.9:0")
     path, told = self_signed(one)
-    eventually(lambda: served(everywhere.port) == told, "the other program has loaded it")
+    eventually(lambda: served(everywhere.port) == told, "the other program has loaded the certificate")
     for url in everywhere.urls + one.urls:
         host, port = re.fullmatch(r"https://([0-9.]+):(\d+)/", url).groups()
         done = subprocess.run(["curl", "-sS", "--cacert", path, url], capture_output=True,
@@ -686,13 +687,13 @@ def test_it_is_for_every_url_of_the_start_output(start, tmp_path):
         assert (done.stdout, done.stderr) == ("the index\n", ""), url
         assert host in run("uvhttp", "cert", path).stdout
     assert self_signed(start(
-        "serve", "--tls-self-signed"))[1] == told, "it is used again where less is needed"
+        "serve", "--tls-self-signed"))[1] == told, "the certificate is reused for fewer addresses"
     both = self_signed(start("serve", "--tls-self-signed", listen="127.0.0.8:0"))[1]
     assert both != told and self_signed(start(
-        "serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "addresses are kept"
+        "serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "the addresses are kept"
 
 
-def test_where_it_is_kept_without_xdg_state_home(start, tmp_path):
+def test_self_signed_certificate_path_without_xdg_state_home(start, tmp_path):
     for state in ("", "relative"):
         program = start("serve", "--tls-self-signed",
                         environment={"XDG_STATE_HOME": state, "HOME": str(tmp_path / "home")})
@@ -700,7 +701,7 @@ def test_where_it_is_kept_without_xdg_state_home(start, tmp_path):
 
 
 def stale(kind, path):
-    """Puts something into the place of the certificate that cannot be used any more."""
+    """Replaces the certificate by something unusable."""
     names = ["localhost", "127.0.0.1", "::1"
              ] + ([socket.gethostname()] if socket.gethostname() != "localhost" else [])
     san = ",".join(("IP:" if name[-1] == "1" and name != socket.gethostname() else "DNS:") + name
@@ -725,7 +726,7 @@ def stale(kind, path):
 @pytest.mark.parametrize(
     "kind",
     ["fine", "expires", "names", "other key", "no text", "half", "open to others", "folder"])
-def test_when_it_is_made_again(start, kind):
+def test_unusable_self_signed_certificate_is_replaced(start, kind):
     program = start("serve", "--tls-self-signed")
     path, first = self_signed(program)
     stale(kind, path)
@@ -737,7 +738,7 @@ def test_when_it_is_made_again(start, kind):
     assert stat.S_IMODE(path.lstat().st_mode) == 0o600 and not path.is_symlink()
 
 
-def test_many_programs_at_once_have_one_certificate(start, tmp_path):
+def test_concurrent_programs_share_self_signed_certificate(start, tmp_path):
     programs = [start("serve", "--tls-self-signed", wait=False) for _ in range(8)]
     for program in programs:
         program.read_line()
@@ -746,7 +747,7 @@ def test_many_programs_at_once_have_one_certificate(start, tmp_path):
     assert os.listdir(tmp_path / "state/uvhttp") == ["self-signed.pem"]
 
 
-def test_a_folder_that_is_open_to_others_is_closed(start, tmp_path):
+def test_state_directory_permissions_are_restricted(start, tmp_path):
     (tmp_path / "state/uvhttp").mkdir(parents=True)
     (tmp_path / "state/uvhttp").chmod(0o755)
     self_signed(start("serve", "--tls-self-signed"))
@@ -759,7 +760,7 @@ def test_a_folder_that_is_open_to_others_is_closed(start, tmp_path):
     ({"XDG_STATE_HOME": "", "HOME": ""},
      "no directory for a self-signed certificate: neither XDG_STATE_HOME nor HOME is set"),
 ])
-def test_no_directory_for_it(site, tmp_path, write, environment, message):
+def test_self_signed_certificate_without_directory(site, tmp_path, write, environment, message):
     file = tmp_path / "file"
     file.write_text("")
     environment = {name: value.format(file=file) for name, value in environment.items()}
@@ -773,7 +774,7 @@ def test_no_directory_for_it(site, tmp_path, write, environment, message):
                     environment=environment)[0].startswith("1:20: " + message.format(file=file))
 
 
-def test_a_check_makes_no_certificate(start, write, tmp_path):
+def test_check_creates_no_certificate(start, write, tmp_path):
     path = write(LOCAL + "tls: {self_signed: true}\n" + ANSWER)
     environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
     done = run("uvhttp", "check", path, environment=environment)
@@ -790,7 +791,7 @@ def test_a_check_makes_no_certificate(start, write, tmp_path):
                                                                  environment=environment).stdout
 
 
-def test_start_output_on_a_terminal(site, tmp_path):
+def test_start_output_on_terminal(site, tmp_path):
     master, terminal = pty.openpty()
     process = subprocess.Popen([
         built("uvhttp"), "serve", "-l", "127.0.0.1:0", "--tls-self-signed", "--redirect-http", "0",
@@ -818,7 +819,7 @@ def test_start_output_on_a_terminal(site, tmp_path):
 # Redirects to https
 
 
-def test_redirects(start):
+def test_redirect_to_https(start):
     program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
     port, https = redirect_port(program), program.port
     for target, location in (("/", "/"), ("/a%20b?c=d&e", "/a%20b?c=d&e"), ("/?", "/"),
@@ -845,18 +846,18 @@ def test_redirects(start):
     b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost:\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
 ])
-def test_no_redirect_without_a_host(start, head):
+def test_redirect_without_host_gets_400(start, head):
     program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
     with raw.Connection(redirect_port(program)) as connection:
         connection.send(head)
         assert connection.response().status == 400
 
 
-def test_redirects_of_several_addresses(start, site):
+def test_redirect_of_several_addresses(start, site):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "127.0.0.2:0", "-l",
                     "http://127.0.0.3:0", "--redirect-http", "0")
     eventually(lambda: program.read_more() and "redirecting" in program.output,
-               "the line about redirects")
+               "the log line of the redirects")
     found = re.search(r"redirecting http://127\.0\.0\.1:(\d+)/ http://127\.0\.0\.2:(\d+)/ to https",
                       program.output)
     assert found[1] == found[2]
@@ -866,7 +867,7 @@ def test_redirects_of_several_addresses(start, site):
         ) in connection.makefile("rb").read()
 
 
-def test_the_redirecting_port_is_a_free_one(site):
+def test_redirect_port_zero_is_free_port(site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(),
@@ -878,7 +879,7 @@ def test_the_redirecting_port_is_a_free_one(site):
     assert done.returncode == 2 and "no address uses TLS" in done.stderr
 
 
-def test_a_port_cannot_serve_and_redirect(site):
+def test_port_cannot_serve_and_redirect(site):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(),
@@ -896,7 +897,7 @@ def test_a_port_cannot_serve_and_redirect(site):
       "port 3001 for redirects is in use by another address"),
      ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001,
       "port 3001 for redirects is in use by another address"), ])
-def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, message):
+def test_check_reports_invalid_redirect_port(write, listen, more, port, message):
     path = write(
         f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  "
         f"redirect_http: {port}\n"
@@ -910,11 +911,11 @@ def test_a_check_finds_a_port_that_cannot_redirect(write, listen, more, port, me
                path).returncode == (1 if "metrics" in more else 0)
 
 
-def test_requests_that_are_redirected_are_told_in_the_log(start):
+def test_redirected_request_is_logged(start):
     program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0", "--verbose")
     with raw.Connection(redirect_port(program)) as connection:
         connection.ask("GET", "/here")
-    eventually(lambda: " debug 127.0.0.1 GET /here\n" in program.log(), "the line of the request")
+    eventually(lambda: " debug 127.0.0.1 GET /here\n" in program.log(), "the request is logged")
 
 
 # HSTS
@@ -923,7 +924,7 @@ def test_requests_that_are_redirected_are_told_in_the_log(start):
 @pytest.mark.parametrize("flags, value", [([], None), (["--hsts", "off"], None),
                                           (["--hsts", "0"], "max-age=0"),
                                           (["--hsts", "365d"], "max-age=31536000")])
-def test_hsts(start, flags, value):
+def test_hsts_option(start, flags, value):
     program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0", *flags)
     for target in ("/", "/none"):
         assert ask(ports(program)["https"], target).get("Strict-Transport-Security") == value
@@ -931,7 +932,7 @@ def test_hsts(start, flags, value):
             assert connection.ask("GET", target).get("Strict-Transport-Security") is None
 
 
-def test_hsts_of_a_configuration_and_of_its_sites(start, write):
+def test_hsts_of_configuration_and_sites(start, write):
     path = write(f"""
 listen: [127.0.0.1:0, 'http://127.0.0.1:0']
 tls: {{certificates: [{{certificate: {tls.usual()}}}], hsts: 1h}}
@@ -949,10 +950,10 @@ sites:
         assert connection.ask("GET", "/").get("Strict-Transport-Security") is None
 
 
-# The configuration
+# Configuration files
 
 
-def test_a_configuration_with_all_of_it(start, write, tmp_path, pair):
+def test_configuration_with_all_tls_keys(start, write, tmp_path, pair):
     ca = tls.authority()
     pair("a", "a.example", password="secret")
     pair("b", "b.example")
@@ -1034,7 +1035,7 @@ tls:
     }
 
 
-def test_the_options_as_a_configuration(site, start, write, pair):
+def test_options_equal_configuration(site, start, write, pair):
     certificate, key = pair("a")
     ca = tls.authority()
     flags = [
@@ -1060,7 +1061,7 @@ def test_the_options_as_a_configuration(site, start, write, pair):
         run("uvhttp", "serve", "--print-config", site).stdout)
 
 
-def test_tickets_can_be_off(start, write):
+def test_tickets_key_disables_tickets(start, write):
     for text, resumed in (("true", True), ("false", False)):
         path = write(LOCAL +
                      f"tls: {{certificates: [{{certificate: {tls.usual()}}}], tickets: {text}}}\n" +
@@ -1073,7 +1074,7 @@ def test_tickets_can_be_off(start, write):
             assert connection.socket.session_reused is resumed
 
 
-def test_shared_ticket_keys(start, write, tmp_path):
+def test_ticket_key_files_are_shared(start, write, tmp_path):
     (tmp_path / "tickets").write_bytes(os.urandom(80))
     path = write(
         LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}], ticket_keys: tickets}}\n" +
@@ -1086,7 +1087,7 @@ def test_shared_ticket_keys(start, write, tmp_path):
         assert connection.socket.session_reused
 
 
-def test_an_ocsp_response_is_sent(start, write, tmp_path):
+def test_ocsp_response_is_stapled(start, write, tmp_path):
     ca = tls.authority()
     both = tls.certificate(ca=ca)
     folder, certificate = ca.parent, both.with_name("certificate.pem")
@@ -1192,14 +1193,14 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("metrics: {listen: 'https://127.0.0.1:1'}",
      "1:19: 'https://127.0.0.1:1' is invalid: TLS is not supported for metrics"),
 ])
-def test_mistakes_are_told_with_their_place(write, tmp_path, text, expected):
+def test_configuration_errors_have_line_and_column(write, tmp_path, text, expected):
     shutil.copy(tls.usual(), tmp_path / "a.pem")
     shutil.copy(tls.certificate().with_name("key.pem"), tmp_path / "b.pem")
     found = problems(write(text + "\n" + ANSWER))
     assert len(found) == 1 and found[0].startswith(expected.format(folder=tmp_path)), found
 
 
-def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
+def test_check_reports_expiring_certificates(write, tmp_path):
     soon = tls.certificate("soon.example", days=3)
     later = tls.certificate("later.example", days=20)
     path = write(
@@ -1221,7 +1222,7 @@ def test_a_check_tells_of_certificates_that_expire(write, tmp_path):
 
 
 def openssl_certificate(folder, name, *extensions):
-    """A certificate with its key and these extensions alone."""
+    """A certificate with its key that has only these extensions."""
     tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}",
                 "-keyout", folder / "k", "-out", folder / "c",
                 *[word for extension in extensions for word in ("-addext", extension)])
@@ -1231,7 +1232,7 @@ def openssl_certificate(folder, name, *extensions):
     return path
 
 
-def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
+def test_certificates_that_clients_reject_are_logged(start, write, tmp_path):
     nameless = openssl_certificate(tmp_path, "nameless")
     client = openssl_certificate(tmp_path, "client", "subjectAltName=DNS:client",
                                  "extendedKeyUsage=clientAuth")
@@ -1261,13 +1262,13 @@ def test_certificates_that_clients_refuse_are_told(start, write, tmp_path):
     assert (done.returncode,
             done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in told))
     program = start("serve", *[word for path in paths for word in ("--tls-cert", path)])
-    eventually(lambda: "is never used" in program.log(), "the last warning")
+    eventually(lambda: "is never used" in program.log(), "the last warning is logged")
     assert [
         line.split(" warning ")[1] for line in program.log().splitlines() if " warning " in line
     ] == told
 
 
-def test_addresses_of_options_and_files(write, start):
+def test_addresses_of_options_override_file(write, start):
     path = write(LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}]}}\n" + ANSWER)
     both = ports(start("run", "-l", "http://127.0.0.1:0", "-l", "127.0.0.1:0", path))
     assert ask(both["https"]).body == b"hello"
@@ -1279,7 +1280,7 @@ def test_addresses_of_options_and_files(write, start):
                            "one with 'tls' in the configuration\n")
 
 
-def test_metrics_stay_plain(write, start):
+def test_metrics_address_is_plain(write, start):
     path = write(
         LOCAL +
         f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: "
@@ -1287,7 +1288,7 @@ def test_metrics_stay_plain(write, start):
         + ANSWER)
     program = start("run", path)
     eventually(lambda: program.read_more() and "metrics" in program.output,
-               "the line about metrics")
+               "the log line of the metrics")
     port = int(re.search(r"metrics at http://127\.0\.0\.1:(\d+)/", program.output)[1])
     with raw.Connection(port) as connection:
         assert b"uvhttp_requests_total" in connection.ask("GET", "/metrics").body
@@ -1297,7 +1298,7 @@ def test_metrics_stay_plain(write, start):
 
 
 def expired(folder):
-    """A certificate of yesterday, with its key."""
+    """A certificate that expired yesterday, with its key."""
     both = tls.certificate()
     tls.openssl("req", "-new", "-key", both.with_name("key.pem"), "-subj", "/CN=localhost", "-out",
                 folder / "expired.csr")
@@ -1309,7 +1310,7 @@ def expired(folder):
     return folder / "expired.pem"
 
 
-def test_cert_prints_what_a_certificate_says():
+def test_cert_prints_certificate():
     path = tls.certificate("a.example", "*.b.example", "192.0.2.7", days=30, common_name="the name")
     done = run("uvhttp", "cert", path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -1324,7 +1325,7 @@ def test_cert_prints_what_a_certificate_says():
         r"chain: one certificate, self-signed\n", done.stdout), done.stdout
 
 
-def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
+def test_cert_checks_key(pair, tmp_path):
     certificate, key = pair("a", kind="rsa")
     done = run("uvhttp", "cert", "--key", key, certificate)
     assert done.returncode == 0 and "  key:          RSA (2048 bits)\n" in done.stdout
@@ -1349,7 +1350,7 @@ def test_cert_tells_whether_the_key_belongs_to_it(pair, tmp_path):
                tmp_path / "phrase").returncode == 0
 
 
-def test_cert_tells_whether_the_chain_is_in_order(tmp_path):
+def test_cert_checks_chain_order(tmp_path):
     ca = tls.authority("the authority")
     certificate = tls.certificate(ca=ca).with_name("certificate.pem")
     for name, parts, told in (
@@ -1368,7 +1369,7 @@ def test_cert_tells_whether_the_chain_is_in_order(tmp_path):
         assert done.stdout.count(f" of {len(parts)}\n") == len(parts)
 
 
-def test_cert_fails_for_what_is_not_valid_now(tmp_path):
+def test_cert_fails_outside_validity(tmp_path):
     done = run("uvhttp", "cert", expired(tmp_path))
     assert done.returncode == 1 and re.search(r"  valid until:  \S+ \S+ UTC \(EXPIRED\)\n  key",
                                               done.stdout)
@@ -1393,7 +1394,7 @@ def test_cert_fails_for_what_is_not_valid_now(tmp_path):
                                               done.stdout)
 
 
-def test_cert_shows_no_control_characters(tmp_path):
+def test_cert_escapes_control_characters(tmp_path):
     path = tls.certificate("a.example", common_name="a\x1b[2Jb\u00e9")
     done = run("uvhttp", "cert", path)
     assert done.returncode == 0 and "\x1b" not in done.stdout
@@ -1411,7 +1412,7 @@ def test_cert_shows_no_control_characters(tmp_path):
      ), (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
     (["{folder}"], 1, "uvhttp cert: "),
 ])
-def test_cert_used_wrongly(tmp_path, arguments, code, message):
+def test_cert_usage_errors(tmp_path, arguments, code, message):
     (tmp_path / "text").write_text("text\n")
     (tmp_path / "half").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
     done = run("uvhttp", "cert", *[one.format(folder=tmp_path) for one in arguments])
@@ -1429,7 +1430,7 @@ def test_cert_help():
 # docs/https.md
 
 
-def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
+def test_https_page_commands_work(site, tmp_path):
     page = ROOT / "docs/https.md"
     both = tls.certificate()
     shutil.copy(both.with_name("certificate.pem"), tmp_path / "site.pem")
@@ -1477,7 +1478,7 @@ def test_the_commands_of_the_page_work_in_their_order(site, tmp_path):
     assert done["uvhttp"] >= 5 and done["openssl"] >= 3 and done["curl"] >= 3
 
 
-def test_the_page_about_https_names_every_option_and_key():
+def test_https_page_has_every_option_and_key():
     page = (ROOT / "docs/https.md").read_text()
     for option in re.findall(r"--(?:\[no-\])?(tls-[a-z-]+)", run("uvhttp", "help", "serve").stdout):
         assert re.search(rf"--(no-)?{option}\b", page), option

@@ -1,5 +1,5 @@
-"""The opening handshake of WebSocket (RFC 6455 section 4): what is agreed on, what is refused and
-how, and bytes around it."""
+"""The opening handshake of WebSocket (RFC 6455 section 4): negotiation, rejections, and data around
+the handshake."""
 
 import json
 
@@ -13,8 +13,8 @@ OFFER = "permessage-deflate"
 
 
 def refused(server, request):
-    """The answer to a handshake that is refused; the connection goes on with HTTP where it says
-    so."""
+    """The response to a rejected handshake. The connection is still usable for HTTP unless the
+    response has Connection: close."""
     with server.connect() as connection:
         connection.send(request)
         response = connection.response()
@@ -23,10 +23,10 @@ def refused(server, request):
         return response
 
 
-# ---- what is accepted ----
+# ---- accepted handshakes ----
 
 
-def test_the_key_of_the_rfc_gets_its_answer(server):
+def test_accept_key_of_rfc_example(server):
     # Section 1.3.
     with WebSocket(server.port, key="dGhlIHNhbXBsZSBub25jZQ==") as ws:
         assert ws.fields["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
@@ -35,7 +35,7 @@ def test_the_key_of_the_rfc_gets_its_answer(server):
         ws.echo()
 
 
-def test_every_key_has_its_own_answer(server):
+def test_accept_key_depends_on_key(server):
     for key in {ws_raw.new_key() for _ in range(50)}:
         with WebSocket(server.port, key=key) as ws:
             ws.echo()
@@ -43,12 +43,12 @@ def test_every_key_has_its_own_answer(server):
 
 @pytest.mark.parametrize("how", [{"upgrade": "WebSocket"}, {"upgrade": "h2c, websocket"},
                                  {"connection": "keep-alive, Upgrade"}, {"connection": "upgrade"}])
-def test_names_are_compared_without_case_and_found_in_lists(server, how):
+def test_upgrade_tokens_ignore_case_and_may_be_in_lists(server, how):
     with WebSocket(server.port, **how) as ws:
         ws.echo()
 
 
-def test_an_upgrade_behind_requests_on_the_same_connection(server):
+def test_upgrade_after_requests_on_same_connection(server):
     with server.connect() as connection:
         assert connection.ask().status == 200
         connection.send(raw.request() + ws_raw.handshake())
@@ -56,12 +56,12 @@ def test_an_upgrade_behind_requests_on_the_same_connection(server):
         assert connection.head()[0] == 101
 
 
-def test_a_route_with_a_parameter(server):
+def test_websocket_route_with_parameter(server):
     with WebSocket(server.port, "/ws/rooms/blue%20room?x=1") as ws:
         ws.echo()
 
 
-def test_a_handler_may_accept_by_itself(server):
+def test_handler_may_accept_explicitly(server):
     with WebSocket(server.port, "/ws/accept") as ws:
         assert ws.fields["x-greeting"] == "hello"
         ws.expect_text("welcome")
@@ -70,7 +70,7 @@ def test_a_handler_may_accept_by_itself(server):
     assert refused(server, ws_raw.handshake("/ws/accept", key="short")).status == 400
 
 
-# ---- what is refused ----
+# ---- rejected handshakes ----
 
 
 @pytest.mark.parametrize("request_bytes", [
@@ -81,7 +81,7 @@ def test_a_handler_may_accept_by_itself(server):
     ws_raw.handshake(connection="close, x"),
     ws_raw.handshake(upgrade="websocket/13")
 ])
-def test_who_does_not_offer_it_gets_426(server, request_bytes):
+def test_request_without_upgrade_gets_426(server, request_bytes):
     response = refused(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
@@ -90,14 +90,14 @@ def test_who_does_not_offer_it_gets_426(server, request_bytes):
                              b'websocket".\n')
 
 
-def test_a_route_of_one_call_answers_what_is_no_handshake_as_well(server):
+def test_websocket_route_without_handshake_gets_426(server):
     response = refused(server, raw.request("GET", "/ws/rooms/7"))
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
     assert response.body.startswith(b"This is a WebSocket endpoint: ")
 
 
-def test_head_is_told_what_a_get_would_be(server):
+def test_head_gets_status_of_get(server):
     with server.connect() as connection:
         response = connection.ask("HEAD", "/ws/rooms/7")
         assert response.status == 426 and response.get("Upgrade") == "websocket"
@@ -106,9 +106,9 @@ def test_head_is_told_what_a_get_would_be(server):
 
 @pytest.mark.parametrize("version",
                          ["8", "0", "12", "14", "255", "013", "13, 8", "x", "", "1 3", "+13", None])
-def test_pitfall_another_version_is_refused_with_the_one_that_is_spoken(server, version):
-    # Section 4.2.2 item 4, section 4.4. Without a version there is no handshake that could be
-    # understood: the same answer.
+def test_pitfall_other_version_gets_426_with_version_13(server, version):
+    # Section 4.2.2 item 4, section 4.4. Without a version there is no valid handshake: 400 is
+    # allowed, too.
     response = refused(server, ws_raw.handshake(version=version))
     assert response.status in ((400, 426) if version is None or not version.isdigit() else (426, ))
     if response.status == 426:
@@ -120,35 +120,35 @@ def test_pitfall_another_version_is_refused_with_the_one_that_is_spoken(server, 
     "dGhlIHNhbXBsZSBub25jZQ==x", "dGhlIHNhbXBs!SBub25jZQ==", "dGhlIHNhbXBsZSBub25jZSBsb25nZXI=",
     "A" * 24, "=" * 24, None
 ])
-def test_pitfall_a_key_that_is_no_key_is_refused(server, key):
+def test_pitfall_invalid_key_gets_400(server, key):
     assert refused(server, ws_raw.handshake(key=key)).status == 400
 
 
-def test_two_keys_or_versions_are_refused(server):
+def test_repeated_key_or_version_is_rejected(server):
     assert refused(server, ws_raw.handshake("/ws/echo", f"Sec-WebSocket-Key: {KEY}")).status == 400
     assert refused(server, ws_raw.handshake("/ws/echo",
                                             "Sec-WebSocket-Version: 13")).status in (400, 426)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_only_get_opens_a_connection(server, method):
+def test_method_other_than_get_is_rejected(server, method):
     response = refused(server, raw.request(method, "/ws/echo", *ws_raw.fields(),
                                            "Content-Length: 0"))
     assert response.status == 405 and "GET" in response.allow()
 
 
-def test_http_1_0_cannot_open_one(server):
+def test_http_1_0_handshake_is_rejected(server):
     response = refused(server, raw.request("GET", "/ws/echo", *ws_raw.fields(), version="HTTP/1.0"))
     assert response.status == 426 and response.get(
         "Sec-WebSocket-Version") == "13" and b"HTTP/1.0" in response.body
 
 
-def test_middleware_comes_first(server):
+def test_middleware_runs_before_handshake(server):
     assert refused(server, ws_raw.handshake("/ws/echo", "X-Refuse: yes")).status == 403
     assert refused(server, ws_raw.handshake("/ws/nowhere")).status == 404
 
 
-def test_refusals_open_nothing(server):
+def test_rejected_handshakes_open_no_connection(server):
     before = websocket_state(server)
     for request_bytes in (ws_raw.handshake(key="x"), ws_raw.handshake(version="8"),
                           ws_raw.handshake(upgrade=None)):
@@ -167,14 +167,14 @@ def test_refusals_open_nothing(server):
                                              ("chat.v1, chat.v2", "chat.v2"),
                                              ("other,chat.v1", "chat.v1"),
                                              ("chat.v2,chat.v2", "chat.v2")])
-def test_the_best_subprotocol_that_both_speak(server, offered, agreed):
+def test_preferred_common_subprotocol_is_selected(server, offered, agreed):
     with WebSocket(server.port, "/ws/protocols", f"Sec-WebSocket-Protocol: {offered}") as ws:
         assert ws.fields["sec-websocket-protocol"] == agreed
         ws.send(ws_raw.text("!facts"))
         assert json.loads(ws.message()[1])["protocol"] == agreed
 
 
-def test_subprotocols_in_two_lines_are_one_list(server):
+def test_subprotocols_on_two_lines_form_one_list(server):
     with WebSocket(server.port, "/ws/protocols", "Sec-WebSocket-Protocol: chat.v1",
                    "Sec-WebSocket-Protocol: chat.v2") as ws:
         assert ws.fields["sec-websocket-protocol"] == "chat.v2"
@@ -182,7 +182,7 @@ def test_subprotocols_in_two_lines_are_one_list(server):
 
 @pytest.mark.parametrize("more", [(), ("Sec-WebSocket-Protocol: other", ),
                                   ("Sec-WebSocket-Protocol: CHAT.V1", )])
-def test_without_a_common_subprotocol_there_is_none(server, more):
+def test_no_common_subprotocol_selects_none(server, more):
     with WebSocket(server.port, "/ws/protocols", *more) as ws:
         assert "sec-websocket-protocol" not in ws.fields
         ws.echo()
@@ -190,12 +190,12 @@ def test_without_a_common_subprotocol_there_is_none(server, more):
 
 
 @pytest.mark.parametrize("offered", ["chat v1", "chat.v1,,;", "chat/v1", '"chat.v1"'])
-def test_a_list_of_subprotocols_that_is_none_is_refused(server, offered):
+def test_malformed_subprotocol_list_gets_400(server, offered):
     assert refused(server, ws_raw.handshake("/ws/protocols",
                                             f"Sec-WebSocket-Protocol: {offered}")).status == 400
 
 
-def test_a_required_subprotocol(server):
+def test_required_subprotocol_is_selected(server):
     with WebSocket(server.port, "/ws/protocol-required", "Sec-WebSocket-Protocol: chat.v1") as ws:
         assert ws.fields["sec-websocket-protocol"] == "chat.v1"
 
@@ -204,18 +204,18 @@ def test_a_required_subprotocol(server):
     "https://evil.example", "https://good.example.evil.example", "http://good.example",
     "https://good.example:8443", "null", ""
 ])
-def test_a_browser_from_elsewhere_is_refused(server, origin):
+def test_foreign_origin_gets_403(server, origin):
     assert refused(server, ws_raw.handshake("/ws/origins", f"Origin: {origin}")).status == 403
 
 
 @pytest.mark.parametrize("more", [(), ("Origin: https://good.example", ),
                                   ("Origin: http://127.0.0.1:1", )])
-def test_an_origin_of_the_list_and_none_pass(server, more):
+def test_allowed_or_missing_origin_is_accepted(server, more):
     with WebSocket(server.port, "/ws/origins", *more) as ws:
         ws.echo()
 
 
-def test_two_origins_are_refused(server):
+def test_repeated_origin_is_rejected(server):
     assert refused(
         server,
         ws_raw.handshake("/ws/origins", "Origin: https://good.example",
@@ -226,21 +226,21 @@ def test_two_origins_are_refused(server):
                                           (("X-User: crowded", ), 503),
                                           (("X-User: answered", ), 401),
                                           (("X-User: answered-and-done", ), 401)])
-def test_who_is_not_admitted(server, more, status):
+def test_admission_rejects_with_its_status(server, more, status):
     before = websocket_state(server, "/ws/admit")
     assert refused(server, ws_raw.handshake("/ws/admit", *more)).status == status
     assert websocket_state(server, "/ws/admit")["opens"] == before["opens"]
 
 
-def test_who_answers_in_admission_has_not_failed(server):
-    """Whatever he returns: nothing of it stands in the log."""
+def test_admission_with_response_is_not_an_error(server):
+    """Whatever the callback returns: nothing is logged."""
     before = server.log().count("/ws/admit failed")
     for user in ("answered", "answered-and-done"):
         assert refused(server, ws_raw.handshake("/ws/admit", f"X-User: {user}")).status == 401
     assert server.log().count("/ws/admit failed") == before
 
 
-def test_what_admission_gave_is_the_connections_and_released_once(server):
+def test_admission_data_is_released_once(server):
     before = websocket_state(server, "/ws/admit")
     with WebSocket(server.port, "/ws/admit", "X-User: anna") as ws:
         ws.send(ws_raw.text("!facts"))
@@ -250,7 +250,7 @@ def test_what_admission_gave_is_the_connections_and_released_once(server):
     eventually(lambda: websocket_state(server, "/ws/admit")["released"] == before["released"] + 1,
                "the data is released")
     assert websocket_state(server, "/ws/admit")["closes"] == before["closes"] + 1
-    # A handshake that fails in spite of it.
+    # A handshake that fails after admission.
     assert refused(server, ws_raw.handshake("/ws/admit", "X-User: bert", key="x")).status == 400
     now = websocket_state(server, "/ws/admit")
     assert now["admitted"] - now["released"] == before["admitted"] - before["released"]
@@ -266,7 +266,7 @@ def test_what_admission_gave_is_the_connections_and_released_once(server):
     f"{OFFER}; server_max_window_bits=10", f"{OFFER};client_max_window_bits=\"12\"",
     f"{OFFER}; server_max_window_bits=99, {OFFER}"
 ])
-def test_compression_is_agreed_on(server, path, offer):
+def test_compression_is_negotiated(server, path, offer):
     with WebSocket(server.port, path, f"Sec-WebSocket-Extensions: {offer}") as ws:
         assert ws.compressed
         ws.echo(b"compress me, compress me, compress me, compress me, compress me, compress me")
@@ -281,20 +281,21 @@ def test_compression_is_agreed_on(server, path, offer):
     f"{OFFER}; client_max_window_bits=16", f"{OFFER}; server_no_context_takeover=1",
     f"{OFFER}; server_max_window_bits=010"
 ])
-def test_an_offer_that_is_not_understood_is_declined(server, offer):
-    # RFC 7692 section 7.1: the server must decline, and the connection goes on without.
+def test_invalid_compression_offer_is_declined(server, offer):
+    # RFC 7692 section 7.1: the server must decline the offer; the connection is opened without the
+    # extension.
     with WebSocket(server.port, "/ws/echo-deflate", f"Sec-WebSocket-Extensions: {offer}") as ws:
         assert not ws.compressed
         ws.echo(b"not compressed, not compressed, not compressed, not compressed, not compressed")
 
 
 @pytest.mark.parametrize("offer", [f"{OFFER}; =1", f"{OFFER} x", "; x", f"{OFFER}; a=\"b"])
-def test_extensions_that_are_no_list_are_refused(server, offer):
+def test_malformed_extension_list_gets_400(server, offer):
     assert refused(server, ws_raw.handshake("/ws/echo-deflate",
                                             f"Sec-WebSocket-Extensions: {offer}")).status == 400
 
 
-def test_who_does_not_offer_compression_gets_none(server):
+def test_without_compression_offer_is_uncompressed(server):
     with WebSocket(server.port, "/ws/echo-deflate") as ws:
         assert "sec-websocket-extensions" not in ws.fields
         ws.echo(b"x" * 5000)
@@ -304,21 +305,21 @@ def test_who_does_not_offer_compression_gets_none(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
-def test_a_window_is_as_small_as_the_client_asks(server, path):
+def test_server_window_follows_client_request(server, path):
     with WebSocket(server.port, path,
                    f"Sec-WebSocket-Extensions: {OFFER}; server_max_window_bits=9") as ws:
         assert "server_max_window_bits=9" in ws.fields["sec-websocket-extensions"].replace(
             " ", "").replace('"', "")
-        # What repeats only at a distance of 600 bytes cannot refer back in a window of 512.
+        # Data that repeats at a distance of 600 bytes cannot refer back within a window of 512.
         block = bytes(ord("a") + (i * 7919 >> 3) % 26 for i in range(600))
         ws.echo(block * 20)
         ws.echo(block * 20)
 
 
-# ---- bytes around the handshake ----
+# ---- data around the handshake ----
 
 
-def test_frames_in_the_packet_of_the_handshake(server):
+def test_frames_in_packet_of_handshake(server):
     frames = ws_raw.text("one") + ws_raw.frame(PING, b"two") + ws_raw.frame(
         BINARY, b"three") + ws_raw.close(1000)
     with WebSocket(server.port, behind=frames) as ws:
@@ -329,13 +330,13 @@ def test_frames_in_the_packet_of_the_handshake(server):
         ws.assert_closed()
 
 
-def test_a_broken_frame_in_the_packet_of_the_handshake(server):
+def test_invalid_frame_in_packet_of_handshake(server):
     with WebSocket(server.port, behind=ws_raw.text("not masked", mask=None)) as ws:
         ws.expect_failure(1002)
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_packet_that_ends_within_a_frame_behind_the_handshake(server, cut):
+def test_partial_frame_in_packet_of_handshake(server, cut):
     frames = ws_raw.text("a" * 20) + ws_raw.frame(PING, b"b" * 20)
     with WebSocket(server.port, behind=frames[:cut]) as ws:
         server.settle()
@@ -344,7 +345,7 @@ def test_a_packet_that_ends_within_a_frame_behind_the_handshake(server, cut):
         ws.expect(PONG, b"b" * 20)
 
 
-def test_everything_byte_by_byte(server):
+def test_handshake_and_frames_sent_byte_by_byte(server):
     everything = b"".join([
         ws_raw.handshake(), ws_raw.text("größer"),
         *ws_raw.fragments(TEXT, b"gr\xc3", b"\xb6\xc3\x9f", b"er"), ws_raw.frame(PING, b"ping"),
@@ -361,12 +362,12 @@ def test_everything_byte_by_byte(server):
         ws.assert_closed()
 
 
-def test_a_client_that_vanishes_behind_its_handshake(server):
+def test_disconnect_after_handshake(server):
     before = websocket_state(server)
     for _ in range(20):
         connection = server.connect()
         connection.send(ws_raw.handshake())
         connection.reset()
-    eventually(lambda: websocket_state(server)["connections"] == 0, "all are gone")
+    eventually(lambda: websocket_state(server)["connections"] == 0, "all connections are closed")
     now = websocket_state(server)
     assert now["opens"] - before["opens"] == now["closes"] - before["closes"]

@@ -1,10 +1,11 @@
 """Real WebSocket clients: Python's websockets and aiohttp, Node's own and ws, Go's gorilla and
 coder, and Chromium.
 
-Text, binary and empty messages, 16 MiB, fragments, pings both ways, codes both ways, subprotocols,
-with compression and without. What is no package of the system is fetched into build/clients, by
-versions that are pinned in clients/; a client that cannot be had is a failure, not a skip, as in
-test_clients.py."""
+Text, binary and empty messages, 16 MiB, fragments, pings and close codes in both directions,
+subprotocols, with and without compression. Clients that are no system packages are fetched into
+build/clients, in the versions pinned in clients/. A missing client is a failure, not a skip, as in
+test_clients.py.
+"""
 
 import asyncio
 import os
@@ -16,26 +17,26 @@ import pytest
 import raw
 from installed import installed, node_with_websocket
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 FETCHED = ROOT / "build/clients"
 BIG = 16 << 20
-# With a compressor for all, with windows of their own, and without.
+# With a shared compressor, with dedicated windows, and without compression.
 ENDPOINTS = ("/ws/echo", "/ws/echo-deflate", "/ws/echo-dedicated")
 RANDOM = os.urandom(1 << 20)
 SAMPLES = [
     b"", b"a", "größer 😀".encode(), *(raw.pattern(size) for size in (125, 126, 65535, 65536, BIG)),
     RANDOM * 16, b"words, " * 300_000
 ]
-# Ends what hangs.
+# Ends a hanging process.
 HANG_SECONDS = 300
 
 import browser
 
 
 def fetch(*command, environment=None, **how):
-    """A command that may ask a registry."""
+    """A command that may access a package registry."""
     done = subprocess.run([str(word) for word in command], capture_output=True,
                           timeout=HANG_SECONDS, check=False,
                           env={**os.environ, **(environment or {})}, **how)
@@ -46,7 +47,7 @@ def fetch(*command, environment=None, **how):
 
 
 def run(*command, environment=None):
-    """A client, which talks to the server without a proxy."""
+    """A client that talks to the server without a proxy."""
     return fetch(
         "env",
         *(f"--unset={name}" for name in os.environ
@@ -65,14 +66,14 @@ def is_text(data):
 
 
 async def have_echoed(ws):
-    """Whichever side `ws` is: messages of every kind and size, in fragments, and many at once."""
+    """Works for both sides: messages of every type and size, in fragments, and many at once."""
     for data in SAMPLES:
         await ws.send(data)
         assert await ws.recv() == data
         if is_text(data):
             await ws.send(data.decode())
             assert await ws.recv() == data.decode()
-    # An iterable is sent in fragments.
+    # An iterable is sent as fragments.
     await ws.send(["one ", "two " * 1000, "", "three"])
     assert await ws.recv() == "one " + "two " * 1000 + "three"
     for i in range(300):
@@ -83,7 +84,7 @@ async def have_echoed(ws):
 
 @pytest.mark.parametrize("compression", ["deflate", None])
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_websockets_messages(server, path, compression):
+def test_python_websockets_messages(server, path, compression):
     import websockets
 
     async def talk():
@@ -102,7 +103,7 @@ def test_websockets_messages(server, path, compression):
 
 
 @pytest.mark.parametrize("window", range(9, 16))
-def test_websockets_with_windows_of_every_size(server, window):
+def test_python_websockets_window_sizes(server, window):
     import websockets
     from websockets.extensions import permessage_deflate
 
@@ -122,7 +123,7 @@ def test_websockets_with_windows_of_every_size(server, window):
                      server_no_context_takeover=takeover, client_no_context_takeover=takeover))
 
 
-def test_websockets_closing_and_the_handshake(server):
+def test_python_websockets_handshake_and_closing(server):
     import websockets
 
     async def talk():
@@ -159,7 +160,7 @@ def test_websockets_closing_and_the_handshake(server):
     asyncio.run(talk())
 
 
-def test_many_websockets_at_once(server):
+def test_python_websockets_concurrent_connections(server):
     import websockets
 
     async def one(i):
@@ -200,7 +201,7 @@ def test_aiohttp_messages(server, path, compress):
     asyncio.run(talk())
 
 
-def test_aiohttp_pings_and_ends(server):
+def test_aiohttp_pings_and_closing(server):
     import aiohttp
 
     async def talk():
@@ -230,12 +231,12 @@ def test_aiohttp_pings_and_ends(server):
 # ---- Node ----
 
 
-def test_node_builtin(server):
-    """Node's own client."""
+def test_node_builtin_client(server):
+    """Node's built-in client."""
     assert run(*node_with_websocket(), CLIENTS / "websocket.mjs", server.port, "builtin") == b"ok\n"
 
 
-def test_node_ws(server):
+def test_node_ws_package(server):
     folder = FETCHED / "websocket-node"
     lock = (CLIENTS / "websocket-node/package-lock.json").read_text()
     if not (folder / "node_modules/ws").exists() or (folder /
@@ -252,8 +253,8 @@ def test_node_ws(server):
 # ---- Go ----
 
 
-def test_go_gorilla_and_coder(server):
-    # The versions of go.mod are the last ones that Go 1.19 builds.
+def test_go_gorilla_and_coder_clients(server):
+    # go.mod has the last versions that Go 1.19 can build.
     program = FETCHED / "websocket-go"
     fetch(installed("go",
                     "golang-go"), "build", "-buildvcs=false", "-mod=readonly", "-o", program, ".",
@@ -329,12 +330,12 @@ IN_THE_PAGE = """
 @pytest.fixture(scope="module")
 def opened():
     if browser.find() is None:
-        pytest.skip("there is no Chromium")
+        pytest.skip("Chromium is not installed")
     one = browser.Browser()
     yield one
     one.close()
 
 
-def test_chromium(server, opened):
+def test_chromium_client(server, opened):
     opened.open(f"http://127.0.0.1:{server.port}/hello", 800, False)
     assert opened.evaluate(IN_THE_PAGE) == "ok"

@@ -1,5 +1,5 @@
-"""Frames and the closing handshake (RFC 6455 sections 5 and 7): each rule, and the code with which
-a connection ends that breaks it."""
+"""Frames and the closing handshake (RFC 6455 sections 5 and 7): each rule, and the close code for
+its violation."""
 
 import os
 import struct
@@ -25,12 +25,11 @@ def ws(server, request):
 
 def fails(ws, data, code):
     ws.send(data)
-    read_pieces_then(ws, code)
+    expect_failure_after_chunks(ws, code)
 
 
-def read_pieces_then(ws, code):
-    """An endpoint that hands out pieces may have sent some of a message back before it turned out
-    to be wrong."""
+def expect_failure_after_chunks(ws, code):
+    """A streaming endpoint may have echoed a part of the message before the error."""
     while True:
         opcode, payload, fin, _ = ws.read_frame()
         if opcode == CLOSE:
@@ -40,27 +39,27 @@ def read_pieces_then(ws, code):
     ws.expect_end()
 
 
-# ---- what is right ----
+# ---- valid frames ----
 
 
 @pytest.mark.parametrize(
     "size", [0, 1, 2, 3, 4, 7, 8, 125, 126, 127, 128, 4095, 65535, 65536, 65537, 99999])
-def test_messages_of_every_form_of_length(ws, size):
+def test_message_of_every_length_form_is_echoed(ws, size):
     for opcode, payload in ((BINARY, bytes(range(256)) * (size // 256) + bytes(range(size % 256))),
                             (TEXT, b"x" * size)):
         ws.echo(payload, opcode)
 
 
 @pytest.mark.parametrize("mask", [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\1\2\3\4", b"\0\0\0\1"])
-def test_every_mask(ws, mask):
+def test_any_mask_is_accepted(ws, mask):
     for size in (*range(40), 1000, 70001):
         payload = bytes(i % 251 for i in range(size))
         ws.send(frame(BINARY, payload, mask=mask))
         ws.expect(BINARY, payload)
 
 
-def test_lengths_in_a_longer_form_are_understood_or_refused(server):
-    # Section 5.2 asks for the shortest form; what it is worth to a receiver is not said.
+def test_non_minimal_length_is_accepted_or_rejected(server):
+    # Section 5.2 requires the shortest form. It does not define the receiver's behaviour.
     for form in (16, 64):
         with WebSocket(server.port) as ws:
             ws.send(frame(TEXT, b"abc", form=form))
@@ -79,7 +78,7 @@ def test_many_messages_in_one_packet(ws):
 @pytest.mark.parametrize("pieces", [(b"", b""), (b"", b"abc", b""), (b"a", b"b", b"c"),
                                     (b"x" * 126, b"y" * 70000, b""),
                                     tuple(b"z" for _ in range(100))])
-def test_pitfall_continuations_are_put_together(ws, pieces):
+def test_pitfall_fragments_are_joined(ws, pieces):
     for opcode in (TEXT, BINARY):
         ws.send(b"".join(fragments(opcode, *pieces)))
         ws.expect(opcode, b"".join(pieces))
@@ -98,13 +97,13 @@ def test_control_frames_between_fragments(ws):
 
 
 @pytest.mark.parametrize("size", [0, 1, 124, 125])
-def test_a_ping_gets_its_bytes_back(ws, size):
+def test_ping_gets_pong_with_its_payload(ws, size):
     payload = os.urandom(size)
     ws.send(frame(PING, payload))
     ws.expect(PONG, payload)
 
 
-def test_pings_and_pongs_are_told(server):
+def test_pings_and_pongs_are_counted(server):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(frame(PING, b"1") + frame(PONG, b"2") + frame(PONG, b""))
@@ -118,7 +117,7 @@ def test_pings_and_pongs_are_told(server):
     assert (now["pings"] - before["pings"], now["pongs"] - before["pongs"]) == (1, 3)
 
 
-def test_a_streamed_message_of_the_server(server):
+def test_server_streams_a_message(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!pieces"))
         got = [ws.read_frame() for _ in range(4)]
@@ -134,7 +133,7 @@ def test_a_streamed_message_of_the_server(server):
 
 
 @pytest.mark.parametrize("path, more", ENDPOINTS[:3])
-def test_a_prepared_message_many_times(server, path, more):
+def test_prepared_message_is_sent_repeatedly(server, path, more):
     with WebSocket(server.port, path, *more) as ws:
         ws.send(ws_raw.text("!prepared 20"))
         for _ in range(20):
@@ -142,14 +141,14 @@ def test_a_prepared_message_many_times(server, path, more):
         ws.echo(b"a message behind them " * 5)
 
 
-def test_what_must_not_be_sent_is_refused(server):
+def test_invalid_sends_are_rejected(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!wrong"))
         ws.expect_text(" ".join(["UVHTTP_EINVAL"] * 7))
         ws.echo()
 
 
-# ---- what breaks the rules of frames: 1002 ----
+# ---- violations of the framing rules: 1002 ----
 
 
 @pytest.mark.parametrize("data", [
@@ -158,17 +157,17 @@ def test_what_must_not_be_sent_is_refused(server):
     frame(PING, b"x", mask=None),
     ws_raw.close(1000, mask=None)
 ])
-def test_pitfall_frames_without_a_mask_are_refused(ws, data):
+def test_pitfall_unmasked_frame_is_rejected(ws, data):
     # Section 5.1.
     fails(ws, data, 1002)
 
 
 @pytest.mark.parametrize("rsv", [1, 2, 3, 5, 6, 7])
-def test_reserved_bits_are_refused(ws, rsv):
+def test_reserved_bits_are_rejected(ws, rsv):
     fails(ws, frame(TEXT, b"x", rsv=rsv), 1002)
 
 
-def test_the_bit_of_compression_is_refused_where_none_was_agreed_on(server):
+def test_rsv1_without_compression_is_rejected(server):
     for data in (frame(TEXT, b"x", rsv=4), frame(BINARY, ws_raw.deflate(b"x" * 100), rsv=4)):
         with WebSocket(server.port) as ws:
             fails(ws, data, 1002)
@@ -179,13 +178,13 @@ def test_the_bit_of_compression_is_refused_where_none_was_agreed_on(server):
     ws_raw.close(1000, rsv=4),
     fragments(TEXT, b"a", b"b")[0] + frame(CONTINUATION, b"b", rsv=4)
 ])
-def test_the_bit_of_compression_stands_only_in_the_first_frame_of_a_message(ws, data):
+def test_rsv1_in_continuation_is_rejected(ws, data):
     # RFC 7692 section 6.1.
     fails(ws, data, 1002)
 
 
 @pytest.mark.parametrize("opcode", [3, 4, 5, 6, 7, 11, 12, 13, 14, 15])
-def test_unknown_opcodes_are_refused(ws, opcode):
+def test_unknown_opcode_is_rejected(ws, opcode):
     fails(ws, frame(opcode, b""), 1002)
 
 
@@ -198,7 +197,7 @@ def test_unknown_opcodes_are_refused(ws, opcode):
     frame(PONG, b"x" * 70000),
     frame(PING, b"abc", form=16)
 ])
-def test_control_frames_are_short_and_whole(ws, data):
+def test_long_or_fragmented_control_frame_is_rejected(ws, data):
     # Section 5.5.
     fails(ws, data, 1002)
 
@@ -208,7 +207,7 @@ def test_control_frames_are_short_and_whole(ws, data):
     frame(CONTINUATION, b"x", fin=False),
     ws_raw.text("whole") + frame(CONTINUATION, b"x")
 ])
-def test_a_continuation_of_nothing(server, data):
+def test_continuation_without_message_is_rejected(server, data):
     # Section 5.4.
     with WebSocket(server.port) as ws:
         ws.send(data)
@@ -218,26 +217,26 @@ def test_a_continuation_of_nothing(server, data):
 
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_a_message_within_a_message(server, opcode):
+def test_message_within_message_is_rejected(server, opcode):
     with WebSocket(server.port) as ws:
         fails(ws, frame(TEXT, b"a", fin=False) + frame(opcode, b"b"), 1002)
 
 
 @pytest.mark.parametrize("length", [1 << 63, (1 << 64) - 1])
-def test_a_length_with_its_highest_bit_set(server, length):
-    # Section 5.2: that bit must be 0. Such a length is above any limit, too.
+def test_length_with_highest_bit_is_rejected(server, length):
+    # Section 5.2: that bit must be 0. Such a length exceeds every limit, too.
     with WebSocket(server.port) as ws:
         ws.send(frame(BINARY, b"", length=length, form=64))
         assert ws.read_close()[0] in (1002, 1009)
         ws.expect_end()
 
 
-def test_nothing_is_heard_behind_what_broke_a_rule(server):
+def test_frames_after_violation_are_ignored(server):
     with WebSocket(server.port) as ws:
         fails(ws, frame(3, b"") + ws_raw.text("no echo") + frame(PING, b"no pong"), 1002)
 
 
-def test_what_came_before_is_answered(server):
+def test_messages_before_violation_are_echoed(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("before") + frame(15, b""))
         ws.expect_text("before")
@@ -260,7 +259,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("words", GOOD)
-def test_good_text_whole_and_cut_at_every_byte(ws, words):
+def test_valid_utf8_split_at_every_byte(ws, words):
     data = words.encode()
     ws.echo(data)
     for cut in range(len(data) + 1):
@@ -269,7 +268,7 @@ def test_good_text_whole_and_cut_at_every_byte(ws, words):
 
 
 @pytest.mark.parametrize("data", BAD)
-def test_pitfall_text_that_is_no_utf8_is_refused(server, data):
+def test_pitfall_invalid_utf8_is_rejected(server, data):
     # Section 8.1.
     for pieces in ((data, ), (data[:1], data[1:]), (b"ok ", data), (b"ok " + data, b"")):
         for path in ("/ws/echo", "/ws/pieces"):
@@ -279,12 +278,12 @@ def test_pitfall_text_that_is_no_utf8_is_refused(server, data):
         ws.echo(data, BINARY)
 
 
-def test_bad_text_is_noticed_before_the_message_ends(server):
+def test_invalid_utf8_is_rejected_before_end_of_message(server):
     with WebSocket(server.port) as ws:
         fails(ws, frame(TEXT, b"abc\xff", fin=False), 1007)
 
 
-def test_bad_text_is_noticed_when_it_was_compressed(server):
+def test_invalid_utf8_in_compressed_message_is_rejected(server):
     for path in ("/ws/echo-deflate", "/ws/echo-dedicated"):
         with WebSocket(server.port, path, OFFER) as ws:
             fails(ws, frame(TEXT, ws_raw.deflate(b"a" * 1000 + b"\xc3("), rsv=4), 1007)
@@ -294,7 +293,7 @@ def test_bad_text_is_noticed_when_it_was_compressed(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
-def test_compressed_messages_in_every_cut(server, path):
+def test_compressed_message_split_anywhere(server, path):
     data = ("key: value, " * 30).encode()
     coded = ws_raw.deflate(data)
     with WebSocket(server.port, path, OFFER) as ws:
@@ -304,7 +303,7 @@ def test_compressed_messages_in_every_cut(server, path):
 
 
 @pytest.mark.parametrize("path", ["/ws/echo-deflate", "/ws/echo-dedicated"])
-def test_compressed_and_plain_messages_take_turns(server, path):
+def test_compressed_and_plain_messages_alternate(server, path):
     with WebSocket(server.port, path, OFFER) as ws:
         for i in range(50):
             data = f"message {i} ".encode() * (i * 40)
@@ -314,7 +313,7 @@ def test_compressed_and_plain_messages_take_turns(server, path):
             ws.expect(BINARY, data)
 
 
-def test_a_compressed_message_may_be_empty_or_have_several_blocks(server):
+def test_compressed_message_forms_are_accepted(server):
     with WebSocket(server.port, "/ws/echo-deflate", OFFER) as ws:
         # Sections 7.2.3.6 and 7.2.3.3 to 7.2.3.5.
         ws.send(frame(TEXT, b"\x00", rsv=4))
@@ -325,7 +324,7 @@ def test_a_compressed_message_may_be_empty_or_have_several_blocks(server):
         ws.expect(TEXT, b"Hello")
         ws.send(frame(TEXT, bytes.fromhex("f248050000 00ffff cac9c90700"), rsv=4))
         ws.expect(TEXT, b"Hello")
-        # With BFINAL set, which is followed by a byte of zeros.
+        # With BFINAL set, followed by a zero byte.
         ws.send(frame(TEXT, bytes.fromhex("f348cdc9c9070000"), rsv=4))
         ws.expect(TEXT, b"Hello")
 
@@ -335,14 +334,14 @@ def test_a_compressed_message_may_be_empty_or_have_several_blocks(server):
     b"\xff\xff\xff\xff", b"\x07abc", b"\x00\x05\x00\x00\x00hello",
     ws_raw.deflate(b"x" * 500)[:4] + b"\xff" * 10
 ])
-def test_what_is_no_deflate_is_refused(server, path, coded):
+def test_invalid_deflate_data_is_rejected(server, path, coded):
     with WebSocket(server.port, path, OFFER) as ws:
         ws.send(frame(BINARY, coded, rsv=4))
         assert ws.read_close()[0] in (1002, 1007)
         ws.expect_end()
 
 
-def test_short_messages_are_not_compressed(server):
+def test_short_message_is_not_compressed(server):
     with WebSocket(server.port, "/ws/echo-deflate", OFFER) as ws:
         ws.echo(b"short")
         assert not ws.was_compressed
@@ -360,7 +359,7 @@ WRONG_CODES = [0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_close_frame_is_answered_with_its_code(server, code):
+def test_close_frame_gets_close_frame_with_same_code(server, code):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.close(code, "größe"))
@@ -372,13 +371,13 @@ def test_a_close_frame_is_answered_with_its_code(server, code):
 
 
 @pytest.mark.parametrize("code", WRONG_CODES)
-def test_pitfall_codes_that_may_not_be_sent_are_refused(server, code):
+def test_pitfall_invalid_close_code_is_rejected(server, code):
     # Section 7.4.
     with WebSocket(server.port) as ws:
         fails(ws, ws_raw.close(code), 1002)
 
 
-def test_a_close_frame_without_a_code(server):
+def test_close_frame_without_code(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.close())
         assert ws.read_close()[0] in (None, 1000)
@@ -386,25 +385,25 @@ def test_a_close_frame_without_a_code(server):
     assert (websocket_state(server)["code"], websocket_state(server)["reason"]) == (1005, "")
 
 
-def test_a_close_frame_of_one_byte(server):
+def test_close_frame_of_one_byte_is_rejected(server):
     with WebSocket(server.port) as ws:
         fails(ws, frame(CLOSE, b"\x03"), 1002)
 
 
 @pytest.mark.parametrize("reason", [b"\xff", b"abc\xc3", b"\xed\xa0\x80"])
-def test_a_reason_that_is_no_utf8(server, reason):
+def test_close_reason_with_invalid_utf8_is_rejected(server, reason):
     with WebSocket(server.port) as ws:
         fails(ws, ws_raw.close(1000, reason), 1007)
 
 
-def test_a_reason_of_123_bytes(server):
+def test_close_reason_of_123_bytes(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.close(1000, "r" * 123))
         assert ws.read_close()[0] == 1000
-    eventually(lambda: websocket_state(server)["reason"] == "r" * 123, "the whole reason is told")
+    eventually(lambda: websocket_state(server)["reason"] == "r" * 123, "the whole reason is reported")
 
 
-def test_nothing_is_answered_behind_a_close_frame(server):
+def test_frames_after_close_frame_are_ignored(server):
     with WebSocket(server.port) as ws:
         ws.send(
             ws_raw.text("before") + ws_raw.close(1000) + ws_raw.text("behind") + frame(PING, b"") +
@@ -414,7 +413,7 @@ def test_nothing_is_answered_behind_a_close_frame(server):
         ws.expect_end()
 
 
-def test_a_close_frame_within_a_message(server):
+def test_close_frame_within_message(server):
     with WebSocket(server.port) as ws:
         ws.send(frame(TEXT, b"never ends", fin=False) + ws_raw.close(1000))
         assert ws.read_close()[0] == 1000
@@ -424,14 +423,14 @@ def test_a_close_frame_within_a_message(server):
 @pytest.mark.parametrize("order, told", [("!close 1000 done", (1000, "done")),
                                          ("!close 4321", (4321, "")), ("!close 0", (None, "")),
                                          ("!close 1000 " + "r" * 123, (1000, "r" * 123))])
-def test_the_server_closes(server, order, told):
+def test_server_starts_closing_handshake(server, order, told):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text(order))
         assert ws.read_close() == told
         server.settle()
         assert websocket_state(
-            server)["closes"] == before["closes"], "it is over when the client has answered"
+            server)["closes"] == before["closes"], "the closing handshake is complete"
         ws.send(ws_raw.close(told[0]))
         ws.assert_closed()
     now = websocket_state(server)
@@ -439,7 +438,7 @@ def test_the_server_closes(server, order, told):
                                                                      1005) and now["error"] == "0"
 
 
-def test_messages_still_come_while_the_server_closes(server):
+def test_messages_are_received_while_server_closes(server):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!close 1000") + ws_raw.text("on its way"))
@@ -451,7 +450,7 @@ def test_messages_still_come_while_the_server_closes(server):
         "error"] == "UVHTTP_EDISCONNECTED"
 
 
-def test_nothing_can_be_sent_behind_a_close(server):
+def test_send_after_close_fails(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!end-then-send"))
         ws.expect_text("before")
@@ -461,7 +460,7 @@ def test_nothing_can_be_sent_behind_a_close(server):
     assert websocket_state(server)["error"] == "UVHTTP_EDISCONNECTED"
 
 
-def test_both_close_at_once(server):
+def test_simultaneous_close(server):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!close 4001") + ws_raw.close(4002))
@@ -472,7 +471,7 @@ def test_both_close_at_once(server):
 
 
 @pytest.mark.parametrize("end", ["half", "reset", "close"])
-def test_a_connection_that_just_breaks_is_1006(server, end):
+def test_lost_connection_is_reported_as_1006(server, end):
     before = websocket_state(server)
     ws = WebSocket(server.port)
     ws.echo()
@@ -482,11 +481,11 @@ def test_a_connection_that_just_breaks_is_1006(server, end):
     elif end == "reset":
         ws.reset()
     ws.close()
-    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 1, "the end is told")
+    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 1, "the end is reported")
     assert websocket_state(server)["code"] == 1006
 
 
-def test_a_connection_that_breaks_within_a_frame(server):
+def test_connection_lost_within_frame(server):
     before = websocket_state(server)
     data = frame(TEXT, b"x" * 200)
     for cut in (1, 2, 3, 5, 8, 100):
@@ -495,10 +494,10 @@ def test_a_connection_that_breaks_within_a_frame(server):
         server.settle()
         ws.close()
     eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 6,
-               "each end is told once")
+               "each end is reported once")
 
 
-def test_an_abort_is_seen_as_a_break(server):
+def test_abort_closes_without_close_frame(server):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!abort"))

@@ -1,7 +1,8 @@
-"""What a WebSocket connection may cost and how long it lives: limits, back-pressure, slow peers,
-pings, silence, closing that takes too long, the end of the server.
+"""Cost and lifetime of a WebSocket connection: limits, back-pressure, slow peers, pings, silence,
+stalled closing handshakes, stop of the server.
 
-Only order and outcome are asserted, never how long something took."""
+Only order and outcome are asserted, never durations.
+"""
 
 import os
 import select
@@ -17,7 +18,7 @@ from ws_raw import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, WebSocket, fr
 
 OFFER = "Sec-WebSocket-Extensions: permessage-deflate"
 STEP = 0.3
-STEPS = 9  # 2.7 s: more than twice any limit of time here
+STEPS = 9  # 2.7 s: more than twice any timeout of this file
 
 
 def fails(ws, data, code):
@@ -28,7 +29,7 @@ def fails(ws, data, code):
 # ---- limits ----
 
 
-def test_pitfall_messages_have_a_largest_size(server):
+def test_pitfall_message_size_is_limited(server):
     with WebSocket(server.port, "/ws/small") as ws:
         for pieces in ([b"x" * 600], [b"x" * 600, b"x" * 400], [b"x" * 250] * 4):
             ws.send(b"".join(fragments(BINARY, *pieces)))
@@ -36,8 +37,8 @@ def test_pitfall_messages_have_a_largest_size(server):
         fails(ws, b"".join(fragments(BINARY, b"x" * 600, b"x" * 401)), 1009)
 
 
-def test_a_frame_that_announces_too_much_is_refused_before_it_comes(server):
-    # Nothing is reserved for what was only announced.
+def test_frame_length_beyond_limit_is_rejected_before_data(server):
+    # No memory is reserved for an announced length.
     before = server.stats()["heap_live"]
     for path, size in (("/ws/small", 601), ("/ws/defaults", (1 << 20) + 1), ("/ws/echo", 1 << 40)):
         with WebSocket(server.port, path) as ws:
@@ -45,7 +46,7 @@ def test_a_frame_that_announces_too_much_is_refused_before_it_comes(server):
     assert server.stats()["heap_live"] < before + 100_000
 
 
-def test_an_announced_length_reserves_no_memory(server):
+def test_frame_length_reserves_no_memory(server):
     server.settle()
     before = server.stats()["heap_live"]
     with WebSocket(server.port) as ws:
@@ -54,7 +55,7 @@ def test_an_announced_length_reserves_no_memory(server):
         assert server.stats()["heap_live"] < before + (256 << 10)
 
 
-def test_the_number_of_fragments_is_limited(server):
+def test_fragment_count_is_limited(server):
     with WebSocket(server.port, "/ws/small") as ws:
         ws.send(b"".join(fragments(TEXT, *[b"x"] * 4)))
         ws.expect_text("xxxx")
@@ -68,7 +69,7 @@ def test_the_number_of_fragments_is_limited(server):
         assert ws.read_close()[0] in (1008, 1009)
 
 
-def test_the_limit_is_of_the_expanded_message(server):
+def test_message_limit_applies_after_decompression(server):
     with WebSocket(server.port, "/ws/small-deflate", OFFER) as ws:
         data = os.urandom(50_000).hex().encode()
         ws.send(frame(BINARY, ws_raw.deflate(data), rsv=4))
@@ -77,13 +78,13 @@ def test_the_limit_is_of_the_expanded_message(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/small-deflate", "/ws/pieces-deflate", "/ws/ratio"])
-def test_a_bomb_does_not_go_off(server, path):
+def test_decompression_bomb_is_rejected(server, path):
     bomb = ws_raw.deflate(bytes(30 << 20), level=9)
     assert len(bomb) < 40_000
     before = server.stats()["heap_live"]
     with WebSocket(server.port, path, OFFER) as ws:
         ws.send(frame(BINARY, bomb, rsv=4))
-        while True:  # an endpoint of pieces sends back what it had until then
+        while True:  # a streaming endpoint echoes the data received so far
             opcode, payload, _, _ = ws.read_frame()
             if opcode == CLOSE:
                 break
@@ -92,24 +93,24 @@ def test_a_bomb_does_not_go_off(server, path):
     assert server.stats()["heap_peak"] < before + (12 << 20)
 
 
-def test_memory_of_all_connections_together_is_limited(server):
+def test_total_message_memory_is_limited(server):
     half = frame(BINARY, b"x" * 90_000)[:60_000]
     with WebSocket(server.port, "/ws/budget") as first, WebSocket(server.port,
                                                                   "/ws/budget") as second:
         second.echo(b"x" * 20_000)
         first.send(half)
         eventually(lambda: websocket_state(server, "/ws/budget")["memory"] > 50_000,
-                   "half of a message is kept")
+                   "half of a message is buffered")
         second.send(half)
         assert second.read_close()[0] == 1013
         second.expect_end()
     eventually(lambda: websocket_state(server, "/ws/budget")["memory"] == 0,
-               "what was taken is given back")
+               "the memory is released")
     with WebSocket(server.port, "/ws/budget") as ws:
         ws.echo()
 
 
-def test_the_rate_of_messages_is_limited(server):
+def test_message_rate_is_limited(server):
     with WebSocket(server.port, "/ws/rate") as ws:
         for i in range(5):
             ws.echo(b"%d" % i)
@@ -128,7 +129,7 @@ def read_until_close(ws):
             return struct.unpack(">H", payload[:2])[0]
 
 
-def test_a_slow_stream_of_messages_is_within_the_rate(server):
+def test_slow_messages_are_within_rate_limit(server):
     with WebSocket(server.port, "/ws/rate") as ws:
         for i in range(12):
             ws.echo(b"%d" % i)
@@ -140,16 +141,16 @@ def test_a_slow_stream_of_messages_is_within_the_rate(server):
 
 @pytest.mark.parametrize("path, more", [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )),
                                         ("/ws/echo-dedicated", (OFFER, ))])
-def test_large_messages(server, path, more):
+def test_large_message_is_echoed(server, path, more):
     data = os.urandom(1 << 16) * 256  # 16 MiB
     with WebSocket(server.port, path, *more) as ws:
         for _ in range(2):
             ws.echo(data, BINARY)
 
 
-def test_pitfall_a_socket_that_is_full_does_not_corrupt_the_stream(server):
-    # Guards against send() on a socket that does not block: what it did not take was lost, in the
-    # middle of a frame.
+def test_pitfall_full_socket_does_not_corrupt_stream(server):
+    # Guards against send() on a non-blocking socket that loses the rest of a frame after a short
+    # write.
     count, size = 400, 50_001
     with WebSocket(server.port, receive_buffer=4096) as ws:
         ws.send(ws_raw.text(f"!flood {count} {size}"))
@@ -163,8 +164,8 @@ def test_pitfall_a_socket_that_is_full_does_not_corrupt_the_stream(server):
         ws.echo()
 
 
-def test_what_waits_is_sent_before_a_close_is_answered(server):
-    """A peer that closes gets what was sent before its close frame was read."""
+def test_queued_messages_precede_close_response(server):
+    """A peer that closes gets the messages that were sent before its close frame was read."""
     with WebSocket(server.port, receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 100 50001"))
         server.settle()
@@ -177,7 +178,7 @@ def test_what_waits_is_sent_before_a_close_is_answered(server):
         assert ws.receive() == b""
 
 
-def test_pitfall_what_waits_is_told_and_drains(server):
+def test_pitfall_send_queue_reports_full_and_drain(server):
     before = websocket_state(server, "/ws/slow-newest")["drains"]
     refused = server.stats()["refused_pieces"]
     with WebSocket(server.port, "/ws/slow-newest", receive_buffer=4096) as ws:
@@ -188,19 +189,19 @@ def test_pitfall_what_waits_is_told_and_drains(server):
         while ws.read_frame()[0] != PONG:
             pass
         eventually(lambda: websocket_state(server, "/ws/slow-newest")["drains"] == before + 1,
-                   "it has drained")
+                   "the queue has drained")
 
 
 def flood(server, path):
-    """What a client sees that did not read while 2,000 messages of 20,000 bytes were sent: the
-    numbers that have come, and the close code."""
+    """The messages that reach a client which did not read while 2,000 messages of 20,000 bytes were
+    sent: their numbers, and the close code."""
     numbers, code = [], None
     before = server.stats()["heap_live"]
     ws = WebSocket(server.port, path, receive_buffer=4096)
     ws.send(ws_raw.text("!flood 2000 20000"))
     server.settle()
     held = server.stats()["heap_live"] - before
-    assert held < 2 << 20, f"{held} bytes are held for a client that does not read"
+    assert held < 2 << 20, f"{held} bytes are queued for a client that does not read"
     ws.send(frame(PING, b"end"))
     while True:
         try:
@@ -214,11 +215,11 @@ def flood(server, path):
             break
         numbers.append(int(payload[:8]))
     ws.close()
-    assert numbers == sorted(set(numbers)), "messages come in order, and each once"
+    assert numbers == sorted(set(numbers)), "messages arrive in order, each one once"
     return numbers, code
 
 
-def test_pitfall_a_slow_client_is_closed(server):
+def test_pitfall_slow_client_is_closed(server):
     before = websocket_state(server, "/ws/slow-close")
     numbers, code = flood(server, "/ws/slow-close")
     eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0, "it is over")
@@ -227,22 +228,22 @@ def test_pitfall_a_slow_client_is_closed(server):
     assert websocket_state(server, "/ws/slow-close")["code"] == 1013
 
 
-def test_a_slow_client_that_never_reads_is_left(start):
-    server = start()  # /ws/slow-close waits a second for the end
+def test_slow_client_is_dropped_after_close_timeout(start):
+    server = start()  # /ws/slow-close has a close_timeout of one second
     server.settle()
     before = server.stats()
     with WebSocket(server.port, "/ws/slow-close", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 2000 20000"))
         eventually(lambda: websocket_state(server, "/ws/slow-close")["code"] == 1013, "it is told")
         assert server.stats()["heap_live"] < before["heap_live"] + (
-            200 << 10), "the queue is given back at once"
+            200 << 10), "the queue is released at once"
         eventually(lambda: server.stats()["active_connections"] == before["active_connections"],
-                   "close_timeout is over")
+                   "close_timeout has expired")
         assert websocket_state(server, "/ws/slow-close")["memory"] == 0
 
 
-def test_a_message_for_many_may_be_larger_than_what_may_wait(server):
-    # The limit is for those who do not read, and this client does.
+def test_prepared_message_may_exceed_backlog(server):
+    # The limit applies to clients that do not read. This client reads.
     for path in ("/ws/slow-close", "/ws/slow-newest", "/ws/slow-oldest"):
         with WebSocket(server.port, path) as ws:
             ws.send(ws_raw.text("!shared 400000"))
@@ -250,52 +251,52 @@ def test_a_message_for_many_may_be_larger_than_what_may_wait(server):
             ws.echo()
 
 
-def test_who_was_refused_is_told_when_there_is_room(server):
+def test_drain_is_reported_after_rejected_send(server):
     path = "/ws/slow-newest"
     before = websocket_state(server, path)
     taken = 0
     with WebSocket(server.port, path, receive_buffer=4096) as ws:
-        # until something waits, much less than would be told of by itself
+        # Until data is queued, far below the amount that triggers a drain report.
         while websocket_state(server, path)["memory"] == 0:
             ws.send(ws_raw.text("!flood 1 20000"))
             taken += 1
             eventually(
                 lambda: websocket_state(server, path)["messages_sent"] == before["messages_sent"] +
-                taken, "it was taken")
+                taken, "the message is sent")
         ws.send(ws_raw.text("!bulk 1 300000"))
         for _ in range(taken):
             assert ws.message()[1].startswith(b"00000000")
         eventually(lambda: websocket_state(server, path)["drains"] == before["drains"] + 1,
-                   "there is room again")
+                   "the drain is reported")
         ws.echo()
 
 
-def test_what_has_left_is_given_back_though_nobody_sends(server):
+def test_sent_messages_are_released_without_further_sends(server):
     with WebSocket(server.port, "/ws/hurried", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 6 60000"))
         for i in range(6):
             assert ws.message()[1].startswith(b"%08d" % i)
         eventually(lambda: websocket_state(server, "/ws/hurried")["memory"] == 0,
-                   "nothing waits any more")
+                   "the queue is empty")
 
 
-def test_a_slow_client_does_not_get_the_newest(server):
+def test_slow_client_drops_newest(server):
     before = websocket_state(server, "/ws/slow-newest")["dropped"]
     numbers, code = flood(server, "/ws/slow-newest")
     assert code is None and numbers == list(range(len(numbers))) and len(numbers) < 2000
     assert websocket_state(server, "/ws/slow-newest")["dropped"] == before + 2000 - len(numbers)
 
 
-def test_a_slow_client_does_not_get_the_oldest(server):
+def test_slow_client_drops_oldest(server):
     before = websocket_state(server, "/ws/slow-oldest")["dropped"]
     numbers, code = flood(server, "/ws/slow-oldest")
     assert code is None and numbers[-1] == 1999 and len(numbers) < 2000
     assert websocket_state(server, "/ws/slow-oldest")["dropped"] == before + 2000 - len(numbers)
 
 
-def test_a_client_that_sends_and_does_not_read(server):
-    # Its echoes wait in the queue, and then it is closed: the server's memory does not grow with
-    # what it sends.
+def test_client_that_sends_without_reading_is_closed(server):
+    # Its echoes are queued, and then it is closed: the server's memory does not grow with the
+    # received data.
     before = server.stats()["heap_live"]
     ws = WebSocket(server.port, "/ws/slow-close", receive_buffer=4096)
     ws.socket.settimeout(0.5)
@@ -311,7 +312,7 @@ def test_a_client_that_sends_and_does_not_read(server):
     assert server.stats()["heap_peak"] < before + (8 << 20)
 
 
-def test_a_paused_connection_holds_its_client_back(server):
+def test_paused_connection_limits_client(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!pause") + ws_raw.text("later") + frame(PING, b"later, too"))
         server.settle()
@@ -332,12 +333,11 @@ def test_a_paused_connection_holds_its_client_back(server):
         ws.echo()
 
 
-# ---- time ----
+# ---- timeouts ----
 
 
-def test_pitfall_a_pong_says_that_the_peer_is_there(server):
-    # Guards against a heartbeat that no pong clears: clients that were silent and well were cut
-    # off.
+def test_pitfall_pong_keeps_connection_open(server):
+    # Guards against a heartbeat that ignores pongs and closes working, silent clients.
     with WebSocket(server.port, "/ws/pinging") as ws:
         for _ in range(3):
             opcode, payload = ws.message()
@@ -346,7 +346,7 @@ def test_pitfall_a_pong_says_that_the_peer_is_there(server):
         ws.echo()
 
 
-def test_any_frame_says_so_too(server):
+def test_any_frame_keeps_connection_open(server):
     with WebSocket(server.port, "/ws/pinging") as ws:
         end = time.monotonic() + STEP * STEPS
         while time.monotonic() < end:
@@ -354,7 +354,7 @@ def test_any_frame_says_so_too(server):
             time.sleep(STEP)
 
 
-def test_a_connection_that_we_do_not_read_is_not_taken_for_gone(server):
+def test_paused_connection_is_not_closed_by_ping_timeout(server):
     before = websocket_state(server, "/ws/pinging")["closes"]
     with WebSocket(server.port, "/ws/pinging") as ws:
         ws.send(ws_raw.text("!pause"))
@@ -367,16 +367,16 @@ def test_a_connection_that_we_do_not_read_is_not_taken_for_gone(server):
         assert found == (TEXT, b"still here")
 
 
-def test_who_answers_no_ping_is_gone(server):
+def test_missing_pong_closes_connection(server):
     before = websocket_state(server, "/ws/pinging")["closes"]
     with WebSocket(server.port, "/ws/pinging") as ws:
         assert ws.message()[0] == PING
         eventually(lambda: websocket_state(server, "/ws/pinging")["closes"] == before + 1,
-                   "it is given up")
+                   "the connection is closed")
     assert websocket_state(server, "/ws/pinging")["code"] == 1006
 
 
-def test_silence_without_a_message_ends_a_connection(server):
+def test_idle_timeout_closes_connection(server):
     with WebSocket(server.port, "/ws/idle") as ws:
         ws.echo()
         assert ws.read_close()[0] == 1000
@@ -384,14 +384,14 @@ def test_silence_without_a_message_ends_a_connection(server):
         ws.assert_closed()
 
 
-def test_messages_keep_a_connection(server):
+def test_messages_reset_idle_timeout(server):
     with WebSocket(server.port, "/ws/idle") as ws:
         for _ in range(STEPS):
             ws.echo()
             time.sleep(STEP)
 
 
-def test_pings_are_no_messages(server):
+def test_pings_do_not_reset_idle_timeout(server):
     with WebSocket(server.port, "/ws/idle") as ws:
         end = time.monotonic() + 20
         while time.monotonic() < end:
@@ -400,10 +400,10 @@ def test_pings_are_no_messages(server):
                 if opcode == CLOSE:
                     return
             ws.send(frame(PING, b""))
-        pytest.fail("pings keep it alive")
+        pytest.fail("pings keep the connection open")
 
 
-def test_a_client_that_does_not_answer_a_close_is_left(server):
+def test_close_timeout_drops_silent_client(server):
     before = websocket_state(server, "/ws/hurried")["closes"]
     with WebSocket(server.port, "/ws/hurried") as ws:
         ws.send(ws_raw.text("!close 1000"))
@@ -413,7 +413,7 @@ def test_a_client_that_does_not_answer_a_close_is_left(server):
     assert websocket_state(server, "/ws/hurried")["code"] in (1000, 1006)
 
 
-def test_a_client_that_goes_on_talking_instead_of_answering_a_close_is_left(server):
+def test_close_timeout_drops_talking_client(server):
     with WebSocket(server.port, "/ws/hurried") as ws:
         ws.send(ws_raw.text("!close 1000"))
         assert ws.read_close()[0] == 1000
@@ -424,25 +424,24 @@ def test_a_client_that_goes_on_talking_instead_of_answering_a_close_is_left(serv
                 time.sleep(0.05)
         except OSError:
             return
-        pytest.fail("talking keeps it open")
+        pytest.fail("messages keep the connection open")
 
 
-def test_a_client_that_never_ends_its_side_is_left(server):
-    """Behind both close frames the server ends the connection; the client's end is not waited for
-    forever."""
+def test_close_timeout_drops_client_that_keeps_tcp_open(server):
+    """After both close frames the server closes the TCP connection. It does not wait without limit
+    for the client's end."""
     running = WireServer(linger_timeout=1)
     with WebSocket(running.port) as ws:
         ws.send(ws_raw.close(1000))
         assert ws.read_close()[0] == 1000
         ws.assert_closed()
         eventually(lambda: running.stats()["active_connections"] == 1,
-                   "only the one that asks is left")
+                   "only the connection for the stats is open")
     running.stop()
 
 
-def test_pitfall_connections_outlive_the_timeouts_of_http():
-    # Guards against the timer of a connection that was set when it was accepted, and ended
-    # WebSockets in the middle of a talk.
+def test_pitfall_http_timeouts_do_not_close_websocket():
+    # Guards against an HTTP timer, set at accept, that closes WebSocket connections in use.
     running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, handler_timeout=1,
                          write_timeout=1, linger_timeout=1)
     with WebSocket(running.port) as silent, WebSocket(running.port) as busy, WebSocket(
@@ -458,10 +457,10 @@ def test_pitfall_connections_outlive_the_timeouts_of_http():
     running.stop()
 
 
-# ---- the end of the server ----
+# ---- stop of the server ----
 
 
-def test_a_server_that_stops_says_so(start):
+def test_stop_sends_close_frame(start):
     server = start(drain_timeout=60)
     with WebSocket(server.port) as ws, WebSocket(server.port, "/ws/echo-deflate", OFFER) as other:
         ws.echo()
@@ -470,13 +469,13 @@ def test_a_server_that_stops_says_so(start):
             assert one.read_close()[0] == 1001
         ws.send(ws_raw.text("the last word") + ws_raw.close(1001))
         ws.assert_closed()
-        assert server.process.poll() is None, "it waits for the other one"
+        assert server.process.poll() is None, "the server waits for the second client"
         other.send(ws_raw.close(1001))
         other.assert_closed()
         assert server.wait() == 0
 
 
-def test_a_server_that_stops_does_not_wait_forever(start):
+def test_stop_does_not_wait_without_limit(start):
     server = start(drain_timeout=1)
     with WebSocket(server.port) as ws:
         server.signal(signal.SIGTERM)
@@ -485,9 +484,8 @@ def test_a_server_that_stops_does_not_wait_forever(start):
         ws.expect_end()
 
 
-def test_a_server_that_ends_at_once_leaves_nothing(start):
-    # SIGUSR2 frees the server with everything open: exit code 0 says that all memory was given
-    # back.
+def test_free_with_open_connections_leaks_nothing(start):
+    # SIGUSR2 frees the server with open connections. Exit code 0 means that all memory was freed.
     server = start()
     with WebSocket(server.port,
                    receive_buffer=4096) as full, WebSocket(server.port) as half, WebSocket(
@@ -503,7 +501,7 @@ def test_a_server_that_ends_at_once_leaves_nothing(start):
         assert server.wait() == 0, server.log()
 
 
-def test_close_is_told_once_however_it_ends(server):
+def test_close_callback_runs_once(server):
     before = websocket_state(server)
     for number, how in enumerate(("goodbye", "order", "break", "abort", "wrong", "both") * 3):
         ws = WebSocket(server.port, ("/ws/echo", "/ws/echo-deflate")[number % 2])
@@ -522,7 +520,7 @@ def test_close_is_told_once_however_it_ends(server):
         }[how]()
         ws.close()
     eventually(lambda: websocket_state(server)["closes"] - before["closes"] == 18,
-               "every end is told")
+               "every end is reported")
     assert websocket_state(server)["opens"] - before["opens"] == 18
     for path in ("/ws/echo", "/ws/echo-deflate"):
         assert websocket_state(server, path)["connections"] == 0

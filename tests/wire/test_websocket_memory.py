@@ -1,5 +1,5 @@
-"""What WebSocket connections cost in memory: many idle ones, and many that make the server hold as
-much as they can."""
+"""Memory of WebSocket connections: many idle ones, and many that make the server buffer as much as
+possible."""
 
 import random
 import resource
@@ -12,19 +12,18 @@ from wire_server import WireServer
 
 WANTED = 5000
 IDLE_BUDGET = 768  # bytes per connection without compression
-BUDGET = 64 * 1024 * 1024  # the default of options.memory, which /ws/many has
-# Beside the budget: a connection itself, and what its socket has not taken of the last small write
-# (uvhttp/websocket.h).
+BUDGET = 64 * 1024 * 1024  # the default of options.memory, which /ws/many uses
+# In addition to the budget: the connection itself, and the rest of the last small write that the
+# socket did not accept (uvhttp/websocket.h).
 PER_CONNECTION = 2048
-BUFFERS = 8 * 1024 * 1024  # those that are shared and kept for the next
+BUFFERS = 8 * 1024 * 1024  # shared buffers, and those cached for reuse
 SPARE_DESCRIPTORS = 200
 OFFER = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits"
 
 
 @pytest.fixture
 def count():
-    """So many connections, or the test is skipped: with fewer of them it would not come to the
-    limits."""
+    """The number of connections, or a skip: fewer connections would not reach the limits."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = WANTED + SPARE_DESCRIPTORS
     try:
@@ -37,7 +36,7 @@ def count():
 
 
 def open_many(server, count, target, *more, receive_buffer=None):
-    """Connections behind their handshakes, opened in groups that the listen queue can hold."""
+    """Connections after their handshakes, opened in groups that fit into the listen backlog."""
     connections = []
     while len(connections) < count:
         group = [
@@ -53,7 +52,7 @@ def open_many(server, count, target, *more, receive_buffer=None):
 
 
 def next_message(connection):
-    """Without the pings that come when a busy machine keeps a connection waiting."""
+    """Skips the pings that the server sends while a busy machine delays a connection."""
     while True:
         opcode, payload = connection.message()
         if opcode != ws_raw.PING:
@@ -66,7 +65,7 @@ def heap(server):
     return stats["heap_live"] + stats["libuv_live"]
 
 
-def test_an_idle_connection_costs_little_memory(count, capsys):
+def test_idle_connection_takes_little_memory(count, capsys):
     server = WireServer(max_connections=count + 200)
     try:
         for connection in open_many(server, 100, "/ws/defaults"):
@@ -90,8 +89,7 @@ def test_an_idle_connection_costs_little_memory(count, capsys):
 
 
 class Client:
-    """A connection with compression, whose two windows are those of its peer as far as that was
-    agreed on."""
+    """A connection with compression. Its two windows have the negotiated sizes."""
     def __init__(self, connection):
         self.connection = connection
         offered = connection.fields["sec-websocket-extensions"]
@@ -115,8 +113,8 @@ class Client:
 
 
 def push(connections, pieces):
-    """Sends to all connections what their sockets take, and gives up those that take no more;
-    nothing is read."""
+    """Sends to all connections what their sockets accept, and removes those that accept nothing
+    more. Reads nothing."""
     with selectors.DefaultSelector() as selector:
         for connection, piece in zip(connections, pieces):
             connection.socket.setblocking(False)
@@ -138,14 +136,14 @@ def push(connections, pieces):
                     selector.register(key.fileobj, selectors.EVENT_WRITE, key.data[sent:])
 
 
-def test_windows_leave_memory_for_messages():
-    """Silent clients that were promised all the windows there are do not close those that talk."""
+def test_compression_windows_leave_memory_for_messages():
+    """Silent clients with all available windows do not cause the close of active clients."""
     server = WireServer()
     try:
         silent = open_many(server, 100, "/ws/few-windows", OFFER)
         state = ws_raw.websocket_state(server, "/ws/few-windows")
         assert state["compressing"] == 100 and 0 < state[
-            "dedicated"] < 60, "all windows are taken, the others share"
+            "dedicated"] < 60, "all windows are in use, the others are shared"
         words = noise(1, 100_000)
         first, last = (ws_raw.frame(ws_raw.TEXT,
                                     Client(silent[i]).packed(words), rsv=4) for i in (0, 99))
@@ -157,27 +155,27 @@ def test_windows_leave_memory_for_messages():
                     server.settle()
                 assert connection.message() == (ws_raw.TEXT, words)
         assert ws_raw.websocket_state(
-            server, "/ws/few-windows")["connections"] == 100, "the plain one has gone"
+            server, "/ws/few-windows")["connections"] == 100, "the plain connection is closed"
     finally:
         server.stop()
 
 
 def noise(seed, size):
-    """What no compressor makes smaller, as a text."""
+    """Incompressible text."""
     return random.Random(seed).randbytes(size // 2).hex().encode()
 
 
-# What each way of using up memory makes one connection hold at most: windows of 12 bits, and what
-# is collected or waits.
+# The most that each kind of traffic makes one connection hold: windows of 12 bits, and buffered or
+# queued data.
 WINDOWS = 50_272
 HELD = {"messages in part": WINDOWS + 65_536, "floods": WINDOWS + 20 * (16_384 + 100)}
 
 
 @pytest.mark.parametrize("traffic", ["ordinary", "messages in part", "floods"])
-def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
-    """Ordinary traffic closes nobody, though not all have windows of their own. Of those who make
-    the server hold as much as they can, as many stay as the budget is enough for; and whoever sends
-    small messages is served."""
+def test_compressed_connections_stay_within_budget(count, traffic, capsys):
+    """Ordinary traffic closes no connection, although not all have dedicated windows. Of the
+    connections that make the server buffer as much as possible, as many stay open as the budget
+    allows. A client with small messages is served."""
     server = WireServer(max_connections=count + 200)
     try:
         for connection in open_many(server, 100, "/ws/many", OFFER):
@@ -189,7 +187,7 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
         clients = [Client(connection) for connection in connections]
         state = ws_raw.websocket_state(server, "/ws/many")
         assert state["compressing"] == count and 0 < state[
-            "dedicated"] < count, "some have windows, the others have to share"
+            "dedicated"] < count, "some have windows, the others share"
         if traffic == "ordinary":
             for turn in range(3):
                 for i, client in enumerate(clients):
@@ -222,7 +220,7 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
             assert state["connections"] == count
         else:
             assert state["connections"] >= BUDGET // HELD[
-                traffic] * 9 // 10, "nobody is closed while there is memory"
+                traffic] * 9 // 10, "no connection is closed while memory is available"
             assert state["connections"] == count or state["code"] == 1013
             with ws_raw.WebSocket(server.port, "/ws/many") as newcomer:
                 newcomer.echo(b"x" * 1000)
@@ -233,6 +231,6 @@ def test_compressing_connections_stay_within_the_budget(count, traffic, capsys):
         server.wait_for_connections(0)
         assert ws_raw.websocket_state(
             server, "/ws/many"
-        )["memory"] <= 4 * 1024 * 1024, "what the next ones use is kept, the rest is given back"
+        )["memory"] <= 4 * 1024 * 1024, "buffers for reuse are kept, the rest is released"
     finally:
         server.stop()

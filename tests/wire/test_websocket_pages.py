@@ -1,7 +1,6 @@
-"""The pages of the WebSocket examples in headless Chromium: two tabs that chat with one another, a
-chart that grows, the client of examples/clients; no word of the console, nothing loaded from
-elsewhere, nothing beside the page, in both colour schemes, on a wide page and on a phone.
-"""
+"""The pages of the WebSocket examples in headless Chromium: two tabs that chat, a chart that grows,
+the client of examples/clients. No console message, no external resource, no horizontal scrolling,
+in both colour schemes, at desktop and phone widths."""
 
 import os
 import pathlib
@@ -11,7 +10,7 @@ import pytest
 from program import Program
 from wire_server import eventually
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 import browser
@@ -25,7 +24,7 @@ TEXTS = "[...document.querySelectorAll('li')].map(item => item.textContent)"
 @pytest.fixture(scope="module")
 def opened():
     if browser.find() is None:
-        pytest.skip("there is no Chromium")
+        pytest.skip("Chromium is not installed")
     one = browser.Browser()
     yield one
     one.close()
@@ -50,8 +49,8 @@ def picture(opened, name):
         opened.screenshots(f"{folder}/{name}")
 
 
-def silent(opened):
-    """Whether the console has said nothing, and nothing was loaded but the page itself."""
+def has_no_troubles(opened):
+    """Asserts that there are no console messages and no additional resources."""
     eventually(lambda: not opened.evaluate(WIDER), "the page is no wider than the window")
     assert opened.troubles() == []
     return True
@@ -82,20 +81,20 @@ def say(opened, text):
 
 
 def sees(opened, tab, wanted):
-    """Waits until a tab shows what it is to show."""
+    """Waits until a tab shows the expected text."""
     opened.session = tab
-    eventually(lambda: opened.evaluate(LOG) == wanted, "the log of the page")
+    eventually(lambda: opened.evaluate(LOG) == wanted, "the expected text is in the page")
 
 
 @pytest.mark.parametrize("program", ["websocket_chat", "cpp/websocket_chat"])
 @pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (375, True), (320, False)])
-def test_two_tabs_chat(opened, started, program, width, dark):
+def test_chat_between_two_tabs(opened, started, program, width, dark):
     server = started(program)
     tabs = opened.tab(), opened.tab()
     opened.session = tabs[0]
     enter(opened, server.url, "ada", "kitchen", width, dark)
     sees(opened, tabs[0], ["note ada joined"])
-    assert silent(opened)
+    assert has_no_troubles(opened)
     opened.session = tabs[1]
     enter(opened, server.url, "Jörg", "kitchen", width, dark)
     sees(opened, tabs[1], ["note Jörg joined"])
@@ -108,27 +107,27 @@ def test_two_tabs_chat(opened, started, program, width, dark):
         "note Jörg joined", "mine JörgHello, <b>ada</b>!",
         f"theirs adaGuten Abend ☕ {'and-a-word-that-is-long' * 10}", "theirs adaHow are you?"
     ])
-    assert silent(opened)
+    assert has_no_troubles(opened)
     picture(opened, f"chat-{width}-{'dark' if dark else 'light'}")
-    # One leaves; the other is told.
+    # One client leaves. The other one is notified.
     opened.call("Page.navigate", url="about:blank")
     opened.session = tabs[0]
     eventually(lambda: opened.evaluate("document.querySelector('#count').textContent") == "1 here",
-               "who has left is not counted")
+               "the client that left is not counted")
     assert opened.evaluate(LOG)[-1] == "note Jörg left"
-    # The server goes, and the page says so.
+    # The server stops, and the page shows it.
     assert server.stop() == 0
     eventually(
         lambda: opened.evaluate("document.querySelector('#count').textContent") == "not connected",
-        "the page has noticed")
+        "the page shows the lost connection")
     for tab in tabs:
         opened.session = tab
         opened.call("Page.navigate", url="about:blank")
 
 
-def test_chat_says_when_it_cannot_enter(opened, started):
-    """A name that the server would refuse is not sent, and a connection that never opened is not
-    tried for ever."""
+def test_chat_shows_failed_connection(opened, started):
+    """A name that the server would reject is not sent. A connection that never opened is not
+    retried without limit."""
     server = started("websocket_chat")
     enter(opened, server.url, 11 * "あ", "kitchen", 375, False)
     assert opened.evaluate(
@@ -141,20 +140,20 @@ def test_chat_says_when_it_cannot_enter(opened, started):
     refused = ("document.querySelector('#join p').hidden ? '' : document.querySelector('#join "
                "p').textContent")
     eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."),
-               "the page says so")
+               "the page shows the error")
     assert opened.evaluate(
         "document.querySelector('header').hidden && !document.querySelector('#join').hidden")
     assert not opened.evaluate(WIDER)
 
 
 @pytest.mark.parametrize("width, dark", [(1280, False), (1280, True), (375, True)])
-def test_chart(opened, started, width, dark):
+def test_chart_shows_samples(opened, started, width, dark):
     server = started("websocket_chart")
     opened.open(server.url, width, dark)
     points = ("document.querySelectorAll('polyline')[0].getAttribute('points')?.split(' ').length "
               "?? 0")
-    eventually(lambda: opened.evaluate(points) >= 2, "two samples")
-    assert silent(opened)
+    eventually(lambda: opened.evaluate(points) >= 2, "two samples are shown")
+    assert has_no_troubles(opened)
     assert opened.evaluate("document.querySelector('#state').textContent") == "live"
     assert float(opened.evaluate("document.querySelectorAll('output')[3].textContent")) >= 1
     opened.events.clear()
@@ -162,7 +161,7 @@ def test_chart(opened, started, width, dark):
     eventually(
         lambda: float(
             opened.evaluate("document.querySelectorAll('output')[0].textContent").replace(",", ""))
-        > 10, "requests are seen")
+        > 10, "requests are counted")
     picture(opened, f"chart-{width}-{'dark' if dark else 'light'}")
     assert opened.evaluate(
         "[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= "
@@ -170,7 +169,7 @@ def test_chart(opened, started, width, dark):
     )
 
 
-def test_browser_client(opened, started):
+def test_browser_example_client(opened, started):
     server = started("websocket_echo")
     opened.open((ROOT / "examples/clients/browser.html").as_uri() + f"?url={server.url}echo", 375,
                 False)
@@ -179,10 +178,10 @@ def test_browser_client(opened, started):
     for text in ("hello", "<i>wörld</i>"):
         type_into(opened, "text", text)
         press_enter(opened)
-    eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"], "both come back")
-    assert silent(opened)
+    eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"], "both messages are echoed")
+    assert has_no_troubles(opened)
     assert server.stop() == 0
     eventually(
         lambda: opened.evaluate(TEXTS)[2:] == ["closed with 1001 "] or opened.evaluate(TEXTS)[2:3]
-        != [], "the end is told")
+        != [], "the end is reported")
     assert opened.evaluate(TEXTS)[2].startswith("closed with 1001 ")

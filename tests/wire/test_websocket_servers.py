@@ -1,8 +1,9 @@
-"""Our client with the servers of others: Python's websockets and aiohttp. wire_server connects,
-echoes and obeys, and these servers say what is sent.
+"""Our WebSocket client with other servers: Python's websockets and aiohttp. wire_server connects
+and echoes; the servers control the messages.
 
-Text, binary and empty messages, 16 MiB, fragments and pings both ways, codes both ways,
-subprotocols, with compression and without; and servers that do not answer."""
+Text, binary and empty messages, 16 MiB, fragments, pings and close codes in both directions,
+subprotocols, with and without compression; and servers that do not respond.
+"""
 
 import asyncio
 import contextlib
@@ -24,8 +25,8 @@ def connect(server, url, path="/ws/echo"):
                       f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
 
 
-def told(server, code, reason, path="/ws/echo"):
-    """What `close` says of the connection that has ended last."""
+def expect_close_report(server, code, reason, path="/ws/echo"):
+    """Waits for the `close` report of the last connection."""
     eventually(
         lambda:
         (state := websocket_state(server, path))["code"] == code and state["reason"] == reason,
@@ -33,14 +34,14 @@ def told(server, code, reason, path="/ws/echo"):
 
 
 async def meet(server, path, port, talk):
-    """wire_server connects to a server here; `talk` is a future with what came of it."""
+    """wire_server connects to a server here; `talk` is a future with the result."""
     assert await asyncio.to_thread(connect, server, f"ws://127.0.0.1:{port}/any?thing=1",
                                    path) == "0"
     await asyncio.wait_for(talk, HANG_SECONDS)
 
 
 def settle(future, talk):
-    """A handler that does what `talk` does, and tells."""
+    """A handler that calls `talk` and stores its result."""
     async def handle(ws):
         try:
             future.set_result(await talk(ws))
@@ -67,7 +68,7 @@ def with_websockets(server, path, talk, **options):
 
 @pytest.mark.parametrize("compression", ["deflate", None])
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_websockets_messages(server, path, compression):
+def test_python_websockets_messages(server, path, compression):
     async def talk(ws):
         assert bool(ws.extensions) == (compression is not None and path != "/ws/echo")
         await have_echoed(ws)
@@ -75,7 +76,7 @@ def test_websockets_messages(server, path, compression):
     with_websockets(server, path, talk, compression=compression)
 
 
-def test_websockets_pings_and_pieces(server):
+def test_python_websockets_pings_and_fragments(server):
     async def talk(ws):
         await (await ws.ping(b"there?"))
         before = (await asyncio.to_thread(websocket_state, server))["pongs"]
@@ -89,7 +90,7 @@ def test_websockets_pings_and_pieces(server):
 
 
 @pytest.mark.parametrize("path", ["/ws/pieces", "/ws/pieces-deflate"])
-def test_websockets_echoes_in_pieces(server, path):
+def test_python_websockets_echoes_fragments(server, path):
     async def talk(ws):
         for data in (b"", b"x", bytes(range(256)) * 300, ["one ", "two"], "größer"):
             await ws.send(data)
@@ -101,7 +102,7 @@ def test_websockets_echoes_in_pieces(server, path):
 @pytest.mark.parametrize("offered, spoken", [(["chat.v1"], "chat.v1"),
                                              (["chat.v2", "chat.v1"], "chat.v2"), (["other"], None),
                                              (None, None)])
-def test_websockets_subprotocols(server, offered, spoken):
+def test_python_websockets_subprotocols(server, offered, spoken):
     async def talk(ws):
         assert ws.subprotocol == spoken
         await ws.send("!facts")
@@ -112,7 +113,7 @@ def test_websockets_subprotocols(server, offered, spoken):
 
 @pytest.mark.parametrize("order, code, reason", [("!close 4321 goodbye", 4321, "goodbye"),
                                                  ("!close 0", 1005, ""), ("!abort", 1006, "")])
-def test_websockets_is_told_the_code(server, order, code, reason):
+def test_python_websockets_gets_close_code(server, order, code, reason):
     import websockets
 
     async def talk(ws):
@@ -125,13 +126,13 @@ def test_websockets_is_told_the_code(server, order, code, reason):
 
 
 @pytest.mark.parametrize("code, reason", [(1000, ""), (3000, "größe"), (4999, "r" * 123)])
-def test_websockets_tells_the_code(server, code, reason):
+def test_python_websockets_sends_close_code(server, code, reason):
     async def talk(ws):
         await ws.close(code, reason)
         assert ws.close_code == code
 
     with_websockets(server, "/ws/echo", talk)
-    told(server, code, reason)
+    expect_close_report(server, code, reason)
 
 
 # ---- aiohttp ----
@@ -178,10 +179,10 @@ def test_aiohttp_messages(server, path, compress):
         await ws.close(code=3000, message=b"bye")
 
     with_aiohttp(server, path, talk, compress=compress)
-    told(server, 3000, "bye", path)
+    expect_close_report(server, 3000, "bye", path)
 
 
-def test_aiohttp_pings_and_ends(server):
+def test_aiohttp_pings_and_closing(server):
     import aiohttp
 
     async def talk(ws):
@@ -201,19 +202,19 @@ def test_aiohttp_pings_and_ends(server):
     with_aiohttp(server, "/ws/protocols", talk, protocols=["chat.v1", "chat.v2"], autoping=False)
 
 
-# ---- servers that do not do it ----
+# ---- servers that do not respond ----
 
 
 @contextlib.contextmanager
 def silent():
-    """A server that has to be told what to do."""
+    """A listener that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(SAFETY_TIMEOUT)
         yield listener
 
 
-def ask_silent(server, listener):
-    """A connection of wire_server's, whose request has come and is not answered."""
+def connect_to_silent(server, listener):
+    """A connection of wire_server whose request has arrived and gets no response."""
     port = listener.getsockname()[1]
     assert connect(server, f"ws://127.0.0.1:{port}/") == "0"
     return accept(listener)
@@ -228,20 +229,20 @@ def accept(listener):
     return connection
 
 
-def test_who_does_not_answer_is_told_apart(server):
+def test_silent_server_errors_are_distinguished(server):
     with silent() as listener:
-        with ask_silent(server, listener) as connection:
+        with connect_to_silent(server, listener) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        told(server, 1006, "the connection failed before the response")
-        with ask_silent(server, listener):
+        expect_close_report(server, 1006, "the connection failed before the response")
+        with connect_to_silent(server, listener):
             pass
-        told(server, 1006, "the server closed the connection without a response")
-        with ask_silent(server, listener) as connection:
+        expect_close_report(server, 1006, "the server closed the connection without a response")
+        with connect_to_silent(server, listener) as connection:
             connection.sendall(b"HTTP/1.1 403 Verb\xf6ten \xff\xfe\r\nContent-Length: 0\r\n\r\n")
-            told(server, 1006, "the server responded with 403 Verb?ten ??")
+            expect_close_report(server, 1006, "the server responded with 403 Verb?ten ??")
         port = listener.getsockname()[1]
     assert connect(server, f"ws://127.0.0.1:{port}/") == "0"
-    told(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
+    expect_close_report(server, 1006, f"cannot connect to 127.0.0.1:{port}: connection refused")
 
 
 @pytest.mark.parametrize(
@@ -250,13 +251,13 @@ def test_who_does_not_answer_is_told_apart(server):
      ("wss://ann:secret@127.0.0.1/", 'url is "wss://...@127.0.0.1/"; must be'),
      ("ws://ann:secret@127.0.0.1/", 'url is "ws://...@127.0.0.1/"; must be'),
      ("ws://h/?token=secret#top", 'url is "ws://h/?..."; must be')])
-def test_a_url_that_is_refused_is_explained(start, url, words):
+def test_invalid_url_has_error_message(start, url, words):
     server = start()
     assert words in connect(server, url)
     assert "secret" not in connect(server, url)
 
 
-def test_a_program_that_stops_does_not_wait_for_an_answer():
+def test_stop_does_not_wait_for_response():
     with silent() as listener:
         command = [built("ws_echo_client"), f"ws://127.0.0.1:{listener.getsockname()[1]}", "test"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
