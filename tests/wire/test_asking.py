@@ -1,10 +1,11 @@
-"""What handlers ask their request and response, and fields that they take away again."""
+"""Functions for handlers that read the state of request and response, and the removal of response
+fields."""
 
 import pytest
 import raw
 
 
-def test_html_and_fields_that_were_taken_away(server):
+def test_removed_fields_are_not_sent(server):
     answer = server.ask("GET", "/asking/page")
     assert answer.status == 203
     assert answer.body.decode() == "<p>Grüße</p>"
@@ -12,27 +13,27 @@ def test_html_and_fields_that_were_taken_away(server):
     assert answer.all("X-Kept") == ["1"] and answer.all("X-Gone") == []
 
 
-def test_type_that_was_taken_away(server):
+def test_removed_content_type_is_not_sent(server):
     answer = server.ask("GET", "/asking/page?untyped")
     assert answer.body == b"?" and answer.get("Content-Type") is None
 
 
-def test_loop_time_stands_still_in_a_turn_and_goes_on_behind_it(server):
+def test_loop_time_is_constant_within_iteration(server):
     times = []
     for _ in range(3):
         before, after, response, request = map(int, server.ask("GET", "/asking/now").body.split())
         assert (before, response, request) == (after, 1, 1)
         times.append(before)
-    # Each of these turns took five milliseconds at least.
+    # Each of these loop iterations took at least five milliseconds.
     assert times[1] >= times[0] + 5 and times[2] >= times[1] + 5
 
 
-def test_pending_is_what_waits_to_be_sent(start):
+def test_pending_reports_queued_bytes(start):
     server = start(write_backlog=200_000)
     with server.connect(receive_buffer=4096) as slow:
         slow.send(raw.request("GET", "/asking/pending?least=134464"))
         most, left = map(int, slow.response().body.rsplit(b"\n", 2)[-2].split())
-    # A piece of 64 KiB is refused when more than the limit would wait.
+    # A chunk of 64 KiB is rejected when it would exceed the limit.
     assert 200_000 - 65536 < most <= 200_000 + 65536
     assert left == 0
 
@@ -51,12 +52,12 @@ UPGRADE = "Connection: Upgrade"
      ("websocket", [UPGRADE], "HTTP/1.1", b"no"),
      ("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.0", b"no"),
      ("websocket", [UPGRADE, "Upgrade: websockets"], "HTTP/1.1", b"no"), ])
-def test_offers_of_an_upgrade(server, protocol, fields, version, said):
+def test_offers_upgrade_checks_request(server, protocol, fields, version, said):
     assert server.ask("GET", f"/asking/offers?protocol={protocol}", *fields,
                       version=version).body == said
 
 
-def test_caches_of_handlers_are_counted(start):
+def test_handler_caches_are_counted(start):
     server = start()
     for name in ("a", "b", "a", "c", "a"):
         server.ask("GET", f"/asking/cached/{name}")

@@ -1,5 +1,5 @@
-"""The benchmark servers: what they answer, that they say which build they are and warn when it is
-not Release, and that wrong arguments are refused. Their figures are no matter of tests."""
+"""The benchmark servers: their responses, the build type in their output with a warning unless it
+is Release, and the rejection of wrong arguments. No test measures their speed."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from wire_server import built
 
 SITE = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/site"
 TEXT = b"Hello, world\n"
-# Left out with BUILD_WITH_WEBSOCKET=OFF.
+# Not built with BUILD_WITH_WEBSOCKET=OFF.
 WEBSOCKET = (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "dist/bin/benchmark_websocket").exists()
 SERVERS = {
     "benchmark_rps": ["0"], "benchmark_unified": ["0"],
@@ -49,12 +49,12 @@ def start():
     yield starter
     for one in running:
         if one.process.returncode is None:
-            # the floor has no handler of its own
+            # the baseline server has no handler of its own
             assert one.stop() in (0, -signal.SIGTERM), one.log()
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name):
+def test_output_has_build_type_and_warning(start, name):
     server = start(name, *SERVERS[name])
     first = server.output.split("\n")[0]
     version = subprocess.run([built("uvhttp"), "--version"], capture_output=True, text=True).stdout
@@ -63,7 +63,7 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
         rf"{name}: uvhttp {re.escape(build)}, flags (.+), parser (avx512|avx2|sse42|neon|swar)",
         first)
     assert found, first
-    # The flags are those it was really compiled with.
+    # The flags are those of the actual compilation.
     commands = json.loads(
         (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "compile_commands.json").read_text())
     compiled, = [
@@ -93,33 +93,33 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
      ("floor_websocket", ["1", "2"], "sage"),
      *((("benchmark_websocket", [port], "sage")
         for port in ("65536", "80x", "-1")) if WEBSOCKET else ()), ])
-def test_wrong_arguments_are_refused_with_the_usage(name, arguments, reason):
+def test_wrong_arguments_print_usage(name, arguments, reason):
     done = program.run(name, *arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert reason in done.stderr and f"sage: {name}" in done.stderr
 
 
-def test_a_folder_that_is_not_there_is_named():
+def test_missing_directory_is_named():
     done = program.run("performance_static_server", "-d", "/does/not/exist", "-p", "0")
     assert done.returncode == 1
     assert "performance_static_server: /does/not/exist: no such file or directory" in done.stderr
 
 
-def test_a_certificate_that_is_not_there_is_named():
+def test_missing_certificate_is_named():
     done = program.run("benchmark_rps", "--tls", "/does/not/exist", "0")
     assert done.returncode == 1
     assert "/does/not/exist" in done.stderr and "benchmark_rps: cannot listen" in done.stderr
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_port_that_is_taken_is_named(start, name):
+def test_port_in_use_is_named(start, name):
     port = str(start("benchmark_rps", "0").port)
     done = program.run(name, *[port if argument == "0" else argument for argument in SERVERS[name]])
     assert done.returncode == 1
     assert f"{name}: cannot listen on port {port}: address already in use" in done.stderr
 
 
-def test_it_sends_json_and_what_is_posted(start):
+def test_server_sends_json_and_echo(start):
     server = start("benchmark_rps", "0")
     with server.connect() as connection:
         response = connection.ask(target="/json")
@@ -132,7 +132,7 @@ def test_it_sends_json_and_what_is_posted(start):
             assert (response.status, response.body) == (200, body)
 
 
-def test_unified_answers_each_of_its_kinds(start):
+def test_unified_serves_each_kind(start):
     server = start("benchmark_unified", "0")
     with server.connect() as connection:
         for path, body in {
@@ -148,7 +148,7 @@ def test_unified_answers_each_of_its_kinds(start):
 
 
 @pytest.mark.parametrize("size", [0, 1, 1024, 100 * 1024])
-def test_unified_echoes_what_is_posted(start, size):
+def test_unified_echoes_body(start, size):
     server = start("benchmark_unified", "0")
     body = os.urandom(size)
     with server.connect() as connection:
@@ -158,7 +158,7 @@ def test_unified_echoes_what_is_posted(start, size):
             assert (answer.status, answer.body) == (200, body)
 
 
-def test_unified_has_a_thousand_further_routes(start):
+def test_unified_has_thousand_more_routes(start):
     server = start("benchmark_unified", "0")
     paths = [
         f"/api/v{version}/r{resource}{tail}" for version in range(10) for resource in range(25)
@@ -171,7 +171,7 @@ def test_unified_has_a_thousand_further_routes(start):
             assert connection.ask(target=path).status == 404
 
 
-def test_the_static_server_serves_its_folder(start):
+def test_static_server_serves_directory(start):
     server = start("performance_static_server", "-d", SITE, "-p", "0")
     for name in ("index.html", "waves.png", "large.txt"):
         assert server.ask(f"/{name}").body == (SITE / name).read_bytes()
@@ -179,7 +179,7 @@ def test_the_static_server_serves_its_folder(start):
     assert server.ask("/missing").status == 404
 
 
-# The floor: only what the benchmarks ask of it
+# The baseline server: only what the benchmarks request
 
 
 @pytest.fixture
@@ -188,11 +188,11 @@ def hello(tmp_path):
     return tmp_path / "hello.txt"
 
 
-def test_the_floor_waits_for_the_whole_body_of_a_request(start, hello):
+def test_baseline_reads_whole_request_body(start, hello):
     server = start("floor", "--read", hello, "--post", "1000", "0")
     request = raw.request("POST", "/", "Content-Length: 1000") + b"\r\n\r\n".ljust(1000, b"x")
     with server.connect() as connection:
-        # Two at once, cut in all kinds of places.
+        # Two requests at once, split at many positions.
         for cut in (1, 60, len(request) - 1, len(request), len(request) + 30):
             both = request + request
             connection.send(both[:cut])
@@ -200,7 +200,7 @@ def test_the_floor_waits_for_the_whole_body_of_a_request(start, hello):
             assert [connection.response().body for _ in range(2)] == [TEXT, TEXT]
 
 
-def test_the_floor_closes_when_told(start, hello):
+def test_baseline_applies_connection_close(start, hello):
     server = start("floor", "--file", hello, "--close", "0")
     with server.connect() as connection:
         answer = connection.ask()

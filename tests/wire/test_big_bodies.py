@@ -1,9 +1,10 @@
-"""Bodies far larger than what a server may keep of them: its memory stays within 16 MB of what it
-was when idle, however slow the client is.
+"""Bodies far larger than the server may buffer. Its memory stays within 16 MB of the idle value,
+however slow the client is.
 
-A gigabyte each; with the sanitizers, which remember freed memory, less, and what was asked of the
-allocator counts instead. A client is slow first, so that everything that can fill does fill, and
-reads or writes as fast as it can then: what waits has no more room than before."""
+Each body has a gigabyte. With sanitizers, which keep freed memory, it is smaller, and the allocated
+bytes are compared instead. A client is slow at first, so that all buffers are filled, and then
+reads or writes at full speed.
+"""
 
 import asyncio
 import os
@@ -24,7 +25,7 @@ BURSTS = 20
 
 
 class Measured(WireServer):
-    """A server whose memory is looked at, from when it is idle."""
+    """A server with memory measurement, relative to its idle state."""
     def __init__(self, **limits):
         super().__init__(**limits)
         self.peak = 0
@@ -43,21 +44,21 @@ class Measured(WireServer):
         return stats
 
     def check_memory(self):
-        """The most it ever had."""
+        """The peak value."""
         self.stats()
         grown = (self.peak if SANITIZED else self.status("VmHWM")) - self.idle
         assert grown < ALLOWED, f"{grown} bytes more than when idle"
 
     def wait_until_stuck(self, name):
-        """Until a counter of bytes stands still: the client is what everybody waits for."""
+        """Waits until a counter of bytes stops changing: then the client blocks the transfer."""
         seen = []
 
-        def stands_still():
+        def stops_changing():
             seen.append(self.stats()[name])
-            # Asking is counted, too.
+            # This request counts, too.
             return len(seen) > 3 and max(b - a for a, b in zip(seen[-4:], seen[-3:])) < 5000
 
-        eventually(stands_still, f"{name} stands still")
+        eventually(stops_changing, f"{name} stops changing")
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def server():
 
 
 def receive_pattern(connection, size):
-    """Takes a body with Content-Length and compares every byte of it."""
+    """Reads a body with Content-Length and compares every byte."""
     buffer = bytearray(STEP)
     view = memoryview(buffer)
     offset = len(connection.buffer)
@@ -83,7 +84,7 @@ def receive_pattern(connection, size):
 
 
 @pytest.mark.parametrize("path", ["/pulled", "/pieces-out"])
-def test_a_reader_that_is_slow_at_first(server, path):
+def test_slow_reader_of_big_body(server, path):
     with server.connect(receive_buffer=65536) as connection:
         connection.send(raw.request("GET", f"{path}?size={SIZE}&piece=16384&known"))
         _, _, fields, _ = connection.head()
@@ -101,7 +102,7 @@ def test_a_reader_that_is_slow_at_first(server, path):
 
 
 def count_bytes(command):
-    """Bytes that a command writes."""
+    """The number of bytes that a command writes."""
     size = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while piece := os.read(process.stdout.fileno(), 1 << 20):
@@ -110,7 +111,7 @@ def count_bytes(command):
     return size
 
 
-def test_curl_reads_at_a_limited_rate(server):
+def test_curl_reads_at_limited_rate(server):
     size = SIZE // 4
     rate = size // 3
     assert count_bytes([
@@ -121,7 +122,7 @@ def test_curl_reads_at_a_limited_rate(server):
 
 
 @pytest.mark.parametrize("path", ["/upload/big", "/pieces-digest"])
-def test_a_writer_that_is_slow_at_first(server, tmp_path, path):
+def test_slow_writer_of_big_body(server, tmp_path, path):
     method = "PUT" if path.startswith("/upload") else "POST"
     with server.connect(send_buffer=65536) as connection:
         connection.send(raw.request(method, f"{path}?folder={tmp_path}", f"Content-Length: {SIZE}"))
@@ -145,13 +146,13 @@ def test_a_writer_that_is_slow_at_first(server, tmp_path, path):
 
 
 def sparse_file(path, size):
-    """A file of zeros that takes no room."""
+    """A sparse file of zeros."""
     with open(path, "wb") as file:
         file.truncate(size)
     return path
 
 
-def test_curl_puts_a_big_file(server, tmp_path):
+def test_curl_puts_big_file(server, tmp_path):
     source = sparse_file(tmp_path / "source", SIZE)
     assert curl(server, "-T", str(source), "--expect100-timeout", "60",
                 path=f"/upload/big?folder={tmp_path}") == b"201 Created\n"
@@ -160,7 +161,7 @@ def test_curl_puts_a_big_file(server, tmp_path):
     os.remove(tmp_path / "big")
 
 
-def test_curl_puts_at_a_limited_rate(server, tmp_path):
+def test_curl_puts_at_limited_rate(server, tmp_path):
     size = SIZE // 4
     source = sparse_file(tmp_path / "source", size)
     assert curl(server, "-T", str(source), "--limit-rate", str(size // 3),
@@ -169,7 +170,7 @@ def test_curl_puts_at_a_limited_rate(server, tmp_path):
     os.remove(tmp_path / "big")
 
 
-def test_curl_sends_a_big_form(server, tmp_path):
+def test_curl_sends_big_form(server, tmp_path):
     source = sparse_file(tmp_path / "source", SIZE)
     text = curl(server, "-F", "a=1", "-F", f"file=@{source}", "-F", "b=2", "--expect100-timeout",
                 "60", path=f"/form-data?folder={tmp_path}").decode()
@@ -177,7 +178,7 @@ def test_curl_sends_a_big_form(server, tmp_path):
     server.check_memory()
 
 
-# Clients that stream, with pieces as they like
+# Streaming clients, with chunk sizes of their own
 
 
 def test_httpx_streams_both_ways(server):

@@ -1,7 +1,8 @@
-"""What a request may cost once the server is warm: one read, one write, no allocation; one write
-per pipelined batch.
+"""The cost of a request after warm-up: one read, one write, no allocation; one write per pipelined
+batch.
 
-System calls are counted by strace between two requests that mark the place in its record."""
+strace counts system calls between two requests that mark positions in its output.
+"""
 
 import collections
 import json
@@ -14,7 +15,7 @@ from wire_server import WireServer
 
 ROUNDS = 200
 BATCH = 16
-# What libuv may use to wait; everything else is the cost of the requests.
+# System calls that libuv uses to wait. All others are costs of the requests.
 WAITING = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
 READS = {"read", "readv", "recvfrom", "recvmsg"}
 WRITES = {"write", "writev", "sendto", "sendmsg"}
@@ -25,7 +26,7 @@ def traced(tmp_path):
     strace = shutil.which("strace")
     assert strace, "strace is missing: install strace"
     record = tmp_path / "calls"
-    # A leak check cannot run under strace; the other wire tests do it.
+    # The leak check cannot run under strace. The other wire tests have it.
     running = WireServer(wrapper=(strace, "-f", "-s", "40", "-o", str(record)),
                          environment={"ASAN_OPTIONS": "detect_leaks=0"})
     pid = running.stats()["pid"]
@@ -36,8 +37,7 @@ def traced(tmp_path):
 
 
 def calls_between_marks(record):
-    """The names of the system calls from the request /none/begin to the request /none/end, without
-    both."""
+    """The names of the system calls between the requests /none/begin and /none/end."""
     lines = record.read_text(errors="replace").splitlines()
     names = []
     inside = False
@@ -60,7 +60,7 @@ def count_calls(server, work, target="/hello"):
         work(connection)
         assert connection.ask("GET", "/none/end").status == 404
     names = collections.Counter(calls_between_marks(server.record))
-    # The answer to the first mark is written behind it.
+    # The response to the first mark follows it in the trace.
     first = next(name for name in names if name in WRITES)
     names[first] -= 1
     print(dict(names))
@@ -74,7 +74,7 @@ def count_calls(server, work, target="/hello"):
     return reads, writes, others
 
 
-def test_keep_alive_get_costs_one_read_and_one_write(traced):
+def test_keep_alive_get_takes_one_read_and_one_write(traced):
     def one_at_a_time(connection):
         for _ in range(ROUNDS):
             assert connection.ask().body == b"Hello, world\n"
@@ -82,7 +82,7 @@ def test_keep_alive_get_costs_one_read_and_one_write(traced):
     assert count_calls(traced, one_at_a_time) == (ROUNDS, ROUNDS, {})
 
 
-def test_five_middlewares_that_do_nothing_cost_no_call(traced):
+def test_five_middlewares_take_no_system_call(traced):
     def one_at_a_time(connection):
         for _ in range(ROUNDS):
             assert connection.ask("GET", "/five/hello").body == b"Hello, world\n"
@@ -90,7 +90,7 @@ def test_five_middlewares_that_do_nothing_cost_no_call(traced):
     assert count_calls(traced, one_at_a_time, "/five/hello") == (ROUNDS, ROUNDS, {})
 
 
-def test_pipelined_batch_costs_one_write(traced):
+def test_pipelined_batch_takes_one_write(traced):
     def batches(connection):
         for _ in range(ROUNDS):
             connection.send(raw.request() * BATCH)
@@ -100,7 +100,7 @@ def test_pipelined_batch_costs_one_write(traced):
     assert count_calls(traced, batches) == (ROUNDS, ROUNDS, {})
 
 
-def test_small_upload_costs_one_read_and_one_write(traced):
+def test_small_upload_takes_one_read_and_one_write(traced):
     def uploads(connection):
         for _ in range(ROUNDS):
             assert connection.ask("POST", "/digest", body=b"abc").status == 200
@@ -108,21 +108,21 @@ def test_small_upload_costs_one_read_and_one_write(traced):
     assert count_calls(traced, uploads) == (ROUNDS, ROUNDS, {})
 
 
-def test_answer_larger_than_a_buffer_costs_one_write_while_the_socket_has_room(traced):
+def test_large_response_takes_one_write(traced):
     def answers(connection):
         for _ in range(ROUNDS):
             assert len(connection.ask("GET", "/large?size=100000").body) == 100000
 
     reads, writes, others = count_calls(traced, answers, "/large?size=100000")
-    # The system may be slow to hand the bytes on and take fewer at a time; then waiting for room is
-    # the price.
+    # A slow system may accept fewer bytes per write. Then the server also waits for a writable
+    # socket.
     assert reads == ROUNDS and writes < ROUNDS * 1.2 and set(others) <= {"epoll_ctl"}
 
 
 @pytest.mark.parametrize("piece, writes", [(3000, 1), (5000, 5)])
-def test_a_piece_costs_at_most_one_write(traced, piece, writes):
-    """Small ones leave together, larger ones with what is collected before them; what ends the body
-    follows the last."""
+def test_chunk_takes_at_most_one_write(traced, piece, writes):
+    """Small chunks are sent together, large ones with the chunks queued before them. The end of the
+    body is sent with the last chunk."""
     target = f"/pieces-out?size={4 * piece}&piece={piece}"
 
     def answers(connection):
@@ -161,7 +161,7 @@ def heap_calls(connection):
         "five-middlewares", "pipelined-five-middlewares", "cors", "auth", "request-id",
         "security-headers", "address-rules"
     ])
-def test_nothing_is_allocated_after_warm_up(server, work):
+def test_requests_allocate_nothing_after_warm_up(server, work):
     method = "HEAD" if work.startswith(b"HEAD") else "GET"
     answers = work.count(b" HTTP/1.1\r\n")
 
@@ -177,11 +177,11 @@ def test_nothing_is_allocated_after_warm_up(server, work):
         first, second = heap_calls(connection), heap_calls(connection)
         rounds(connection, ROUNDS)
         third = heap_calls(connection)
-    # Asking may allocate; as much as between two questions without anything between them.
+    # The request for the stats may allocate: as much as between two of them without other requests.
     assert third - second == second - first
 
 
-def test_new_connections_reuse_memory(server):
+def test_new_connections_reuse_memory_of_closed_ones(server):
     def visit(count):
         for _ in range(count):
             with server.connect() as connection:

@@ -9,7 +9,7 @@ import raw
 import pytest
 from installed import installed
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 
 
@@ -39,21 +39,21 @@ def test_curl_head(server):
             b"\r\n\r\n")
 
 
-def test_curl_uses_a_connection_again(server):
+def test_curl_reuses_connection(server):
     url = f"http://127.0.0.1:{server.port}/hello"
     connects = curl(server, "--write-out", "%{num_connects}\n", url, url, url)
     assert connects.replace(b"Hello, world\n", b"").split() == [b"1", b"0", b"0", b"0"]
 
 
-def test_curl_upload_of_a_file(server, tmp_path):
-    # curl asks first for large uploads: Expect: 100-continue.
+def test_curl_uploads_file(server, tmp_path):
+    # For large uploads curl sends Expect: 100-continue.
     path = tmp_path / "upload"
     path.write_bytes(raw.pattern(900000))
     assert curl(server, "--upload-file", str(path), "--expect100-timeout", "60",
                 path="/echo") == raw.pattern(900000)
 
 
-def test_curl_upload_from_a_pipe_is_chunked(server):
+def test_curl_upload_from_pipe_is_chunked(server):
     assert curl(server, "--upload-file", "-", path="/echo") == b""
     result = run(installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-",
                  f"http://127.0.0.1:{server.port}/echo", input=raw.pattern(500000))
@@ -66,7 +66,7 @@ def test_curl_data_with_chunked_coding(server):
     assert body == b"a=b&c=d"
 
 
-def test_curl_upload_that_is_too_large_sees_the_413(server, tmp_path):
+def test_curl_too_large_upload_gets_413(server, tmp_path):
     path = tmp_path / "upload"
     path.write_bytes(raw.pattern(5000000))
     for more in ([], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]):
@@ -75,7 +75,7 @@ def test_curl_upload_that_is_too_large_sees_the_413(server, tmp_path):
         assert status == b"413"
 
 
-def test_curl_in_parallel(server, tmp_path):
+def test_curl_parallel_requests(server, tmp_path):
     names = ",".join(str(i) for i in range(100))
     run(installed("curl", "curl"), "-sS", "--noproxy", "*", "--parallel", "--parallel-max", "20",
         "--output", f"{tmp_path}/#1", f"http://127.0.0.1:{server.port}/large?size={{{names}}}777")
@@ -90,12 +90,12 @@ def test_curl_with_http_1_0(server):
     assert curl(server, "--http1.0", "--data", "abc", path="/echo") == b"abc"
 
 
-def test_curl_that_offers_http_2_stays_with_1_1(server):
+def test_curl_offering_http_2_uses_http_1_1(server):
     assert curl(server, "--http2", "--write-out", "%{http_version}") == b"Hello, world\n1.1"
     assert curl(server, "--http2", "--data", "abc", path="/echo") == b"abc"
 
 
-def test_curl_that_insists_on_http_2_fails_at_once(server):
+def test_curl_requiring_http_2_fails_at_once(server):
     result = subprocess.run([
         installed("curl", "curl"), "-sS", "--noproxy", "*", "--http2-prior-knowledge", "--max-time",
         "60", f"http://127.0.0.1:{server.port}/hello"
@@ -103,7 +103,7 @@ def test_curl_that_insists_on_http_2_fails_at_once(server):
     assert result.returncode not in (0, 28), result
 
 
-def test_curl_that_speaks_tls_fails_at_once(server):
+def test_curl_with_tls_on_plain_port_fails_at_once(server):
     result = subprocess.run([
         installed("curl", "curl"), "-sS", "--noproxy", "*", "--insecure", "--max-time", "60",
         f"https://127.0.0.1:{server.port}/hello"
@@ -111,7 +111,7 @@ def test_curl_that_speaks_tls_fails_at_once(server):
     assert result.returncode == 35, result
 
 
-def test_curl_follows_a_redirect(server):
+def test_curl_follows_redirect(server):
     assert curl(server, "--location", path="/redirect") == b"Hello, world\n"
 
 
@@ -123,7 +123,7 @@ def test_curl_slow_download(server):
 # ---- Python ----
 
 
-def test_httpx(server):
+def test_httpx_requests(server):
     import httpx
 
     before = server.stats()["total_connections"]
@@ -140,7 +140,7 @@ def test_httpx(server):
             assert b"".join(response.iter_bytes()) == raw.pattern(3000000)
         assert client.delete("/hello").status_code == 405
         assert client.get("/status/204").status_code == 204
-    # All of it over one connection; the other is the one that asked for the figure.
+    # All requests used one connection. The other one is that of the stats request.
     assert server.stats()["total_connections"] == before + 2
 
 
@@ -158,7 +158,7 @@ def test_httpx_asynchronous_pool(server):
     asyncio.run(crowd())
 
 
-def test_aiohttp(server):
+def test_aiohttp_requests(server):
     import aiohttp
 
     async def pieces():
@@ -191,14 +191,14 @@ def test_aiohttp(server):
 # ---- Node and Go ----
 
 
-def test_node(server):
+def test_node_requests(server):
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     output = run(installed("node", "nodejs"), str(CLIENTS / "fetch.mjs"),
                  f"http://127.0.0.1:{server.port}", env=environment)
     assert output == b"ok\n"
 
 
-def test_go(server, tmp_path):
+def test_go_requests(server, tmp_path):
     environment = {
         "HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off",
         "GOFLAGS": "", "NO_PROXY": "*"

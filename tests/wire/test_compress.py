@@ -1,5 +1,5 @@
-"""Compressed answers, by clients that know nothing of uvhttp: the example `compressed`, asked by
-curl, aiohttp, httpx and Node."""
+"""Compressed responses with independent clients: the example `compressed` with curl, aiohttp, httpx
+and Node."""
 
 import asyncio
 import gzip
@@ -32,7 +32,7 @@ def command(*words, data=None):
     return done.stdout
 
 
-# How to undo each coding by a program of its own.
+# Programs that decode each content coding.
 UNDONE = {
     "gzip": gzip.decompress, "br": lambda data: command("brotli", "-dc", data=data),
     "zstd": lambda data: command("zstd", "-dc", data=data)
@@ -41,7 +41,7 @@ UNDONE = {
 
 @pytest.mark.parametrize("coding", sorted(UNDONE))
 @pytest.mark.parametrize("path", ["/items", "/table", "/numbers"])
-def test_each_coding_is_undone_by_its_own_program(site, path, coding):
+def test_each_coding_is_decoded_by_its_program(site, path, coding):
     raw = command("curl", "-sS", "-H", f"Accept-Encoding: {coding}", f"{site}{path}")
     text = UNDONE[coding](raw).decode()
     if path == "/items":
@@ -54,7 +54,7 @@ def test_each_coding_is_undone_by_its_own_program(site, path, coding):
         assert plain == text
 
 
-def test_curl(site):
+def test_curl_decodes_responses(site):
     head, body = command("curl", "-sS", "--compressed", "-D", "-",
                          f"{site}/items").decode().replace("\r", "").split("\n\n", 1)
     assert "\nContent-Encoding: " in head and '\nETag: W/"items-1"' in head and ("\nVary: Accept-"
@@ -62,7 +62,7 @@ def test_curl(site):
     assert json.loads(body) == ITEMS
 
 
-def test_httpx(site):
+def test_httpx_decodes_responses(site):
     with httpx.Client(trust_env=False) as client:
         answers = [
             client.get(f"{site}{path}", headers={"Accept-Encoding": "gzip"})
@@ -76,7 +76,7 @@ def test_httpx(site):
         assert head.headers["Content-Length"] == answers[0].headers["Content-Length"]
 
 
-def test_aiohttp(site):
+def test_aiohttp_decodes_responses(site):
     async def ask():
         async with aiohttp.ClientSession(headers={"Accept-Encoding": "gzip"}) as session:
             async with session.get(f"{site}/table") as answer:
@@ -89,7 +89,7 @@ def test_aiohttp(site):
     asyncio.run(ask())
 
 
-def test_node(site):
+def test_node_decodes_responses(site):
     script = f"""(async () => {{
         for (const path of ['/items', '/table', '/numbers']) {{
             const answer = await fetch('{site}' + path,

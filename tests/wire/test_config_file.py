@@ -1,5 +1,5 @@
-"""`uvhttp run` and `uvhttp check`: what a configuration file says is served, and what is wrong with
-one is told with its place."""
+"""`uvhttp run` and `uvhttp check`: the server applies a configuration file, and errors in a file
+are reported with their line and column."""
 
 import json
 import os
@@ -25,7 +25,7 @@ ANSWER = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
 
 @pytest.fixture
 def write(tmp_path):
-    """write("listen: ..."): the path of a configuration file beside the folder `site`."""
+    """write("listen: ..."): the path of a configuration file next to the directory `site`."""
     (tmp_path / "site" / "assets").mkdir(parents=True)
     (tmp_path / "site" / "index.html").write_text("the index\n")
     (tmp_path / "site" / "assets" / "style.css").write_text("a {}\n")
@@ -63,7 +63,7 @@ def get(program, target="/", host=None, method="GET"):
 
 
 def problems(path, *arguments, environment=None):
-    """What `check` says, without the name of the file; the same as `run -t`."""
+    """The output of `check`, without the name of the file. `run -t` prints the same."""
     done = run("uvhttp", "check", *arguments, path, environment=environment)
     assert (done.returncode, done.stdout) == (1, ""), done.stdout
     again = run("uvhttp", "run", "--test", *arguments, path, environment=environment)
@@ -87,10 +87,10 @@ def in_force(*arguments, environment=None):
     }
 
 
-# What it serves
+# Served configurations
 
 
-def test_static_folders(start):
+def test_static_routes_serve_directories(start):
     program = start("""
 sites:
   - routes:
@@ -116,7 +116,7 @@ sites:
     assert get(program, "/nowhere").status_code == 404
 
 
-def test_uploads_into_a_folder(start, tmp_path):
+def test_upload_route(start, tmp_path):
     (tmp_path / "in").mkdir()
     program = start("""
 sites:
@@ -145,7 +145,7 @@ sites:
     assert get(program, "/read/a/x").text == "abc"
 
 
-def test_an_upload_that_another_route_takes(write, tmp_path):
+def test_upload_path_of_another_route_is_rejected(write, tmp_path):
     (tmp_path / "in").mkdir()
     answer = run(
         "uvhttp", "check",
@@ -158,9 +158,9 @@ sites:
     assert answer.returncode != 0 and "already exists, in line 4" in answer.stderr
 
 
-def test_the_options_of_a_folder_are_used(start, tmp_path):
-    """A file is looked at again after `revalidate_ms`, and an index file is the first that is
-    there. One worker, since each has a cache of its own."""
+def test_static_route_options(start, tmp_path):
+    """A file is revalidated after `revalidate_ms`, and the first existing index file is served. One
+    worker, since each one has its own cache."""
     (tmp_path / "site").mkdir(exist_ok=True)
     program = start("""
 server: {workers: 1}
@@ -176,8 +176,9 @@ sites:
     assert get(program).text == "first\n"
 
 
-def test_a_protocol_that_is_offered_is_named_by_connection(start):
-    """RFC 9110 section 7.8; by a field of the answer, and by one that is encoded with its file."""
+def test_upgrade_field_is_listed_in_connection(start):
+    """RFC 9110 section 7.8. The field is set on a fixed response, and on a file with a prepared
+    head."""
     program = start("""sites:
   - routes:
       - {path: /, headers: {Upgrade: h2}, respond: {body: hello}}
@@ -190,7 +191,7 @@ def test_a_protocol_that_is_offered_is_named_by_connection(start):
 
 
 @pytest.mark.parametrize("status", [None, 301, 302, 303, 307, 308])
-def test_redirects(start, status):
+def test_redirect_routes(start, status):
     said = f", status: {status}" if status else ""
     program = start(f"""
 sites:
@@ -206,7 +207,7 @@ sites:
                "//evil.example").headers["location"] == "https://example.com/a//evil.example"
 
 
-def test_fixed_answers(start):
+def test_fixed_responses(start):
     program = start("""
 sites:
   - routes:
@@ -248,7 +249,7 @@ sites:
 """
 
 
-def test_sites_by_host(start):
+def test_host_selects_site(start):
     program = start(SITES)
     for host, text in (("www.example.com", "named"), ("EXAMPLE.com:8080", "named"),
                        ("other.example", "rest"), (None, "rest")):
@@ -258,12 +259,12 @@ def test_sites_by_host(start):
     slash = get(program, "/x/", host="example.com")
     assert (slash.status_code, slash.headers["location"]) == (308, "/x")
     assert get(program, "/x/").status_code == 404
-    # Metrics are for the site of all other hosts.
+    # Metrics are served by the site of all other hosts.
     assert "uvhttp_requests_total" in get(program, "/metrics").text
     assert get(program, "/metrics", host="example.com").status_code == 404
 
 
-def test_fields_of_sites_and_routes(start):
+def test_headers_of_sites_and_routes(start):
     program = start(SITES)
 
     def fields(target, host=None, method="GET"):
@@ -280,13 +281,13 @@ def test_fields_of_sites_and_routes(start):
     assert fields("/nowhere", "other.example") == [["rest"], []]
 
 
-def test_limits_are_in_force(start):
+def test_limits_are_applied(start):
     program = start("server: {max_target_size: 20, max_header_count: 3}\n" + ANSWER)
     assert get(program, "/" + "x" * 30).status_code == 414
     assert program.ask("/", "A: 1", "B: 2", "C: 3").status == 431
 
 
-def test_a_level_of_the_log(start):
+def test_log_level(start):
     program = start("log: {level: debug}\n" + ANSWER)
     get(program, "/asked?x")
     assert program.stop() == 0
@@ -295,23 +296,23 @@ def test_a_level_of_the_log(start):
     assert program.stop() == 0
 
 
-def test_several_addresses(start):
+def test_several_listen_addresses(start):
     program = start('listen: [127.0.0.1:0, "127.0.0.2:0"]\n' + ANSWER)
     assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
 
 
-def test_the_first_line_names_the_file(start, write):
+def test_first_line_names_configuration_file(start, write):
     path = write(LOCAL + ANSWER)
     assert start(path).line.startswith(f"uvhttp: running {path} at http://127.0.0.1:")
 
 
-def test_a_folder_is_relative_to_the_file(start, write, tmp_path):
+def test_root_is_relative_to_configuration_file(start, write, tmp_path):
     path = write(LOCAL + "sites: [{routes: [{path: /, static: site}]}]\n")
     assert get(start(path, cwd="/")).text == "the index\n"
     assert get(start(pathlib.Path("site.yaml"), cwd=tmp_path)).text == "the index\n"
 
 
-def test_a_unix_socket_is_relative_to_the_file(start, write, tmp_path):
+def test_unix_socket_is_relative_to_configuration_file(start, write, tmp_path):
     program = start("listen: [127.0.0.1:0, unix:site.sock]\n" + ANSWER)
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(tmp_path / "site.sock"))
@@ -321,7 +322,7 @@ def test_a_unix_socket_is_relative_to_the_file(start, write, tmp_path):
     assert yaml.safe_load(printed)["listen"] == ["unix:@uvhttp-test", "unix:/run/a.sock"]
 
 
-def test_a_configuration_from_standard_input(tmp_path):
+def test_configuration_from_standard_input(tmp_path):
     done = subprocess.run([built("uvhttp"), "check", "-"], input=ANSWER, capture_output=True,
                           text=True, env=clean_environment())
     assert (done.returncode, done.stdout, done.stderr) == (0, "-: configuration OK\n",
@@ -342,7 +343,7 @@ def lines_of(path, count):
     [("common", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+'),
      ("combined", r'127\.0\.0\.1 - - \[.*\] "GET /a HTTP/1.1" 404 \d+ "-" "python-httpx.*"'),
      ("json", r'\{.*"target":"/a".*"status":404.*\}'), ])
-def test_formats_of_the_access_log(start, tmp_path, format, pattern):
+def test_access_log_formats(start, tmp_path, format, pattern):
     program = start(
         f"access_log: {{path: access.log, format: {format}, flush_ms: 1, buffer_size: 64K}}\n" +
         ANSWER)
@@ -353,7 +354,7 @@ def test_formats_of_the_access_log(start, tmp_path, format, pattern):
         assert json.loads(line)["method"] == "GET"
 
 
-def test_a_pattern_of_the_access_log(start, tmp_path):
+def test_access_log_pattern(start, tmp_path):
     program = start(
         'access_log: {path: access.log, pattern: "{method} {target} {{x {status}", flush_ms: 1}\n' +
         ANSWER)
@@ -361,7 +362,7 @@ def test_a_pattern_of_the_access_log(start, tmp_path):
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
 
 
-def test_hangup_opens_the_access_log_again(start, tmp_path):
+def test_sighup_reopens_access_log(start, tmp_path):
     program = start("access_log: access.log\n" + ANSWER)
     get(program, "/before")
     (tmp_path / "access.log").rename(tmp_path / "access.log.1")
@@ -373,30 +374,30 @@ def test_hangup_opens_the_access_log_again(start, tmp_path):
     assert re.findall(r'"GET (\S+)', (tmp_path / "access.log").read_text()) == ["/after"]
 
 
-def test_an_access_log_that_cannot_be_opened_again_is_told(start, tmp_path):
+def test_failed_reopen_of_access_log_is_logged(start, tmp_path):
     (tmp_path / "logs").mkdir()
     program = start("access_log: logs/access.log\n" + ANSWER)
     (tmp_path / "logs").rename(tmp_path / "gone")
     program.send_signal(signal.SIGHUP)
     eventually(
         lambda: re.search(r"Z error log .*access\.log cannot be reopened", program.log()),
-        "a line of the log")
+        "the error is logged")
     get(program, "/after")
     assert program.stop() == 0
     assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
 
 
-def test_hangup_without_an_access_log_ends_nothing(start):
+def test_sighup_without_access_log_is_ignored(start):
     program = start(ANSWER)
     for _ in range(3):
         program.send_signal(signal.SIGHUP)
         assert get(program).text == "hello"
 
 
-# What wins
+# Precedence
 
 
-def test_options_win_over_variables_over_the_file_over_defaults(write):
+def test_precedence_of_options_variables_file_defaults(write):
     path = write("server: {max_connections: 11, header_timeout: 12s, body_timeout: 13}\n" + ANSWER)
     found = in_force("run", "--print-config", "--body-timeout", "2min", path,
                      environment={"UVHTTP_HEADER_TIMEOUT": "21", "UVHTTP_BODY_TIMEOUT": "22"})
@@ -406,7 +407,7 @@ def test_options_win_over_variables_over_the_file_over_defaults(write):
 
 
 @pytest.mark.parametrize("name", limits())
-def test_every_limit_is_a_key_and_a_variable(write, name):
+def test_limit_has_key_and_variable(write, name):
     plain, path = write(ANSWER, "plain.yaml"), write("")
     _, low, high = re.search(rf"^  {name}: (\d+)  # \w+, (\d+) to (\d+):",
                              run("uvhttp", "run", "--print-config", plain).stdout, re.M).groups()
@@ -424,7 +425,7 @@ def test_every_limit_is_a_key_and_a_variable(write, name):
     assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
 
 
-def test_what_is_typed_wrong_ends_with_2_and_a_mistake_in_the_file_with_1(write):
+def test_exit_codes_of_usage_and_file_errors(write):
     plain = write(ANSWER, "plain.yaml")
     together = write("server: {buffer_size: 4K, max_header_size: 16K}\n" + ANSWER)
     for command in ("run", "check"):
@@ -438,7 +439,7 @@ def unit_of(path, name):
                      run("uvhttp", "run", "--print-config", path).stdout, re.M).group(1)
 
 
-def test_addresses_of_flags_and_variables_replace_those_of_the_file(write):
+def test_addresses_of_flags_and_variables_replace_file(write):
     path = write("listen: [127.0.0.1:1, 127.0.0.1]\n" + ANSWER)
 
     def addresses(*arguments, environment=None):
@@ -481,7 +482,7 @@ sites:
 """
 
 
-def test_what_is_printed_loads_to_the_same(write):
+def test_printed_configuration_loads_again(write):
     environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
@@ -501,7 +502,7 @@ def test_what_is_printed_loads_to_the_same(write):
         "\x01\t\r\n\x85\\ " + environment["TEXT"].replace("$$", "$$$$").replace("${", "$${")
 
 
-def test_serve_prints_what_run_serves(write, start, tmp_path):
+def test_serve_print_config_equals_run(write, start, tmp_path):
     write("")
     done = run("uvhttp", "serve", "--print-config", "-l", "127.0.0.1:0", "--max-connections", "77",
                "--hidden", "--no-listing", "--index", "assets", tmp_path / "site")
@@ -512,7 +513,7 @@ def test_serve_prints_what_run_serves(write, start, tmp_path):
     assert in_force("run", "--print-config", printed)["max_connections"] == 77
 
 
-# What is refused
+# Invalid configurations
 
 
 @pytest.mark.parametrize("text, expected", [
@@ -548,7 +549,7 @@ def test_serve_prints_what_run_serves(write, start, tmp_path):
     (b"#" * (10 << 20), "the file is larger than 1 MiB"),
     ("#" * (1 << 20), "the file is empty"),
 ], ids=lambda value: repr(value[:40]))
-def test_what_is_no_configuration(write, text, expected):
+def test_invalid_file_structure(write, text, expected):
     first, *more = problems(write(text))
     assert expected in first and first.startswith(expected[:4] if expected[0].isdigit() else "")
     assert len(more) == 0
@@ -615,7 +616,7 @@ def test_what_is_no_configuration(write, text, expected):
     ("metrics: {pth: /m}", "1:11: unknown key 'pth' in metrics; did you mean 'path'?"),
     ("metrics: {}", "1:10: metrics is an empty map; it requires 'path' or 'listen'"),
 ])
-def test_values_at_the_top(write, line, expected):
+def test_invalid_top_level_values(write, line, expected):
     first, *more = problems(write(line + "\n" + ANSWER))
     assert first.startswith(expected) and not more, [first, *more]
 
@@ -639,7 +640,7 @@ def test_values_at_the_top(write, line, expected):
       "2:15: the field 'etag' cannot be set: responses set it themselves"),
      ("headers: {X-A: 1, x-a: 2}", "2:23: duplicate field 'x-a'"),
      ("headers: {X: }", "2:18: X: expected a single value, found nothing"), ])
-def test_values_of_a_site(write, site, expected):
+def test_invalid_site_values(write, site, expected):
     first, *more = problems(
         write(f"sites:\n  - {site}\n    routes: [{{path: /, respond: {{body: x}}}}]\n"))
     assert first.startswith(expected) and not more, [first, *more]
@@ -720,12 +721,12 @@ def test_values_of_a_site(write, site, expected):
     ("path: /" + "x" * 5000 + ", respond: {}",
      "3:16: this path is longer than any request target"),
 ])
-def test_values_of_a_route(write, tmp_path, route, expected):
+def test_invalid_route_values(write, tmp_path, route, expected):
     first, *more = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
     assert first.startswith(expected.replace("{}", str(tmp_path))) and not more, [first, *more]
 
 
-def test_all_values_of_a_route_are_told_at_their_places(write):
+def test_all_errors_of_route_have_positions(write):
     found = problems(
         write("""sites:
   - routes:
@@ -741,7 +742,7 @@ def test_all_values_of_a_route_are_told_at_their_places(write):
                                                        ["6:23:", "default_type"], ["7:40:", "the"]]
 
 
-def test_all_options_that_do_nothing_are_told_at_their_places(write):
+def test_all_options_without_effect_have_positions(write):
     found = problems(
         write("""sites:
   - routes:
@@ -762,7 +763,7 @@ def test_all_options_that_do_nothing_are_told_at_their_places(write):
     ]
 
 
-def test_routes_that_conflict_are_told_with_both_lines(write):
+def test_conflicting_routes_are_reported_with_both_lines(write):
     found = problems(
         write("""sites:
   - hosts: [WWW.example.com, example.net]
@@ -786,7 +787,7 @@ def test_routes_that_conflict_are_told_with_both_lines(write):
     ]
 
 
-def test_a_host_and_the_rest_belong_to_one_site(write):
+def test_duplicate_hosts_are_rejected(write):
     route = "routes: [{path: /, respond: {}}]"
     assert problems(
         write(f"sites:\n- hosts: a.example\n  {route}\n- hosts: [b.example, a.EXAMPLE]\n  {route}\n"
@@ -797,7 +798,7 @@ def test_a_host_and_the_rest_belong_to_one_site(write):
     ]
 
 
-def test_several_mistakes_are_told_at_once_in_their_order(write):
+def test_several_errors_are_reported_in_order(write):
     found = problems(
         write("sites:\n- hosts: x\nserver: {body_timeout: 0}\nlog: {level: 1}\nbad: 1\n"))
     assert [line.split(":")[0] for line in found] == ["2", "3", "4", "5"]
@@ -805,25 +806,25 @@ def test_several_mistakes_are_told_at_once_in_their_order(write):
     assert len(many) == 21 and many[-1] == "30 more errors are not shown"
 
 
-def test_control_characters_do_not_reach_the_terminal(write):
+def test_errors_escape_control_characters(write):
     assert problems(write('"a\\eb\\nc": 1\n')) == ["1:1: unknown key 'a?b?c' in the configuration"]
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files(tmp_path):
     for path, why in ((tmp_path / "none.yaml", "the file does not exist"),
                       (tmp_path, "is a directory, not a configuration file"),
                       (tmp_path / "none" / "x.yaml", "the file does not exist")):
         assert problems(path) == [why]
 
 
-def test_a_file_without_permission(tmp_path, write):
+def test_file_without_permission(tmp_path, write):
     path = write(ANSWER)
     path.chmod(0)
     if os.geteuid() != 0:
         assert problems(path) == ["no permission to read the file"]
         return
-    # Root may read everything; somebody else must be able to reach the program and the folder at
-    # least.
+    # Root can read every file. Another user must at least have access to the program and the
+    # directory.
     program = pathlib.Path(shutil.copy(built("uvhttp"), tmp_path / "uvhttp"))
     program.chmod(0o755)
     for folder in [tmp_path, *tmp_path.parents][:-1]:
@@ -845,13 +846,13 @@ def test_a_file_without_permission(tmp_path, write):
      (["check", "--print-config", "a"], "unknown option '--print-config'"),
      (["check", "-t", "a"], "unknown option '-t'"),
      (["serve", "-t"], "unknown option '-t'"), ])
-def test_wrong_usage(arguments, message):
+def test_usage_errors(arguments, message):
     done = run("uvhttp", *arguments)
     assert done.returncode == 2 and message in done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
-def test_help(command):
+def test_help_of_command(command):
     done = run("uvhttp", command, "--help")
     assert done.returncode == 0 and done.stdout.startswith(
         f"Usage: uvhttp {command} [OPTION]... CONFIG\n")
@@ -861,7 +862,7 @@ def test_help(command):
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
 
 
-def test_what_keeps_it_from_running(write):
+def test_run_errors(write):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         path = write(f"listen: 127.0.0.1:{port}\n" + ANSWER)
@@ -871,13 +872,13 @@ def test_what_keeps_it_from_running(write):
     assert done.stderr == f"uvhttp: port {port} is in use; choose another with --port\n"
 
 
-def test_a_check_leaves_no_file_behind(write, tmp_path):
+def test_check_creates_no_file(write, tmp_path):
     path = write("access_log: access.log\n" + ANSWER)
     assert run("uvhttp", "check", path).returncode == 0
     assert not (tmp_path / "access.log").exists()
 
 
-def test_limits_that_do_not_go_together(write):
+def test_inconsistent_limits_are_rejected(write):
     assert problems(write("server: {buffer_size: 8K}\n" + ANSWER)) == [
         "buffer_size is 8192; it must be at least twice max_header_size (16384) and "
         "max_trailer_size (8192)"
@@ -893,7 +894,7 @@ def test_limits_that_do_not_go_together(write):
                                             ("$$", "$"), ("$${A}", "${A}"), ("$$$$", "$$"),
                                             ("${LINE}", "1: [\n- x"), ("${A_1}", "under"),
                                             ("50%", "50%"), ])
-def test_variables(start, text, expected):
+def test_environment_variables_in_file(start, text, expected):
     program = start(f'sites: [{{routes: [{{path: /, respond: {{body: "{text}"}}}}]}}]\n',
                     environment={"A": "a", "EMPTY": "", "LINE": "1: [\n- x", "A_1": "under"})
     assert get(program).text == expected
@@ -911,13 +912,13 @@ def test_variables(start, text, expected):
      ("${A B}", "'$' must be followed by"), ("${" + "A" * 200 + "}", "'$' must be followed by"),
      ("${BAD}", "the variable 'BAD' is not "
       "valid UTF-8"), ("${LONG}" * 20, "the values with variables are larger than 1 MiB"), ])
-def test_variables_that_cannot_be(write, text, expected):
+def test_invalid_variables_in_file(write, text, expected):
     found = problems(write(f"listen: '{text}'\n{ANSWER}"),
                      environment={"A": "a", "BAD": os.fsdecode(b"\xc3\x28"), "LONG": "x" * 100000})
     assert len(found) == 1 and found[0].startswith("1:9: " + expected)
 
 
-def test_a_variable_with_a_wrong_value_is_told_in_its_place(write):
+def test_variable_with_invalid_value_has_position(write):
     assert problems(write("server: {max_connections: '${MANY}'}\n" + ANSWER), environment={
         "MANY": "lots"
     }) == ["1:27: max_connections: 'lots' is not a number; allowed are 1 to 10000000 connections"]
@@ -927,7 +928,7 @@ def test_a_variable_with_a_wrong_value_is_told_in_its_place(write):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example_is_right_and_answers_what_it_says(start, path, tmp_path):
+def test_example_configuration_works(start, path, tmp_path):
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": ""}
     assert run("uvhttp", "check", path,
                environment=home).stdout.endswith(f"{path}: configuration OK\n")
@@ -960,7 +961,7 @@ def test_every_example_is_right_and_answers_what_it_says(start, path, tmp_path):
         assert next(text for part, text in wanted.items() if part in command) in done.stdout
 
 
-def test_the_page_about_configuration_shows_one_that_works(start, tmp_path, write):
+def test_configuration_page_example_works(start, tmp_path, write):
     page = (ROOT / "docs/configuration.md").read_text()
     text = page.split("```yaml\n")[1].split("```")[0]
     shutil.copytree(ROOT / "examples/site", tmp_path / "examples/site")
@@ -977,7 +978,7 @@ def test_the_page_about_configuration_shows_one_that_works(start, tmp_path, writ
                host="www.example.com").headers["cache-control"] == "public, max-age=86400"
 
 
-def test_the_page_about_configuration_names_every_key():
+def test_configuration_page_has_every_key():
     page = (ROOT / "docs/configuration.md").read_text()
     for source in ("app/config_file.c", "app/config_site.c", "app/config_tls.c"):
         keys = re.findall(r'\{"(\w+)",\s+\w', (ROOT / source).read_text())
@@ -985,13 +986,13 @@ def test_the_page_about_configuration_names_every_key():
         assert [key for key in keys if not re.search(rf"^[-# ]*{key}:", page, re.M)] == []
 
 
-def test_metrics_take_a_unix_socket(start, tmp_path):
+def test_metrics_on_unix_socket(start, tmp_path):
     start(LOCAL + "metrics: {listen: 'unix:numbers.sock'}\n" + ANSWER)
     with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "numbers.sock"))) as client:
         assert "uvhttp_requests_total 0" in client.get("http://localhost/metrics").text
 
 
-def test_metrics_address_in_use_is_told(write):
+def test_metrics_address_in_use_is_reported(write):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -1001,10 +1002,10 @@ def test_metrics_address_in_use_is_told(write):
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (f"uvhttp: metrics: cannot listen on 127.0.0.1 port {port}: address "
                                f"already in use\n")
-        assert run("uvhttp", "check", path).returncode == 0, "that is no fault of the file"
+        assert run("uvhttp", "check", path).returncode == 0, "this is no error of the file"
 
 
-def test_metrics_may_be_anything_at_the_default_path(write, start):
+def test_metrics_short_and_long_form(write, start):
     for text in ("metrics: {path: /m}\n", "metrics: /m\n"):
         assert "uvhttp_requests_total" in get(start(text + ANSWER), "/m").text
     once = run("uvhttp", "run", "--print-config",
@@ -1012,7 +1013,7 @@ def test_metrics_may_be_anything_at_the_default_path(write, start):
     assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
 
 
-def test_the_cache_of_files_shows_in_the_metrics(start, tmp_path):
+def test_metrics_have_file_cache_counters(start, tmp_path):
     (tmp_path / "site").mkdir(exist_ok=True)
     (tmp_path / "site" / "a.txt").write_text("a\n")
     program = start("""

@@ -1,7 +1,6 @@
-"""Crawls: every file of a tree is fetched over 20 keep-alive connections, whole and by one random
-range, and each byte is compared with the disk. One tree is the machine's own shared data folder (or
-all of /usr where that is small), the other has awkward names. The seed of the ranges is printed.
-"""
+"""Crawls: every file of a tree is requested over 20 keep-alive connections, whole and by one random
+range, and each byte is compared with the disk. One tree is the machine's shared data directory (or
+all of /usr where that is small), the other has special names. The seed of the ranges is printed."""
 
 import os
 import queue
@@ -20,12 +19,12 @@ CONNECTIONS = 20
 REAL_TREES = ("/usr/share", "/usr")
 REAL_FILES = 6000  # at most
 WANTED = 5000  # at least
-# Keeps the amount of data the same on machines with fonts, sounds and archives of any size.
+# Limits the amount of data on machines with fonts, sounds and archives of any size.
 LARGEST = 8 * 1024 * 1024
 
 
 def real_files(tree):
-    """Paths below the tree, relative, as bytes: its first regular files by sorted walk."""
+    """Paths below the tree, relative, as bytes: its first regular files in sorted order."""
     root = os.fsencode(tree)
     found = []
     for folder, folders, names in os.walk(root):
@@ -41,9 +40,9 @@ def real_files(tree):
     return found
 
 
-def awkward_files(root):
-    """Makes files whose names hold what URLs treat as special, of sizes around every threshold;
-    gives their paths."""
+def special_files(root):
+    """Creates files with names that contain special characters of URLs, and with sizes near every
+    threshold. Returns their paths."""
     parts = [
         b" ", b"  two ", b"%", b"%41", b"%2F", b"#", b"?", b"?a=b#c", "ü".encode(), "日本語".encode(),
         "🐙".encode(), b".dot", b".", b"&", b"+", b";", b":", b"'", b"\"", b"<>", b"\\", b"\n",
@@ -81,7 +80,8 @@ def compare(connection, root, path, chooser):
 
 
 def crawl(root, paths, seed):
-    """Fetches all of it. Gives requests made, bytes compared, and differences."""
+    """Requests all files. Returns the number of requests, the number of compared bytes, and the
+    differences."""
     server = StaticServer(root, "--hidden", "--index", "")
     work = queue.SimpleQueue()
     for path in paths:
@@ -115,7 +115,7 @@ def crawl(root, paths, seed):
 
 
 @pytest.fixture
-def awkward():
+def special_tree():
     root = tempfile.mkdtemp(prefix="uvhttp-crawl-")
     yield root
     shutil.rmtree(root)
@@ -129,7 +129,7 @@ def report(name, paths, seed, totals):
     assert totals[2] == []
 
 
-def test_crawl_of_a_real_tree():
+def test_crawl_of_real_tree():
     for tree in REAL_TREES:
         paths = real_files(tree)
         if len(paths) >= WANTED:
@@ -139,7 +139,7 @@ def test_crawl_of_a_real_tree():
     report(tree, paths, seed, crawl(tree, paths, seed))
 
 
-def test_crawl_of_awkward_names(awkward):
-    paths = awkward_files(awkward)
+def test_crawl_of_special_names(special_tree):
+    paths = special_files(special_tree)
     seed = secrets.randbits(32)
-    report("awkward names", paths, seed, crawl(awkward, paths, seed))
+    report("awkward names", paths, seed, crawl(special_tree, paths, seed))

@@ -1,4 +1,4 @@
-"""Code of docs/embedding.md: every block compiles, and the functions that the page names exist."""
+"""The code in docs/embedding.md: every block compiles, and the functions on the page exist."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs/embedding.md"
-# What a program that uses the blocks includes anyway.
+# The includes of a program that uses the blocks.
 BEFORE = """#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ def blocks():
     return re.findall(r"^```c\n(.*?)^```", PAGE.read_text(), re.M | re.S)
 
 
-def test_every_block_compiles():
+def test_page_blocks_compile():
     assert len(blocks()) >= 7
     code = BEFORE + "\n".join(blocks())
     done = subprocess.run([
@@ -31,7 +31,7 @@ def test_every_block_compiles():
     assert done.returncode == 0, done.stderr
 
 
-def test_every_name_exists():
+def test_page_names_exist():
     declared = "".join(path.read_text() for path in (ROOT / "include/uvhttp").glob("*.h"))
     for name in set(re.findall(r"\b(?:uvhttp|UVHTTP)_\w+", PAGE.read_text())):
         assert re.search(
@@ -39,7 +39,7 @@ def test_every_name_exists():
             declared) or name.startswith("UVHTTP_E") and f"X({name[7:]}," in declared, name
 
 
-def test_every_function_of_the_header_is_on_the_page():
+def test_page_has_every_function_of_header():
     header = (ROOT / "include/uvhttp/embedding.h").read_text()
     names = re.findall(r"^UVHTTP_EXPORT [^(]*?(\w+)\(", header, re.M)
     assert len(names) > 10

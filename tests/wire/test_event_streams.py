@@ -1,4 +1,4 @@
-"""Streams of server-sent events: heartbeats of idle ones, and one source for many."""
+"""Streams of server-sent events: heartbeats of idle streams, and one source for many clients."""
 
 import time
 
@@ -12,7 +12,7 @@ HEARTBEAT = b":\n\n"
 
 
 def listen(server, **options):
-    """A connection that has subscribed, behind the head of its answer."""
+    """A subscribed connection, after the head of its response."""
     connection = server.connect()
     connection.send(raw.request("GET", "/hub?" + "&".join(options)))
     status, _, fields, _ = connection.head()
@@ -54,10 +54,10 @@ def test_idle_streams_get_heartbeats(start):
     assert server.stats()["timeouts"] == 0
     for connection in connections:
         connection.reset()
-    eventually(lambda: server.stats()["active_connections"] == 1, "they are gone")
+    eventually(lambda: server.stats()["active_connections"] == 1, "the streams are closed")
 
 
-def test_no_heartbeat_where_none_is_wanted(start):
+def test_heartbeat_disabled(start):
     server = start(drain_timeout=0, event_heartbeat=0, keep_alive_timeout=1)
     with server.connect() as connection, server.connect() as clock:
         connection.send(raw.request("GET", "/silent-events"))
@@ -67,7 +67,7 @@ def test_no_heartbeat_where_none_is_wanted(start):
         connection.assert_silent()
 
 
-def test_a_stream_that_is_busy_gets_none(start):
+def test_busy_stream_gets_no_heartbeat(start):
     server = start(drain_timeout=0, event_heartbeat=2)
     with listen(server) as connection:
         begin = time.monotonic()
@@ -75,11 +75,11 @@ def test_a_stream_that_is_busy_gets_none(start):
             publish(server, b"x")
             assert piece(connection) == b"data: x\n\n"
             time.sleep(0.05)
-        # The time runs from the last event.
+        # The interval starts at the last event.
         assert piece(connection) == HEARTBEAT
 
 
-def test_other_answers_that_wait_get_none(start):
+def test_other_pending_responses_get_no_heartbeat(start):
     server = start(drain_timeout=0, event_heartbeat=1)
     with server.connect() as waiting, listen(server) as connection:
         waiting.send(raw.request("GET", "/hold/x"))
@@ -90,8 +90,8 @@ def test_other_answers_that_wait_get_none(start):
         assert waiting.response().body == b"released\n"
 
 
-def test_a_heartbeat_finds_a_client_that_takes_nothing(start):
-    # What does not fit into a socket counts as a write without progress.
+def test_heartbeat_detects_stalled_client(start):
+    # Data that does not fit into the socket counts as a write without progress.
     server = start(drain_timeout=0, event_heartbeat=1, write_timeout=1, write_backlog=1_000_000)
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/hub"))
@@ -104,7 +104,7 @@ def test_a_heartbeat_finds_a_client_that_takes_nothing(start):
 # A hub
 
 
-def test_all_listeners_get_an_event_once(start):
+def test_hub_sends_event_once_to_all_listeners(start):
     server = start(drain_timeout=0)
     listeners = [listen(server, **how) for how in ({}, {"begun": 1}, {"twice": 1})]
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
@@ -113,17 +113,17 @@ def test_all_listeners_get_an_event_once(start):
         for connection in listeners:
             assert piece(connection) == b"id: 7\ndata: " + b"y" * size + b"\n\n"
     listeners[1].reset()
-    eventually(lambda: publish(server, b"z") == [2, 0], "it has left")
+    eventually(lambda: publish(server, b"z") == [2, 0], "the listener has left")
     listeners[2].half_close()
     assert publish(server, b"last")[1] == 0
     while piece(listeners[0]) != b"data: last\n\n":
         pass
     assert publish(server, b"", "end")[0] == 0
     assert piece(listeners[0]) is None
-    assert listeners[0].ask().body == b"Hello, world\n"  # the connection goes on
+    assert listeners[0].ask().body == b"Hello, world\n"  # the connection is reusable
 
 
-def test_what_is_no_event_is_sent_to_nobody(start):
+def test_hub_rejects_invalid_events(start):
     server = start(drain_timeout=0)
     with listen(server) as connection:
         publish(server, b"x", "id=a%0Ab")
@@ -131,7 +131,7 @@ def test_what_is_no_event_is_sent_to_nobody(start):
         connection.assert_silent()
 
 
-def test_head_of_a_hub(start):
+def test_hub_head_request(start):
     server = start(drain_timeout=0)
     with server.connect() as connection:
         assert connection.ask("HEAD", "/hub").get("Content-Type") == "text/event-stream"
@@ -139,7 +139,7 @@ def test_head_of_a_hub(start):
         assert publish(server, b"x") == [0, 0]
 
 
-def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
+def test_hub_drops_slow_listener_only(start):
     server = start(drain_timeout=0, write_backlog=20_000)
     with server.connect(receive_buffer=4096) as slow, listen(server) as quick:
         slow.send(raw.request("GET", "/hub"))
@@ -152,7 +152,7 @@ def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
         assert len(piece(quick)) == 10_008
         assert publish(server, b"", "id=1") == [1, 1]
         assert server.stats()["heap_live"] - idle < 200_000
-        # What had been taken arrives, and a proper end: a browser then comes back with its
+        # The queued events arrive, and then the regular end: a browser reconnects with its
         # Last-Event-ID.
         status, _, _, _ = slow.head()
         count = 0
@@ -162,19 +162,19 @@ def test_a_slow_listener_is_dropped_and_the_others_are_not(start):
 
 
 @pytest.mark.parametrize("number", [2, 5])
-def test_publishing_while_publishing(start, number):
-    """Listeners that leave are noticed while something is sent to them, and their abort callbacks
-    publish, too."""
+def test_hub_publish_within_publish(start, number):
+    """Listeners that disconnect are detected during a publish, and their abort callbacks publish,
+    too."""
     server = start(drain_timeout=0)
     stays = listen(server)
     leaving = [listen(server, told=1) for _ in range(number)]
     with server.connect() as publisher:
-        # All leave before the server looks again, and it hears of them in any order.
+        # All disconnect before the next loop iteration. The server detects them in any order.
         for connection in leaving:
             connection.reset()
         publisher.send(raw.request("POST", "/hub?", "Content-Length: 1", body=b"x"))
         publisher.response()
-    eventually(lambda: publish(server, b"end")[0] == 1, "only one is left")
+    eventually(lambda: publish(server, b"end")[0] == 1, "one listener is left")
     seen = []
     while "data: end" not in seen:
         seen.append(piece(stays).decode().strip())
@@ -183,16 +183,17 @@ def test_publishing_while_publishing(start, number):
     stays.close()
 
 
-def test_a_server_with_listeners_stops(start):
+def test_stop_with_hub_listeners(start):
     server = start(drain_timeout=0)
     connections = [listen(server) for _ in range(3)]
     server.stop()
-    for connection in connections:  # the stream is complete, so nobody takes it for cut off
+    # the stream is complete, so the client does not see it as truncated
+    for connection in connections:
         assert piece(connection) is None
 
 
 @pytest.mark.plain
-def test_events_for_a_real_client(start):
+def test_hub_events_for_real_client(start):
     server = start(drain_timeout=0)
     with httpx.Client(trust_env=False) as client, client.stream(
             "GET", f"http://127.0.0.1:{server.port}/hub") as answer:

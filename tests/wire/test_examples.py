@@ -1,5 +1,5 @@
-"""The examples do what their first comment says, the curl lines in it included; those in C++
-(examples/cpp) the same as those in C."""
+"""The examples do what their first comment says, and so do the curl lines in it. Those in C++
+(examples/cpp) do the same as those in C."""
 
 import json
 import os
@@ -30,10 +30,10 @@ SITE = ROOT / "examples" / "site"
 
 @pytest.fixture(params=["c", pytest.param("cpp", marks=pytest.mark.release_only)])
 def program_of(request):
-    """The program of an example, in one language and in the other."""
+    """The program of an example, in both languages."""
     def find(name):
         if name not in (EXAMPLES if request.param == "c" else TWINS):
-            pytest.skip(f"{name} is not there in this language")
+            pytest.skip(f"{name} does not exist in this language")
         return name if request.param == "c" else f"cpp/{name}"
 
     return find
@@ -55,7 +55,7 @@ def start(program_of):
 
 def comment_lines(name, command):
     comment = {**TWINS, **EXAMPLES}[name].read_text().split("*/")[0]
-    comment = re.sub(r" \\\n \* +", " ", comment)  # a command may go on in the next line
+    comment = re.sub(r" \\\n \* +", " ", comment)  # a command may continue in the next line
     return re.findall(rf"^ \*     ({command} .*)$", comment, re.M)
 
 
@@ -76,12 +76,12 @@ def test_every_example_is_tested():
         commands = {"parse": ["printf"],
                     "websocket": ["curl", "printf", "python3"]}.get(name.split("_")[0], ["curl"])
         assert any(comment_lines(name, command)
-                   for command in commands), f"{name} says no command to try it"
+                   for command in commands), f"{name} has no command in its comment"
         assert f"def test_{name}" in source, name
 
 
 @pytest.mark.parametrize("name", [name for name in TWINS if name in EXAMPLES])
-def test_twins_say_the_same_and_cpp_is_shorter(name):
+def test_cpp_twin_has_same_text_and_is_shorter(name):
     (c, c_code), (cpp, cpp_code) = [
         path.read_text().split("*/", 1) for path in (EXAMPLES[name], TWINS[name])
     ]
@@ -93,8 +93,8 @@ def test_twins_say_the_same_and_cpp_is_shorter(name):
 
 
 @pytest.mark.xdist_group("port_8080")
-def test_hello(program_of, tmp_path):
-    """hello has its port in its text, so it can only be tried while that port is free."""
+def test_hello_example(program_of, tmp_path):
+    """hello has its port in its source, so it can only be tested while that port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -103,7 +103,7 @@ def test_hello(program_of, tmp_path):
             pytest.skip("port 8080 is in use on this machine")
     program = Program(program_of("hello"), wait=False)
     try:
-        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 8080)) == 0, "hello listens")
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 8080)) == 0, "hello accepts connections")
         line, = curl_lines("hello")
         answer = curl(line, 8080, tmp_path).stdout
         assert answer.startswith("HTTP/1.1 200 OK\n") and answer.endswith("\n\nHello, world\n")
@@ -120,7 +120,7 @@ def test_hello(program_of, tmp_path):
                          [("hello.c", "static int hello", "return err != 0;"),
                           ("cpp/hello.cpp", "uvhttp::Server server;", "return 1;")],
                          ids=["c", "cpp"])
-def test_hello_is_the_program_of_header_and_readme(example, begin, end, place):
+def test_hello_equals_header_and_readme(example, begin, end, place):
     def core(text):
         code = text[text.index(begin):]
         code = code[:code.index(end)]
@@ -135,7 +135,7 @@ def test_hello_is_the_program_of_header_and_readme(example, begin, end, place):
 # routes
 
 
-def test_routes(start, tmp_path):
+def test_routes_example(start, tmp_path):
     program = start("routes")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("routes")]
     assert answers[:4] == [
@@ -155,14 +155,14 @@ def test_routes_methods(start):
 
 @pytest.mark.parametrize("fields, status", [([], 401), (["X-Api-Key: wrong"], 401),
                                             (["x-api-key: secret"], 200)])
-def test_routes_middleware_refuses(start, fields, status):
+def test_routes_middleware_rejects(start, fields, status):
     answer = start("routes").ask("/admin/stats", *fields)
     assert answer.status == status
-    # The handler does not run behind a refusal.
+    # The handler does not run after a rejection.
     assert (b"connections" in answer.body) == (status == 200)
 
 
-def test_routes_middleware_covers_what_has_no_route(start):
+def test_routes_middleware_runs_without_route(start):
     program = start("routes")
     assert program.ask("/admin/else").status == 401
     assert program.ask("/admin/else", "X-Api-Key: secret").status == 404
@@ -171,7 +171,7 @@ def test_routes_middleware_covers_what_has_no_route(start):
 # route_table
 
 
-def test_route_table(start, tmp_path):
+def test_route_table_example(start, tmp_path):
     program = start("route_table")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("route_table")]
     assert answers == ["Home\n", "User ada/lovelace\n", "User ada\n", "", "Page guide/first\n"]
@@ -184,7 +184,7 @@ def test_route_table(start, tmp_path):
     ]
 
 
-def test_route_table_middleware_runs_where_it_was_added(start):
+def test_route_table_middleware_runs_for_its_route(start):
     program = start("route_table")
     assert program.ask("/").get("X-Api-Version") is None
     assert program.ask("/api/v1/users/ada").get("X-Api-Version") == "1"
@@ -195,7 +195,7 @@ def test_route_table_middleware_runs_where_it_was_added(start):
 # echo
 
 
-def test_echo(start, tmp_path):
+def test_echo_example(start, tmp_path):
     program = start("echo")
     (tmp_path / "picture.png").write_bytes((SITE / "waves.png").read_bytes())
     text, picture = curl_lines("echo")
@@ -204,7 +204,7 @@ def test_echo(start, tmp_path):
     assert (tmp_path / "back.png").read_bytes() == (SITE / "waves.png").read_bytes()
 
 
-def test_echo_gives_back_bytes_and_type(start):
+def test_echo_returns_body_and_type(start):
     program = start("echo")
     body = raw.pattern(1024 * 1024)
     answer = program.ask("/echo", "Content-Type: image/png", method="POST", body=body)
@@ -232,7 +232,7 @@ def test_echo_limits(start):
 # json_api
 
 
-def test_json_api(start, tmp_path):
+def test_json_api_example(start, tmp_path):
     program = start("json_api")
     added, all_of_them, one = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("json_api")
@@ -251,13 +251,13 @@ JSON = "Content-Type: application/json; charset=utf-8"
      (b'["title"]', [JSON], 422, "title is not a text"),
      (b'{"title":"x"}', [], 415, "send application/json"),
      (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"), ])
-def test_json_api_refuses(start, body, fields, status, error):
+def test_json_api_rejects_invalid_requests(start, body, fields, status, error):
     answer = start("json_api").ask("/notes", *fields, method="POST", body=body)
     assert answer.status == status and json.loads(answer.body) == {"error": error}
     assert answer.get("Content-Type").startswith("application/json")
 
 
-def test_json_api_by_a_client_in_python(start):
+def test_json_api_with_python_client(start):
     program = start("json_api")
     with httpx.Client(base_url=f"http://127.0.0.1:{program.port}", trust_env=False) as client:
         for number, title in enumerate(["Grüße", 'a "quote"', "line\nend", "\x07"], 1):
@@ -275,7 +275,7 @@ def test_json_api_by_a_client_in_python(start):
 # static_files
 
 
-def test_static_files(start, tmp_path):
+def test_static_files_example(start, tmp_path):
     program = start("static_files", "0", SITE)
     whole, part, handler = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("static_files")
@@ -285,11 +285,11 @@ def test_static_files(start, tmp_path):
     assert handler == "Hello from a handler\n"
 
 
-def test_static_files_serves_the_sample_site_by_default(start):
+def test_static_files_default_is_sample_site(start):
     assert start("static_files").ask("/files/style.css").body == (SITE / "style.css").read_bytes()
 
 
-def test_static_files_names_a_missing_folder(program_of, tmp_path):
+def test_static_files_names_missing_directory(program_of, tmp_path):
     done = subprocess.run([built(program_of("static_files")), "0",
                            str(tmp_path / "nowhere")], capture_output=True, text=True,
                           timeout=3 * SAFETY_TIMEOUT)
@@ -300,14 +300,14 @@ def test_static_files_names_a_missing_folder(program_of, tmp_path):
 # answer_from_thread
 
 
-def test_answer_from_thread(start, tmp_path):
+def test_answer_from_thread_example(start, tmp_path):
     program = start("answer_from_thread")
     line, = curl_lines("answer_from_thread")
     text = curl(line, program.port, tmp_path).stdout
     assert re.fullmatch(r"5000000050000000 \(worker \d+\)\n", text), text
 
 
-def test_answer_from_thread_survives_clients_that_leave(start):
+def test_answer_from_thread_after_disconnects(start):
     program = start("answer_from_thread")
     for _ in range(20):
         connection = raw.Connection(program.port)
@@ -320,14 +320,14 @@ def test_answer_from_thread_survives_clients_that_leave(start):
 # later
 
 
-def test_later(start, tmp_path):
+def test_later_example(start, tmp_path):
     program = start("later")
     line, = curl_lines("later")
     assert curl(line.replace("1500", "20"), program.port,
                 tmp_path).stdout == "Thank you for waiting\n"
 
 
-def test_later_serves_others_meanwhile(start):
+def test_later_serves_other_requests(start):
     program = start("later")
     with program.connect() as patient, program.connect() as quick:
         patient.send(raw.request("GET", "/wait?ms=59000"))
@@ -341,7 +341,7 @@ def test_later_serves_others_meanwhile(start):
 
 
 def read_more(program):
-    """The output so far; the example prints on its standard output."""
+    """The output so far. The example prints to standard output."""
     os.set_blocking(program.process.stdout.fileno(), False)
     try:
         program.output += os.read(program.process.stdout.fileno(), 65536).decode()
@@ -350,14 +350,14 @@ def read_more(program):
     return program.output
 
 
-def test_later_a_second_signal_aborts(start):
+def test_later_second_signal_aborts(start):
     program = start("later")
     with program.connect() as patient, program.connect() as quick:
         patient.send(raw.request("GET", "/wait?ms=59000"))
         assert quick.ask("GET", "/wait?ms=0").status == 200
         program.send_signal(15)
         eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
-                   "it stops listening")
+                   "the listener is closed")
         assert program.process.poll() is None
         program.send_signal(15)
         assert program.wait() == 0
@@ -367,7 +367,7 @@ def test_later_a_second_signal_aborts(start):
 # metrics (more of it in test_watching.py)
 
 
-def test_metrics(start, tmp_path):
+def test_metrics_example(start, tmp_path):
     log = tmp_path / "access.log"
     program = start("metrics", "0", str(log))
     hello, work, metrics = [
@@ -380,8 +380,8 @@ def test_metrics(start, tmp_path):
             ] == ["GET / HTTP/1.1", "GET /work HTTP/1.1", "GET /metrics HTTP/1.1"]
 
 
-def test_https(start, program_of, tmp_path):
-    """The commands of its comment, which go over two lines each."""
+def test_https_example(start, program_of, tmp_path):
+    """The commands of its comment, which have two lines each."""
     text = EXAMPLES["https"].read_text().split("*/")[0].replace("\\\n *", "")
     make, = re.findall(r"^ \*     (openssl .*)$", text, re.M)
     assert subprocess.run(make, shell=True, cwd=tmp_path, capture_output=True).returncode == 0
@@ -394,7 +394,7 @@ def test_https(start, program_of, tmp_path):
     assert Program(program_of("https"), wait=False).wait() == 2
 
 
-def test_metrics_says_when_its_log_cannot_be_opened(program_of, tmp_path):
+def test_metrics_reports_unopenable_log(program_of, tmp_path):
     program = Program(program_of("metrics"), "0", str(tmp_path / "none" / "log"), wait=False)
     assert program.wait() == 1
     assert "no such file" in program.log()
@@ -403,7 +403,7 @@ def test_metrics_says_when_its_log_cannot_be_opened(program_of, tmp_path):
 # bodies
 
 
-def test_bodies(start, tmp_path):
+def test_bodies_example(start, tmp_path):
     program = start("bodies")
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
     count, upload, both = [
@@ -417,7 +417,7 @@ def test_bodies(start, tmp_path):
             f"{i}\n" for i in range(1, 300_001)).encode()
 
 
-def test_bodies_of_any_size_go_both_ways(start, tmp_path):
+def test_bodies_of_any_size_in_both_directions(start, tmp_path):
     program = start("bodies")
     (tmp_path / "FILE").write_bytes(b"some words\n" * 500_000)
     done = subprocess.run([
@@ -432,7 +432,7 @@ def test_bodies_of_any_size_go_both_ways(start, tmp_path):
 # blocking
 
 
-def test_blocking(start, tmp_path):
+def test_blocking_example(start, tmp_path):
     program = start("blocking")
     primes, report = [curl(line, program.port, tmp_path).stdout for line in curl_lines("blocking")]
     assert primes == "148933 primes below 2000000\n"
@@ -447,7 +447,7 @@ def test_blocking(start, tmp_path):
 # topics
 
 
-def test_topics(start, tmp_path):
+def test_topics_example(start, tmp_path):
     program = start("topics")
     line, = curl_lines("topics")
     assert curl(line, program.port, tmp_path).stdout == "0 are here\n"
@@ -457,7 +457,7 @@ def test_topics(start, tmp_path):
                "all have joined")
     for cook in cooks:
         assert "dinner is ready" == cook.get()
-    cooks[0].say("coming")
+    cooks[0].write_line("coming")
     for cook in cooks[1:]:
         got = cook.get()
         while got == "dinner is ready":
@@ -472,8 +472,8 @@ def test_topics(start, tmp_path):
         Member(program.port, target="/rooms/%2B")
 
 
-def test_topics_refuses_a_name_that_no_topic_can_have(start):
-    """Before the upgrade: a client that is closed would come back and back."""
+def test_topics_rejects_invalid_topic_name(start):
+    """Before the upgrade: a client would reconnect after a close."""
     program = start("topics")
     Member(program.port, target=f"/rooms/{250 * 'a'}").socket.close()
     with pytest.raises(AssertionError, match=" 403 "):
@@ -484,7 +484,7 @@ def test_topics_refuses_a_name_that_no_topic_can_have(start):
 # upgrade
 
 
-def test_upgrade(start, tmp_path):
+def test_upgrade_example(start, tmp_path):
     program = start("upgrade")
     refused, = [curl(line, program.port, tmp_path).stdout for line in curl_lines("upgrade")]
     assert refused.startswith("HTTP/1.1 426 ") and "Upgrade: shout" in refused
@@ -498,7 +498,7 @@ def test_upgrade(start, tmp_path):
         assert connection.receive_exactly(1000) == b"A" * 1000
         connection.socket.shutdown(socket.SHUT_WR)
         assert connection.rest() == b""
-    eventually(lambda: "one has left" in read_more(program), "the end is told")
+    eventually(lambda: "one has left" in read_more(program), "the end is reported")
 
 
 # websocket_*: with the clients of examples/clients; the pages are tested in test_websocket_pages.py
@@ -508,7 +508,7 @@ CLIENTS = {"py": lambda: ["/usr/bin/python3"], "mjs": node_with_websocket}
 
 @pytest.fixture
 def client():
-    """Starts a client of examples/clients, to be talked to by its standard input and output."""
+    """Starts a client of examples/clients, controlled by its standard input and output."""
     running = []
 
     def starter(name, *arguments):
@@ -525,14 +525,14 @@ def client():
             process.communicate()
 
 
-def say(process, text):
+def write_line(process, text):
     process.stdin.write(text)
     process.stdin.flush()
 
 
 def line_of(process):
-    """The next line it prints. One that prints none is ended, so that a test fails instead of
-    waiting."""
+    """The next line of its output. A silent client is ended, so that the test fails instead of
+    blocking."""
     hangs = threading.Timer(3 * SAFETY_TIMEOUT, process.kill)
     hangs.start()
     try:
@@ -541,9 +541,9 @@ def line_of(process):
         hangs.cancel()
 
 
-def test_websocket_client(start):
-    """It sends what it reads and prints what comes; its exit code says whether the end was a good
-    one."""
+def test_websocket_client_example(start):
+    """It sends its input and prints received messages. Its exit code reports whether the connection
+    was closed normally."""
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
     done = subprocess.run(command, input="hello\nwörld\n\n", capture_output=True, text=True,
                           timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
@@ -553,7 +553,7 @@ def test_websocket_client(start):
 @pytest.mark.parametrize("lines",
                          ["\n".join(map(str, range(100_000))) + "\n", 300 * f"{60_000 * 'x'}\n"],
                          ids=["many", "long"])
-def test_websocket_client_reads_no_faster_than_it_can_send(start, tmp_path, lines):
+def test_websocket_client_limits_input_to_send_rate(start, tmp_path, lines):
     (tmp_path / "lines").write_text(lines)
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
     with open(tmp_path / "lines") as file:
@@ -563,7 +563,7 @@ def test_websocket_client_reads_no_faster_than_it_can_send(start, tmp_path, line
 
 
 def test_websocket_client_over_tls(tmp_path):
-    """The page's command, with a certificate of one's own; without it the server is not trusted."""
+    """The page's command, with another certificate. Without it the server is not trusted."""
     cert = tls.certificate()
     server = WireServer(tls=str(cert))
     url = f"wss://localhost:{server.port}/ws/echo"
@@ -577,7 +577,7 @@ def test_websocket_client_over_tls(tmp_path):
     server.stop()
 
 
-def test_websocket_client_tells_what_it_cannot_send(start):
+def test_websocket_client_reports_unsendable_input(start):
     command = [built("websocket_client"), start("websocket_echo").url + "echo"]
     done = subprocess.run(command, input=b"one\n\xfftwo\nthree\n", capture_output=True,
                           timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
@@ -585,15 +585,15 @@ def test_websocket_client_tells_what_it_cannot_send(start):
                                                            b"not sent, it is no UTF-8: \xfftwo\n")
 
 
-# AddressSanitizer reports the stack of a thread that pthread_cancel ends within fgets.
+# AddressSanitizer reports the stack of a thread that pthread_cancel ends in fgets.
 @pytest.mark.release_only
-def test_websocket_client_ends_with_its_server(start):
-    """Also while it waits for a line."""
+def test_websocket_client_ends_with_server(start):
+    """Also while it waits for input."""
     program = start("websocket_echo")
     with subprocess.Popen([built("websocket_client"), program.url + "echo"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=clean_environment()) as client:
-        say(client, "hello\n")
+        write_line(client, "hello\n")
         assert line_of(client) == "hello\n"
         assert program.stop() == 0
         assert client.wait(
@@ -606,7 +606,7 @@ def test_websocket_client_ends_with_its_server(start):
                    ("wss://127.0.0.1:{port}/",
                     "closed with 1006 cannot connect to 127.0.0.1:{port}: connection refused"),
                    ("nonsense", "url is \"nonsense\"; must be ws[s]://host[:port]/path?query")])
-def test_websocket_client_says_why_it_cannot(url, error):
+def test_websocket_client_reports_connect_errors(url, error):
     port = free_port()
     done = subprocess.run(
         [built("websocket_client"), url.format(port=port)], stdin=subprocess.DEVNULL,
@@ -632,16 +632,16 @@ def test_websocket_echo_over_tls(start, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["echo.py", "echo.mjs"])
-def test_websocket_echo(start, client, name):
+def test_websocket_echo_example(start, client, name):
     program = start("websocket_echo")
     lines = f"hello\nwörld\n{list(range(30_000))}\n"
     assert client(name, program.url + "echo").communicate(lines, 3 * SAFETY_TIMEOUT)[0] == lines
 
 
 @pytest.mark.parametrize("other", ["chat.py", "chat.mjs"])
-def test_websocket_chat(start, client, other):
-    """Two clients in a room and one beside it; what they say, and how many they are, is told in the
-    room."""
+def test_websocket_chat_example(start, client, other):
+    """Two clients in one room and one in another. Messages and the number of clients are sent to
+    the room."""
     program = start("websocket_chat")
     rooms = program.url.replace("http:", "ws:") + "chat/"
     ada, beside = client("chat.py", rooms + "kitchen", "ada"), client("chat.py", rooms + "cellar",
@@ -649,9 +649,9 @@ def test_websocket_chat(start, client, other):
     assert line_of(ada) == "* ada joined, 1 here\n"
     bob = client(other, rooms + "kitchen", "bøb")
     assert line_of(ada) == line_of(bob) == "* bøb joined, 2 here\n"
-    say(ada, "hello, all of <you>\n")
+    write_line(ada, "hello, all of <you>\n")
     assert line_of(ada) == line_of(bob) == "ada: hello, all of <you>\n"
-    say(bob, "\n")
+    write_line(bob, "\n")
     assert line_of(ada) == line_of(bob) == "bøb: \n"
     assert bob.communicate(timeout=3 * SAFETY_TIMEOUT)[0] == "" and bob.returncode == 0
     assert line_of(ada) == "* bøb left, 1 here\n"
@@ -668,7 +668,7 @@ def test_websocket_chat(start, client, other):
                                           ("chat/kitchen?nick=%7F", 403),
                                           (f"chat/kitchen?nick={10 * '%E3%81%82'}", 101),
                                           (f"chat/kitchen?nick={11 * '%E3%81%82'}", 403)])
-def test_websocket_chat_refuses_names_that_mean_something(start, path, status):
+def test_websocket_chat_rejects_special_names(start, path, status):
     program = start("websocket_chat")
     with program.connect() as connection:
         connection.send(ws_raw.handshake("/" + path))
@@ -676,8 +676,9 @@ def test_websocket_chat_refuses_names_that_mean_something(start, path, status):
 
 
 @pytest.mark.parametrize("name", ["chat.py", "chat.mjs"])
-def test_websocket_chat_clients_take_what_others_may_say(start, client, name):
-    """A space that ends no nick, a byte that ends no text, and lines."""
+def test_websocket_chat_clients_handle_special_characters(start, client, name):
+    """A space that is not the end of a nick, a byte that is not the end of a text, and line
+    ends."""
     program = start("websocket_chat")
     ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
     assert line_of(ada) == "* ada joined, 1 here\n"
@@ -693,8 +694,8 @@ def test_websocket_chat_clients_take_what_others_may_say(start, client, name):
 
 
 @pytest.mark.parametrize("name", ["chat.py", "chat.mjs"])
-def test_websocket_chat_clients_end_with_their_server(start, client, name):
-    """Also while they wait for a line."""
+def test_websocket_chat_clients_end_with_server(start, client, name):
+    """Also while they wait for input."""
     program = start("websocket_chat")
     ada = client(name, program.url.replace("http:", "ws:") + "chat/kitchen", "ada")
     assert line_of(ada) == "* ada joined, 1 here\n"
@@ -704,14 +705,14 @@ def test_websocket_chat_clients_end_with_their_server(start, client, name):
 
 @pytest.mark.parametrize("name, folder", [("websocket_chat", "examples/site_chat"),
                                           ("websocket_chart", "examples/site_chart")])
-def test_websocket_pages_name_the_folder_that_is_missing(program_of, tmp_path, name, folder):
+def test_websocket_examples_name_missing_directory(program_of, tmp_path, name, folder):
     program = Program(program_of(name), "0", wait=False, cwd=tmp_path)
     assert program.wait() == 1
     assert folder in program.log() and "no such file or directory" in program.log()
 
 
 @pytest.mark.parametrize("name", ["websocket_echo", "websocket_chat", "websocket_chart", "topics"])
-def test_websocket_servers_say_which_port_it_was(name):
+def test_websocket_examples_name_port_in_use(name):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
         for port, reason in ((taken, "address already in use"), ("99999", "invalid argument"),
@@ -721,8 +722,9 @@ def test_websocket_servers_say_which_port_it_was(name):
             assert f"port {port}: {reason}\n" in program.log()
 
 
-def test_websocket_chart(start):
-    """Everybody gets the same samples, once a second; who comes later gets those from then on."""
+def test_websocket_chart_example(start):
+    """All clients get the same samples, one each second. A later client gets the samples from then
+    on."""
     program = start("websocket_chart")
     with ws_raw.WebSocket(program.port, "/live") as first, ws_raw.WebSocket(program.port,
                                                                             "/live") as second:
@@ -736,7 +738,7 @@ def test_websocket_chart(start):
 # upload_file
 
 
-def test_upload_file(start, tmp_path):
+def test_upload_file_example(start, tmp_path):
     folder = tmp_path / "stored"
     folder.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
@@ -755,7 +757,7 @@ def test_upload_file(start, tmp_path):
 # shared_folder
 
 
-def test_shared_folder(start, tmp_path):
+def test_shared_folder_example(start, tmp_path):
     folder = tmp_path / "shared"
     folder.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
@@ -768,13 +770,13 @@ def test_shared_folder(start, tmp_path):
     curl(download + " -o back", program.port, tmp_path)
     assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
     assert "412 Precondition Failed" in curl(changed, program.port, tmp_path).stdout
-    eventually(lambda: os.listdir(folder) == ["FILE"], "nothing else is left")
+    eventually(lambda: os.listdir(folder) == ["FILE"], "no other file is left")
 
 
 # form_upload
 
 
-def test_form_upload(start, tmp_path):
+def test_form_upload_example(start, tmp_path):
     folder = tmp_path / "kept"
     folder.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
@@ -784,7 +786,7 @@ def test_form_upload(start, tmp_path):
     assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: kept\n"
     assert curl(form, program.port,
                 tmp_path).stdout == "A trip\nFILE, 3000000 bytes: file already exists\n"
-    eventually(lambda: os.listdir(folder) == ["FILE"], "the second one is removed")
+    eventually(lambda: os.listdir(folder) == ["FILE"], "the second file is removed")
     assert (folder / "FILE").read_bytes() == raw.pattern(3_000_000)
     more = shlex.split(form)[-1].replace(":8080/", f":{program.port}/")
     done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {more}",
@@ -796,14 +798,14 @@ def test_form_upload(start, tmp_path):
 # events
 
 
-def test_events(start, tmp_path):
+def test_events_example(start, tmp_path):
     program = start("events")
     page, clock = curl_lines("events")
     assert "new EventSource('/clock')" in curl(page, program.port, tmp_path).stdout
     text = curl(clock, program.port, tmp_path).stdout
     assert text.startswith("retry: 2000\n\n") and re.search(r"id: \d+\ndata: \d\d:\d\d:\d\d\n\n",
                                                             text)
-    # It stops although somebody listens, who gets a proper end.
+    # It stops although a client listens. The stream ends regularly.
     with program.connect() as connection:
         connection.send(raw.request("GET", "/clock"))
         connection.head()
@@ -814,7 +816,7 @@ def test_events(start, tmp_path):
 # middleware
 
 
-def test_middleware(start, tmp_path):
+def test_middleware_example(start, tmp_path):
     program = start("middleware")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("middleware")]
     assert [answer.split()[1] for answer in answers] == ["200", "401", "200", "200"]
@@ -834,7 +836,7 @@ def test_middleware(start, tmp_path):
 # limits, body_etag, signed_cookie; more of them in test_limits_for_clients.py
 
 
-def test_limits(start, tmp_path):
+def test_limits_example(start, tmp_path):
     program = start("limits")
     answers = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("limits")
@@ -850,7 +852,7 @@ def test_limits(start, tmp_path):
                        method="POST").status == 413
 
 
-def test_body_etag(start, tmp_path):
+def test_body_etag_example(start, tmp_path):
     program = start("body_etag")
     answers = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
@@ -861,7 +863,7 @@ def test_body_etag(start, tmp_path):
     assert answers[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in answers[1]
 
 
-def test_compressed(start, tmp_path):
+def test_compressed_example(start, tmp_path):
     program = start("compressed")
     answers = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
@@ -873,7 +875,7 @@ def test_compressed(start, tmp_path):
     assert answers[2] == "data: number 1\n\ndata: number 2\n\ndata: number 3\n\n"
 
 
-def test_signed_cookie(start, tmp_path):
+def test_signed_cookie_example(start, tmp_path):
     program = start("signed_cookie")
     answers = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
@@ -882,7 +884,7 @@ def test_signed_cookie(start, tmp_path):
     assert [answer.split()[1] for answer in answers] == ["303", "200", "401", "303"]
     assert answers[1].endswith("\n\nhello, ada\n") and answers[2].endswith("\n\nlog in first\n")
     assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
-    # Who keeps the cookie of the one that is deleted has nothing.
+    # The cookie of a deleted session is invalid.
     kept = re.search(r"Set-Cookie: (user=[^;]+)", answers[3])[1]
     assert program.ask("/",
                        f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
@@ -892,7 +894,7 @@ def test_signed_cookie(start, tmp_path):
 
 
 def fields_of(answer):
-    """The status and the fields of an answer that curl -i has printed, names in small letters."""
+    """The status and the fields of a response that curl -i printed, with names in lower case."""
     status, *lines = answer.replace("\r", "").partition("\n\n")[0].split("\n")
     return int(status.split()[1]), {
         line.split(": ", 1)[0].lower(): line.split(": ", 1)[1]
@@ -900,7 +902,7 @@ def fields_of(answer):
     }
 
 
-def test_cors(start, tmp_path):
+def test_cors_example(start, tmp_path):
     program = start("cors")
     answers = [fields_of(curl(line, program.port, tmp_path).stdout) for line in curl_lines("cors")]
     assert [status for status, _ in answers] == [200, 204, 200, 200, 403]
@@ -915,13 +917,13 @@ def test_cors(start, tmp_path):
     assert program.ask("/api/count").body == b"41\n"
 
 
-def test_cors_names_an_origin_that_never_matches(program_of):
+def test_cors_reports_origin_that_never_matches(program_of):
     program = Program(program_of("cors"), "0", "https://app.example.com/", wait=False)
     assert program.wait() == 1
     assert program.log().startswith('origins is "https://app.example.com/"; allowed are ')
 
 
-def test_passwords(start, tmp_path):
+def test_passwords_example(start, tmp_path):
     program = start("passwords")
     everybody, asked, ada, guessed = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")
@@ -937,7 +939,7 @@ def test_passwords(start, tmp_path):
     assert logged == [("-", "200"), ("-", "401"), ("ada", "200"), ("-", "401")]
 
 
-def test_tokens(start, tmp_path):
+def test_tokens_example(start, tmp_path):
     program = start("tokens")
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("tokens")]
     challenge = 'Bearer realm="restricted"'
@@ -954,7 +956,7 @@ def test_tokens(start, tmp_path):
         connection.reset()
 
 
-def test_careful_site(start, tmp_path):
+def test_careful_site_example(start, tmp_path):
     program = start("careful_site", "0", SITE)
     answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("careful_site")]
     ids = [fields_of(answer)[1]["x-request-id"] for answer in answers]
@@ -977,7 +979,7 @@ def test_careful_site(start, tmp_path):
     assert [line[3] for line in logged[:3]] == ids
 
 
-def test_careful_site_keeps_others_out(start, program_of):
+def test_careful_site_rejects_other_addresses(start, program_of):
     program = start("careful_site", "0", SITE, "10.0.0.0/8")
     refused = program.ask("/status")
     assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get(
@@ -990,7 +992,7 @@ def test_careful_site_keeps_others_out(start, program_of):
 # embed_in_loop, unix_socket, behind_proxy
 
 
-def test_embed_in_loop(start, tmp_path):
+def test_embed_in_loop_example(start, tmp_path):
     other = free_port()
     program = start("embed_in_loop", "0", str(other))
     http, telnet = curl_lines("embed_in_loop")
@@ -1003,7 +1005,7 @@ def test_embed_in_loop(start, tmp_path):
     assert program.stop() == 0
 
 
-def test_embed_in_loop_ends_when_its_other_port_is_taken(program_of):
+def test_embed_in_loop_fails_with_second_port_in_use(program_of):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -1018,7 +1020,7 @@ def start_unix_socket(name, path, **how):
     return program
 
 
-def test_unix_socket(program_of, tmp_path):
+def test_unix_socket_example(program_of, tmp_path):
     path = str(tmp_path / "socket")
     program = start_unix_socket(program_of("unix_socket"), path)
     try:
@@ -1035,12 +1037,12 @@ def test_unix_socket(program_of, tmp_path):
     assert not os.path.exists(path)
 
 
-def test_unix_socket_that_it_was_started_with(program_of, tmp_path):
+def test_unix_socket_activation(program_of, tmp_path):
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        # As systemd does: the socket is descriptor 3, and the process knows that it is meant.
+        # As systemd does: the socket is descriptor 3, and LISTEN_PID is the process.
         script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
         number = listener.fileno()
         wrapper = ["bash", "-c", script, "bash", str(number)]
@@ -1052,17 +1054,17 @@ def test_unix_socket_that_it_was_started_with(program_of, tmp_path):
     finally:
         assert program.stop() == 0
     assert program.output == "listening on the socket it was started with\n"
-    assert os.path.exists(path), "the file belongs to who made it"
+    assert os.path.exists(path), "the socket file is not removed"
 
 
-def test_unix_socket_says_why_it_cannot_listen(program_of, tmp_path):
+def test_unix_socket_reports_listen_errors(program_of, tmp_path):
     path = tmp_path / ("long" * 40)
     program = Program(program_of("unix_socket"), str(path), wait=False)
     assert program.wait() == 1
     assert "the path of a socket is limited to 107 bytes" in program.log()
 
 
-def test_behind_proxy(start, tmp_path):
+def test_behind_proxy_example(start, tmp_path):
     program = start("behind_proxy")
     proxied, plain = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("behind_proxy")
@@ -1073,7 +1075,7 @@ def test_behind_proxy(start, tmp_path):
                      f"http://127.0.0.1:{program.port}/\n")
 
 
-def test_behind_proxy_believes_nobody_else(start):
+def test_behind_proxy_ignores_untrusted_fields(start):
     program = start("behind_proxy", "0", "10.0.0.0/8")
     fields = {
         "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https",
@@ -1088,19 +1090,19 @@ def test_behind_proxy_believes_nobody_else(start):
 # broadcast
 
 
-def test_broadcast(start, tmp_path):
+def test_broadcast_example(start, tmp_path):
     program = start("broadcast")
-    _, say, end = curl_lines("broadcast")
+    _, write_line, end = curl_lines("broadcast")
     with program.connect() as first, program.connect() as second:
         for connection in (first, second):
             connection.send(raw.request("GET", "/events"))
             assert connection.head()[0] == 200
             assert read_event(connection) == "retry: 1000\ndata: welcome"
-        assert curl(say, program.port, tmp_path).stdout == "heard by 2\n"
+        assert curl(write_line, program.port, tmp_path).stdout == "heard by 2\n"
         assert read_event(first) == read_event(second) == "id: 1\nevent: said\ndata: hello, all"
         second.reset()
-        eventually(lambda: curl(say, program.port, tmp_path).stdout == "heard by 1\n",
-                   "the server forgets who has left")
+        eventually(lambda: curl(write_line, program.port, tmp_path).stdout == "heard by 1\n",
+                   "the server removes disconnected clients")
         assert curl(end, program.port, tmp_path).stdout == ""
         while (text := read_event(first)) is not None:
             assert "said" in text
@@ -1126,7 +1128,7 @@ def parse(name, message, *arguments):
     return done.returncode, done.stdout, done.stderr.decode()
 
 
-def parse_as_its_comment_says(name):
+def run_comment_commands(name):
     """The same for each command in its comment."""
     folder = pathlib.Path(built(name)).parent
     for line in comment_lines(name, "printf"):
@@ -1143,14 +1145,14 @@ CHUNKED = b"POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name.startswith("parse_")])
-def test_parser_examples_need_the_parser_only(name):
+def test_parser_examples_link_only_the_parser(name):
     libraries = subprocess.run(["ldd", built(name)], capture_output=True, text=True,
                                check=True).stdout
     assert "libuv" not in libraries and "mimalloc" not in libraries
 
 
-def test_parse_whole():
-    request, response, refused = parse_as_its_comment_says("parse_whole")
+def test_parse_whole_example():
+    request, response, refused = run_comment_commands("parse_whole")
     assert request == (0,
                        lines("method: GET", "authority: example.com", "path: /find",
                              "query: q = fast server", "field: Host = example.com",
@@ -1173,7 +1175,7 @@ def test_parse_whole():
      (b"HTTP/1.0 200 Fine\r\nServer: s\r\n\r\nto the end", ["phrase: Fine", "body: to the end"]),
      (CHUNKED + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n",
       ["body: abcde", "trailer: X-Sum = 5"]), ])
-def test_parse_whole_prints(tmp_path, message, wanted):
+def test_parse_whole_prints_message(tmp_path, message, wanted):
     code, output, errors = parse("parse_whole", message)
     assert (code, errors) == (0, "")
     assert set(wanted) <= set(output.decode().split("\n"))
@@ -1195,18 +1197,18 @@ def test_parse_whole_prints(tmp_path, message, wanted):
       f"routing"
       ), (b"HTTP/1.1 20 OK\r\n\r\n", "the status line is malformed"),
      (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"y" * 16384, "the header section is too large"), ])
-def test_parse_whole_refuses(message, error):
+def test_parse_whole_rejects_invalid_message(message, error):
     code, _, errors = parse("parse_whole", message)
     assert code == 1 and error in errors
 
 
-def test_parse_whole_names_a_missing_file():
+def test_parse_whole_names_missing_file():
     code, output, errors = parse("parse_whole", b"", "nowhere")
     assert (code, output) == (1, b"") and errors.startswith("nowhere: ")
 
 
-def test_parse_ring():
-    two, chunked, refused = parse_as_its_comment_says("parse_ring")
+def test_parse_ring_example():
+    two, chunked, refused = run_comment_commands("parse_ring")
     assert two == (0,
                    lines("GET /a from a", "  query: x = 1+1", "  field: Host = a",
                          "  field: Cookie = id=7; theme=dark", "  cookie: id = 7",
@@ -1218,11 +1220,11 @@ def test_parse_ring():
 
 
 @pytest.mark.parametrize("size", [64, 65, 71, 100, 4096])
-def test_parse_ring_is_small(tmp_path, size):
+def test_parse_ring_with_small_buffer(tmp_path, size):
     body = "".join(f"{i:8}" for i in range(2000))
     messages = wanted = ""
     for i in range(10):
-        # Of different lengths, so that every part of a request comes to lie across the ring's end.
+        # Of different lengths, so that every part of a request crosses the end of the ring.
         name = "x" * i
         messages += f"PUT /{name} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
         messages += f"GET /{name} HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -1246,7 +1248,7 @@ def test_parse_ring_is_small(tmp_path, size):
       "byte 4096: the header section is too large (status 431)"),
      (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n",
       "byte 0: the body is too large (status 413)"), ])
-def test_parse_ring_refuses(message, error):
+def test_parse_ring_rejects_invalid_message(message, error):
     fine = b"GET / HTTP/1.1\r\nHost: before\r\n\r\n"
     code, output, errors = parse("parse_ring", message)
     assert (code, output, errors) == (1, b"", error + "\n")
@@ -1254,8 +1256,8 @@ def test_parse_ring_refuses(message, error):
     assert code == 1 and b"before" in output
 
 
-def test_parse_proxy():
-    counted, chunked = parse_as_its_comment_says("parse_proxy")
+def test_parse_proxy_example():
+    counted, chunked = run_comment_commands("parse_proxy")
     head = ["host: a", "via: 1.1 parse_proxy", "transfer-encoding: chunked", ""]
     assert counted == (0, lines("POST /up HTTP/1.1", *head, "5", "hello", "0", ""), "")
     assert chunked == (0, lines("PUT / HTTP/1.1", *head, "2", "ab", "1", "c", "0", "Sum: 3",
@@ -1263,8 +1265,8 @@ def test_parse_proxy():
 
 
 def unchunk(data):
-    """The body at the front of `data`, the number of its chunks, and what follows its last chunk
-    line."""
+    """The body at the beginning of `data`, the number of its chunks, and the data after its last
+    chunk line."""
     body, count = b"", 0
     while True:
         line, data = data.split(b"\r\n", 1)
@@ -1275,7 +1277,7 @@ def unchunk(data):
         body, data, count = body + data[:size], data[size + 2:], count + 1
 
 
-def test_parse_proxy_passes_bodies_larger_than_its_buffer():
+def test_parse_proxy_forwards_body_larger_than_buffer():
     body = raw.pattern(200_000)
     sizes = [1, 2, 4095, 4096, 4097, 50_000]
     chunks, at = [], 0
@@ -1301,7 +1303,7 @@ def test_parse_proxy_passes_bodies_larger_than_its_buffer():
     assert rest == b"GET /last HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n"
 
 
-def test_parse_proxy_keeps_what_ends_there():
+def test_parse_proxy_removes_hop_by_hop_fields():
     message = (
         b"GET http://real/x HTTP/1.0\r\nHost: claimed\r\nConnection: X-One , keep-alive\r\nx-one: "
         b"1\r\nX-Two: 2\r\n"
@@ -1318,7 +1320,7 @@ def test_parse_proxy_keeps_what_ends_there():
         b"GET / HTTP/1.1\r\nhost: h\r\nvia: 1.1 parse_proxy\r\n\r\n")
 
 
-def test_parse_proxy_adds_the_host_that_an_old_client_leaves_out():
+def test_parse_proxy_adds_missing_host():
     assert parse(
         "parse_proxy",
         b"GET / HTTP/1.0\r\n\r\n") == (0,
@@ -1338,10 +1340,10 @@ def test_parse_proxy_adds_the_host_that_an_old_client_leaves_out():
      (CHUNKED + b"5\r\nhell", "the input ends inside a request"),
      (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell",
       "the input ends inside a request"), (b"GET / HTT", "the input ends inside a request"), ])
-def test_parse_proxy_refuses(message, error):
+def test_parse_proxy_rejects_invalid_message(message, error):
     code, output, errors = parse("parse_proxy", message)
     assert (code, errors) == (1, error + "\n")
-    # Nothing that would complete a request for the next server.
+    # No output that would complete a request for the next server.
     assert not output.endswith(b"\r\n0\r\n\r\n")
 
 
@@ -1355,8 +1357,8 @@ def form(body, type="multipart/form-data; boundary=b"):
 PART = b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
 
 
-def test_parse_multipart(tmp_path):
-    (done, ) = parse_as_its_comment_says("parse_multipart")
+def test_parse_multipart_example(tmp_path):
+    (done, ) = run_comment_commands("parse_multipart")
     assert done == (0, lines("/up", "part 1: name=a filename=../b.txt bytes=5", "complete"), "")
     large = raw.pattern(100_000) + b"\r\n--\r\n--a"
     (tmp_path / "message"
@@ -1380,19 +1382,19 @@ def test_parse_multipart(tmp_path):
     (form(b"x" * 2000),
      "byte 1024 of the body, status 413, refused: the preamble or the epilogue is too large"),
 ])
-def test_parse_multipart_refuses(tmp_path, message, error):
+def test_parse_multipart_rejects_invalid_form(tmp_path, message, error):
     (tmp_path / "message").write_bytes(message)
     code, _, errors = parse("parse_multipart", b"", tmp_path / "message")
     assert code == 1 and error in errors
 
 
-def test_parse_multipart_refuses_a_large_part():
+def test_parse_multipart_rejects_large_part():
     code, _, errors = parse("parse_multipart", form(PART + bytes(64 * 1024 * 1024 + 1)))
     assert (code,
             errors) == (1, "byte 67108911 of the body, status 413, refused: a part is too large\n")
 
 
-def test_parse_multipart_says_when_a_part_cannot_be_stored(tmp_path):
+def test_parse_multipart_reports_write_errors(tmp_path):
     code, _, errors = parse("parse_multipart", form(PART + b"1\r\n--b--"), "/dev/stdin",
                             tmp_path / "missing")
     assert (code, errors) == (1, "refused: a part cannot be stored\n")
@@ -1412,7 +1414,7 @@ def links(text):
     return re.findall(r'(?:href|src)="([^"]+)"', text)
 
 
-def test_site_has_no_dead_link(site_program):
+def test_sample_site_has_no_dead_link(site_program):
     broken = []
     for page in ("/", "/download.html"):
         text = site_program.ask(page).body.decode()
@@ -1420,20 +1422,20 @@ def test_site_has_no_dead_link(site_program):
         for link in links(text):
             if site_program.ask(urllib.parse.urljoin(page, link)).status != 200:
                 broken.append(link)
-    assert broken == ["nowhere.html"]  # which is there to show a 404
+    assert broken == ["nowhere.html"]  # this link demonstrates a 404
 
 
 @pytest.mark.parametrize("name, media_type",
                          [("index.html", "text/html"), ("style.css", "text/css"),
                           ("mark.svg", "image/svg+xml"), ("path.svg", "image/svg+xml"),
                           ("waves.png", "image/png"), ("large.txt", "text/plain")])
-def test_site_files(site_program, name, media_type):
+def test_sample_site_files(site_program, name, media_type):
     answer = site_program.ask(f"/{name}")
     assert answer.get("Content-Type").startswith(media_type)
     assert answer.body == (SITE / name).read_bytes()
 
 
-def test_site_large_file_is_what_its_page_says(site_program):
+def test_sample_site_large_file_matches_its_page(site_program):
     content = site_program.ask("/large.txt").body
     assert len(content) == 1 << 20
     lines = content.split(b"\n")
@@ -1444,18 +1446,18 @@ def test_site_large_file_is_what_its_page_says(site_program):
     assert part.status == 206 and part.body == lines[10] + b"\n"
 
 
-def test_site_needs_no_script():
+def test_sample_site_needs_no_script():
     for page in SITE.glob("*.html"):
         text = page.read_text()
         assert "<script" not in text
         assert not [link for link in links(text) if "//" in link
-                    ], "everything comes from the folder itself"
+                    ], "no resource is external"
 
 
-def test_site_folder_without_index_is_listed(site_program):
+def test_sample_site_directory_without_index_is_listed(site_program):
     listing = site_program.ask("/files/").body.decode()
     for name in (SITE / "files").iterdir():
-        # "%" must be encoded in links, so the plain name stands in the text only.
+        # "%" must be encoded in links, so the plain name occurs in the text only.
         assert name.name.replace("&", "&amp;") in listing, name
     for link in re.findall(r'href="([^"]+)"', listing):
         assert site_program.ask(urllib.parse.urljoin("/files/", link)).status == 200, link

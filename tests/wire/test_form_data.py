@@ -1,5 +1,5 @@
-"""Forms with files as a handler gets them: small parts in memory, large ones in files, and nothing
-left behind."""
+"""Forms with files in a handler: small parts in memory, large ones in files, and no temporary file
+left."""
 
 import asyncio
 import os
@@ -47,8 +47,8 @@ def post(server, body, folder=None, **options):
 
 
 def parts(answer):
-    """What the handler has seen: [name, file name, raw file name, type, size, sum, where, result of
-    keeping ...]."""
+    """The parts that the handler received: [name, file name, raw file name, type, size, sum, where,
+    result of keeping ...]."""
     assert answer.status == 200, answer
     count, *lines = answer.body.decode().splitlines()
     assert int(count) == len(lines)
@@ -75,7 +75,7 @@ def test_small_parts_are_in_memory(server):
                                  sum_of(b""), "memory"]]
 
 
-def test_a_form_without_parts(server):
+def test_form_without_parts(server):
     answer = post(server, f"--{BOUNDARY}--\r\n".encode())
     assert answer.status == 200 and answer.body == b"0\n"
 
@@ -87,8 +87,8 @@ def test_a_form_without_parts(server):
                                              ("gr\u00fc\u00dfe.txt", "gr\u00fc\u00dfe.txt"),
                                              ("\u00fc" * 200, "\u00fc" * 127),
                                              ("x" * 300, "x" * 255), ])
-def test_a_file_name_is_made_fit(server, raw_name, plain):
-    # What it was is still there; its line ends would spoil the report.
+def test_file_name_is_sanitized(server, raw_name, plain):
+    # The raw name is available, too. Its line ends would break the report.
     answer = post(server, form(part("f", b"1", raw_name)))
     assert answer.status == 200
     text = answer.body.decode()
@@ -100,7 +100,7 @@ def test_a_file_name_is_made_fit(server, raw_name, plain):
 @pytest.mark.parametrize("size, where", [(1000, "memory"), (1001, "file"), (40_000, "file"),
                                          (3_000_000, "file")])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
+def test_large_part_is_stored_in_file(server, tmp_path, size, where, coded):
     data = raw.pattern(size)
     body = form(part("before", b"1"), part("f", data, "f"), part("after", b"2"))
     (tmp_path / "kept").mkdir()
@@ -115,7 +115,7 @@ def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
         seen = parts(answer)
         assert [one[6] for one in seen] == ["memory", where, "memory"]
         assert seen[1][:5] == ["f", "f", "f", "-", str(size)]
-        # Kept once; a second time is an error.
+        # A part can be kept once. A second call is an error.
         assert [one[7] for one in seen
                 ] == ["UVHTTP_OK"] * 3 and server.stats()["last_error"] == "UVHTTP_EINVAL"
         assert (tmp_path / "kept/kept-1").read_bytes() == data and (
@@ -124,55 +124,55 @@ def test_a_large_part_goes_to_a_file(server, tmp_path, size, where, coded):
     assert names(tmp_path) == ["kept"]
 
 
-def test_files_that_nobody_keeps_are_removed(server, tmp_path):
+def test_files_not_kept_are_removed(server, tmp_path):
     body = form(*(part(f"f{i}", raw.pattern(100_000, i), str(i)) for i in range(20)))
     with server.connect() as connection:
         assert [one[6] for one in parts(connection.ask("POST", target(tmp_path), TYPE, body=body))
                 ] == ["file"] * 20
-        # The next request of the connection is answered behind that.
+        # The response to the next request of the connection follows the removal.
         assert connection.ask().body == b"Hello, world\n"
         assert names(tmp_path) == []
 
 
-def test_keeping_replaces_nothing(server, tmp_path):
+def test_keep_does_not_replace_file(server, tmp_path):
     (tmp_path / "kept-0").write_bytes(b"old")
     (tmp_path / "kept-1").write_bytes(b"old")
     body = form(part("a", b"small"), part("b", raw.pattern(100_000), "b"))
     assert [one[7] for one in parts(post(server, body, tmp_path, keep=tmp_path))] == ["EEXIST"] * 2
-    eventually(lambda: names(tmp_path) == ["kept-0", "kept-1"], "the rest is removed")
+    eventually(lambda: names(tmp_path) == ["kept-0", "kept-1"], "the other files are removed")
     assert (tmp_path / "kept-0").read_bytes() == (tmp_path / "kept-1").read_bytes() == b"old"
 
 
-def test_keeping_on_another_file_system_is_an_error(server, tmp_path):
+def test_keep_on_other_file_system_fails(server, tmp_path):
     elsewhere = pathlib.Path("/dev/shm")
     if not elsewhere.exists() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is no second file system to write to")
+        pytest.skip("no second writable file system")
     taken = elsewhere / "kept-0"
     answer = post(server, form(part("b", raw.pattern(100_000), "b")), tmp_path, keep=elsewhere)
     assert parts(answer)[0][7] == "EXDEV" and not taken.exists()
     wait_until_empty(tmp_path)
 
 
-def test_the_mode_of_files(server, tmp_path):
+def test_mode_of_kept_files(server, tmp_path):
     (tmp_path / "kept").mkdir()
     body = form(part("a", b"small"), part("b", raw.pattern(100_000), "b"))
     parts(post(server, body, tmp_path, keep=tmp_path / "kept", mode="0604"))
     assert [(tmp_path / f"kept/kept-{i}").stat().st_mode & 0o777 for i in range(2)] == [0o604] * 2
 
 
-def test_memory_for_parts_is_limited_together(server, tmp_path):
+def test_total_memory_of_parts_is_limited(server, tmp_path):
     body = form(*(part(str(i), raw.pattern(400)) for i in range(5)))
     assert [one[6] for one in parts(post(server, body, tmp_path, memory=1000))
             ] == ["memory", "memory", "file", "file", "file"]
 
 
-def test_a_part_is_found_by_its_name(server):
+def test_part_lookup_by_name(server):
     body = form(part("a", b"1"))
     assert post(server, body, name="a").status == 200
     assert post(server, body, name="b").status == 404
 
 
-# Refusals
+# Rejections
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_part_is_found_by_its_name(server):
         ({"header": 100}, form(part("a" * 100,
                                     b"")), 413, "the header section of a part is too large"),
         ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
-        # and there is no folder
+        # and there is no directory
         ({"part": 100}, form(part("a",
                                   b"x" * 101)), 413, "the form is too large for this resource"),
         ({}, form(part("a", b""))[:-6], 400, "the body ends before the closing delimiter"),
@@ -196,7 +196,7 @@ def test_a_part_is_found_by_its_name(server):
          400, "a part has no name"),
     ])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_a_refusal_says_why(server, options, body, status, reason, coded):
+def test_rejection_has_status_and_reason(server, options, body, status, reason, coded):
     if coded:
         answer = server.ask("POST", target(**options), TYPE, "Transfer-Encoding: chunked",
                             body=raw.chunked(body) if body else raw.chunked())
@@ -209,12 +209,12 @@ def test_a_refusal_says_why(server, options, body, status, reason, coded):
     "text/plain", "multipart/form-data", "multipart/mixed; boundary=b",
     "application/x-www-form-urlencoded"
 ])
-def test_what_is_no_such_form_is_415(server, kind):
+def test_other_content_type_gets_415(server, kind):
     assert server.ask("POST", "/form-data", f"Content-Type: {kind}", body=b"a=b").status == 415
     assert server.ask("POST", "/form-data", body=b"a=b").status == 415
 
 
-def test_a_form_that_is_refused_leaves_nothing(server, tmp_path):
+def test_rejected_form_leaves_no_file(server, tmp_path):
     body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(300_000), "b"))
     answer = post(server, body, tmp_path, max_part=400_000)
     assert answer.status == 413
@@ -224,27 +224,28 @@ def test_a_form_that_is_refused_leaves_nothing(server, tmp_path):
 
 
 @pytest.mark.parametrize("leave", ["reset", "half_close"])
-def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave):
+def test_disconnect_during_form_leaves_no_file(server, tmp_path, leave):
     body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(500_000), "b"))
     connections = server.stats()["active_connections"]
     with server.connect() as connection:
         connection.send(
             raw.request("POST", target(tmp_path), TYPE, f"Content-Length: {len(body)}") +
             body[:800_000])
-        eventually(lambda: len(names(tmp_path)) == 2, "both are being written")
+        eventually(lambda: len(names(tmp_path)) == 2, "both files are being written")
         getattr(connection, leave)()
         eventually(lambda: server.stats()["active_connections"] == connections, "it is gone")
     wait_until_empty(tmp_path)
 
 
-def test_a_folder_that_does_not_exist(server, tmp_path):
+def test_missing_directory_gets_500(server, tmp_path):
     body = form(part("a", raw.pattern(100_000), "a"))
     answer = post(server, body, tmp_path / "nowhere")
     assert answer.status == 500 and b"cannot be stored" in answer.body
-    assert parts(post(server, form(part("a", b"small")), tmp_path / "nowhere"))  # which needs none
+    # a small part needs no directory
+    assert parts(post(server, form(part("a", b"small")), tmp_path / "nowhere"))
 
 
-def test_a_full_disk_is_507(tmp_path):
+def test_full_disk_gets_507(tmp_path):
     server = SmallDisk(200_000)
     try:
         body = form(part("a", raw.pattern(150_000), "a"), part("b", raw.pattern(900_000), "b"))
@@ -254,7 +255,7 @@ def test_a_full_disk_is_507(tmp_path):
         server.stop()
 
 
-def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
+def test_form_memory_is_independent_of_file_size(start, tmp_path):
     server = start()
     size = 40_000_000
     head, end = part("a", b"", "a")[:-2], b"\r\n" + f"--{BOUNDARY}--\r\n".encode()
@@ -273,21 +274,21 @@ def test_the_memory_of_a_form_does_not_grow_with_its_files(start, tmp_path):
 # Real clients
 
 
-def test_the_memory_of_a_form_grows_little_with_the_number_of_its_files(start, tmp_path):
-    """A file of one byte has a block of 32 KiB until it is written: 1,500 of them at once would be
-    48 MB."""
+def test_form_memory_grows_little_with_file_count(start, tmp_path):
+    """A file of one byte has a buffer of 32 KiB until it is written. 1,500 of them at once would
+    take 48 MB."""
     server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
     body = form(*(part("a", b"1", "f") for _ in range(1500)))
     with server.connect() as connection:
-        server.stats()  # begins to count
+        server.stats()  # starts the measurement
         answer = connection.ask("POST", target(tmp_path, memory=1, parts=2000), TYPE, body=body)
         assert [one[6] for one in parts(answer)] == ["memory"] + ["file"] * 1499
         assert server.stats()["heap_peak"] < 6_000_000
-        assert connection.ask().status == 200, "which comes when they are removed"
+        assert connection.ask().status == 200, "the files are removed"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_curl_sends_a_form(server, tmp_path):
+def test_curl_sends_form(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(2_000_000))
     (tmp_path / "kept").mkdir()
@@ -300,7 +301,7 @@ def test_curl_sends_a_form(server, tmp_path):
     assert names(tmp_path) == ["kept", "source.bin"]
 
 
-def test_curl_sends_a_form_slowly(server, tmp_path):
+def test_curl_sends_form_slowly(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(3_000_000))
     text = curl(server, "-F", f"file=@{source}", "--limit-rate", "4M",
@@ -332,7 +333,7 @@ def test_httpx_and_aiohttp_send_forms(server, tmp_path):
     wait_until_empty(tmp_path)
 
 
-def test_node_sends_a_form(server, tmp_path):
+def test_node_sends_form(server, tmp_path):
     script = """
         const form = new FormData();
         form.append('a', '1');

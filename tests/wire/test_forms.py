@@ -20,12 +20,12 @@ FORM = {
 
 @pytest.mark.parametrize("name, value", [("name", "J\u00fcrgen & Co"), ("empty", ""),
                                          ("plus", "1+1=2"), ("a b", "spaced"), ("twice", "first")])
-def test_fields_of_a_form(client, name, value):
+def test_form_field_is_decoded(client, name, value):
     answer = client.post("/form-field", params={"name": name}, data=FORM)
     assert (answer.status_code, answer.text) == (200, value)
 
 
-def test_what_is_no_form_has_no_fields(client):
+def test_other_content_type_has_no_form_fields(client):
     assert client.post("/form-field", params={"name": "absent"}, data=FORM).status_code == 404
     assert client.post("/form-field", params={"name": "name"}, json=FORM).status_code == 404
     assert client.post("/form-field", params={"name": "name"}).status_code == 404
@@ -38,12 +38,12 @@ def test_what_is_no_form_has_no_fields(client):
     "application/x-www-form-urlencoded; charset=utf-8",
     "APPLICATION/X-WWW-FORM-URLENCODED ;charset=utf-8"
 ])
-def test_parameters_of_the_type_do_not_matter(client, kind):
+def test_form_content_type_parameters_are_ignored(client, kind):
     assert client.post("/form-field?name=a", content=b"b=0&a=%31+",
                        headers={"Content-Type": kind}).text == "1 "
 
 
-def test_a_form_by_curl(server, tmp_path):
+def test_form_sent_by_curl(server, tmp_path):
     done = subprocess.run([
         "curl", "-sS", "--noproxy", "*", "--data-urlencode", "a=x&y=z", "-d", "b=2",
         f"http://127.0.0.1:{server.port}/form-field?name=a"
@@ -51,7 +51,7 @@ def test_a_form_by_curl(server, tmp_path):
     assert done.stdout == "x&y=z", done.stderr
 
 
-def test_cookies_are_found_by_name(server):
+def test_cookie_lookup_by_name(server):
     with server.connect() as connection:
         for name, value in (("a", b"1"), ("b", b'"quoted"'), ("c", b"")):
             assert connection.ask("GET", f"/one-cookie?name={name}",
@@ -62,7 +62,7 @@ def test_cookies_are_found_by_name(server):
                               "Cookie: b=2").body == b"2"
 
 
-def test_cookies_are_set(client):
+def test_set_cookie_is_stored_by_client(client):
     answer = client.get("/set-cookies?name=second")
     session, second = answer.headers.get_list("set-cookie")
     assert session.startswith("session=abc; ") and second == "second=1"
@@ -71,14 +71,14 @@ def test_cookies_are_set(client):
     assert client.get("/one-cookie?name=session").text == "abc"
 
 
-def test_a_cookie_that_browsers_ignore_is_refused(client):
+def test_cookie_that_browsers_ignore_is_rejected(client):
     assert client.get("/set-cookies?name=a%3Bb").text == "UVHTTP_EHEADER"
     assert client.get("/set-cookies?name=__Host-a").text == "UVHTTP_EHEADER"
     assert len(client.get("/set-cookies?name=a%3Bb").headers.get_list("set-cookie")) == 1
 
 
 @pytest.mark.parametrize("size", [0, 3, 900, 1100, 100_000])
-def test_events_arrive_as_they_were_sent(server, client, size):
+def test_events_arrive_unchanged(server, client, size):
     with client.stream("GET", f"/events?size={size}") as answer:
         assert answer.headers["content-type"] == "text/event-stream" and answer.headers[
             "cache-control"] == "no-store"
@@ -88,6 +88,6 @@ def test_events_arrive_as_they_were_sent(server, client, size):
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
-def test_events_go_on_behind_the_last_one(server):
+def test_connection_is_reusable_after_events(server):
     answer = server.ask("GET", "/events", "Last-Event-ID: 2")
     assert b"id: 3\n" in answer.body and b"id: 2\n" not in answer.body

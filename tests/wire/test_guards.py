@@ -43,7 +43,7 @@ def curl(server, target, *arguments, host):
     return done.stdout
 
 
-# ---- a refusal ends the chain (PITFALLS, "Routing and handlers") ----
+# ---- a rejection ends the chain (docs/pitfalls.md, "Routing and handlers") ----
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def curl(server, target, *arguments, host):
      ("bearer.auth.test", ["Authorization: Bearer no spaces"], 400),
      ("refused.rules.test", [], 403), ("nobody.rules.test", [], 403), ])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_middleware_that_refused_stops_the_handler(server, host, fields, status, method):
+def test_middleware_rejection_skips_handler(server, host, fields, status, method):
     before = runs(server)
     answer = ask(server, "/who", *fields, method=method, host=host,
                  body=b"x" if method == "PUT" else b"")
     assert answer.status == status and b"run=" not in answer.body
     assert runs(server) == before
-    # What has no route is refused alike: nobody learns what there is.
+    # A path without a route gets the same rejection, so that it does not reveal which routes exist.
     assert ask(server, "/nowhere", *fields, method=method, host=host).status == status
 
 
-def test_a_preflight_does_not_run_the_handler(server):
+def test_preflight_skips_handler(server):
     before = runs(server)
     for host in ("cors.test", "any.cors.test"):
         for target in ("/who", "/options"):
@@ -78,7 +78,7 @@ def test_a_preflight_does_not_run_the_handler(server):
     assert runs(server) == before
 
 
-def test_a_refusal_asks_for_no_upload(server):
+def test_rejection_sends_no_100_continue(server):
     with server.connect() as connection:
         connection.send(
             raw.request("PUT", "/who", "Content-Length: 1000000", "Expect: 100-continue",
@@ -103,7 +103,7 @@ def cors_fields(answer):
     }
 
 
-def test_a_preflight_is_answered(server):
+def test_preflight_gets_cors_fields(server):
     answer = preflight(server, fields=["Access-Control-Request-Headers: x-token"])
     assert answer.status == 204 and vary(answer) == ["origin"]
     assert cors_fields(answer) == {
@@ -114,11 +114,11 @@ def test_a_preflight_is_answered(server):
 
 
 @pytest.mark.parametrize("target", ["/who", "/options", "/nowhere", "/own"])
-def test_every_path_of_a_host_has_preflights(server, target):
+def test_preflight_works_on_every_path(server, target):
     assert preflight(server, target).status == 204
 
 
-def test_an_actual_request_gets_the_fields(server):
+def test_cors_request_gets_fields(server):
     answer = ask(server, "/who", f"Origin: {APP}", host="cors.test")
     assert answer.status == 200 and vary(answer) == ["origin"]
     assert cors_fields(answer) == {
@@ -143,7 +143,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("origin", ALLOWED)
-def test_origins_that_are_allowed(server, origin):
+def test_cors_allowed_origins(server, origin):
     for answer in (ask(server, "/who", f"Origin: {origin}",
                        host="cors.test"), preflight(server, origin=origin)):
         assert answer.status in (200, 204) and answer.get("Access-Control-Allow-Origin") == origin
@@ -151,7 +151,7 @@ def test_origins_that_are_allowed(server, origin):
 
 
 @pytest.mark.parametrize("origin", REFUSED)
-def test_origins_that_are_refused(server, origin):
+def test_cors_rejected_origins(server, origin):
     actual = ask(server, "/who", f"Origin: {origin}", host="cors.test")
     refused = preflight(server, origin=origin) if origin else actual
     assert actual.status == 200 and refused.status == (403 if origin else 200)
@@ -164,7 +164,7 @@ def test_origins_that_are_refused(server, origin):
                           ("/fail", "GET", 500), ("/who", "POST", 413),
                           ("/file?path=/etc/passwd", "GET", 200), ("/pieces?size=10", "GET", 200),
                           ("/who", "HEAD", 200), ("/who", "OPTIONS", 204)])
-def test_errors_and_files_have_the_fields(server, target, method, status):
+def test_cors_fields_on_errors_and_files(server, target, method, status):
     body = b"x" * 100 if method == "POST" else b""
     answer = ask(server, target, f"Origin: {APP}", method=method, host="cors.test", body=body)
     assert answer.status == status or (target.startswith("/pieces") and answer.status < 500)
@@ -173,13 +173,13 @@ def test_errors_and_files_have_the_fields(server, target, method, status):
     assert cors_fields(without) == {} and vary(without) == ["origin"]
 
 
-def test_what_a_handler_has_set_stays(server):
+def test_cors_keeps_fields_of_handler(server):
     answer = ask(server, "/own", f"Origin: {APP}", host="cors.test")
     assert answer.get("Access-Control-Allow-Origin") == "https://other.example"
     assert vary(answer) == ["accept-encoding", "origin"]
 
 
-def test_everybody_may_be_allowed_without_credentials(server):
+def test_cors_any_origin_without_credentials(server):
     for fields in ([], ["Origin: https://who.ever"], ["Origin: null"]):
         answer = ask(server, "/who", *fields, host="any.cors.test")
         assert cors_fields(answer) == {
@@ -194,7 +194,7 @@ def test_everybody_may_be_allowed_without_credentials(server):
     }
 
 
-def test_the_nearest_one_decides(server):
+def test_cors_innermost_configuration_applies(server):
     answer = ask(server, "/closed/who", f"Origin: {APP}", host="any.cors.test")
     assert cors_fields(answer) == {
         "access-control-allow-origin": APP, "access-control-allow-credentials": "true"
@@ -209,7 +209,7 @@ def test_the_nearest_one_decides(server):
         }
 
 
-def test_a_callback_may_allow_origins(server):
+def test_cors_origin_callback(server):
     assert ask(server, "/who", "Origin: https://x.test",
                host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
     for fields in (["Origin: https://x.example"], ["Origin: https://x.test", "X-Nobody: 1"]):
@@ -222,7 +222,7 @@ def test_a_callback_may_allow_origins(server):
 @pytest.mark.parametrize("asked, allowed", [("x-one, x-two", "x-one, x-two"),
                                             ("authorization", "authorization"), ("", None),
                                             ("x one", None), ("x\"", None)])
-def test_any_field_may_be_allowed_by_name(server, asked, allowed):
+def test_cors_allowed_headers(server, asked, allowed):
     answer = preflight(server, host="ask.cors.test", origin="null",
                        fields=[f"Access-Control-Request-Headers: {asked}"])
     assert answer.get("Access-Control-Allow-Headers") == allowed and answer.get(
@@ -234,7 +234,7 @@ def test_any_field_may_be_allowed_by_name(server, asked, allowed):
                                                     ("/group/a/who", "HEAD", 204),
                                                     ("/group/a/options", "OPTIONS", 204),
                                                     ("/mixed", "PUT", 204)])
-def test_a_preflight_gets_the_middleware_of_the_route_it_asks_about(server, target, method, status):
+def test_preflight_runs_middleware_of_requested_route(server, target, method, status):
     answer = preflight(server, target, method=method, host="group.cors.test",
                        fields=["Access-Control-Request-Headers: x-a"])
     assert answer.status == status and vary(answer) == [
@@ -251,12 +251,12 @@ def test_a_preflight_gets_the_middleware_of_the_route_it_asks_about(server, targ
                                                     ("/group/a/who", "DELETE", 204),
                                                     ("/group/a/none", "GET", 404),
                                                     ("/none", "GET", 404)])
-def test_a_preflight_for_what_has_no_such_middleware_says_nothing(server, target, method, status):
+def test_preflight_without_cors_gets_no_fields(server, target, method, status):
     answer = preflight(server, target, method=method, host="group.cors.test")
     assert answer.status == status and cors_fields(answer) == {}
 
 
-def test_options_that_is_no_preflight_passes(server):
+def test_options_without_preflight_fields_passes(server):
     answer = ask(server, "/who", f"Origin: {APP}", method="OPTIONS", host="cors.test")
     assert answer.status == 204 and answer.allow() == {"GET", "HEAD", "OPTIONS", "POST", "PUT"}
     assert ask(server, "/options", f"Origin: {APP}", method="OPTIONS",
@@ -292,7 +292,7 @@ def user_of(answer):
 
 @pytest.mark.parametrize("user, password", [("ada", "pa:ss w\u00f6rd"), ("J\u00fcrgen", "geheim"),
                                             ("", "nameless")])
-def test_basic_lets_pass_who_is_in_the_table(server, user, password):
+def test_basic_accepts_user_of_table(server, user, password):
     answer = ask(server, "/who", basic(user, password), host="table.auth.test")
     assert answer.status == 200 and user_of(answer) == user
     assert answer.get("WWW-Authenticate") is None
@@ -317,19 +317,19 @@ def test_basic_lets_pass_who_is_in_the_table(server, user, password):
     basic("ada", "pa:ss w\u00f6rd").replace(
         "Basic ", "Basic"), "Authorization: Bearer yes", "Authorization: Digest username=ada"
 ])
-def test_basic_refuses_others(server, field):
+def test_basic_rejects_other_credentials(server, field):
     answer = ask(server, "/who", *([field] if field is not None else []), host="table.auth.test")
     assert answer.status == 401 and answer.get("WWW-Authenticate") == CHALLENGE
 
 
-def test_the_scheme_is_known_in_any_case(server):
+def test_auth_scheme_ignores_case(server):
     for scheme in ("basic", "BASIC", "Basic  "):
         assert ask(server, "/who",
                    basic("ada", "pa:ss w\u00f6rd").replace("Basic", scheme),
                    host="table.auth.test").status == 200
 
 
-def test_several_fields_are_refused(server):
+def test_repeated_authorization_is_rejected(server):
     good = basic("ada", "pa:ss w\u00f6rd")
     answer = ask(server, "/who", good, basic("x", "y"), host="table.auth.test")
     assert answer.status == 400 and answer.get("WWW-Authenticate") is None
@@ -338,7 +338,7 @@ def test_several_fields_are_refused(server):
 
 
 @pytest.mark.parametrize("later", ["", "later-"])
-def test_a_check_decides_now_or_later(server, later):
+def test_basic_check_decides_at_once_or_deferred(server, later):
     with server.connect() as connection:
         for name, status in (("yes", 200), ("no", 401), ("weak", 403), ("yes", 200)):
             answer = connection.ask("GET", "/who", basic(later + name, "x"), host="basic.auth.test")
@@ -349,7 +349,7 @@ def test_a_check_decides_now_or_later(server, later):
                 assert user_of(answer) == later + name
 
 
-def test_a_body_is_taken_behind_a_late_decision(server):
+def test_basic_deferred_decision_keeps_body(server):
     with server.connect() as connection:
         for _ in range(3):
             answer = connection.ask("POST", "/who", basic("later-yes", "x"), host="basic.auth.test",
@@ -363,7 +363,7 @@ def test_a_body_is_taken_behind_a_late_decision(server):
         assert connection.response().status == 200
 
 
-def test_bearer(server):
+def test_bearer_accepts_and_rejects_tokens(server):
     with server.connect() as connection:
 
         def get(*fields):
@@ -388,21 +388,21 @@ def test_bearer(server):
                 "WWW-Authenticate") == 'Bearer realm="restricted", error="invalid_request"'
 
 
-def test_both_schemes(server):
+def test_basic_and_bearer_together(server):
     refused = ask(server, "/who", host="both.auth.test")
     assert refused.all("WWW-Authenticate") == [
         'Basic realm="restricted", charset="UTF-8"', 'Bearer realm="restricted"'
     ]
     assert ask(server, "/who", basic("ada", "pa:ss w\u00f6rd"), host="both.auth.test").status == 200
     assert ask(server, "/who", "Authorization: Bearer yes", host="both.auth.test").status == 200
-    # A table alone knows whom it does not know.
+    # The table of Basic rejects an unknown user.
     assert ask(server, "/who", basic("yes", "yes"), host="both.auth.test").status == 401
     assert len(
         ask(server, "/who", "Authorization: Bearer no",
             host="both.auth.test").all("WWW-Authenticate")) == 2
 
 
-def test_a_client_that_leaves_during_a_decision_harms_nobody(server):
+def test_disconnect_during_basic_decision(server):
     for _ in range(20):
         with server.connect() as connection:
             connection.send(
@@ -416,7 +416,7 @@ def test_basic_with_real_clients(server):
                 host="table.auth.test").startswith(b"run=")
     assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}", "-u", "ada:pa",
                 host="table.auth.test") == b"401"
-    # curl asks once without a password when it may choose the scheme by the challenge.
+    # curl first sends a request without a password when the challenge selects the scheme.
     assert curl(server, "/who", "--anyauth", "-u", "ada:pa:ss w\u00f6rd",
                 host="table.auth.test").startswith(b"run=")
     assert curl(server, "/who", "--oauth2-bearer", "yes",
@@ -452,17 +452,17 @@ def id_of(answer):
     return re.search(rb" id=(.*)$", answer.body)[1].decode()
 
 
-def test_every_request_gets_an_id(server):
+def test_request_id_is_set(server):
     with server.connect() as connection:
         answers = [connection.ask("GET", "/who", host="ids.test") for _ in range(200)]
     ids = [answer.get("X-Request-Id") for answer in answers]
     assert all(re.fullmatch("[0-9a-f]{32}", one) for one in ids) and len(set(ids)) == 200
-    # No part of it is a counter that a reader could take for the whole.
+    # Both halves of the ids are unique.
     assert len({one[:16] for one in ids}) == len({one[16:] for one in ids}) == 200
     assert [id_of(answer) for answer in answers] == ids
 
 
-def test_ids_of_two_processes_differ(start):
+def test_request_ids_of_processes_differ(start):
     firsts = [start() for _ in range(2)]
     assert len({ask(one, "/who", host="ids.test").get("X-Request-Id") for one in firsts}) == 2
 
@@ -472,13 +472,13 @@ def test_ids_of_two_processes_differ(start):
                                                     ("/who", "POST", 413),
                                                     ("/file?path=/etc/passwd", "GET", 200),
                                                     ("/who", "HEAD", 200), ("/own", "GET", 200)])
-def test_errors_and_files_have_an_id(server, target, method, status):
+def test_request_id_on_errors_and_files(server, target, method, status):
     answer = ask(server, target, method=method, host="ids.test",
                  body=b"x" * 100 if method == "POST" else b"")
     assert answer.status == status and re.fullmatch("[0-9a-f]{32}", answer.get("X-Request-Id"))
 
 
-def test_an_id_is_taken_only_from_those_who_are_trusted(server):
+def test_request_id_is_accepted_from_trusted_clients(server):
     assert ask(server, "/who", "X-Request-Id: mine", host="ids.test").get("X-Request-Id") != "mine"
     for fine in ("mine", "a" * 40, "0-9._~:/+=@Z"):
         answer = ask(server, "/who", f"X-Correlation-Id: {fine}", host="trusted.ids.test")
@@ -520,13 +520,13 @@ def security_fields(answer):
                                                     ("/who", "POST", 413),
                                                     ("/file?path=/etc/passwd", "GET", 200),
                                                     ("/who", "HEAD", 200)])
-def test_security_headers_are_on_every_answer(server, target, method, status):
+def test_security_headers_on_every_response(server, target, method, status):
     answer = ask(server, target, method=method, host="headers.test",
                  body=b"x" * 100 if method == "POST" else b"")
     assert answer.status == status and security_fields(answer) == USUAL
 
 
-def test_the_handlers_own_fields_win(server):
+def test_security_headers_keep_fields_of_handler(server):
     assert security_fields(ask(server, "/own", host="headers.test")) == {
         **USUAL, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"
     }
@@ -534,7 +534,7 @@ def test_the_handlers_own_fields_win(server):
                                host="headers.test")) == {**USUAL, "x-frame-options": "DENY"}
 
 
-def test_security_headers_as_configured(server):
+def test_security_headers_configured(server):
     wanted = {
         **USUAL, "x-frame-options": "DENY", "cross-origin-embedder-policy": "require-corp",
         "strict-transport-security": "max-age=31536000"
@@ -548,7 +548,7 @@ def test_security_headers_as_configured(server):
 
 @pytest.mark.parametrize("host, status", [("local", 200), ("refused", 403), ("nobody", 403),
                                           ("everybody", 200)])
-def test_rules_by_address(server, host, status):
+def test_address_rules(server, host, status):
     assert ask(server, "/who", host=f"{host}.rules.test").status == status
     assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}",
                 host=f"{host}.rules.test") == b"%d" % status

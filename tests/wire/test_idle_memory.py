@@ -1,8 +1,9 @@
-"""Ten thousand idle keep-alive connections, each after one request like a browser's: what each
-costs in user memory.
+"""Ten thousand idle keep-alive connections, each after one browser-like request: the user memory of
+each.
 
-Two figures: the heap that uvhttp and libuv hold (asserted), and what the process grew by (printed;
-it also counts pages that the allocator keeps)."""
+Two figures: the heap of uvhttp and libuv (asserted), and the growth of the process (printed; it
+includes pages that the allocator keeps).
+"""
 
 import re
 import resource
@@ -43,8 +44,7 @@ def private_bytes(pid):
 
 
 def open_idle(server, count):
-    """Connections that have had one answer each, opened in groups that the listen queue can
-    hold."""
+    """Connections with one response each, opened in groups that fit into the listen backlog."""
     connections = []
     while len(connections) < count:
         group = [server.connect() for _ in range(min(100, count - len(connections)))]
@@ -56,7 +56,7 @@ def open_idle(server, count):
     return connections
 
 
-def test_idle_connection_costs_little_memory(many_descriptors, capsys):
+def test_idle_connection_takes_little_memory(many_descriptors, capsys):
     count = many_descriptors
     server = WireServer(max_connections=count + 100)
     try:
@@ -78,7 +78,7 @@ def test_idle_connection_costs_little_memory(many_descriptors, capsys):
         for connection in connections:
             connection.reset()
         server.wait_for_connections(0)
-        # And it is given back, or kept for the next ones, but not lost.
+        # The memory is released, or cached for new connections, and not leaked.
         for connection in open_idle(server, 1000):
             connection.reset()
         server.wait_for_connections(0)

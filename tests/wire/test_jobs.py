@@ -1,4 +1,4 @@
-"""The threads of jobs in the real program: created before it serves, or it does not serve."""
+"""The job threads of the program: all are created before it serves, or it does not start."""
 
 import resource
 
@@ -12,7 +12,7 @@ PROGRAM = open(built("uvhttp"), "rb").read()
 SANITIZED = b"__asan_init" in PROGRAM or b"__tsan_init" in PROGRAM
 STACK = 8 * MIB
 
-# An address space that is limited keeps a sanitizer from starting.
+# A limited address space prevents the start of a sanitizer.
 pytestmark = pytest.mark.skipif(SANITIZED, reason="limits the address space")
 
 
@@ -31,7 +31,7 @@ def limit_to(stack, space=None):
     return limit
 
 
-def test_threads_that_cannot_be_created_end_the_program_with_a_sentence(place):  # noqa: F811
+def test_failed_thread_creation_ends_program_with_error(place):  # noqa: F811
     ended = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--workers", "1",
                 "--quick-threads", "1000", "--heavy-threads", "3",
                 preexec_fn=limit_to(STACK, 1000 * MIB))
@@ -46,7 +46,7 @@ def test_first_uncached_request_creates_no_thread(place, serve):  # noqa: F811
     server = serve(prepare=limit_to(STACK))
     threads = status_of(server, "Threads")
     before = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
-    space = status_of(server, "VmSize") * 1024 + STACK // 2  # no room for one more stack
+    space = status_of(server, "VmSize") * 1024 + STACK // 2  # no space for one more stack
     resource.prlimit(server.process.pid, resource.RLIMIT_AS, (space, before[1]))
     assert server.ask("/a.txt").status in (200, 503)  # 503: an allocator that needs more at once
     resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
@@ -54,7 +54,7 @@ def test_first_uncached_request_creates_no_thread(place, serve):  # noqa: F811
     assert status_of(server, "Threads") == threads
 
 
-def test_threads_are_as_many_as_the_flags_say(serve):  # noqa: F811
+def test_thread_count_follows_flags(serve):  # noqa: F811
     few = serve("--quick-threads", "1", "--heavy-threads", "1", "--quick-queue", "7",
                 "--heavy-queue", "8")
     more = serve("--quick-threads", "3", "--heavy-threads", "5")

@@ -1,6 +1,6 @@
-"""Kernel TLS. Where the kernel has the module `tls` these tests find out what it encrypts;
-elsewhere they find that everything works without it. tools/try_ktls.sh runs them on a kernel with
-the module."""
+"""Kernel TLS. Where the kernel has the module `tls` these tests verify which connections it
+encrypts. Elsewhere they verify that everything works without it. tools/try_ktls.sh runs them on a
+kernel with the module."""
 
 import hashlib
 import os
@@ -57,7 +57,7 @@ def start():
 
 @pytest.fixture
 def serve(tmp_path):
-    """The program with a folder of its own."""
+    """The program with its own directory."""
     running = []
 
     def starter(*flags, **how):
@@ -78,7 +78,7 @@ def offloaded(server):
 
 @pytest.mark.parametrize("version,cipher",
                          [(version, one) for version in VERSIONS for one in CIPHERS[version]])
-def test_ciphers(start, version, cipher):
+def test_ktls_ciphers(start, version, cipher):
     server = start("--ktls", "--ciphers=" + cipher if version == "1.2" else "--suites=" + cipher)
     with server.connect(only=version) as connection:
         assert connection.ask("GET", "/info").status == 200
@@ -89,7 +89,7 @@ def test_ciphers(start, version, cipher):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_off_by_default(start, version):
+def test_ktls_is_off_by_default(start, version):
     server = start()
     if "UVHTTP_TEST_KTLS" not in os.environ:
         assert server.ask(only=version).status == 200 and offloaded(server) == 0
@@ -97,7 +97,7 @@ def test_off_by_default(start, version):
 
 @pytest.mark.skipif(KERNEL or shutil.which("strace") is None,
                     reason="strace is missing, or the kernel has the module")
-def test_a_kernel_without_the_module_is_asked_once(serve, tmp_path):
+def test_ktls_missing_module_is_detected_once(serve, tmp_path):
     record = tmp_path / "record"
     program = serve("--workers", "1",
                     wrapper=("strace", "-f", "-e", "trace=setsockopt", "-o", str(record)),
@@ -112,7 +112,7 @@ def test_a_kernel_without_the_module_is_asked_once(serve, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_pipelined_requests(start, version):
+def test_ktls_pipelined_requests(start, version):
     server = start("--ktls")
     with server.connect(only=version) as connection:
         connection.send(raw.request(target="/hello") * 200)
@@ -121,7 +121,7 @@ def test_pipelined_requests(start, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_end_is_told(start, version):
+def test_ktls_sends_close_notify(start, version):
     server = start("--ktls")
     for size in (1, 3 * MIB):
         with server.connect(only=version) as connection:
@@ -132,7 +132,7 @@ def test_the_end_is_told(start, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_sessions_are_resumed(start, version):
+def test_ktls_resumes_sessions(start, version):
     server = start("--ktls")
     context = tls.context(only=version)
     session = None
@@ -144,7 +144,7 @@ def test_sessions_are_resumed(start, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_slow_client_gets_everything(start, version):
+def test_ktls_slow_client_receives_everything(start, version):
     """The last bytes and close_notify are in the kernel while TCP's queue is full."""
     server = start("--ktls")
     size = 12 * MIB
@@ -153,7 +153,7 @@ def test_a_slow_client_gets_everything(start, version):
         connection.send(raw.request("GET", f"/big?size={size}", "Connection: close"))
         connection.head()
         for _ in range(
-                20):  # loop iterations, of which each sends 1 MiB at most: the queues are full
+                20):  # loop iterations that send at most 1 MiB each: the queues are full
             server.stats()
         received = len(connection.rest())
         assert received == size and not connection.socket.truncated
@@ -161,7 +161,7 @@ def test_a_slow_client_gets_everything(start, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_broken_record_gets_an_alert(start, version):
+def test_ktls_invalid_record_gets_alert(start, version):
     server = start("--ktls")
     with server.connect(only=version) as connection:
         assert connection.ask("GET", "/hello").status == 200
@@ -172,8 +172,8 @@ def test_a_broken_record_gets_an_alert(start, version):
 
 
 def s_client(server, *commands, version="1.3"):
-    """What openssl s_client prints. `commands` go to its input, each when the one before has had
-    its effect."""
+    """The output of openssl s_client. Each of the `commands` is written after the one before has
+    had its effect."""
     client = subprocess.Popen([
         "openssl", "s_client", "-connect", f"127.0.0.1:{server.port}",
         f"-tls{version.replace('.', '_')}"
@@ -199,7 +199,7 @@ def s_client(server, *commands, version="1.3"):
     return output
 
 
-def test_new_keys_of_the_client_alone(start):
+def test_ktls_client_key_update(start):
     server = start("--ktls")
     request = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
     printed = s_client(server, (b"", b"Verify return code"), (b"k\n", b"KEYUPDATE"),
@@ -208,7 +208,7 @@ def test_new_keys_of_the_client_alone(start):
     assert offloaded(server) == KERNEL
 
 
-def test_a_request_for_new_keys_ends_the_connection(start):
+def test_ktls_key_update_request_closes_connection(start):
     """The kernel cannot change its keys (before Linux 6.14)."""
     server = start("--ktls")
     request = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -219,11 +219,11 @@ def test_a_request_for_new_keys_ends_the_connection(start):
         assert b"alert internal error" in printed
         line = ("TLS connection with 127.0.0.1 failed: the client requested a KeyUpdate, which "
                 "kernel TLS does not support")
-        eventually(lambda: f"info: {line}" in server.log(), "the line in the log")
+        eventually(lambda: f"info: {line}" in server.log(), "the error is logged")
     assert server.ask().status == 200
 
 
-def test_a_large_file(serve, tmp_path):
+def test_ktls_large_file(serve, tmp_path):
     program = serve()
     data = raw.pattern(100 * MIB)
     (tmp_path / "site" / "large").write_bytes(data)
@@ -234,8 +234,8 @@ def test_a_large_file(serve, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_small_files_asked_for_often(serve, tmp_path, version):
-    """They are kept with their heads, and leave by one sendfile."""
+def test_ktls_hot_small_files(serve, tmp_path, version):
+    """They are cached with their heads, and sent by one sendfile."""
     program = serve()
     sizes = {"a": 13, "b": 10000, "c": 60000}
     for name, size in sizes.items():
@@ -251,7 +251,7 @@ def test_small_files_asked_for_often(serve, tmp_path, version):
 
 @needs_kernel
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_files_leave_by_sendfile(serve, tmp_path):
+def test_ktls_sends_files_by_sendfile(serve, tmp_path):
     record = tmp_path / "record"
     program = serve("--workers", "1",
                     wrapper=("strace", "-f", "-e", "trace=sendfile", "-o", str(record)))
@@ -265,7 +265,7 @@ def test_files_leave_by_sendfile(serve, tmp_path):
     program.wait()
 
 
-def test_curl(serve, tmp_path):
+def test_ktls_with_curl(serve, tmp_path):
     program = serve()
     (tmp_path / "site" / "file").write_bytes(raw.pattern(MIB))
     for version in VERSIONS:

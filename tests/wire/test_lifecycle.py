@@ -1,5 +1,5 @@
-"""Stopping: open exchanges finish, idle connections close, new ones are refused, and every way down
-ends in order."""
+"""Stop of the server: open exchanges finish, idle connections close, new ones are rejected, and
+every way to stop is orderly."""
 
 import json
 import signal
@@ -14,25 +14,25 @@ def refuses_connections(server):
         server.connect().close()
     except ConnectionRefusedError:
         return True
-    except ConnectionResetError:  # it was on its way when the listener was closed
+    except ConnectionResetError:  # the connection was established when the listener was closed
         return False
     return False
 
 
 def stop_listening(server):
     server.signal(signal.SIGTERM)
-    eventually(lambda: refuses_connections(server), "the end of listening")
+    eventually(lambda: refuses_connections(server), "the listener is closed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_idle_server_stops_with_exit_code_0(start, number):
+def test_stop_of_idle_server_exits_with_0(start, number):
     server = start()
     assert server.ask().status == 200
     server.signal(number)
     assert server.wait() == 0
 
 
-def test_stop_lets_an_open_exchange_finish_and_closes_the_idle(start):
+def test_stop_finishes_exchange_and_closes_idle_connections(start):
     server = start()
     with server.connect() as busy, server.connect() as idle, server.connect() as fresh:
         assert idle.ask().status == 200
@@ -45,12 +45,12 @@ def test_stop_lets_an_open_exchange_finish_and_closes_the_idle(start):
         server.signal(signal.SIGUSR1)
         response = busy.response()
         assert response.body == b"released\n"
-        assert response.says_close(), "the client has to learn that this was the last answer"
+        assert response.says_close(), "the last response has Connection: close"
         busy.assert_closed()
     assert server.wait() == 0
 
 
-def test_stop_lets_a_large_response_finish(start):
+def test_stop_finishes_large_response(start):
     server = start()
     with server.connect(receive_buffer=16384) as connection:
         connection.send(raw.request("GET", "/large?size=20000000"))
@@ -62,7 +62,7 @@ def test_stop_lets_a_large_response_finish(start):
     assert server.wait() == 0
 
 
-def test_stop_lets_an_upload_finish(start):
+def test_stop_finishes_upload(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("POST", "/echo", "Content-Length: 10") + b"01234")
@@ -77,7 +77,7 @@ def test_stop_lets_an_upload_finish(start):
     assert server.wait() == 0
 
 
-def test_stop_lets_deferred_work_finish(start):
+def test_stop_finishes_deferred_work(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/defer?how=gate"))
@@ -90,7 +90,7 @@ def test_stop_lets_deferred_work_finish(start):
     assert server.wait() == 0
 
 
-def test_requests_behind_the_last_answer_of_a_stopping_server_are_not_answered(start):
+def test_stop_ignores_requests_after_last_response(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/last") + raw.request())
@@ -102,7 +102,7 @@ def test_requests_behind_the_last_answer_of_a_stopping_server_are_not_answered(s
     assert server.wait() == 0
 
 
-def test_second_signal_ends_a_stuck_server_at_once(start):
+def test_second_signal_ends_stuck_server(start):
     server = start(drain_timeout=3600)
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/stuck"))
@@ -114,7 +114,7 @@ def test_second_signal_ends_a_stuck_server_at_once(start):
         assert server.wait() == 0
 
 
-def test_drain_timeout_ends_a_stuck_server(start):
+def test_drain_timeout_ends_stuck_server(start):
     server = start(drain_timeout=1)
     with server.connect() as held, server.connect() as upload, server.connect(
             receive_buffer=16384) as download:
@@ -128,7 +128,7 @@ def test_drain_timeout_ends_a_stuck_server(start):
             held.response()
 
 
-def test_stop_with_hundreds_of_connections_in_all_states(start):
+def test_stop_with_connections_in_all_states(start):
     server = start(drain_timeout=1)
     states = [
         b"",
@@ -150,7 +150,7 @@ def test_stop_with_hundreds_of_connections_in_all_states(start):
 
 
 @pytest.mark.parametrize("target", ["/stop", "/stop?thread"])
-def test_handler_may_stop_the_server(start, target):
+def test_handler_stops_server(start, target):
     server = start()
     with server.connect() as connection, server.connect() as idle:
         assert idle.ask().status == 200
@@ -161,7 +161,7 @@ def test_handler_may_stop_the_server(start, target):
     assert server.wait() == 0
 
 
-def test_freeing_a_server_ends_whatever_is_open(start):
+def test_free_closes_open_connections(start):
     server = start()
     states = [
         b"",
@@ -182,9 +182,9 @@ def test_freeing_a_server_ends_whatever_is_open(start):
         connection.close()
 
 
-def test_server_started_again_at_once_gets_its_port_back(start):
-    # Connections of the old one still linger in the system; the new one must not be refused its
-    # port for them.
+def test_restart_gets_same_port(start):
+    # Connections of the old server are still in TIME_WAIT. The new server can bind the port all the
+    # same.
     first = start()
     with first.connect() as connection:
         assert connection.ask("GET", "/hello", "Connection: close").status == 200
@@ -195,7 +195,7 @@ def test_server_started_again_at_once_gets_its_port_back(start):
     assert second.ask().status == 200
 
 
-def test_statistics_of_a_stopping_server_are_still_right(start):
+def test_stats_during_stop(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/stats"))
@@ -206,9 +206,9 @@ def test_statistics_of_a_stopping_server_are_still_right(start):
     assert server.wait() == 0
 
 
-def test_the_memory_of_connections_is_counted_and_comes_back(start):
-    """What stats tell is part of what the heap has, grows with what is open, and does not grow for
-    ever."""
+def test_stats_count_connection_memory(start):
+    """The memory in the stats is part of the heap. It grows with open connections and is
+    released."""
     server = start(buffer_size=4096, max_header_size=2048, max_trailer_size=2048)
     before = server.stats()["memory"]
     crowd = [server.connect() for _ in range(200)]

@@ -1,6 +1,7 @@
-"""Every limit of the configuration does what it says, and memory stays bounded whatever clients do.
+"""Every limit of the configuration is applied, and memory stays bounded for any client behaviour.
 
-Pitfall behind this file: limits that stood in the configuration and were read by nobody."""
+Pitfall: configuration options that no code reads.
+"""
 
 import json
 import os
@@ -25,7 +26,7 @@ def assert_refused(connection, status):
 # ---- sizes of a request ----
 
 
-def test_target_beyond_its_limit_gets_414(start):
+def test_target_beyond_limit_gets_414(start):
     server = start(max_target_size=300)
     with server.connect() as connection:
         assert connection.ask("GET", "/users/" + "x" * 293).status == 200
@@ -33,14 +34,14 @@ def test_target_beyond_its_limit_gets_414(start):
         assert_refused(connection, 414)
 
 
-def test_target_without_end_gets_414_before_it_ends(start):
+def test_target_without_end_gets_414(start):
     server = start(max_target_size=300)
     with server.connect() as connection:
         connection.send(b"GET /" + b"x" * 5000)
         assert_refused(connection, 414)
 
 
-def test_head_beyond_its_limit_gets_431(start):
+def test_head_beyond_limit_gets_431(start):
     server = start(max_header_size=2048)
     small = raw.request("GET", "/hello", "X-Filler: ")
     with server.connect() as connection:
@@ -50,14 +51,14 @@ def test_head_beyond_its_limit_gets_431(start):
         assert_refused(connection, 431)
 
 
-def test_head_without_end_gets_431_before_it_ends(start):
+def test_head_without_end_gets_431(start):
     server = start(max_header_size=2048)
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * 4000)
         assert_refused(connection, 431)
 
 
-def test_more_fields_than_allowed_get_431(start):
+def test_fields_beyond_limit_get_431(start):
     server = start(max_header_count=10)
     with server.connect() as connection:
         assert connection.ask("GET", "/hello", *["X-A: 1"] * 9).status == 200
@@ -66,7 +67,7 @@ def test_more_fields_than_allowed_get_431(start):
 
 
 @pytest.mark.parametrize("count", [30, 31, 32, 33, 63, 64, 65, 90])
-def test_as_many_fields_as_allowed_are_all_seen(start, count):
+def test_fields_up_to_limit_are_received(start, count):
     server = start(max_header_count=100)
     fields = [f"X-{i}: value {i}" for i in range(count)]
     with server.connect() as connection:
@@ -75,19 +76,19 @@ def test_as_many_fields_as_allowed_are_all_seen(start, count):
         assert connection.ask().status == 200
 
 
-def test_head_of_nearly_half_the_receive_buffer(start):
-    # The largest head that this size of buffer allows for.
+def test_head_of_nearly_half_the_buffer(start):
+    # The largest head that this size of buffer allows.
     server = start(max_header_size=32768, buffer_size=65536)
     with server.connect() as connection:
         for size in (10000, 20000, 32600):
             response = connection.ask("GET", "/inspect", "X-Filler: " + "x" * size)
             assert ("X-Filler", "x" * size) in response.seen_fields()
-        # Three of them in one write: the second begins where the buffer nearly ends.
+        # Three of them in one write: the second one begins near the end of the buffer.
         connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * 25000) * 3)
         assert [response.status for response in connection.responses(3)] == [200] * 3
 
 
-def test_trailers_beyond_their_limit_get_431(start):
+def test_trailers_beyond_limit_get_431(start):
     server = start(max_trailer_size=500)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: " + "x" * 200])
@@ -108,7 +109,7 @@ def test_trailers_without_end_get_431(start):
         assert_refused(connection, 431)
 
 
-def test_chunk_extension_beyond_its_limit_gets_400(start):
+def test_chunk_extension_beyond_limit_gets_400(start):
     server = start(max_chunk_extension=100)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", extension=";" + "x" * 80)
@@ -120,7 +121,7 @@ def test_chunk_extension_beyond_its_limit_gets_400(start):
 
 
 @pytest.mark.parametrize("size", [4096, 16384])
-def test_small_buffers_carry_large_bodies(start, size):
+def test_small_buffer_transfers_large_body(start, size):
     server = start(buffer_size=size, max_header_size=2048, max_trailer_size=2048)
     with server.connect() as connection:
         assert connection.ask("POST", "/echo", body=raw.pattern(300000)).body == raw.pattern(300000)
@@ -136,7 +137,7 @@ def test_small_buffers_carry_large_bodies(start, size):
 # ---- connections ----
 
 
-def test_requests_of_one_connection_are_limited(start):
+def test_max_requests_per_connection(start):
     server = start(max_requests_per_connection=3)
     with server.connect() as connection:
         connection.send(raw.request() * 5)
@@ -145,15 +146,15 @@ def test_requests_of_one_connection_are_limited(start):
         connection.assert_closed()
 
 
-def finds_room(server):
-    """Whether a new connection is served rather than turned away."""
+def is_served(server):
+    """Whether a new connection is served, not rejected."""
     try:
         return server.ask().status == 200
     except OSError:
         return False
 
 
-def test_connection_beyond_the_limit_gets_503_and_the_place_is_free_again(start):
+def test_max_connections_gets_503_until_slot_is_free(start):
     server = start(max_connections=4)
     places = [server.connect() for _ in range(4)]
     for connection in places:
@@ -162,18 +163,18 @@ def test_connection_beyond_the_limit_gets_503_and_the_place_is_free_again(start)
         response = refused.response()
         assert response.status == 503 and response.says_close()
         refused.assert_closed()
-    # Those inside are not disturbed, and one that leaves makes room.
+    # Open connections are not affected. A closed one frees its slot.
     for connection in places:
         assert connection.ask().status == 200
     places.pop().close()
-    eventually(lambda: finds_room(server), "a free place")
+    eventually(lambda: is_served(server), "a slot is free")
     stats = json.loads(places[0].ask("GET", "/stats").body)
     assert stats["rejected_connections"] >= 1
     for connection in places:
         connection.close()
 
 
-def test_refused_connection_gets_its_503_although_it_had_sent_something(start):
+def test_max_connections_503_arrives_after_sent_data(start):
     server = start(max_connections=1)
     with server.connect() as inside:
         assert inside.ask().status == 200
@@ -185,7 +186,7 @@ def test_refused_connection_gets_its_503_although_it_had_sent_something(start):
                 refused.assert_closed()
 
 
-def test_crowd_at_the_connection_limit(start):
+def test_many_clients_at_connection_limit(start):
     server = start(max_connections=10)
     crowd = [server.connect() for _ in range(200)]
     answers = []
@@ -199,7 +200,7 @@ def test_crowd_at_the_connection_limit(start):
     assert answers.count(200) == 10 and answers.count(503) == 190
     for connection in crowd:
         connection.close()
-    eventually(lambda: finds_room(server), "room for new connections")
+    eventually(lambda: is_served(server), "new connections are accepted")
 
 
 def cpu_ticks(pid):
@@ -208,24 +209,24 @@ def cpu_ticks(pid):
     return int(fields[11]) + int(fields[12])
 
 
-def test_server_without_free_descriptors_survives_and_resumes(start):
-    # The wait in accept must neither end the server nor turn into a busy loop on a listener that is
-    # always ready.
+def test_descriptor_exhaustion_pauses_accept(start):
+    # A failed accept must not end the server, and must not cause a busy loop on a readable
+    # listener.
     server = start(descriptors=40)
     pid = server.pid()
     crowd = [server.connect() for _ in range(100)]
     for connection in crowd:
-        connection.send(raw.request()[:-2])  # who has begun a request does not make way
+        connection.send(raw.request()[:-2])  # a connection with a request in progress is not closed
     before = cpu_ticks(pid)
     time.sleep(1)
     assert cpu_ticks(pid) - before < os.sysconf(
-        "SC_CLK_TCK") // 2, "the server burns its CPU while it cannot accept"
+        "SC_CLK_TCK") // 2, "the server uses the CPU while it cannot accept"
     for connection in crowd:
         connection.send(raw.request()[-2:])
     waiting = {connection.socket: connection for connection in crowd}
     while waiting:
         ready, _, _ = select.select(list(waiting), [], [], raw.SAFETY_TIMEOUT)
-        assert ready, f"{len(waiting)} clients were never answered"
+        assert ready, f"{len(waiting)} clients got no response"
         for key in ready:
             connection = waiting.pop(key)
             assert connection.response().status == 200
@@ -233,15 +234,16 @@ def test_server_without_free_descriptors_survives_and_resumes(start):
     assert server.ask().status == 200
 
 
-def test_idle_connections_make_way_for_as_many_as_come(start):
+def test_idle_connections_are_closed_for_new_ones(start):
     server = start(descriptors=48, keep_alive_timeout=3600)
     pid = server.pid()
     crowd = []
-    for _ in range(150):  # each is answered at once, and none is closed by its client
+    for _ in range(150):  # each one gets a response at once, and no client closes
         crowd.append(server.connect())
         assert crowd[-1].ask().status == 200
-        assert len(os.listdir(f"/proc/{pid}/fd")) <= 46, "the reserve for files is used up"
-    # Not for each connection; again after a while, which a busy machine may need for this.
+        assert len(os.listdir(f"/proc/{pid}/fd")) <= 46, "the reserve for files is in use"
+    # Not logged for each connection. It is logged again after a time that a busy machine may need
+    # for this test.
     assert 1 <= server.log().count("file descriptors are nearly exhausted") < 10
     for connection in crowd:
         connection.close()
@@ -250,7 +252,7 @@ def test_idle_connections_make_way_for_as_many_as_come(start):
 # ---- memory ----
 
 
-def test_thousands_of_connections_leave_no_memory_behind(server):
+def test_closed_connections_leave_no_memory(server):
     def wave(count):
         for _ in range(count // 50):
             connections = [server.connect() for _ in range(50)]
@@ -272,7 +274,7 @@ def test_thousands_of_connections_leave_no_memory_behind(server):
     assert (after["active_connections"], after["idle_connections"]) == (1, 0)
 
 
-def test_storm_of_404_leaves_no_memory_behind(server):
+def test_many_404_leave_no_memory(server):
     def storm(count):
         with server.connect() as connection:
             for start in range(0, count, 500):
@@ -286,7 +288,7 @@ def test_storm_of_404_leaves_no_memory_behind(server):
     assert server.stats()["heap_live"] - before <= 16384
 
 
-def test_bodies_leave_no_memory_behind(server):
+def test_bodies_leave_no_memory(server):
     def uploads(count):
         with server.connect() as connection:
             for i in range(count):
@@ -306,7 +308,7 @@ def test_bodies_leave_no_memory_behind(server):
     "max_connections", "header_timeout", "body_timeout", "write_timeout", "keep_alive_timeout",
     "max_target_size", "max_header_size", "max_header_count", "buffer_size"
 ])
-def test_value_out_of_range_is_refused_with_name_value_and_range(name):
+def test_value_out_of_range_error_has_name_and_range(name):
     value = 99999999999999
     result = subprocess.run([built("wire_server"), f"--{name}={value}"], capture_output=True,
                             text=True, timeout=30)
@@ -320,22 +322,22 @@ LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_pitfall_every_number_of_the_config_is_used_and_tested(name):
-    """A number that nothing reads, or that no test sets, may do nothing at all."""
+def test_pitfall_every_config_number_is_used_and_tested(name):
+    """A number that no code reads, or no test sets, may have no effect."""
     sources = [
         path for folder in ("server", "h1") for path in (ROOT / "src" / folder).glob("*.[ch]")
         if path.name not in ("config.c", "limits.h")
     ]
     assert any(re.search(rf"config(\.|->){name}\b", path.read_text())
-               for path in sources), "no source reads it"
+               for path in sources), "not read by the sources"
     tests = [*(ROOT / "tests/wire").glob("test_*.py"), *(ROOT / "tests/faults").glob("test_*.c")]
     option = "--" + name.replace("_", "-")
     assert any(
         re.search(rf'\b{name}=|"({name}|{option})"|config->{name} = ', path.read_text())
-        for path in tests), "no test sets it"
+        for path in tests), "not set by a test"
 
 
-def test_port_in_use_is_an_error_with_a_name():
+def test_port_in_use_error_has_name():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -1,5 +1,4 @@
-"""Rate limits, size limits, entity tags of bodies and signed cookies, as clients that people use
-meet them."""
+"""Rate limits, size limits, entity tags of bodies and signed cookies, with real clients."""
 
 import asyncio
 import base64
@@ -34,7 +33,7 @@ def client_of(program):
 # Rate limits
 
 
-def test_a_client_that_obeys_the_fields_knows_when_it_is_refused(run):
+def test_rate_limit_fields_predict_rejection(run):
     program = run("limits")
     with client_of(program) as client:
         left = []
@@ -49,16 +48,16 @@ def test_a_client_that_obeys_the_fields_knows_when_it_is_refused(run):
             assert answer.status_code == 200 and "Retry-After" not in answer.headers
             left.append(int(items['"each"'].split(";")[0].removeprefix("r=")))
         assert left == [4, 3, 2, 1, 0]
-        # The moment of Retry-After is not before the one of t
+        # The time of Retry-After is not before the time of t
         # (draft-ietf-httpapi-ratelimit-headers-10 section 4.3).
         assert 1 <= int(answer.headers["Retry-After"]) <= 12
         assert items['"each"'] == f"r=0;t={answer.headers['Retry-After']}"
         assert answer.text == "429 Too Many Requests\n"
-        # A key is another client, on the same connection.
+        # A key counts as another client, on the same connection.
         assert client.get("/api/time", headers={"X-Api-Key": "mine"}).status_code == 200
 
 
-def test_connections_of_one_address_count_together(run):
+def test_rate_limit_counts_connections_of_one_address(run):
     program = run("limits")
 
     async def ask_all():
@@ -75,7 +74,7 @@ def test_connections_of_one_address_count_together(run):
     assert sorted(statuses) == [200] * 5 + [429] * 15
 
 
-def test_node_is_refused_the_same_way(run):
+def test_rate_limit_rejects_node(run):
     program = run("limits")
     script = """
     (async () => {
@@ -97,7 +96,7 @@ def test_node_is_refused_the_same_way(run):
 # Size limits
 
 
-def test_an_upload_that_is_too_large_is_not_read(run):
+def test_size_limit_does_not_read_too_large_upload(run):
     program = run("limits")
     with program.connect() as connection:
         connection.send(
@@ -110,7 +109,7 @@ def test_an_upload_that_is_too_large_is_not_read(run):
 
 @pytest.mark.parametrize("size, status", [(1000, "200"), (1001, "413")])
 @pytest.mark.parametrize("framing", [[], ["-H", "Transfer-Encoding: chunked"]])
-def test_curl_uploads_up_to_the_limit(run, tmp_path, size, status, framing):
+def test_size_limit_accepts_upload_up_to_limit(run, tmp_path, size, status, framing):
     program = run("limits")
     (tmp_path / "body").write_bytes(b"x" * size)
     done = subprocess.run([
@@ -123,7 +122,7 @@ def test_curl_uploads_up_to_the_limit(run, tmp_path, size, status, framing):
 # Entity tags
 
 
-def test_a_client_that_keeps_answers_is_sent_them_once(run):
+def test_body_etag_gets_304_from_caching_client(run):
     program = run("body_etag")
     with client_of(program) as client:
         first = client.get("/list")
@@ -138,7 +137,7 @@ def test_a_client_that_keeps_answers_is_sent_them_once(run):
         assert client.get("/list", headers={"If-Match": '"other"'}).status_code == 412
 
 
-def test_curl_keeps_tags_in_a_file(run, tmp_path):
+def test_body_etag_with_curl_etag_file(run, tmp_path):
     program = run("body_etag")
     tags = tmp_path / "tags"
     tags.write_text("")
@@ -155,7 +154,7 @@ def test_curl_keeps_tags_in_a_file(run, tmp_path):
 # Signed cookies
 
 
-def test_a_session_as_a_browser_has_it(run):
+def test_signed_cookie_session_of_browser(run):
     program = run("signed_cookie")
     with client_of(program) as client:
         assert client.get("/").status_code == 401
@@ -169,7 +168,7 @@ def test_a_session_as_a_browser_has_it(run):
         assert client.get("/").status_code == 401
 
 
-def test_a_cookie_that_was_changed_is_none(run):
+def test_signed_cookie_modified_is_ignored(run):
     program = run("signed_cookie")
     with client_of(program) as client:
         client.post("/login", data={"user": "ada"})
@@ -181,5 +180,5 @@ def test_a_cookie_that_was_changed_is_none(run):
                          ("", 401), (value.swapcase(), 401)):
         assert program.ask("/", f"Cookie: user={sent}").status == status, sent
     assert program.ask("/", f"Cookie: other={value}").status == 401
-    other = run("signed_cookie")  # which has a key of its own
+    other = run("signed_cookie")  # with its own key
     assert other.ask("/", f"Cookie: user={value}").status == 401

@@ -1,8 +1,7 @@
-"""A folder listing in headless Chromium: no word of its console, nothing loaded but the style
-sheet, nothing beside the page, in both colour schemes, on a wide page and on a phone, with 5,000
-entries; by keyboard, and without JavaScript. The server sends the policies of security_headers.h,
-under which a style within the page would not work.
-"""
+"""A directory listing in headless Chromium: no console message, no resource but the style sheet, no
+horizontal scrolling, in both colour schemes, at desktop and phone widths, with 5,000 entries; with
+the keyboard, and without JavaScript. The server sends the policies of security_headers.h, which
+forbid inline styles."""
 
 import os
 import pathlib
@@ -13,12 +12,12 @@ import pytest
 from static_server import place, serve, write  # noqa: F401 (fixtures)
 from program import Program
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 import browser
 
-# The defaults of src/middleware/security_headers.c, which test_guards.py looks at.
+# The defaults of src/middleware/security_headers.c, which test_guards.py tests.
 POLICY = re.search(r'"(default-src [^"]*)"', re.sub(
     r"\s+\*\s+", " ", (ROOT / "include/uvhttp/security_headers.h").read_text()))[1]
 CONFIG = """
@@ -35,7 +34,7 @@ sites:
 @pytest.fixture(scope="module")
 def opened():
     if browser.find() is None:
-        pytest.skip("there is no Chromium")
+        pytest.skip("Chromium is not installed")
     one = browser.Browser()
     yield one
     one.close()
@@ -43,7 +42,7 @@ def opened():
 
 @pytest.fixture
 def site(place, tmp_path):
-    """The URL of a listing under the usual policies."""
+    """The URL of a listing with the default policies."""
     path = tmp_path / "site.yaml"
     path.write_text(CONFIG.format(policy=POLICY, root=place))
     program = Program("uvhttp", "run", str(path))
@@ -64,9 +63,9 @@ def fill(place, count):
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
-def look(opened, url, width, dark):
+def check_page(opened, url, width, dark):
     opened.open(url, width, dark)
-    # the style sheet, and what browsers ask every site for
+    # the style sheet, and the icon that browsers request from every site
     own = ("?format=css&v=", "/favicon.ico")
     assert [
         trouble for trouble in opened.troubles()
@@ -77,14 +76,14 @@ def look(opened, url, width, dark):
 
 @pytest.mark.parametrize("width", [1280, 375, 320])
 @pytest.mark.parametrize("dark", [False, True])
-def test_both_schemes_wide_and_narrow(opened, place, site, width, dark):
+def test_listing_layout_in_both_schemes_and_widths(opened, place, site, width, dark):
     fill(place, 30)
-    look(opened, site + "trip/", width, dark)
+    check_page(opened, site + "trip/", width, dark)
     background, text = opened.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     assert (background, text) == (("rgb(21, 24, 28)", "rgb(228, 231, 235)") if dark else
                                   ("rgb(255, 255, 255)", "rgb(29, 33, 38)"))
-    # No text over another one, and links large enough for a finger.
+    # No overlapping texts, and links large enough for touch.
     assert opened.evaluate(
         """[...document.querySelectorAll('tr')].every(row =>
             [...row.cells].every((cell, i, cells) => i == 0 ||
@@ -108,11 +107,10 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_contrast(opened, place, site, dark):
-    """WCAG 2.2, 1.4.3: 4.5 to 1 for every text, on the page and on the band of the row that is
-    pointed at."""
+def test_listing_contrast(opened, place, site, dark):
+    """WCAG 2.2, 1.4.3: 4.5 to 1 for every text, on the page and in the highlighted row."""
     fill(place, 3)
-    look(opened, site + "trip/", 1280, dark)
+    check_page(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
         "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => "
         "getComputedStyle(e).color))]"
@@ -128,15 +126,15 @@ def test_contrast(opened, place, site, dark):
             assert (light + 0.05) / (dim + 0.05) >= 4.5, (ground, colour)
 
 
-def test_five_thousand_entries(opened, place, site):
+def test_listing_of_five_thousand_entries(opened, place, site):
     fill(place, 5000)
-    look(opened, site + "trip/?sort=date&order=desc", 375, True)
+    check_page(opened, site + "trip/?sort=date&order=desc", 375, True)
     names = opened.evaluate(
         "[...document.querySelectorAll('tbody tr:not(.directory) a')].map(link => "
         "link.textContent)")
     photos = [name for name in names if name.startswith("photo")]
     assert photos == [f"photo {number:04}.jpg" for number in reversed(range(5000))]
-    look(opened, site + "trip/", 1280, False)
+    check_page(opened, site + "trip/", 1280, False)
 
 
 def press(opened, key, code):
@@ -144,13 +142,13 @@ def press(opened, key, code):
         opened.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
 
 
-def test_by_keyboard_and_without_javascript(opened, place, site):
-    """Tab goes through every link in the order of the page, each is seen to have it, and Enter
-    follows it."""
+def test_listing_by_keyboard_without_javascript(opened, place, site):
+    """Tab moves through every link in page order, the focus is visible, and Enter follows the
+    link."""
     fill(place, 3)
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        look(opened, site + "trip/", 1280, False)
+        check_page(opened, site + "trip/", 1280, False)
         wanted = opened.evaluate(
             "[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
         assert wanted[:5] == [
@@ -167,7 +165,7 @@ def test_by_keyboard_and_without_javascript(opened, place, site):
             assert outline == "solid"
             seen.append(link)
         assert seen == wanted
-        look(opened, site + "trip/", 1280, False)
+        check_page(opened, site + "trip/", 1280, False)
         for _ in range(4):
             press(opened, "Tab", 9)
         opened.events.clear()
