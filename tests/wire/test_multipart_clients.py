@@ -1,7 +1,8 @@
-"""Forms with files as real clients write them: curl, Python's httpx and aiohttp, Node's FormData.
+"""Forms with files from real clients: curl, Python's httpx and aiohttp, Node's FormData.
 
-What a client sends to a plain socket is stored, and taken apart by the example parse_multipart:
-names, file names, types and bytes have to be what the client was told to send."""
+The data that a client sends to a plain socket is stored and parsed by the example parse_multipart.
+Names, file names, types and contents must be those given to the client.
+"""
 
 import asyncio
 import base64
@@ -18,13 +19,13 @@ import raw
 from program import clean_environment
 from wire_server import SAFETY_TIMEOUT, built
 
-pytestmark = pytest.mark.release_only  # clients of others, for which one build is enough
+pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 TRICKY = b"\r\n--\r\n----\r\n------------------------\r\n-" + raw.pattern(70_000) + b"\r\n--"
 
 
 class Capture:
-    """Takes one request on a socket of its own, answers it with 200, and keeps it."""
+    """Receives one request on its own socket, responds with 200, and stores the request."""
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(SAFETY_TIMEOUT)
@@ -58,10 +59,10 @@ class Capture:
             self.type, self.body = fields["content-type"], body
 
     def parts(self, folder):
-        """[name, file name or None, type or None, bytes] of each part, as parse_multipart found
-        them."""
+        """[name, file name or None, type or None, content] of each part, as found by
+        parse_multipart."""
         self.thread.join(SAFETY_TIMEOUT)
-        assert self.body is not None, "no request came"
+        assert self.body is not None, "no request was received"
         message = (f"POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: {self.type}\r\n"
                    f"Content-Length: {len(self.body)}\r\n\r\n").encode() + self.body
         (folder / "message").write_bytes(message)
@@ -96,7 +97,7 @@ def run(*command):
 
 
 @pytest.mark.parametrize("more", [[], ["--form-escape"]])
-def test_curl(tmp_path, more):
+def test_curl_form(tmp_path, more):
     (tmp_path / "file").write_bytes(TRICKY)
     (tmp_path / "empty").write_bytes(b"")
     capture = Capture()
@@ -104,13 +105,13 @@ def test_curl(tmp_path, more):
         f"f=@{tmp_path}/file;filename=\"a \\\"b\\\" \\\\;c.bin\"", "-F",
         f"f=@{tmp_path}/empty;type=text/x-empty;headers=\"X-More: 1\"", "-F", f"s=<{tmp_path}/file",
         capture.url)
-    # With and without its own escapes: in front of a semicolon a backslash is none.
+    # With and without curl's own escapes: a backslash before a semicolon is no escape.
     check(capture, tmp_path, [("text", "Grüße".encode(), None, None),
                               ("f", TRICKY, 'a "b" \\;c.bin', "application/octet-stream"),
                               ("f", b"", "empty", "text/x-empty"), ("s", TRICKY, None, None), ])
 
 
-def test_curl_from_a_pipe_is_chunked(tmp_path):
+def test_curl_form_from_pipe_is_chunked(tmp_path):
     capture = Capture()
     done = subprocess.run(
         ["curl", "-sS", "--noproxy", "*", "-F", "f=@-;filename=pipe", capture.url], input=TRICKY,
@@ -119,7 +120,7 @@ def test_curl_from_a_pipe_is_chunked(tmp_path):
     check(capture, tmp_path, [("f", TRICKY, "pipe", None)])
 
 
-def test_httpx(tmp_path):
+def test_httpx_form(tmp_path):
     import httpx
 
     capture = Capture()
@@ -135,12 +136,11 @@ def test_httpx(tmp_path):
                               ("json", b"{}", None, "application/json"), ])
 
 
-def test_aiohttp(tmp_path):
+def test_aiohttp_form(tmp_path):
     import aiohttp
 
     async def send(url):
-        # Names as they are, as browsers write them; otherwise aiohttp writes all of them in
-        # percent-encoding.
+        # Unencoded names, as browsers write them. By default aiohttp percent-encodes all names.
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("text", "Grüße")
         form.add_field("f", TRICKY, filename='a "b" \\.txt', content_type="application/pdf")
@@ -154,7 +154,7 @@ def test_aiohttp(tmp_path):
                               ("f", TRICKY, 'a "b" \\.txt', "application/pdf"), ])
 
 
-def test_node(tmp_path):
+def test_node_form(tmp_path):
     parts = [("text", "Grüße".encode(), None, None), ("li\r\nnes \"q\"", b"", None, None),
              ("f", TRICKY, 'quo"te 100% größe.bin', "image/png"), ("f", b"", "", None), ]
     capture = Capture()
@@ -162,12 +162,12 @@ def test_node(tmp_path):
         "node", str(CLIENTS / "form.mjs"), capture.url,
         json.dumps([(name, base64.b64encode(content).decode(), filename, type)
                     for name, content, filename, type in parts]))
-    # Node leaves an empty file name out.
+    # Node omits an empty file name.
     parts[3] = ("f", b"", None, "application/octet-stream")
     check(capture, tmp_path, parts)
 
 
-def test_node_without_parts(tmp_path):
+def test_node_form_without_parts(tmp_path):
     capture = Capture()
     run("node", str(CLIENTS / "form.mjs"), capture.url, "[]")
     check(capture, tmp_path, [])

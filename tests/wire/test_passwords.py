@@ -1,5 +1,5 @@
-"""Folders behind a password: `basic_auth` in a configuration, with hashes as htpasswd and crypt(3)
-make them, asked by curl, httpx and raw sockets."""
+"""Directories with password protection: `basic_auth` in a configuration, with hashes of htpasswd
+and crypt(3), requested by curl, httpx and raw sockets."""
 
 import base64
 import concurrent.futures
@@ -23,12 +23,12 @@ LIBCRYPT.crypt.restype = ctypes.c_char_p
 
 
 def crypt(password, salt):
-    """crypt(3); None for what it does not know."""
+    """crypt(3); None for an unsupported method."""
     made = LIBCRYPT.crypt(password.encode(), salt.encode())
     return None if made is None or made.startswith(b"*") else made.decode()
 
 
-# Of "secret". Cheap ones, so that the tests are quick; those are made by crypt(3) itself.
+# Hashes of "secret", with low cost for quick tests. The others are made by crypt(3) itself.
 CHEAP = crypt("secret", "$2b$04$" + "a" * 22)
 SLOW = crypt("secret", "$6$rounds=400000$saltsalt")
 
@@ -39,8 +39,8 @@ def credentials(user, password):
 
 @pytest.fixture
 def start(place, tmp_path):
-    """start("routes: [...]") runs one site of that text; {place} is the folder, {file} a file of
-    passwords."""
+    """start("routes: [...]") runs one site of that text; {place} is the directory, {file} a
+    password file."""
     running = []
 
     def starter(text, passwords="", **how):
@@ -56,7 +56,7 @@ def start(place, tmp_path):
         assert program.stop() == 0, program.log()
 
 
-def test_a_folder_behind_a_password(place, start):
+def test_basic_auth_protects_directory(place, start):
     write(place, "open/a.txt", b"open\n")
     write(place, "staff/a.txt", b"staff only\n")
     server = start(
@@ -91,10 +91,10 @@ def test_a_folder_behind_a_password(place, start):
                          [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
                           ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link"),
                           ("{place}/../empty, more_roots: [{place}]", "{place}/staff")])
-def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_path, open_to_all,
+def test_protected_directory_served_without_password_is_rejected(place, tmp_path, open_to_all,
                                                                     behind):
-    """"//staff/a.txt" is no path of the route "/staff/", and the file of that name in the folder of
-    "/"."""
+    """The path "//staff/a.txt" does not belong to the route "/staff/", but to the file of that name
+    in the directory of "/"."""
     write(place, "staff/a.txt", b"x")
     write(place, "../empty/index.html", b"x")
     os.symlink("staff", os.path.join(place, "link"))
@@ -118,7 +118,7 @@ def test_a_folder_that_is_also_served_without_a_password_is_refused(place, tmp_p
 @pytest.mark.parametrize("open_to_all, closed",
                          [("static: {place}/open, more_roots: [{place}]", "static: {place}/staff"),
                           ("static: {place}", "static: {other}, more_roots: [{place}/staff]")])
-def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_all, closed):
+def test_protected_directory_below_other_roots_is_rejected(place, tmp_path, open_to_all, closed):
     for name in ("open/a.txt", "staff/a.txt"):
         write(place, name, b"x")
     (tmp_path / "other").mkdir()
@@ -137,10 +137,10 @@ def test_folders_of_more_roots_are_looked_at_as_well(place, tmp_path, open_to_al
     "$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt",
     "$y$j75$saltsaltsalt", "$7$8/..../....saltsalt"
 ])
-def test_kinds_of_hashes(place, start, salt):
+def test_password_hash_methods(place, start, salt):
     made = crypt("pässwörd: €", salt)
     if made is None:
-        pytest.skip("crypt(3) of this system does not know it")
+        pytest.skip("crypt(3) of this system does not support this method")
     write(place, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{made}\n")
@@ -149,7 +149,7 @@ def test_kinds_of_hashes(place, start, salt):
 
 
 @pytest.mark.skipif(not shutil.which("htpasswd"), reason="htpasswd is not installed")
-def test_a_file_of_htpasswd(place, start):
+def test_htpasswd_file(place, start):
     made = subprocess.run(["htpasswd", "-nbB", "ann", "secret"], capture_output=True, text=True,
                           check=True, timeout=60).stdout
     write(place, "a", b"x")
@@ -158,7 +158,7 @@ def test_a_file_of_htpasswd(place, start):
     assert server.ask("/a", credentials("ann", "geheim")).status == 401
 
 
-def test_a_site_and_a_route_of_its_own(place, start):
+def test_basic_auth_of_site_and_route(place, start):
     write(place, "a", b"x")
     hashed = CHEAP.replace("$", "$$")
     server = start(
@@ -176,7 +176,7 @@ def test_a_site_and_a_route_of_its_own(place, start):
             ask("/boss", credentials("bob", "secret"))] == [401, 200]
 
 
-def test_the_site_of_other_hosts_asks_for_itself_alone(place, start):
+def test_basic_auth_of_default_site_applies_to_it_only(place, start):
     hashed = CHEAP.replace("$", "$$")
     server = start(
         f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: "
@@ -190,7 +190,7 @@ METRICS = "routes: [{path: /, respond: {body: site}}]\n"
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_metrics_of_a_site_need_its_password(start, method):
+def test_metrics_of_site_require_its_password(start, method):
     hashed = CHEAP.replace("$", "$$")
     server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    {METRICS}metrics: /metrics\n")
     for fields in ([], [credentials("ann", "wrong")]):
@@ -202,7 +202,7 @@ def test_metrics_of_a_site_need_its_password(start, method):
                                      or b"\nuvhttp_requests_total 3\n" in answer.body)
 
 
-def test_metrics_need_no_password_of_routes_and_other_sites(start):
+def test_metrics_ignore_passwords_of_routes_and_other_sites(start):
     hashed = CHEAP.replace("$", "$$")
     auth = f"basic_auth: {{users: {{ann: '{hashed}'}}}}"
     server = start(
@@ -214,18 +214,18 @@ def test_metrics_need_no_password_of_routes_and_other_sites(start):
 
 
 def metrics_address(program):
-    """The URL that the program says, as a port and a path."""
+    """Port and path of the metrics URL in the program's output."""
     found = re.search(r"^uvhttp: metrics at http://127\.0\.0\.1:(\d+)(/\S*)$", program.output, re.M)
     return int(found.group(1)), found.group(2)
 
 
-def test_metrics_at_an_address_of_their_own_need_no_password(start):
+def test_metrics_address_requires_no_password(start):
     hashed = CHEAP.replace("$", "$$")
     server = start(
         f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    headers: {{X-Site: 'yes'}}\n    {METRICS}"
         "metrics: {path: /numbers, listen: '127.0.0.1:0'}\n")
     eventually(lambda: server.read_more() and "metrics at" in server.output,
-               "the second line has come")
+               "the second line is printed")
     port, path = metrics_address(server)
     assert path == "/numbers" and port != server.port
     assert server.ask("/").status == 401
@@ -235,16 +235,16 @@ def test_metrics_at_an_address_of_their_own_need_no_password(start):
         for _ in range(2):
             answer = connection.ask("GET", "/numbers")
             assert answer.status == 200 and answer.get("X-Site") is None
-            assert b"\nuvhttp_requests_total 2\n" in answer.body, "those of the sites alone"
+            assert b"\nuvhttp_requests_total 2\n" in answer.body, "only requests of the sites are counted"
         assert connection.ask("GET", "/").status == 404
-        # It is open while the program stops, and keeps it from nothing.
+        # The connection stays open while the program stops. It must not delay the stop.
         assert server.stop() == 0, server.log()
         connection.assert_closed()
 
 
-def test_a_page_with_many_parts_costs_one_hash(place, start):
-    """The slow hash takes a good part of a second; fifty of them would take half a minute of
-    processor time."""
+def test_parallel_requests_compute_one_hash(place, start):
+    """The slow hash takes a large part of a second. Fifty of them would take half a minute of CPU
+    time."""
     write(place, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{SLOW}\n")
@@ -259,11 +259,11 @@ def test_a_page_with_many_parts_costs_one_hash(place, start):
     before = used()
     for _ in range(50):
         assert server.ask("/a", credentials("ann", "secret")).status == 200
-    assert used() - before < max(5, 2 * one)  # of ticks, of which one hash takes `one`
+    assert used() - before < max(5, 2 * one)  # in clock ticks; one hash takes `one` ticks
     assert server.ask("/a", credentials("ann", "other")).status == 401
 
 
-def test_guessing_is_turned_away_and_keeps_nobody_waiting(place, start):
+def test_password_guessing_gets_503_and_does_not_delay_others(place, start):
     write(place, "a", b"x")
     write(place, "open", b"x")
     server = start(
@@ -274,14 +274,14 @@ def test_guessing_is_turned_away_and_keeps_nobody_waiting(place, start):
     for number, connection in enumerate(guesses):
         connection.send(raw.request("GET", "/a", credentials("ann", f"guess {number}")))
     assert server.ask("/open").body == b"open"
-    assert server.ask("/a", credentials("ann", "secret")).status == 200  # remembered
+    assert server.ask("/a", credentials("ann", "secret")).status == 200  # cached
     answers = [connection.response() for connection in guesses]
     statuses = sorted(answer.status for answer in answers)
     assert set(statuses) == {401, 503} and statuses.count(401) >= 4
     assert all(answer.get("Retry-After") == "1" for answer in answers if answer.status == 503)
 
 
-def test_clients_that_leave_while_their_password_is_looked_at(place, start):
+def test_disconnect_during_password_check(place, start):
     write(place, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{SLOW}\n")
@@ -294,7 +294,7 @@ def test_clients_that_leave_while_their_password_is_looked_at(place, start):
     assert server.ask("/a", credentials("ann", "secret")).status == 200
 
 
-def test_many_at_once(place, start):
+def test_concurrent_password_checks(place, start):
     write(place, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    "".join(f"user{number}:{CHEAP}\n" for number in range(100)))
@@ -331,7 +331,7 @@ def test_many_at_once(place, start):
      ("{users: [a]}", "", "users: expected a map of names and hashed passwords"),
      ("{users: {ann: secret}}", "", 'users is "ann"; unsupported hash'),
      ("{passwords: a}", "", "unknown key 'passwords' in basic_auth"), ])
-def test_what_is_refused(place, tmp_path, keys, passwords, message):
+def test_invalid_basic_auth_configurations(place, tmp_path, keys, passwords, message):
     (tmp_path / "staff").write_text(passwords)
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{path: /, static: " + place + ", basic_auth: " +
@@ -341,7 +341,7 @@ def test_what_is_refused(place, tmp_path, keys, passwords, message):
     assert "secret" not in done.stderr and "saltsalt" not in done.stderr
 
 
-def test_what_is_printed_loads_again(place, start, tmp_path):
+def test_printed_basic_auth_loads_again(place, start, tmp_path):
     hashed = CHEAP.replace("$", "$$")
     write(place, "a", b"x")
     start(

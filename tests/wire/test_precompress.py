@@ -1,5 +1,5 @@
-"""`uvhttp precompress`: what it makes can be undone, what it leaves alone, and what it says when
-something goes wrong."""
+"""`uvhttp precompress`: its siblings decompress to their source, files that it leaves unchanged,
+and its error messages."""
 
 import gzip
 import os
@@ -61,7 +61,7 @@ def precompress(*arguments, code=0, **more):
     return done
 
 
-def test_what_it_makes_can_be_undone_and_is_as_new_as_its_source(site):
+def test_siblings_decompress_and_have_time_of_source(site):
     os.utime(site / "index.html", ns=(1, 1_600_000_000_123_456_789))
     os.chmod(site / "index.html", 0o640)
     before = listing(site)
@@ -80,7 +80,7 @@ def test_what_it_makes_can_be_undone_and_is_as_new_as_its_source(site):
     assert stat.S_IMODE((site / "index.html.br").stat().st_mode) == 0o640
 
 
-def test_the_same_bytes_on_every_machine(site, tmp_path):
+def test_siblings_are_reproducible(site, tmp_path):
     precompress(site)
     other = tmp_path / "other"
     other.mkdir()
@@ -92,15 +92,15 @@ def test_the_same_bytes_on_every_machine(site, tmp_path):
                                                                 f"index.html{suffix}").read_bytes()
 
 
-def test_only_what_is_old_is_made_again(site):
+def test_only_outdated_siblings_are_replaced(site):
     precompress(site)
     assert "0 created, 15 up to date" in precompress(site).stdout
     old = (site / "index.html.br").stat()
     (site / "index.html").write_bytes(b"new" + TEXT)
-    os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1))  # the shortest time there is
+    os.utime(site / "index.html", ns=(0, old.st_mtime_ns + 1))  # the smallest time difference
     assert "3 created, 12 up to date" in precompress(site).stdout
     assert undone(site / "index.html.br") == b"new" + TEXT
-    # A newer sibling, made by whomever, counts.
+    # A newer sibling of any origin is current.
     os.utime(site / "index.html.gz", ns=(0, old.st_mtime_ns + 10 ** 10))
     (site / "index.html.gz").write_bytes(b"by somebody else")
     assert "0 created, 15 up to date" in precompress(site).stdout
@@ -109,7 +109,7 @@ def test_only_what_is_old_is_made_again(site):
     assert undone(site / "index.html.gz") == b"new" + TEXT
 
 
-def test_what_would_not_be_smaller_is_not_there(site):
+def test_sibling_not_smaller_is_not_created(site):
     (site / "noise.txt").write_bytes(random.Random(1).randbytes(5000))
     (site / "noise.txt.gz").write_bytes(b"old")
     os.utime(site / "noise.txt.gz", ns=(0, 0))
@@ -117,7 +117,7 @@ def test_what_would_not_be_smaller_is_not_there(site):
     assert not {name for name in listing(site) if name.startswith("noise.txt.")}
 
 
-def test_options(site):
+def test_precompress_options(site):
     (site / "index.html").write_bytes((ROOT / "docs/architecture.md").read_bytes())
     precompress("--codings", "gzip,br", site)
     assert {name for name in listing(site) if name.endswith(".zst")} == set()
@@ -134,7 +134,7 @@ def test_options(site):
     assert precompress("-q", "-f", site).stdout == ""
 
 
-def test_a_dry_run_changes_nothing(site):
+def test_dry_run_changes_nothing(site):
     before = listing(site)
     done = precompress("-n", site)
     assert "would create index.html.br\n" in done.stdout and "5 files: 15 to create" in done.stdout
@@ -145,31 +145,31 @@ def test_a_dry_run_changes_nothing(site):
     assert "would remove index.html.br\n" in done.stdout and listing(site) == made
 
 
-def test_remove(site):
+def test_remove_deletes_siblings(site):
     before = listing(site)
     precompress(site)
     assert precompress("--remove", "--codings=br", site).stdout == "6 files: 5 removed\n"
-    # A file that has become too small for siblings has them still.
+    # A file that has become too small for siblings still has them.
     (site / "index.html").write_bytes(b"<p>away")
     assert precompress("--remove", "--min-size=1K", site).stdout == "4 files: 8 removed\n"
     assert precompress("--remove", site).stdout == "6 files: 2 removed\n"
     assert listing(site) == before
 
 
-def test_nothing_is_reached_through_a_link(site, tmp_path):
+def test_symlinks_are_not_followed(site, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_bytes(TEXT)
     (site / "folder").symlink_to(outside)
     (site / "file.txt").symlink_to(outside / "secret.txt")
-    # A link in a sibling's place is replaced, not followed.
+    # A symlink with the name of a sibling is replaced, not followed.
     (site / "index.html.br").symlink_to(outside / "secret.txt")
     precompress(site)
     assert listing(outside) == {"secret.txt"} and (outside / "secret.txt").read_bytes() == TEXT
     assert not (site / "index.html.br").is_symlink() and undone(
         site / "index.html.br") == (site / "index.html").read_bytes()
     assert not (site / "file.txt.br").exists()
-    # The folder itself may be named by a link.
+    # The argument itself may be a symlink to a directory.
     (tmp_path / "link").symlink_to(site)
     assert "15 up to date" in precompress(tmp_path / "link").stdout
     (site / "style.css").write_bytes(TEXT)
@@ -178,7 +178,7 @@ def test_nothing_is_reached_through_a_link(site, tmp_path):
     assert (site / "style.css.gz").is_symlink() and (outside / "secret.txt").exists()
 
 
-def test_special_files_do_not_hang_it(site):
+def test_special_files_do_not_block(site):
     os.mkfifo(site / "pipe.txt")
     (site / "folder.txt").mkdir()
     (site / "index.html.br").mkdir()
@@ -200,22 +200,22 @@ def test_special_files_do_not_hang_it(site):
      (["--min-size", "99999999999999999999", "."], "--min-size is '99999999999999999999'"),
      (["-j", "0", "."], "--jobs is '0'"), (["-j", "257", "."], "--jobs is '257'"),
      (["--nonsense", "."], "--nonsense"), ])
-def test_wrong_usage(arguments, message):
+def test_usage_errors(arguments, message):
     done = precompress(*arguments, code=2)
     assert message in done.stderr and "uvhttp precompress --help" in done.stderr
     assert done.stdout == ""
 
 
-def test_a_folder_that_is_none(tmp_path):
+def test_missing_directory_is_reported(tmp_path):
     assert "nowhere: No such file or directory" in precompress(tmp_path / "nowhere", code=1).stderr
     (tmp_path / "file").write_bytes(b"")
     assert "file: Not a directory" in precompress(tmp_path / "file", code=1).stderr
     assert precompress(tmp_path).stdout.startswith("0 files: 0 created")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(site):
+def test_full_disk_is_reported_and_leaves_no_file(site):
     before = listing(site)
-    # A limit of the size of files stands for the disk: siblings have some 150 bytes and more.
+    # RLIMIT_FSIZE simulates a full disk: siblings have about 150 bytes and more.
     done = subprocess.run(
         ["sh", "-c", 'ulimit -f 0; exec "$0" precompress "$1"',
          built("uvhttp"), site], capture_output=True, text=True, env=clean_environment(),
@@ -225,8 +225,8 @@ def test_a_full_disk_is_told_and_leaves_nothing(site):
     assert listing(site) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
-def test_what_may_not_be_read_is_told(site):
+@pytest.mark.skipif(os.geteuid() == 0, reason="root has all permissions")
+def test_unreadable_files_are_reported(site):
     (site / "index.html").chmod(0)
     (site / "css").chmod(0)
     done = precompress(site, code=1)
@@ -234,7 +234,7 @@ def test_what_may_not_be_read_is_told(site):
     assert "css: Permission denied" in done.stderr
 
 
-def test_an_interrupt_leaves_whole_files(site):
+def test_interrupt_leaves_complete_files(site):
     noise = random.Random(2)
     words = [bytes(noise.choices(range(97, 123), k=noise.randint(2, 9))) for _ in range(5000)]
     for i in range(40):
@@ -256,7 +256,7 @@ def test_an_interrupt_leaves_whole_files(site):
     assert not [name for name in listing(site) if name.endswith(".part")]
 
 
-def test_progress_on_a_terminal_only(site):
+def test_progress_on_terminal_only(site):
     here, there = pty.openpty()
     done = subprocess.run([built("uvhttp"), "precompress", site], stdout=subprocess.PIPE,
                           stderr=there, env=clean_environment(), timeout=SAFETY_TIMEOUT)
@@ -267,7 +267,7 @@ def test_progress_on_a_terminal_only(site):
     assert "/15" in drawn and "[###" in drawn and drawn.endswith("\r\033[K")
 
 
-def test_help(site):
+def test_precompress_help(site):
     for arguments in (["precompress", "--help"], ["precompress", "-h"], ["help", "precompress"]):
         done = run("uvhttp", *arguments)
         assert done.returncode == 0 and done.stdout.startswith(

@@ -1,5 +1,5 @@
-"""The program `uvhttp` from outside: help, start output, errors, every option as flag and as
-environment variable, signals."""
+"""The program `uvhttp`, tested from outside: help, start output, errors, every option as flag and
+as environment variable, signals."""
 
 import errno
 import ipaddress
@@ -23,7 +23,7 @@ from program import Program, clean_environment, run
 from wire_server import SAFETY_TIMEOUT, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIG = 256 * 1024 * 1024  # more than the socket buffers of both ends take
+BIG = 256 * 1024 * 1024  # more than the socket buffers of both sides hold
 LARGE = 200 * 1024
 
 
@@ -85,22 +85,22 @@ def test_help_of_serve(arguments):
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
 
 
-def test_every_number_of_the_config_is_an_option():
+def test_config_numbers_have_options():
     assert len(config_options()) >= 16
     assert set(config_options()) <= set(option_names())
 
 
-def test_the_manual_page_names_every_option_and_its_default():
+def test_manual_page_has_every_option_and_default():
     manual = (ROOT / "docs/man/uvhttp.1").read_text()
     text = " ".join(run("uvhttp", "help", "serve").stdout.split())
     for name in option_names():
         assert re.search(rf"[, ]-{name}\b|^\.It Fl -{name}\b", manual, re.M), name
-        # A number in the help page must be the one in the manual.
+        # A number in the help must be the same in the manual.
         found = re.search(rf"--(?:\[no-\])?{name} [^(]*\(default: (\w+)\)", text)
         entry = re.search(rf"^\.It Fl (?:[^\n]* )?-{name}\b(.*?)(?=^\.It|^\.El)", manual,
                           re.M | re.S)
         if name == "workers":
-            assert "Default: auto." in entry.group(1)  # the help page names this machine's number
+            assert "Default: auto." in entry.group(1)  # the help contains the value of this machine
         elif found and " --" not in found.group(0)[2:]:
             assert f"Default: {found.group(1)}." in entry.group(1), name
 
@@ -116,7 +116,7 @@ def test_version(flag):
     assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
 
 
-def test_a_full_standard_output_is_an_error():
+def test_full_standard_output_is_an_error():
     with open("/dev/full", "w") as full:
         done = subprocess.run([built("uvhttp"), "--help"], stdout=full, stderr=subprocess.PIPE,
                               text=True, env=clean_environment())
@@ -132,7 +132,7 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
     with open(tmp_path / "help", "w") as file:
         done = subprocess.run([built("uvhttp"), "--help"], stdout=file, stderr=subprocess.PIPE,
                               text=True, env=clean_environment(), preexec_fn=limit)
-    assert done.returncode == 1, "it is not ended by SIGXFSZ"
+    assert done.returncode == 1, "the program is not ended by SIGXFSZ"
     assert "File too large" in done.stderr
 
 
@@ -156,14 +156,14 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
      (["serve", "--listing=yes"], "option '--listing' takes no value"),
      (["serve", "one", "two"], "'one' and 'two' are given"),
      (["serve", "--", "one", "-q"], "'one' and '-q' are given"), ])
-def test_wrong_usage_ends_with_2(arguments, message):
+def test_usage_errors_exit_with_2(arguments, message):
     done = run("uvhttp", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in done.stderr
 
 
-# Bad values
+# Invalid values
 
 BAD_VALUES = [
     ("port", "abc", "'abc' is not a number; allowed are 0 to 65535"),
@@ -202,7 +202,7 @@ BAD_VALUES = [
 
 
 @pytest.mark.parametrize("option, value, message", BAD_VALUES)
-def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
+def test_invalid_value_is_reported_with_flag(site, option, value, message):
     done = run("uvhttp", "serve", f"--{option}", value, site)
     assert done.returncode == 2
     assert done.stderr.startswith(f"uvhttp: --{option}: ") and message in done.stderr
@@ -210,22 +210,22 @@ def test_a_bad_value_is_named_with_its_flag(site, option, value, message):
 
 
 @pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 23, 24)])
-def test_a_bad_value_is_named_with_its_variable(site, option, value, message):
+def test_invalid_value_is_reported_with_variable(site, option, value, message):
     done = run("uvhttp", "serve", site, environment={variable(option): value})
     assert done.returncode == 2
     assert done.stderr.startswith(f"uvhttp: {variable(option)}: ") and message in done.stderr
 
 
 @pytest.mark.parametrize("option", ["listing", "archive", "hidden", "quiet", "verbose"])
-def test_a_switch_variable_that_is_neither_on_nor_off(site, option):
+def test_switch_variable_requires_on_or_off(site, option):
     done = run("uvhttp", "serve", site, environment={variable(option): "perhaps"})
     assert done.returncode == 2
     assert f"{variable(option)}: 'perhaps' is invalid; allowed are 1, yes" in done.stderr
 
 
 def config_options():
-    """All numbers of the config but those that do nothing for files, which are not sent in pieces,
-    made by handlers or events."""
+    """All numbers of the config that affect files. The others apply to streams, handlers or
+    events."""
     header = (ROOT / "include/uvhttp/config.h").read_text()
     return [
         field.replace("_", "-")
@@ -236,7 +236,7 @@ def config_options():
 
 
 @pytest.mark.parametrize("option", config_options())
-def test_every_limit_has_a_range_that_is_told(site, option):
+def test_limit_out_of_range_is_reported_with_range(site, option):
     done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
     assert done.returncode == 2
     assert re.match(
@@ -244,36 +244,36 @@ def test_every_limit_has_a_range_that_is_told(site, option):
         done.stderr)
 
 
-def test_limits_that_do_not_go_together(site):
+def test_inconsistent_limits_are_rejected(site):
     done = run("uvhttp", "serve", "--max-header-size", "1M", site)
     assert done.returncode == 2
     assert done.stderr.startswith(
         "uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
 
 
-# What keeps it from starting
+# Start errors
 
 
-def test_a_missing_folder(tmp_path):
+def test_missing_directory_is_reported(tmp_path):
     done = run("uvhttp", "serve", tmp_path / "nowhere")
     assert done.returncode == 1
     assert done.stderr == f"uvhttp: the directory '{tmp_path}/nowhere' does not exist\n"
 
 
-def test_a_file_instead_of_a_folder(site):
+def test_file_instead_of_directory_is_reported(site):
     done = run("uvhttp", "serve", "-p", "0", site / "file.txt")
     assert done.returncode == 1
     assert f"'{site}/file.txt' is not a directory" in done.stderr
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600])
-def test_a_folder_without_permission(site, mode):
+def test_directory_without_permission_is_reported(site, mode):
     closed = site / "closed"
     closed.mkdir(mode=mode)
     as_whom = {}
     if os.geteuid() == 0:
-        # Root may read everything; somebody else must be able to reach the program and the folder
-        # at least.
+        # Root can read every file. Another user must at least have access to the program and the
+        # directory.
         program = pathlib.Path(shutil.copy(built("uvhttp"), site / "uvhttp"))
         for folder in [site, *site.parents][:-1]:
             if folder.stat().st_uid == 0 and folder.is_relative_to(
@@ -289,7 +289,7 @@ def test_a_folder_without_permission(site, mode):
     assert "no permission to read the directory" in done.stderr and str(closed) in done.stderr
 
 
-def test_a_port_in_use(site):
+def test_port_in_use_is_reported(site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("uvhttp", "serve", "-l", "127.0.0.1", "-p", port, site)
@@ -298,7 +298,7 @@ def test_a_port_in_use(site):
     assert done.stderr == f"uvhttp: port {port} is in use; choose another with --port\n"
 
 
-def test_an_address_of_another_machine(site):
+def test_foreign_address_is_reported(site):
     done = run("uvhttp", "serve", "-l", "198.51.100.77:0", site)
     assert done.returncode == 1
     assert ("uvhttp: this machine has no address 198.51.100.77; choose another with --listen\n"
@@ -308,36 +308,36 @@ def test_an_address_of_another_machine(site):
 # Start output
 
 
-def test_the_plain_line(serve, site):
+def test_start_output_is_one_line(serve, site):
     program = serve()
     assert re.fullmatch(rf"uvhttp: serving {re.escape(str(site))} at http://127\.0\.0\.1:\d+/",
                         program.line)
     assert program.ask("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert program.output == program.line + "\n"
-    # What follows is said on standard error.
+    # The following lines are on standard error.
     assert re.fullmatch(r"(\S+Z info .*\n)+", program.log()) and "stopped" in program.log()
 
 
-def test_the_current_folder_is_the_default(site):
+def test_default_root_is_working_directory(site):
     program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", cwd=site)
     assert f"serving {site} at" in program.line
     assert program.ask("/").body == b"the index\n"
     assert program.stop() == 0
 
 
-def test_a_relative_folder_is_shown_absolute(serve, site):
+def test_start_output_has_absolute_root(serve, site):
     program = serve(folder="../site/./empty", cwd=site)
     assert f"serving {site}/empty at" in program.line
 
 
-def test_control_characters_of_a_folder_do_not_reach_the_output(serve, site):
+def test_start_output_escapes_control_characters(serve, site):
     strange = site / "a\x1b[2Jb\nc"
     strange.mkdir()
     assert f"serving {site}/a?[2Jb?c at" in serve(folder=strange).line
 
 
-def test_without_an_address_it_listens_on_all(site):
+def test_default_address_is_all_interfaces(site):
     program = Program("uvhttp", "serve", "--port", 0, site)
     try:
         hosts = [
@@ -356,7 +356,7 @@ def test_without_an_address_it_listens_on_all(site):
 
 
 def terminal_output(site, environment):
-    """What it prints on a terminal."""
+    """The output on a terminal."""
     master, terminal = pty.openpty()
     process = subprocess.Popen([built("uvhttp"), "serve", "-l", "127.0.0.1:0",
                                 str(site)], stdin=subprocess.DEVNULL, stdout=terminal,
@@ -375,7 +375,7 @@ def terminal_output(site, environment):
     return output.decode().replace("\r\n", "\n")
 
 
-def test_start_output_on_a_terminal(site):
+def test_start_output_on_terminal(site):
     output = terminal_output(site, {"TERM": "xterm"})
     assert "\x1b[" in output
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
@@ -385,14 +385,14 @@ def test_start_output_on_a_terminal(site):
     assert "Index: index.html. Directory listings: on. Hidden files: off.\n  Press" in plain
 
 
-def test_the_terminal_is_told_what_is_on(site):
+def test_start_output_lists_enabled_options(site):
     output = terminal_output(site,
                              {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
     assert "  Enabled: watch, compress.\n" in output or "  Enabled: compress, watch.\n" in output
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_no_colour_where_it_is_not_wanted(site, environment):
+def test_no_color_disables_colours(site, environment):
     output = terminal_output(site, environment)
     assert "\x1b" not in output and "Serving" in output
 
@@ -408,7 +408,7 @@ def has_ipv6():
         return False
 
 
-def test_several_addresses_share_a_free_port(serve):
+def test_addresses_share_free_port(serve):
     program = serve("--listen", "127.0.0.2:0", "-l127.0.0.3:0")
     assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2, 3)]
     for n in (1, 2, 3):
@@ -417,7 +417,7 @@ def test_several_addresses_share_a_free_port(serve):
             assert connection.makefile("rb").read().endswith(b"a file\n")
 
 
-def test_addresses_with_ports_of_their_own(serve):
+def test_addresses_with_different_ports(serve):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     program = serve("--listen", f"127.0.0.2:{port}")
@@ -441,7 +441,7 @@ def test_unix_socket(serve, tmp_path):
     assert " debug unix: GET /file.txt\n" in program.log()
 
 
-def test_unix_socket_that_is_in_use_or_no_socket_is_left_alone(serve, site, tmp_path):
+def test_unix_socket_in_use_or_other_file_is_kept(serve, site, tmp_path):
     path = str(tmp_path / "socket")
     serve("--listen", f"unix:{path}")
     second = run("uvhttp", "serve", "-l", f"unix:{path}", site)
@@ -466,7 +466,7 @@ def test_unix_socket_of_a_killed_server_is_replaced(serve, tmp_path):
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("spelling", ["[::1]", "::1"])
-def test_ipv6(site, spelling):
+def test_ipv6_address(site, spelling):
     program = Program("uvhttp", "serve", "-l", spelling, "-p0", site)
     assert program.urls == [f"http://[::1]:{program.port}/"]
     with socket.create_connection(("::1", program.port), SAFETY_TIMEOUT) as connection:
@@ -477,7 +477,7 @@ def test_ipv6(site, spelling):
 
 @pytest.mark.parametrize("address, host", [("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"),
                                            (":0", "127.0.0.1"), ("*:0", "127.0.0.1")])
-def test_ways_to_write_an_address(serve, address, host):
+def test_address_formats(serve, address, host):
     program = serve("--port=0", listen=address)
     assert program.urls[0] == f"http://{host}:{program.port}/"
 
@@ -500,7 +500,7 @@ def test_variables_act_as_flags(site):
         assert program.stop() == 0
 
 
-def test_flags_win_over_variables(serve):
+def test_flags_override_variables(serve):
     program = serve(
         "--listing", "--no-hidden", "--index", "start.htm", "--max-header-count", "50",
         environment={
@@ -513,7 +513,7 @@ def test_flags_win_over_variables(serve):
     assert program.ask("/", "A: 1", "B: 2", "C: 3").body == b"another index\n"
 
 
-def test_an_empty_variable_is_none(serve):
+def test_empty_variable_is_ignored(serve):
     program = serve(environment={variable(name): "" for name in option_names()})
     assert program.ask("/").body == b"the index\n"
 
@@ -529,13 +529,13 @@ def test_quiet_by_variable(site):
 # Files
 
 
-def test_listing(serve):
+def test_listing_flag(serve):
     listing = serve().ask("/empty/")
     assert listing.status == 200 and listing.get("Content-Type").startswith("text/html")
     assert serve("--no-listing").ask("/empty/").status == 403
 
 
-def test_hidden(serve, site):
+def test_hidden_flag(serve, site):
     (site / "empty" / ".secret").write_text("")
     (site / "empty" / "open").write_text("")
     without, with_hidden = serve(), serve("--hidden")
@@ -545,13 +545,13 @@ def test_hidden(serve, site):
     assert b".secret" in with_hidden.ask("/empty/").body
 
 
-def test_index(serve, site):
+def test_index_flag(serve, site):
     assert serve("--index", "nothing.html start.htm index.html").ask("/").body == b"another index\n"
     assert b"file.txt" in serve("--index=").ask("/").body
 
 
 def open_files(program, folder):
-    """The files of a folder the program has open."""
+    """The open files of the program in a directory."""
     names = []
     for link in pathlib.Path(f"/proc/{program.process.pid}/fd").iterdir():
         try:
@@ -563,7 +563,7 @@ def open_files(program, folder):
     return names
 
 
-def test_memory_file_size(serve, site):
+def test_memory_file_size_flag(serve, site):
     for size, kept_open in (("1K", True), ("1M", False)):
         program = serve("--memory-file-size", size, "--workers", "1")
         for _ in range(2):
@@ -571,8 +571,8 @@ def test_memory_file_size(serve, site):
         assert open_files(program, site) == (["large.bin"] if kept_open else [])
 
 
-def test_cache_memory(serve, site):
-    """A file that does not fit into the memory of the cache is kept as a descriptor."""
+def test_cache_memory_flag(serve, site):
+    """A file that does not fit into the cache memory is cached as a descriptor."""
     for size, kept_open in (("100K", True), ("1M", False)):
         program = serve("--memory-file-size", "1M", "--cache-memory", size, "--workers", "1")
         for _ in range(2):
@@ -580,7 +580,7 @@ def test_cache_memory(serve, site):
         assert open_files(program, site) == (["large.bin"] if kept_open else [])
 
 
-def test_cache_entries(serve, site):
+def test_cache_entries_flag(serve, site):
     for i in range(12):
         (site / f"{i}.bin").write_bytes(raw.pattern(LARGE, i))
     for entries in (4, 100):
@@ -594,28 +594,28 @@ def test_cache_entries(serve, site):
 
 @pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None),
                                             (None, None)])
-def test_workers(serve, given, threads):
+def test_workers_flag(serve, given, threads):
     program = serve(*(["--workers", given] if given else []))
     cores = len(os.sched_getaffinity(0))
-    jobs = 4 + min(4, cores)  # the quick and the heavy lane, of all workers together
+    jobs = 4 + min(4, cores)  # the quick and the heavy job threads, shared by all workers
     wanted = jobs + (threads or cores)
     eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted,
                f"{wanted} threads")
 
 
-def test_revalidate_ms(serve, site):
-    # One worker: another one has a cache of its own, and would read the file only now.
+def test_revalidate_ms_flag(serve, site):
+    # One worker: each worker has its own cache, and another one would read the file only now.
     lazy, eager = serve("--revalidate-ms", "3600000", "--workers",
                         "1"), serve("--revalidate-ms", "1")
     for program in (lazy, eager):
         assert program.ask("/file.txt").body == b"a file\n"
     (site / "file.txt").write_text("changed to something longer\n")
     eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n",
-               "the changed file is noticed")
+               "the changed file is detected")
     assert lazy.ask("/file.txt").body == b"a file\n"
 
 
-def test_uploads(serve, site):
+def test_uploads_flag(serve, site):
     def put(program, target, body=b"abc"):
         return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
 
@@ -633,7 +633,7 @@ def test_uploads(serve, site):
 # Limits
 
 
-def test_max_connections(serve):
+def test_max_connections_flag(serve):
     program = serve("--max-connections", "2")
     with program.connect() as first, program.connect() as second:
         assert first.ask("GET", "/").status == 200 and second.ask("GET", "/").status == 200
@@ -643,7 +643,7 @@ def test_max_connections(serve):
         assert first.ask("GET", "/").status == 200
 
 
-def test_max_requests_per_connection(serve):
+def test_max_requests_per_connection_flag(serve):
     program = serve("--max-requests-per-connection", "2")
     with program.connect() as connection:
         assert not connection.ask("GET", "/").says_close()
@@ -670,24 +670,24 @@ def test_max_requests_per_connection(serve):
                                b"abc", extension=";a=" + "b" * 10)),
                            raw.request("GET", "/", "Transfer-Encoding: chunked", body=raw.chunked(
                                b"abc", extension=";a=" + "b" * 40)), 400), ])
-def test_limits_of_a_request(serve, flags, fits, too_much, status):
+def test_request_limit_flags(serve, flags, fits, too_much, status):
     program = serve(*flags)
     with program.connect() as connection:
         connection.send(fits)
         assert connection.response().status == 200
         connection.send(too_much)
         assert connection.response().status == status
-    # The same request is fine without the flag.
+    # The same request succeeds without the flag.
     with serve().connect() as connection:
         connection.send(too_much)
         assert connection.response().status == 200
 
 
 def listen_backlog(port):
-    """The accept queue's length of the socket that listens on a port of 127.0.0.1, from the kernel
+    """The accept queue limit of the listener on a port of 127.0.0.1, from the kernel
     (sock_diag(7))."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 4) as diag:  # NETLINK_SOCK_DIAG
-        states = 1 << 10  # listening
+        states = 1 << 10  # TCP_LISTEN
         body = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, states) + bytes(48)
         diag.sendto(struct.pack("=IHHII", 16 + len(body), 20, 0x301, 1, 0) + body, (0, 0))
         while True:
@@ -695,18 +695,18 @@ def listen_backlog(port):
             while data:
                 length, kind = struct.unpack_from("=IH", data)
                 if kind in (2, 3):  # an error, or the end of the list
-                    raise AssertionError(f"port {port} is not listened on")
+                    raise AssertionError(f"no listener on port {port}")
                 if struct.unpack_from(">H", data, 16 + 4)[0] == port:
                     return struct.unpack_from("=I", data, 16 + 4 + 48 + 8)[0]  # idiag_wqueue
                 data = data[(length + 3) & ~3:]
 
 
-def test_listen_backlog(serve):
+def test_listen_backlog_flag(serve):
     assert listen_backlog(serve("--listen-backlog", "17").port) == 17
 
 
-def test_buffer_size(serve):
-    """Heads need half of a buffer, so larger buffers are what makes a larger head possible."""
+def test_buffer_size_flag(serve):
+    """A head must fit into half of a buffer, so a larger buffer allows a larger head."""
     head = raw.request("GET", "/", *(f"A{i}: " + "x" * 8000 for i in range(10)))
     program = serve("--buffer-size", "256K", "--max-header-size", "128K")
     with program.connect() as connection:
@@ -714,8 +714,8 @@ def test_buffer_size(serve):
         assert connection.response().status == 200
 
 
-# Times. The tests wait for something that happens after the short time given, and would run into
-# their safety timeout if the long default were in force.
+# Timeouts. Each test waits for an event after the short timeout, and would fail with the long
+# default.
 
 PATIENT = [
     "--header-timeout", "600", "--body-timeout", "600", "--keep-alive-timeout", "600",
@@ -723,14 +723,14 @@ PATIENT = [
 ]
 
 
-def test_keep_alive_timeout(serve):
+def test_keep_alive_timeout_flag(serve):
     program = serve(*PATIENT, "--keep-alive-timeout", "1")
     with program.connect() as connection:
         assert connection.ask("GET", "/").status == 200
         connection.assert_closed()
 
 
-def test_header_timeout(serve):
+def test_header_timeout_flag(serve):
     program = serve(*PATIENT, "--header-timeout", "1")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost:")
@@ -738,7 +738,7 @@ def test_header_timeout(serve):
         connection.assert_closed()
 
 
-def test_body_timeout(serve):
+def test_body_timeout_flag(serve):
     program = serve(*PATIENT, "--body-timeout", "1")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123")
@@ -747,7 +747,7 @@ def test_body_timeout(serve):
 
 
 def start_download(program):
-    """A connection on which a download has begun that nobody reads."""
+    """A connection with a download in progress that the client does not read."""
     connection = program.connect(receive_buffer=65536)
     connection.send(raw.request("GET", "/big.bin"))
     _, _, fields, _ = connection.head()
@@ -755,23 +755,23 @@ def start_download(program):
     return connection
 
 
-def test_write_timeout(serve):
+def test_write_timeout_flag(serve):
     program = serve(*PATIENT, "--write-timeout", "1")
     with start_download(program):
-        # with the time to drain at 600 s, only the write timeout can end it now
+        # With a drain timeout of 600 s, only the write timeout can close the connection now.
         program.send_signal(signal.SIGTERM)
         assert program.wait() == 0
 
 
-def test_drain_timeout(serve):
+def test_drain_timeout_flag(serve):
     program = serve(*PATIENT, "--drain-timeout", "1")
     with start_download(program):
         program.send_signal(signal.SIGTERM)
         assert program.wait() == 0
 
 
-def test_linger_timeout(serve):
-    """A refused client that neither reads on nor closes holds its connection for that long only."""
+def test_linger_timeout_flag(serve):
+    """A rejected client that neither reads nor closes keeps its connection for that time only."""
     program = serve(*PATIENT, "--linger-timeout", "1", "--max-body-size", "10")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n123")
@@ -797,19 +797,19 @@ def check_quiet(program, port):
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
-def test_quiet(site, flag):
+def test_quiet_flag(site, flag):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     check_quiet(Program("uvhttp", "serve", "-l", f"127.0.0.1:{port}", site, flag, wait=False), port)
 
 
 def provoke_log(program, site):
-    """Makes it write a warning or an error: a file that becomes shorter while it is sent."""
+    """Causes a log line: a file that is truncated while it is sent."""
     with start_download(program) as connection:
         os.truncate(site / "big.bin", 1000)
         with pytest.raises((AssertionError, ConnectionResetError)):
             connection.receive_exactly(BIG)
-    eventually(lambda: program.log(), "a line of the log")
+    eventually(lambda: program.log(), "a log line is written")
     return program.log()
 
 
@@ -840,7 +840,7 @@ def test_verbose_shows_requests(serve, flag):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops(serve, number):
+def test_signal_stops_server(serve, number):
     program = serve()
     with program.connect() as idle:
         assert idle.ask("GET", "/").status == 200
@@ -854,7 +854,7 @@ def wait_until_refused(program):
         "new connections are refused")
 
 
-def test_a_signal_lets_open_requests_finish(serve):
+def test_signal_finishes_open_requests(serve):
     program = serve(*PATIENT)
     with start_download(program) as connection:
         program.send_signal(signal.SIGTERM)
@@ -869,7 +869,7 @@ def test_a_signal_lets_open_requests_finish(serve):
 
 @pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM),
                                            (signal.SIGINT, signal.SIGTERM)])
-def test_a_second_signal_stops_at_once(serve, first, second):
+def test_second_signal_stops_at_once(serve, first, second):
     program = serve(*PATIENT)
     with start_download(program):
         program.send_signal(first)
@@ -879,15 +879,15 @@ def test_a_second_signal_stops_at_once(serve, first, second):
         assert program.wait() == 0
 
 
-def test_a_client_that_vanishes_does_not_end_it(serve):
+def test_disconnect_does_not_end_server(serve):
     program = serve()
     for _ in range(5):
         start_download(program).reset()
     assert program.ask("/file.txt").status == 200
 
 
-def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
-    # With a shell's usual limit a few idle clients would keep everybody else out.
+def test_descriptor_limit_is_raised_to_hard_limit(tmp_path):
+    # With a shell's default soft limit a few idle clients would block all others.
     hard = 2000
     program = Program("uvhttp", "serve", tmp_path, "-l", "127.0.0.1:0",
                       wrapper=["prlimit", f"--nofile=64:{hard}"])
@@ -896,10 +896,10 @@ def test_the_descriptor_limit_is_raised_to_the_hard_one(tmp_path):
     assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)
 
 
-def test_a_port_that_needs_a_permission_is_told_with_the_way_to_it(site):
+def test_privileged_port_error_has_remedy(site):
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
     if first <= 1:
-        pytest.skip("every port is allowed to everybody here")
+        pytest.skip("every user may bind every port here")
     without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"
                ] if os.geteuid() == 0 else []
     done = subprocess.run(

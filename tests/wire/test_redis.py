@@ -1,6 +1,6 @@
-"""Topics of several servers over a broker: Debian's redis-server, which each test starts for
-itself, with two of our servers or more. What crosses, how often, and what happens when the broker
-goes."""
+"""Topics of several servers with a broker: Debian's redis-server, which each test starts for
+itself, with two or more of our servers. The tests cover which messages are exchanged, how often,
+and the loss of the broker."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from wire_server import SAFETY_TIMEOUT, built, free_port
 
 
 class Broker:
-    """A redis-server on a unix socket, or on a port of the loopback when one is asked for. It can
-    be ended and started again in the same place."""
+    """A redis-server on a unix socket, or on a given loopback port. It can be stopped and restarted
+    at the same address."""
     def __init__(self, folder, port=None, config=""):
         self.folder, self.port, self.config = folder, port, config
         self.path = str(folder / "redis.sock")
@@ -38,7 +38,7 @@ class Broker:
         self.process.stdin.close()
         eventually(
             lambda: self.ask("PING", ready=False) in ("PONG", "NOAUTH Authentication required."),
-            "the broker answers")
+            "the broker replies")
 
     def ask(self, *words, ready=True):
         result = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True,
@@ -94,18 +94,18 @@ def numbers(server):
 
 
 def join(broker, server, *patterns):
-    """A member whose subscriptions the broker knows."""
+    """A member whose subscriptions the broker has received."""
     member = server.join()
     for pattern in patterns:
         before = (broker.channels(), broker.globs(), server.count(pattern))
         member.subscribe(pattern)
         if before[2] == 0:
             eventually(lambda: (broker.channels(), broker.globs()) != before[:2],
-                       f"the broker knows {pattern}")
+                       f"the broker has received {pattern}")
     return member
 
 
-def test_messages_cross_both_ways_once(broker, start):
+def test_messages_are_exchanged_once_in_both_directions(broker, start):
     first, second = start(broker, workers=2), start(broker)
     here, there = join(broker, first, "room/7"), join(broker, second)
     there.subscribe("room/7")
@@ -121,7 +121,7 @@ def test_messages_cross_both_ways_once(broker, start):
     there.nothing_else()
 
 
-def test_one_publish_for_a_message_however_many_subscribe(broker, start):
+def test_one_publish_per_message(broker, start):
     first, second = start(broker, workers=2), start(broker, workers=2)
     publisher = join(broker, first, "room")
     others = [second.join("room") for _ in range(20)]
@@ -132,14 +132,14 @@ def test_one_publish_for_a_message_however_many_subscribe(broker, start):
     publisher.say("many room 50")
     for member in members + others:
         assert member.get_all(50) == [f"room {i}" for i in range(50)]
-    eventually(lambda: numbers(first)["published"] == 50, "the broker has answered")
+    eventually(lambda: numbers(first)["published"] == 50, "the broker has replied")
     assert broker.publishes() - before == 50
     assert numbers(second) | {"received": 50, "published": 0} == numbers(second)
 
 
-def test_patterns_become_globs_and_copies_are_one(broker, start):
-    """'*' stands for '/', too, and for more than it should: what does not fit is not delivered;
-    several channels that fit give several copies, of which one counts."""
+def test_patterns_become_globs_without_duplicates(broker, start):
+    """A glob's '*' matches '/', too, and more than the pattern: other messages are not delivered.
+    Several matching channels cause several copies, of which one is delivered."""
     first, second = start(broker), start(broker)
     one = join(broker, second, "room/+")
     below = join(broker, second, "room/#")
@@ -156,22 +156,22 @@ def test_patterns_become_globs_and_copies_are_one(broker, start):
         member.nothing_else()
 
 
-def test_the_broker_knows_what_is_needed_and_no_more(broker, start):
+def test_broker_has_only_needed_subscriptions(broker, start):
     server = start(broker, workers=2)
     first, second = join(broker, server, "a", "b/+"), server.join("a", "b/#")
     assert broker.channels() == ["uvhttp:a"]
-    eventually(lambda: broker.globs() == 2, "both globs")
+    eventually(lambda: broker.globs() == 2, "both globs are subscribed")
     first.unsubscribe("a")
     first.leave()
-    eventually(lambda: broker.globs() == 1, "one has gone")
+    eventually(lambda: broker.globs() == 1, "one glob is unsubscribed")
     assert broker.channels() == ["uvhttp:a"]
     second.unsubscribe("a")
-    eventually(lambda: broker.channels() == [], "nobody needs it")
+    eventually(lambda: broker.channels() == [], "the glob is unsubscribed")
     second.subscribe("a")
-    eventually(lambda: broker.channels() == ["uvhttp:a"], "it is needed again")
+    eventually(lambda: broker.channels() == ["uvhttp:a"], "the glob is subscribed again")
 
 
-def test_other_programs_can_publish(broker, start):
+def test_other_programs_publish(broker, start):
     server = start(broker)
     member = join(broker, server, "news")
     for payload in ("no envelope", "t x\n", "x me 1\nno kind", "t me -1\nno number", "t \n", ""):
@@ -181,7 +181,7 @@ def test_other_programs_can_publish(broker, start):
     assert member.get_all(2) == ["hello", "hello"]
 
 
-def test_a_broker_that_comes_back(broker, start):
+def test_broker_restart(broker, start):
     first, second = start(broker), start(broker)
     member = join(broker, second, "room", "globs/+")
     broker.stop()
@@ -193,13 +193,13 @@ def test_a_broker_that_comes_back(broker, start):
     assert "redis: the connection for publishing was lost" in first.said()
     broker.start()
     eventually(lambda: broker.channels() == ["uvhttp:room"] and broker.globs() == 1,
-               "it knows again")
+               "the subscriptions are restored")
     first.publish("room", "behind")
     got = []
     while not got or got[-1] != "behind":
         got.append(member.get())
-    # What waited goes out as soon as the first server is back, which may be before the second one
-    # is.
+    # The queued messages are sent when the first server has reconnected. The second one may
+    # reconnect later.
     assert got[:-1] == [f"waited {i}" for i in range(10)][-len(got) + 1:] or len(got) == 1
     first.publish("globs/1", "too")
     assert member.get() == "too"
@@ -207,7 +207,7 @@ def test_a_broker_that_comes_back(broker, start):
     assert "redis: the connection for publishing is ready" in first.said()
 
 
-def test_what_waits_is_bounded_and_the_oldest_go(broker, start):
+def test_queue_is_limited_and_drops_oldest(broker, start):
     first, second = start(broker, redis_queue=10000), start(broker)
     member = join(broker, second, "room")
     broker.stop()
@@ -222,27 +222,27 @@ def test_what_waits_is_bounded_and_the_oldest_go(broker, start):
     eventually(lambda: numbers(first)["published"] == 9, "the rest has been published")
     assert numbers(first)["waiting"] == 0
     assert "redis: 91 messages were lost" in first.said()
-    eventually(lambda: broker.channels() == ["uvhttp:room"], "it knows again")
+    eventually(lambda: broker.channels() == ["uvhttp:room"], "the subscriptions are restored")
     first.publish("room", "new")
     got = member.get()
     while got != "new":
         got = member.get()
 
 
-def test_a_server_starts_without_its_broker(broker, start):
+def test_server_starts_without_broker(broker, start):
     broker.stop()
     server = start(broker, connected=False)
     member = server.join("room")
     server.publish("room", "here")
     assert member.get() == "here"
     eventually(lambda: "redis: the connection for subscribing failed" in server.said(),
-               "it says so")
-    eventually(lambda: numbers(server)["attempts"] >= 6, "it tries again")
+               "the error is logged")
+    eventually(lambda: numbers(server)["attempts"] >= 6, "the server retries")
     broker.start()
     eventually(lambda: broker.channels() == ["uvhttp:room"], "it is connected")
 
 
-def test_names_and_passwords(tmp_path, start):
+def test_redis_user_and_password(tmp_path, start):
     broker = Broker(
         tmp_path, port=free_port(), config=
         "user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret "
@@ -257,10 +257,10 @@ def test_names_and_passwords(tmp_path, start):
         wrong = start(broker, connected=False, redis_user="chat", redis_password="guess")
         eventually(
             lambda: "redis: the connection for publishing failed: WRONGPASS" in wrong.said(
-            ), "it says so")
+            ), "the error is logged")
         assert "guess" not in wrong.said()
         none = start(broker, connected=False)
-        eventually(lambda: "NOAUTH" in none.said(), "it says so")
+        eventually(lambda: "NOAUTH" in none.said(), "the error is logged")
         poor = start(broker, redis_user="poor", redis_password="secret")
         member = poor.join("room")
         poor.publish("room", "x")
@@ -277,35 +277,35 @@ def test_names_and_passwords(tmp_path, start):
         broker.stop()
 
 
-def test_a_host_by_name(tmp_path, start):
+def test_broker_host_name(tmp_path, start):
     broker = Broker(tmp_path, port=free_port())
     try:
         server = start(broker, redis_host="localhost")
         join(broker, server, "room")
         unknown = start(broker, connected=False, redis_host="no-such-host.invalid")
         eventually(lambda: "redis: the connection for publishing failed" in unknown.said(),
-                   "it says so")
+                   "the error is logged")
     finally:
         broker.stop()
 
 
-def test_a_silent_broker_is_left(tmp_path, start):
-    """One that accepts and says nothing, as one behind a broken network does."""
+def test_silent_broker_times_out(tmp_path, start):
+    """It accepts connections and never replies, as a broker in a broken network."""
     broker = Broker(tmp_path, port=free_port())
     broker.process.send_signal(signal.SIGSTOP)
     try:
         server = start(broker, connected=False)
-        eventually(lambda: "failed: no reply" in server.said(), "it says so")
+        eventually(lambda: "failed: no reply" in server.said(), "the error is logged")
     finally:
         broker.process.send_signal(signal.SIGCONT)
         broker.stop()
 
 
-def test_what_is_published_last_goes_out(broker, start):
+def test_stop_sends_queued_messages(broker, start):
     first, second = start(broker), start(broker)
     member = join(broker, second, "left")
     first.join()
-    first.stop()  # its member's `close` publishes
+    first.stop()  # its member's `close` callback publishes
     assert member.get().startswith("left 1")
 
 
@@ -314,16 +314,16 @@ ACCESS = ("user default off\nuser admin on nopass allchannels +@all\nuser chat o
           "+ping\n")
 
 
-def test_patterns_with_an_access_list(tmp_path, start):
-    """Redis allows the glob that its list has and no narrower one, so that one stands in, for as
-    long as it is needed, and lets nothing through that nobody has asked for."""
+def test_patterns_with_access_list(tmp_path, start):
+    """Redis allows exactly the glob of its access list, no narrower one. So that glob is subscribed
+    while it is needed. Messages of other topics are not delivered."""
     broker = Broker(tmp_path, port=free_port(), config=ACCESS)
     user = {"redis_user": "chat", "redis_password": "secret"}
     try:
         first, second = start(broker, **user), start(broker, **user)
         member, publisher = second.join("room/+", "lobby/#", "news"), first.join()
         eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1",
-                   "all channels stand in")
+                   "the glob of all channels is subscribed")
         publisher.say("pub other/1 no", "pub room/7 seven", "pub room/7/8 no", "pub lobby all",
                       "pub news once")
         assert member.get_all(3) == ["seven", "all", "once"]
@@ -341,13 +341,13 @@ def test_patterns_with_an_access_list(tmp_path, start):
         assert everything.get() == "third"
         everything.unsubscribe("#")
         eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0",
-                   "nobody needs it")
+                   "the glob is unsubscribed")
         member.nothing_else()
     finally:
         broker.stop()
 
 
-def test_the_next_address_is_tried(tmp_path, start):
+def test_next_address_is_tried(tmp_path, start):
     broker = Broker(tmp_path, port=free_port())
     try:
         server = start(broker, redis_host="two.test")
@@ -357,12 +357,12 @@ def test_the_next_address_is_tried(tmp_path, start):
         broker.stop()
 
 
-def test_a_broker_that_refuses_is_asked_again_soon(tmp_path, start):
+def test_rejected_connection_is_retried_soon(tmp_path, start):
     broker = Broker(tmp_path, port=free_port())
     broker.stop()
     try:
         server = start(broker, connected=False)
-        eventually(lambda: numbers(server)["attempts"] >= 4, "it tries again")
+        eventually(lambda: numbers(server)["attempts"] >= 4, "the server retries")
         assert "Connection refused" in server.said() and "no reply" not in server.said()
         broker.start()
         eventually(lambda: numbers(server)["connected"], "it is connected")
@@ -370,8 +370,8 @@ def test_a_broker_that_refuses_is_asked_again_soon(tmp_path, start):
         broker.stop()
 
 
-def test_a_connection_that_is_reset_is_made_again(tmp_path, start):
-    """The broker goes with messages unread, so the system resets what was connected to it."""
+def test_reset_connection_is_reopened(tmp_path, start):
+    """The broker ends with unread messages, so the system resets its connections."""
     broker = Broker(tmp_path, port=free_port())
     try:
         server = start(broker)
@@ -384,12 +384,12 @@ def test_a_connection_that_is_reset_is_made_again(tmp_path, start):
         broker.stop()
 
 
-def test_nobody_waits_for_a_lookup(tmp_path, start):
-    """Neither who stops nor who frees a server that could not start."""
+def test_name_lookup_does_not_delay_stop(tmp_path, start):
+    """Neither the stop of a server, nor the free of a server that could not start."""
     broker = Broker(tmp_path, port=free_port())
     try:
         server = start(broker, connected=False, redis_host="slow.test")
-        eventually(lambda: numbers(server)["attempts"] == 2, "it looks the name up")
+        eventually(lambda: numbers(server)["attempts"] == 2, "the name lookup has started")
         environment = {
             **os.environ, "UVHTTP_REDIS_HOST": "slow.test", "UVHTTP_REDIS_PORT": str(broker.port),
             "UVHTTP_LISTEN_PORT": str(server.port)
@@ -403,8 +403,8 @@ def test_nobody_waits_for_a_lookup(tmp_path, start):
         broker.stop()
 
 
-def test_a_burst_is_not_lost(broker, start):
-    """More in one turn of the loop than may wait for a broker that is away."""
+def test_burst_is_not_lost(broker, start):
+    """More in one loop iteration than the queue for a disconnected broker holds."""
     server = start(broker)
     server.publish("burst", "x" * (64 << 10), times=100)
     eventually(lambda: numbers(server)["published"] + numbers(server)["dropped"] == 100,
@@ -412,7 +412,7 @@ def test_a_burst_is_not_lost(broker, start):
     assert numbers(server)["dropped"] == 0
 
 
-def test_a_message_that_is_too_large_pushes_out_no_others(broker, start):
+def test_too_large_message_drops_no_others(broker, start):
     server = start(broker, redis_queue=10000)
     broker.stop()
     eventually(lambda: not numbers(server)["connected"], "it is missed")
@@ -427,7 +427,7 @@ def test_a_message_that_is_too_large_pushes_out_no_others(broker, start):
 
 
 class Subscriber:
-    """Straight at the broker."""
+    """A direct connection to the broker."""
     def __init__(self, broker, channel):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SAFETY_TIMEOUT)
@@ -442,8 +442,8 @@ class Subscriber:
             self.bytes += self.socket.recv(1 << 16)
 
 
-def test_what_is_published_last_arrives(broker, start):
-    """More than the connection takes at once, and with answers that nobody has read."""
+def test_stop_delivers_last_messages(broker, start):
+    """More than the socket accepts at once, and with unread replies."""
     server, subscriber = start(broker), Subscriber(broker, "uvhttp:last")
     server.publish("last", "x" * 1000, times=1000)
     server.stop()
@@ -451,7 +451,7 @@ def test_what_is_published_last_arrives(broker, start):
     assert "were lost" not in server.said()
 
 
-def test_what_is_lost_at_the_end_is_told(broker, start):
+def test_messages_lost_at_stop_are_logged(broker, start):
     server = start(broker)
     broker.process.send_signal(signal.SIGSTOP)
     try:
@@ -463,7 +463,7 @@ def test_what_is_lost_at_the_end_is_told(broker, start):
             in server.said())
 
 
-def test_a_ping_that_is_refused_is_no_message(tmp_path, start):
+def test_rejected_ping_is_not_counted_as_message(tmp_path, start):
     broker = Broker(tmp_path, port=free_port(), config=ACCESS)
     try:
         server = start(broker, redis_user="chat", redis_password="secret", redis_ping=1)
@@ -471,9 +471,9 @@ def test_a_ping_that_is_refused_is_no_message(tmp_path, start):
         eventually(
             lambda: "rejected_calls=" in
             (info := pings(broker)) and int(info.split("rejected_calls=")[1].split(",")[0]) >= 4,
-            "pings are refused")
+            "pings are rejected")
         server.publish("room", "x", times=3)
-        eventually(lambda: numbers(server)["published"] == 3, "they are published")
+        eventually(lambda: numbers(server)["published"] == 3, "the messages are published")
         assert numbers(server)["dropped"] == 0
         assert "was rejected" not in server.said()
     finally:

@@ -1,5 +1,5 @@
-"""Who answers, beyond methods and paths: hosts, groups, the order of middleware, the slash at the
-end, encoded slashes."""
+"""Routing beyond methods and paths: hosts, groups, the order of middleware, trailing slashes,
+encoded slashes."""
 
 import subprocess
 
@@ -26,19 +26,19 @@ def ask(server, target, *fields, method="GET", host=HOST, **more):
                                         ("deep.routing.test", b"any"),
                                         ("a.deep.routing.test", b"deep"),
                                         ("a.b.Deep.routing.test:1", b"deep")])
-def test_the_host_chooses_the_routes(server, host, body):
+def test_host_selects_routes(server, host, body):
     assert ask(server, "/", host=host).body.split(b" ")[0] == body
 
 
 @pytest.mark.parametrize(
     "host",
     ["localhost", "xrouting.test", "test", "routing.test.example", "127.0.0.1", "[::1]:80", ""])
-def test_other_hosts_get_the_routes_of_the_server(server, host):
+def test_other_hosts_get_default_routes(server, host):
     assert ask(server, "/hello", host=host).body == b"Hello, world\n"
     assert ask(server, "/value/1", host=host).status == 404
 
 
-def test_a_named_host_has_its_own_404_and_405(server):
+def test_host_has_its_own_404_and_405(server):
     assert ask(server, "/hello").status == 404
     refused = ask(server, "/value/1", method="DELETE")
     assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "OPTIONS"}
@@ -48,18 +48,18 @@ def test_a_named_host_has_its_own_404_and_405(server):
     assert ask(server, "/", method="POST", host="www.routing.test").status == 405
 
 
-def test_the_host_of_an_absolute_target_counts(server):
+def test_host_of_absolute_target_is_used(server):
     assert ask(server, "http://routing.test/", host="localhost").body.startswith(b"exact")
     assert ask(server, "http://localhost/hello", host=HOST).body == b"Hello, world\n"
 
 
-def test_an_old_client_without_host_gets_the_server(server):
+def test_http_1_0_without_host_gets_default_routes(server):
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.0\r\n\r\n")
         assert connection.response().body == b"Hello, world\n"
 
 
-def test_hosts_take_turns_on_one_connection(server):
+def test_hosts_alternate_on_one_connection(server):
     with server.connect() as connection:
         for host, body in ((HOST, b"exact"), ("x.routing.test", b"any"), ("localhost", None),
                            (HOST, b"exact")):
@@ -68,7 +68,7 @@ def test_hosts_take_turns_on_one_connection(server):
 
 
 @pytest.mark.plain
-def test_clients_that_people_use(server):
+def test_hosts_with_real_clients(server):
     with httpx.Client(trust_env=False) as client:
         answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb",
                             headers={"Host": "Routing.test"})
@@ -93,7 +93,7 @@ def seen(answer):
     return answer.all("X-Seen-By")
 
 
-def test_middleware_runs_from_the_outermost_to_the_innermost(server):
+def test_middleware_runs_from_outermost_to_innermost(server):
     assert seen(ask(server, "/")) == ["exact"]
     assert seen(ask(server, "/outer")) == ["exact", "outer", "late"]
     assert seen(ask(server, "/outer/x/plain")) == ["exact", "outer", "late", "inner"]
@@ -102,7 +102,7 @@ def test_middleware_runs_from_the_outermost_to_the_innermost(server):
     assert own.body == b"own value=[x] path=[x]"
 
 
-def test_middleware_of_a_host_runs_without_a_route_and_that_of_a_group_does_not(server):
+def test_middleware_without_route_runs_for_host_only(server):
     for method, target, status in (("GET", "/outer/x/none", 404), ("PUT", "/outer/x/plain", 405),
                                    ("GET", "/none", 404)):
         answer = ask(server, target, method=method)
@@ -110,13 +110,13 @@ def test_middleware_of_a_host_runs_without_a_route_and_that_of_a_group_does_not(
     assert seen(ask(server, "/none", host="www.routing.test")) == []
 
 
-def test_the_server_is_asked_before_the_host(server):
+def test_server_middleware_runs_before_host_middleware(server):
     refused = ask(server, "/outer", "X-Refuse: yes")
     assert refused.status == 403 and seen(refused) == []
 
 
-def test_pitfall_a_refusal_of_a_group_stops_the_handler(server):
-    # Guards against a handler that ran behind the middleware that had refused.
+def test_pitfall_group_middleware_rejection_skips_handler(server):
+    # Guards against running the handler after a middleware has rejected the request.
     assert ask(server, "/guarded/run", "X-Key: k").body == b"run 1"
     for _ in range(3):
         refused = ask(server, "/guarded/run")
@@ -124,10 +124,10 @@ def test_pitfall_a_refusal_of_a_group_stops_the_handler(server):
     assert ask(server, "/guarded/run", "X-Key: k").body == b"run 2"
 
 
-# ---- the slash at the end ----
+# ---- the trailing slash ----
 
 
-def test_strict_paths_are_what_they_are(server):
+def test_strict_slash_matches_exactly(server):
     for target in ("/strict/plain/", "/strict/slash", "/strict/rest"):
         assert ask(server, target).status == 404
     assert ask(server, "/strict/plain").status == ask(server, "/strict/slash/").status == 200
@@ -143,13 +143,13 @@ def test_strict_paths_are_what_they_are(server):
                           ("/x/../redirect/./plain/", "/x/../redirect/./plain"),
                           ("http://routing.test/redirect/plain/?q", "/redirect/plain?q"),
                           ("/plain/", "/plain")])
-def test_the_other_form_is_redirected_to_as_it_was_sent(server, target, location):
+def test_slash_redirect_keeps_path_and_query(server, target, location):
     answer = ask(server, target)
     assert (answer.status, answer.get("Location")) == (308, location)
     assert seen(answer) == ["exact"]
 
 
-def test_redirects_are_by_method(server):
+def test_slash_redirect_follows_method(server):
     assert ask(server, "/redirect/plain/", method="POST", body=b"x").status == 308
     assert ask(server, "/redirect/plain/", method="HEAD").status == 308
     assert ask(server, "/redirect/plain/", method="PUT").status == 404
@@ -161,7 +161,7 @@ def test_redirects_are_by_method(server):
     "/\\plain/", "/%2Fplain/", "/%5Cplain/", "//plain", "/.//plain/", "/redirect/plain/.",
     "/redirect/plain/x/..", "/redirect/plain//", "/redirect/plain/%2F"
 ])
-def test_no_redirect_leads_elsewhere(server, target):
+def test_slash_redirect_stays_on_this_server(server, target):
     with server.connect() as connection:
         connection.send(f"GET {target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
         answer = connection.response()
@@ -169,7 +169,7 @@ def test_no_redirect_leads_elsewhere(server, target):
     assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
 
 
-def test_the_other_form_is_served(server):
+def test_slash_ignore_serves_both_forms(server):
     assert ask(server, "/ignore/plain/").body.startswith(b"plain")
     assert ask(server, "/ignore/slash").body.startswith(b"slash")
     assert ask(server, "/ignore/rest").body == b"rest value=[] path=[]"
@@ -189,14 +189,14 @@ def test_the_other_form_is_served(server):
                                                ("%2541", "%41", "%41"), ("100%25", "100%", "100%"),
                                                ("%2F", "/", "%2F"), ("..%2F..", "../..", "..%2F.."),
                                                ("a+b", "a+b", "a+b")])
-def test_an_encoded_slash_belongs_to_its_segment(server, sent, value, path):
+def test_encoded_slash_belongs_to_segment(server, sent, value, path):
     expected = f"value value=[{value}] path=[{path}]".encode()
     assert ask(server, f"/value/{sent}").body == expected
     assert ask(server, f"/value/{sent}/end").body == expected
     assert ask(server, f"/value/{sent}?x=%2F").body == expected
 
 
-def test_an_encoded_slash_separates_nothing(server):
+def test_encoded_slash_is_no_separator(server):
     assert ask(server, "/value%2F1").status == 404
     assert ask(server, "/value/1%2Fend").body == b"value value=[1/end] path=[1%2Fend]"
     assert ask(server, "/strict/rest/a%2Fb/c").body == b"rest value=[a/b/c] path=[a%2Fb/c]"
@@ -206,7 +206,7 @@ def test_an_encoded_slash_separates_nothing(server):
 # ---- preflights ----
 
 
-def test_a_preflight_without_route_gets_the_middleware_of_the_route_it_asks_about(server):
+def test_preflight_runs_middleware_of_requested_route(server):
     def seen(target, *fields, method="OPTIONS"):
         answer = ask(server, target, *fields, method=method)
         return answer.status, answer.all("X-Seen-By")

@@ -1,7 +1,7 @@
-"""Sending: responses whose rate is limited, and files that are large, sparse, or change their size.
+"""Sending: rate-limited responses, and files that are large, sparse, or change their size.
 
-A rate is only ever looked at from above: what has arrived is no more than burst and time allow. A
-slow machine makes that easier to hold, never harder.
+A rate is only checked as an upper limit: the received data must not exceed burst and elapsed time.
+A slow machine cannot make that check fail.
 """
 
 import os
@@ -18,8 +18,8 @@ KINDS = [
     "large", "large?how=copy", "large?how=borrowed", "file", "parts", "pieces-out", "pulled",
     "blocking"
 ]
-# The server's clock is read once in a turn of its loop, which a busy machine may hold up: what it
-# counts may have begun so long before the client's.
+# The server reads its clock once per loop iteration, which a busy machine can delay. Its time may
+# have started that much before the client's.
 SLACK_SECONDS = 0.2
 
 
@@ -30,11 +30,11 @@ def target(kind, size, rate, burst=0, piece=2000):
 
 
 def read_body(connection, size, rate, at_once, begun):
-    """Reads the body and checks at each piece that it did not come too early."""
+    """Reads the body and checks after each read that the data did not arrive too early."""
     body = b""
     while len(body) < size:
         piece = connection.receive(65536)
-        assert piece, "the connection ended"
+        assert piece, "the connection is closed"
         body += piece
         allowed = at_once + rate * (time.monotonic() - begun + SLACK_SECONDS)
         assert len(body) <= allowed, f"{len(body)} bytes where {allowed:.0f} were allowed"
@@ -42,14 +42,15 @@ def read_body(connection, size, rate, at_once, begun):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_limited_body_arrives_whole_and_not_too_early(server, kind):
+def test_rate_limited_body_is_not_too_fast(server, kind):
     size, rate, burst = 150_000, 200_000, 60_000
     with server.connect() as connection:
         begun = time.monotonic()
         connection.send(raw.request("GET", target(kind, size, rate, burst)))
         status, _, fields, _ = connection.head()
         assert status == 200 and ("Content-Length", str(size)) in fields
-        # A piece leaves as a whole; the largest is what a pull may give, or the blocking handler's.
+        # A chunk is sent as a whole. The largest one is that of a source, or of the blocking
+        # handler.
         largest = 16_384 if kind in ("pieces-out", "pulled", "blocking") else 0
         assert read_body(connection, size, rate, burst + largest, begun) == raw.pattern(size)
         assert time.monotonic() - begun + SLACK_SECONDS >= (size - burst - largest) / rate
@@ -57,15 +58,15 @@ def test_a_limited_body_arrives_whole_and_not_too_early(server, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_small_answer_below_a_limit_leaves_at_once(server, kind):
-    """A quarter of a second's worth does not wait, so a hundred of them need no ticks between them:
-    that they come is all that is asked."""
+def test_rate_limit_does_not_delay_small_response(server, kind):
+    """The amount of a quarter of a second is sent without delay, so a hundred responses need no
+    timer. The test checks only that they arrive."""
     with server.connect() as connection:
         for _ in range(100):
             assert connection.ask("GET", target(kind, 100, 1000)).body == raw.pattern(100)
 
 
-def test_an_answer_with_a_limit_waits_in_line_with_pipelined_ones(server):
+def test_rate_limit_keeps_order_of_pipelined_responses(server):
     with server.connect() as connection:
         connection.send(b"".join(
             raw.request("GET", each)
@@ -80,7 +81,7 @@ def test_an_answer_with_a_limit_waits_in_line_with_pipelined_ones(server):
         ]
 
 
-def test_head_and_an_empty_body_have_nothing_to_wait_for(server):
+def test_rate_limit_does_not_delay_head_and_empty_body(server):
     with server.connect() as connection:
         for kind in KINDS:
             assert connection.ask("HEAD", target(kind, 100_000,
@@ -89,14 +90,14 @@ def test_head_and_an_empty_body_have_nothing_to_wait_for(server):
 
 
 @pytest.mark.parametrize("kind", ["lifted", "lifted-blocking"])
-def test_a_limit_can_be_lifted(server, kind):
+def test_rate_limit_can_be_removed(server, kind):
     with server.connect() as connection:
         assert connection.ask("GET", target(kind, 1_000_000, 1)).body == raw.pattern(1_000_000)
 
 
 @pytest.mark.parametrize("kind", ["large", "file", "parts", "pieces-out", "pulled"])
-def test_the_write_timeout_does_not_run_while_the_rate_is_waited_for(start, kind):
-    """More than twice the timeout passes in which the client takes whatever comes."""
+def test_rate_limit_pauses_write_timeout(start, kind):
+    """The transfer takes more than twice the timeout, and the client reads everything."""
     server = start(write_timeout=1, handler_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("GET", target(kind, 100_000, 100, piece=10)))
@@ -109,16 +110,16 @@ def test_the_write_timeout_does_not_run_while_the_rate_is_waited_for(start, kind
     assert server.stats()["timeouts"] == 0
 
 
-def test_the_write_timeout_still_ends_who_does_not_read(start):
+def test_write_timeout_applies_with_rate_limit(start):
     server = start(write_timeout=1)
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", target("large", 16_000_000, 100_000_000)))
-        eventually(lambda: server.stats()["timeouts"] == 1, "the connection is ended")
+        eventually(lambda: server.stats()["timeouts"] == 1, "the connection is closed")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reset", [False, True], ids=["end", "reset"])
-def test_a_client_that_vanishes_from_a_limited_answer(server, kind, reset):
+def test_disconnect_during_rate_limited_response(server, kind, reset):
     before = server.stats()
     connection = server.connect()
     connection.send(raw.request("GET", target(kind, 1_000_000, 4000, piece=500)))
@@ -131,7 +132,7 @@ def test_a_client_that_vanishes_from_a_limited_answer(server, kind, reset):
 
 
 @pytest.mark.parametrize("kind", ["large", "file", "parts", "pulled"])
-def test_stopping_lets_a_limited_answer_finish(start, kind):
+def test_stop_finishes_rate_limited_response(start, kind):
     server = start(drain_timeout=3600)
     with server.connect() as connection:
         connection.send(raw.request("GET", target(kind, 60_000, 60_000)))
@@ -144,7 +145,7 @@ def test_stopping_lets_a_limited_answer_finish(start, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_drain_timeout_ends_a_limited_answer(start, kind):
+def test_drain_timeout_ends_rate_limited_response(start, kind):
     server = start(drain_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("GET", target(kind, 10_000_000, 1000)))
@@ -160,7 +161,7 @@ def test_the_drain_timeout_ends_a_limited_answer(start, kind):
 # Files
 
 
-def test_files_have_a_rate_limit(place, serve):
+def test_rate_limit_of_files(place, serve):
     write(place, "film", raw.pattern(300_000))
     write(place, "small", raw.pattern(10_000))
     server = serve("--rate-limit", "200000", "--rate-burst", "100000")
@@ -174,8 +175,8 @@ def test_files_have_a_rate_limit(place, serve):
 
 
 @pytest.mark.parametrize("size", [4 * 1024 * MIB + 12345, 10 * 1024 * MIB])
-def test_a_file_above_4_gib(place, serve, size):
-    """Sparse, with a few bytes at places where a number of 32 bits would fold."""
+def test_ranges_of_file_above_4_gib(place, serve, size):
+    """A sparse file, with data at offsets where a number of 32 bits would overflow."""
     path = write(place, "film")
     marks = {0: b"begin", 2 ** 31 - 2: b"two", 2 ** 32 - 3: b"across", size - 4: b"end."}
     with open(path, "r+b") as file:
@@ -197,32 +198,32 @@ def test_a_file_above_4_gib(place, serve, size):
         assert connection.ask("GET", "/film", f"Range: bytes={size}-").status == 416
         assert connection.ask("GET", "/film",
                               f"Range: bytes={2 ** 32}-{2 ** 32 + 5}").body == b"oss\0\0\0"
-        # A long part across the border.
+        # A long range across the 4 GiB boundary.
         first = 2 ** 32 - 8 * MIB
         body = connection.ask("GET", "/film", f"Range: bytes={first}-{2 ** 32 + 11_999}").body
         assert body == b"\0" * (8 * MIB - 3) + b"across" + b"\0" * (12_000 - 3)
 
 
 @pytest.fixture
-def quick_place():
-    """A folder in memory where there is one: the holes of a file cost neither memory nor disk
+def memory_directory():
+    """A directory in memory if there is one: the holes of a file take neither memory nor disk
     there."""
     with tempfile.TemporaryDirectory(
             dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         yield folder
 
 
-def test_the_whole_of_a_sparse_file_above_4_gib(quick_place):
-    """To its last byte, on a connection that goes on behind it. The client has the system throw
-    away what arrives."""
+def test_whole_sparse_file_above_4_gib(memory_directory):
+    """Up to the last byte, and the connection is reusable. The kernel discards the received
+    data."""
     size = 4 * 1024 * MIB + 777
-    path = write(quick_place, "film")
+    path = write(memory_directory, "film")
     with open(path, "r+b") as file:
         file.truncate(size)
         file.seek(size - 4)
         file.write(b"end.")
-    write(quick_place, "small", b"small")
-    server = StaticServer(quick_place)
+    write(memory_directory, "small", b"small")
+    server = StaticServer(memory_directory)
     with server.connect() as connection:
         connection.send(raw.request("GET", "/film") + raw.request("GET", "/small"))
         status, _, fields, _ = connection.head()
@@ -239,8 +240,8 @@ def test_the_whole_of_a_sparse_file_above_4_gib(quick_place):
     server.finish()
 
 
-def test_a_file_that_grows_while_it_is_sent_keeps_its_length(place, serve):
-    """Content-Length is what it was when it was opened, and so is the body."""
+def test_growing_file_keeps_content_length(place, serve):
+    """Content-Length and body have the size at open."""
     size = 16 * MIB
     path = write(place, "log", raw.pattern(size))
     server = serve("--revalidate-ms", "1")
@@ -254,10 +255,10 @@ def test_a_file_that_grows_while_it_is_sent_keeps_its_length(place, serve):
         assert connection.ask("HEAD", "/log").status == 200
     eventually(
         lambda: server.ask("/log", method="HEAD").get("Content-Length") == str(size + 400_000),
-        "the new length is seen")
+        "the new length is served")
 
 
-def test_a_file_that_gets_shorter_below_a_limit_ends_the_connection(place, serve):
+def test_truncated_rate_limited_file_closes_connection(place, serve):
     path = write(place, "file", raw.pattern(300_000))
     server = serve("--rate-limit", "100000", "--revalidate-ms", "1")
     with server.connect() as connection:
@@ -269,5 +270,5 @@ def test_a_file_that_gets_shorter_below_a_limit_ends_the_connection(place, serve
             assert len(connection.rest()) < 299_000
         except ConnectionResetError:
             pass
-    eventually(lambda: "truncated" in server.log(), "a line in the log")
+    eventually(lambda: "truncated" in server.log(), "an error is logged")
     assert server.ask("/file", method="HEAD").get("Content-Length") == "30000"

@@ -1,5 +1,5 @@
-"""What `uvhttp serve` serves beside its folder, and says of files: more roots, aliases, fields,
-downloads and a password."""
+"""Options of `uvhttp serve` beyond its directory: more roots, aliases, fields, downloads and a
+password."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from test_program import terminal_output
 
 @pytest.fixture
 def other(place):
-    """A folder beside the one that is served."""
+    """A directory next to the served one."""
     folder = os.path.join(os.path.dirname(place), "other")
     os.mkdir(folder)
     return folder
@@ -31,7 +31,7 @@ def passwords(tmp_path):
 # More roots
 
 
-def test_more_roots(place, other, serve, tmp_path):
+def test_root_option_adds_roots(place, other, serve, tmp_path):
     third = tmp_path / "third"
     for folder, names in ((place, "a"), (other, "ab"), (third, "abc")):
         for name in names:
@@ -42,7 +42,7 @@ def test_more_roots(place, other, serve, tmp_path):
     assert serve().ask("/b").status == 404
 
 
-def test_a_more_root_by_variable_and_relative(place, other):
+def test_root_by_variable_and_relative_path(place, other):
     write(other, "b", b"other")
     program = Program("uvhttp", "serve", "root", "-l", "127.0.0.1:0",
                       environment={"UVHTTP_MORE_ROOT": "other"}, cwd=os.path.dirname(place))
@@ -55,7 +55,7 @@ def test_a_more_root_by_variable_and_relative(place, other):
 # Fields and downloads
 
 
-def test_fields_by_pattern(place, serve):
+def test_header_option_by_pattern(place, serve):
     for name in ("a.html", "docs/b.html", "c.txt"):
         write(place, name, b"x")
     server = serve("--header", "*.html=X-Robots-Tag: none", "--header", "/docs/**=X-Robots-Tag:all",
@@ -69,7 +69,7 @@ def test_fields_by_pattern(place, serve):
     assert server.ask("/a.html").get("Cache-Control") == "no-cache"
 
 
-def test_downloads(place, serve):
+def test_download_option(place, serve):
     for name in ("a.pdf", "b.pdf", "bin/ä", "c.txt"):
         write(place, name, b"x")
     server = serve("--download", "*.pdf", "--download=/bin/**", "--header",
@@ -86,7 +86,7 @@ def test_downloads(place, serve):
 # Aliases
 
 
-def test_aliases(place, other, serve):
+def test_alias_option(place, other, serve):
     write(place, "img/a", b"hidden by the alias")
     write(place, "c", b"root")
     for name in ("a", "sub/index.html", "icon.png"):
@@ -107,7 +107,7 @@ def test_aliases(place, other, serve):
 # A password
 
 
-def test_a_password_for_all(place, other, serve, passwords):
+def test_password_option_protects_everything(place, other, serve, passwords):
     write(place, "a", b"x")
     write(other, "b", b"x")
     server = serve("--auth", passwords, "--alias", f"/other/={other}", "--uploads", "-v")
@@ -127,10 +127,10 @@ def test_a_password_for_all(place, other, serve, passwords):
     assert "GET /a" in server.log() and "secret" not in server.log()
 
 
-# The same as a file
+# The same as a configuration file
 
 
-def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_path):
+def test_printed_configuration_serves_the_same(place, other, passwords, tmp_path):
     write(place, "a.pdf", b"pdf")
     write(other, "b", b"b")
     flags = [
@@ -163,7 +163,7 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
         assert program.stop() == 0
 
 
-# What is refused
+# Invalid options
 
 
 @pytest.mark.parametrize("flags, message", [
@@ -180,14 +180,14 @@ def test_what_is_printed_loads_and_serves_the_same(place, other, passwords, tmp_
     (["--alias", "/x/"], "--alias: '/x/' is invalid; allowed are /PATH/=DIRECTORY and /PATH=FILE"),
     (["--alias", "/x=."], "--alias: '.' is a directory, so the path must end with a slash: '/x/'"),
 ])
-def test_flags_that_are_wrong(place, flags, message):
+def test_invalid_flags(place, flags, message):
     done = run("uvhttp", "serve", place, *flags)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("uvhttp: " + message) and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/*/"])
-def test_an_alias_that_cannot_be_a_route(place, path):
+def test_alias_with_invalid_path(place, path):
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--alias", f"{path}=.", cwd=place)
     assert done.returncode == 2
     assert f"uvhttp: --alias: '{path}' is not a valid path for '{place}'" in done.stderr
@@ -203,7 +203,7 @@ def test_an_alias_that_cannot_be_a_route(place, path):
       ], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
     (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; must be NAME:HASH'),
 ])
-def test_what_keeps_it_from_starting(place, flags, message):
+def test_start_errors(place, flags, message):
     write(place, "file", b"ann\n")
     done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags, cwd=place)
     assert done.returncode == 1 and done.stdout == ""
@@ -225,7 +225,7 @@ TOLD = [
 ]
 
 
-def told(place, *flags, listen="127.0.0.1:0"):
+def start_output(place, *flags, listen="127.0.0.1:0"):
     program = Program("uvhttp", "serve", place, "-l", listen, *flags, cwd=place)
     assert program.stop() == 0, program.log()
     lines = program.output.splitlines()
@@ -234,14 +234,14 @@ def told(place, *flags, listen="127.0.0.1:0"):
     return sorted(lines[1][len("uvhttp: enabled: "):].split(", ")) if len(lines) == 2 else []
 
 
-def test_what_is_on_is_told(place):
+def test_start_output_lists_enabled_options(place):
     for name in ("f.html", "404.html"):
         write(place, name, b"x")
-    assert told(place, *EVERYTHING) == sorted(TOLD)
-    assert told(place) == told(place, "--no-listing", "--max-connections", "5") == []
-    assert told(place, "--try-files", "{path} " + "x" * 50, "--index",
+    assert start_output(place, *EVERYTHING) == sorted(TOLD)
+    assert start_output(place) == start_output(place, "--no-listing", "--max-connections", "5") == []
+    assert start_output(place, "--try-files", "{path} " + "x" * 50, "--index",
                 "") == ['index ""', "try-files"]
-    assert told(place, "--default-type", "a/b", "--header",
+    assert start_output(place, "--default-type", "a/b", "--header",
                 "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]
 
 
@@ -250,14 +250,14 @@ def test_what_is_on_is_told(place):
                           (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
                           (["0.0.0.0:0"], "any client"),
                           (["0.0.0.0:0", "unix:@uvhttp-told"], "any client")])
-def test_who_may_upload_is_told(place, passwords, listen, who):
+def test_start_output_names_upload_permission(place, passwords, listen, who):
     flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
-    assert told(place, *flags, listen=listen[0]) == [f"uploads from {who}"]
-    assert "uploads with a password" in told(place, *flags, "--auth", passwords,
+    assert start_output(place, *flags, listen=listen[0]) == [f"uploads from {who}"]
+    assert "uploads with a password" in start_output(place, *flags, "--auth", passwords,
                                                         listen=listen[0])
 
 
-def test_a_terminal_is_told_in_a_line(place):
+def test_start_output_on_terminal(place):
     output = terminal_output(
         place, {
             "TERM": "dumb", "UVHTTP_UPLOADS": "on", "UVHTTP_HIDDEN": "on", "UVHTTP_INDEX": "a.html",

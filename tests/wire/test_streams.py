@@ -1,5 +1,5 @@
-"""Connections that leave HTTP: who may, what is handed over, back-pressure both ways, and every way
-to the end."""
+"""Upgraded connections: checks of the upgrade, data after the head, back-pressure in both
+directions, and every way to close."""
 
 import json
 import select
@@ -17,7 +17,7 @@ def offer(target="/echo-stream", *fields, method="GET", body=b"", version="HTTP/
     return raw.request(method, target, *OFFER, *fields, body=body, version=version)
 
 
-def go_over(connection, request=None):
+def upgrade(connection, request=None):
     connection.send(request or offer())
     status, reason, fields, _ = connection.head()
     names = {name.lower(): value for name, value in fields}
@@ -36,22 +36,22 @@ def closed_before(server):
     return server.stats()["streams_closed"]
 
 
-def test_bytes_go_both_ways_as_they_are(server, closed_before):
+def test_stream_echoes_bytes_unchanged(server, closed_before):
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         for piece in (b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)), b"x"):
             connection.send(piece)
             assert connection.receive_exactly(len(piece)) == piece
     finished(server, closed_before)
 
 
-def test_bytes_that_come_with_the_request_are_the_streams(server):
+def test_bytes_after_upgrade_request_belong_to_stream(server):
     with server.connect() as connection:
-        go_over(connection, offer() + raw.request())
+        upgrade(connection, offer() + raw.request())
         assert connection.receive_exactly(len(raw.request())) == raw.request()
 
 
-def test_a_request_before_it_is_answered_before_it(server):
+def test_request_before_upgrade_gets_response_first(server):
     with server.connect() as connection:
         connection.send(raw.request() + offer() + b"rest")
         assert connection.response().body == b"Hello, world\n"
@@ -59,15 +59,15 @@ def test_a_request_before_it_is_answered_before_it(server):
         assert connection.receive_exactly(4) == b"rest"
 
 
-def test_a_body_is_read_first(server):
+def test_upgrade_reads_request_body_first(server):
     with server.connect() as connection:
-        go_over(connection, offer(method="POST", body=b"12345") + b"rest")
+        upgrade(connection, offer(method="POST", body=b"12345") + b"rest")
         assert connection.receive_exactly(4) == b"rest"
 
 
-def test_what_the_handler_writes_at_once_comes_behind_the_head(server):
+def test_first_stream_write_follows_head(server):
     with server.connect() as connection:
-        go_over(connection, offer("/echo-stream?greet"))
+        upgrade(connection, offer("/echo-stream?greet"))
         assert connection.receive_exactly(5) == b"hello"
 
 
@@ -78,7 +78,7 @@ def test_what_the_handler_writes_at_once_comes_behind_the_head(server):
     raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo"),
     raw.request("GET", "/echo-stream", "Connection: upgrade", "Upgrade: Echo/2, h2c")
 ], ids=["nothing", "no-connection", "no-upgrade", "no-version", "others"])
-def test_a_client_that_does_not_offer_it_gets_426(server, request_bytes):
+def test_request_without_upgrade_gets_426(server, request_bytes):
     with server.connect() as connection:
         connection.send(request_bytes)
         response = connection.response()
@@ -87,7 +87,7 @@ def test_a_client_that_does_not_offer_it_gets_426(server, request_bytes):
         assert connection.ask().status == 200
 
 
-def test_http_1_0_cannot_offer_it(server):
+def test_http_1_0_upgrade_gets_426(server):
     with server.connect() as connection:
         connection.send(offer(version="HTTP/1.0"))
         response = connection.response()
@@ -101,38 +101,38 @@ def test_http_1_0_cannot_offer_it(server):
 
 @pytest.mark.parametrize("lines", [("Connection: keep-alive, Upgrade", "Upgrade: h2c, echo/1"),
                                    ("connection: UPGRADE", "upgrade: other", "upgrade: ECHO/1")])
-def test_it_may_stand_among_others_and_in_any_case(server, lines):
+def test_upgrade_tokens_ignore_case_and_may_be_in_lists(server, lines):
     with server.connect() as connection:
-        go_over(connection, raw.request("GET", "/echo-stream", *lines))
+        upgrade(connection, raw.request("GET", "/echo-stream", *lines))
 
 
-def test_middleware_comes_first(server):
-    """The same 401 as for all others: see guard() of the server."""
+def test_middleware_runs_before_upgrade(server):
+    """The same 401 as for other requests: see guard() of the server."""
     with server.connect() as connection:
         connection.send(offer("/upgrade-wrongly"))
         assert connection.response().body == b"UVHTTP_EINVAL UVHTTP_EINVAL 1"
         assert connection.ask().status == 200
 
 
-def test_a_body_that_was_not_read_is_in_the_way(server):
+def test_upgrade_with_unread_body_fails(server):
     with server.connect() as connection:
         connection.send(offer("/unread-stream", "Content-Length: 5", method="POST"))
         response = connection.response()
         assert response.status == 500 and response.get("Upgrade") is None
 
 
-def test_sixteen_areas_are_sent_as_one_and_seventeen_are_refused(server):
+def test_stream_write_accepts_sixteen_buffers(server):
     whole = b"".join(b"<%d>" % i for i in range(16))
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         connection.send(b"areas")
         assert connection.receive_exactly(len(whole)) == whole
         assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
-def test_a_timer_is_told_each_time_it_is_set(server):
+def test_stream_timer_fires_once_per_start(server):
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         connection.send(b"timer")
         assert connection.receive_exactly(12) == b"tickticktick"
         connection.send(b"and on")
@@ -140,13 +140,13 @@ def test_a_timer_is_told_each_time_it_is_set(server):
 
 
 @pytest.mark.plain
-def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
-    """The client writes and does not read until the echo was refused a piece: back-pressure reaches
-    it, and nothing is lost."""
+def test_stream_back_pressure_with_late_reader(server, closed_before):
+    """The client writes without reading until an echo write is rejected. Back-pressure reaches the
+    client, and no data is lost."""
     refused = server.stats()["refused_pieces"]
     data, sent, got = raw.pattern(30_000_000), 0, 0
     with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
-        go_over(connection, offer("/echo-stream?backlog=20000"))
+        upgrade(connection, offer("/echo-stream?backlog=20000"))
         connection.socket.setblocking(False)
         while server.stats()["refused_pieces"] == refused:
             try:
@@ -167,9 +167,9 @@ def test_much_is_echoed_to_a_client_that_reads_later(server, closed_before):
     finished(server, closed_before)
 
 
-def test_a_client_that_ends_its_side_gets_the_rest(server, closed_before):
+def test_half_close_of_client_gets_rest(server, closed_before):
     with server.connect(receive_buffer=16384) as connection:
-        go_over(connection, offer("/echo-stream?backlog=1000"))
+        upgrade(connection, offer("/echo-stream?backlog=1000"))
         data = raw.pattern(600_000)
         connection.send(data)
         connection.socket.shutdown(socket.SHUT_WR)
@@ -177,36 +177,36 @@ def test_a_client_that_ends_its_side_gets_the_rest(server, closed_before):
     finished(server, closed_before)
 
 
-def test_the_server_ends_it(server, closed_before):
+def test_stream_end_by_server(server, closed_before):
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         connection.send(b"end")
         assert connection.rest() == b"bye"
         assert server.stats()["last_error"] == "UVHTTP_EDISCONNECTED"
     finished(server, closed_before)
 
 
-def test_the_server_closes_it(server, closed_before):
+def test_stream_close_by_server(server, closed_before):
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         connection.send(b"close")
         connection.assert_closed()
     finished(server, closed_before)
 
 
-def test_a_reset_closes_it(server, closed_before):
+def test_reset_closes_stream(server, closed_before):
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         connection.reset()
     finished(server, closed_before)
 
 
-def test_no_timeout_strikes_while_nothing_is_sent_and_one_does_when_the_client_does_not_read(start):
+def test_stream_has_write_timeout_only(start):
     server = start(keep_alive_timeout=1, header_timeout=1, body_timeout=1, handler_timeout=1,
                    write_timeout=1)
     with server.connect() as quiet, server.connect(receive_buffer=16384) as stuck:
-        go_over(quiet)
-        go_over(stuck, offer("/echo-stream?backlog=1000"))
+        upgrade(quiet)
+        upgrade(stuck, offer("/echo-stream?backlog=1000"))
         stuck.socket.setblocking(False)
         try:
             while True:
@@ -220,42 +220,42 @@ def test_no_timeout_strikes_while_nothing_is_sent_and_one_does_when_the_client_d
 
 
 @pytest.mark.parametrize("path, last", [("/echo-stream", b""), ("/polite-stream", b"goodbye")])
-def test_a_server_that_stops_says_so_or_ends_it(start, path, last):
+def test_stop_notifies_or_ends_stream(start, path, last):
     server = start(drain_timeout=60)
     with server.connect() as connection:
-        go_over(connection, offer(path))
+        upgrade(connection, offer(path))
         server.ask("GET", "/stop")
         assert connection.rest() == last
     assert server.wait() == 0
 
 
-def test_a_stream_that_does_not_end_is_ended_by_drain_timeout(start):
+def test_drain_timeout_ends_stream(start):
     server = start(drain_timeout=0)
     with server.connect() as connection:
-        go_over(connection, offer("/polite-stream"))
+        upgrade(connection, offer("/polite-stream"))
         server.ask("GET", "/stop")
         connection.rest()
     assert server.wait() == 0
 
 
-def test_the_access_counts_101_as_informational(server):
+def test_stats_count_101_as_informational(server):
     before = server.stats()
     with server.connect() as connection:
-        go_over(connection)
+        upgrade(connection)
         after = server.stats()
     assert after["responses_1xx"] == before["responses_1xx"] + 1
 
 
-# ---- connections to others ----
+# ---- outgoing connections ----
 
 
 def through(connection, host, port):
-    return go_over(connection, offer(f"/tunnel?host={host}&port={port}"))
+    return upgrade(connection, offer(f"/tunnel?host={host}&port={port}"))
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_stream_goes_to_another_server(server, start, host):
+def test_stream_to_another_server(server, start, host):
     other, before = start(), server.stats()
     with server.connect() as connection:
         through(connection, host, other.port)
@@ -264,29 +264,28 @@ def test_a_stream_goes_to_another_server(server, start, host):
             assert connection.ask().body == b"Hello, world\n"
         assert other.stats()["total_requests"] >= 3
         after = server.stats()
-        # This one, and the one that asks for the numbers. The one to the other server is none of
-        # them.
+        # This connection, and the one for the stats. The outgoing connection is not counted.
         assert after["total_connections"] - before["total_connections"] == 2
     eventually(lambda: server.stats()["streams_closed"] == before["streams_closed"] + 2,
                "both sides are closed")
 
 
 @pytest.mark.plain
-def test_much_comes_from_another_server_to_a_client_that_reads_later(server, start):
-    other, size = start(), 12_000_000  # more than the send buffers of the system grow to
+def test_proxied_stream_back_pressure_with_late_reader(server, start):
+    other, size = start(), 12_000_000  # more than the send buffers of the system can grow to
     refused = server.stats()["refused_pieces"]
     with server.connect(receive_buffer=16384) as connection:
         through(connection, "127.0.0.1", other.port)
         assert connection.receive_exactly(10) == b"connected\n"
         connection.send(raw.request("GET", f"/large?size={size}", "Connection: close"))
-        eventually(lambda: server.stats()["refused_pieces"] > refused, "the client's side is full")
+        eventually(lambda: server.stats()["refused_pieces"] > refused, "the socket to the client is full")
         response = connection.response()
         assert response.status == 200 and response.body == raw.pattern(size)
 
 
 @pytest.mark.parametrize("host, name", [("127.0.0.1", "ECONNREFUSED"),
                                         ("no%20such%20host", "EAI_NONAME")])
-def test_why_there_is_no_connection_is_told(server, host, name):
+def test_connect_error_is_reported(server, host, name):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with server.connect() as connection:
@@ -294,7 +293,7 @@ def test_why_there_is_no_connection_is_told(server, host, name):
             assert connection.rest().decode().endswith(name)
 
 
-def test_a_server_that_stops_ends_its_own_connections(start):
+def test_stop_ends_outgoing_connections(start):
     server, other = start(drain_timeout=60), start()
     with server.connect() as connection:
         through(connection, "127.0.0.1", other.port)
@@ -305,7 +304,7 @@ def test_a_server_that_stops_ends_its_own_connections(start):
 
 
 @pytest.mark.plain
-def test_node_goes_over(server):
+def test_node_upgrade(server):
     script = """
       const http = require('http');
       const request = http.request({host: '127.0.0.1', port: %d, path: '/echo-stream',

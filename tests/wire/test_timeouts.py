@@ -1,7 +1,8 @@
-"""Timeouts: each one strikes, and none strikes a connection that makes progress.
+"""Timeouts: each one expires, and none closes a connection that makes progress.
 
-Only order and outcome are asserted, never how long something took. Limits are one second, progress
-comes every 0.3 s."""
+Only order and outcome are asserted, never durations. Timeouts are one second, progress is made
+every 0.3 s.
+"""
 
 import select
 import time
@@ -11,7 +12,7 @@ import raw
 from wire_server import WireServer, eventually
 
 STEP = 0.3
-STEPS = 9  # 2.7 s: more than twice any limit here
+STEPS = 9  # 2.7 s: more than twice any timeout here
 
 
 @pytest.fixture(scope="module")
@@ -28,28 +29,27 @@ def patiently(step):
         time.sleep(STEP)
 
 
-def test_idle_connection_is_closed_without_a_word(impatient):
+def test_keep_alive_timeout_closes_silently(impatient):
     with impatient.connect() as connection:
         assert connection.ask().status == 200
         connection.assert_closed()
 
 
-def test_connection_that_never_says_anything_is_closed(impatient):
+def test_connection_without_data_is_closed(impatient):
     with impatient.connect() as connection:
         rest = connection.rest()
         assert rest == b"" or rest.startswith(b"HTTP/1.1 408 ")
 
 
-def test_pitfall_connection_that_is_used_again_and_again_lives_on(impatient):
-    # Guards against a timer that is armed once at accept and then ends every connection, busy or
-    # not.
+def test_pitfall_used_connection_stays_open(impatient):
+    # Guards against a timer that starts once at accept and closes every connection, busy or not.
     with impatient.connect() as connection:
         patiently(lambda i: connection.ask().status == 200 or pytest.fail("refused"))
         assert connection.ask().status == 200
 
 
 @pytest.mark.parametrize("part", [b"G", b"GET /hello HTTP/1.1\r\n", raw.request()[:-1]])
-def test_head_that_does_not_end_gets_408(impatient, part):
+def test_incomplete_head_gets_408(impatient, part):
     with impatient.connect() as connection:
         connection.send(part)
         response = connection.response()
@@ -57,8 +57,9 @@ def test_head_that_does_not_end_gets_408(impatient, part):
         connection.assert_closed()
 
 
-def test_head_that_trickles_gets_408_all_the_same(impatient):
-    # One byte now and then is how a single client used to hold thousands of connections.
+def test_slow_head_gets_408(impatient):
+    # With single bytes at long intervals (slowloris) one client could hold thousands of
+    # connections.
     head = raw.request("GET", "/hello", "X-Filler: " + "x" * 500)
     sent = 0
     with impatient.connect() as connection:
@@ -69,10 +70,10 @@ def test_head_that_trickles_gets_408_all_the_same(impatient):
                 break
         response = connection.response()
         assert response.status == 408 and response.says_close()
-    assert sent < 50, "every byte has bought more time"
+    assert sent < 50, "every byte has extended the timeout"
 
 
-def test_second_head_that_does_not_end_gets_408(impatient):
+def test_incomplete_second_head_gets_408(impatient):
     with impatient.connect() as connection:
         connection.send(raw.request() + raw.request()[:20])
         assert connection.response().status == 200
@@ -80,8 +81,8 @@ def test_second_head_that_does_not_end_gets_408(impatient):
         connection.assert_closed()
 
 
-def test_time_for_a_head_begins_with_each_head(impatient):
-    # Here the first bytes of the next head always come together with the end of the one before.
+def test_header_timeout_restarts_with_each_head(impatient):
+    # Here the first bytes of the next head always arrive together with the end of the previous one.
     with impatient.connect() as connection:
         connection.send(raw.request()[:10])
 
@@ -100,7 +101,7 @@ def test_time_for_a_head_begins_with_each_head(impatient):
     raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"5\r\nab",
     raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\nX-Check: 1\r\n"
 ], ids=["length", "nothing-of-it", "chunk", "trailer"])
-def test_body_that_stops_gets_408(impatient, part):
+def test_stalled_body_gets_408(impatient, part):
     before = impatient.stats()["timeouts"]
     with impatient.connect() as connection:
         connection.send(part)
@@ -110,21 +111,21 @@ def test_body_that_stops_gets_408(impatient, part):
     assert impatient.stats()["timeouts"] > before
 
 
-def test_body_for_which_100_was_sent_and_that_never_comes_gets_408(impatient):
+def test_missing_body_after_100_gets_408(impatient):
     with impatient.connect() as connection:
         connection.send(raw.request("POST", "/echo", "Content-Length: 5", "Expect: 100-continue"))
         response = connection.response()
         assert response.interim == [100] and response.status == 408
 
 
-def test_body_that_makes_progress_is_not_cut(impatient):
+def test_body_with_progress_is_not_timed_out(impatient):
     with impatient.connect() as connection:
         connection.send(raw.request("POST", "/echo", f"Content-Length: {STEPS}"))
         patiently(lambda i: connection.send(b"x"))
         assert connection.response().body == b"x" * STEPS
 
 
-def test_chunks_that_make_progress_are_not_cut(impatient):
+def test_chunked_body_with_progress_is_not_timed_out(impatient):
     with impatient.connect() as connection:
         connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked"))
         patiently(lambda i: connection.send(b"1\r\nx\r\n"))
@@ -132,7 +133,7 @@ def test_chunks_that_make_progress_are_not_cut(impatient):
         assert connection.response().body == b"x" * STEPS
 
 
-def test_handler_may_take_longer_than_any_timeout_of_the_client(impatient):
+def test_handler_is_not_limited_by_client_timeouts(impatient):
     with impatient.connect() as connection, impatient.connect() as deferred:
         connection.send(raw.request("GET", "/hold/slow") + raw.request())
         deferred.send(raw.request("GET", "/defer?how=gate"))
@@ -144,7 +145,7 @@ def test_handler_may_take_longer_than_any_timeout_of_the_client(impatient):
         assert deferred.response().body == b"deferred\n"
 
 
-def test_client_that_does_not_read_is_cut(impatient):
+def test_write_timeout_closes_client_without_reads(impatient):
     before = impatient.stats()
     with impatient.connect(receive_buffer=16384) as connection:
         connection.send(raw.request("GET", "/large?size=30000000"))
@@ -156,26 +157,26 @@ def test_client_that_does_not_read_is_cut(impatient):
             connection.response()
 
 
-def test_client_that_reads_slowly_is_not_cut(impatient):
+def test_write_timeout_spares_slow_reader(impatient):
     with impatient.connect(receive_buffer=65536) as connection:
         connection.send(raw.request("GET", "/large?size=60000000"))
         connection.head()
         got = []
         patiently(lambda i: got.append(connection.receive_exactly(4000000)))
         got.append(connection.receive_exactly(60000000 - 4000000 * STEPS))
-        # At once: looking at what came can take longer than the connection may be idle.
+        # At once: comparing the data can take longer than the connection may be idle.
         assert connection.ask().status == 200
         assert b"".join(got) == raw.pattern(60000000)
 
 
-def test_client_that_stops_reading_a_pipeline_is_cut(impatient):
+def test_write_timeout_closes_stalled_pipeline(impatient):
     with impatient.connect(receive_buffer=16384) as connection:
         connection.send(raw.request("GET", "/large?size=1000000&how=copy") * 50)
         impatient.wait_for_connections(0)
 
 
-def test_refused_client_that_goes_on_sending_is_cut_in_the_end(impatient):
-    # Lingering for a client that may still read must have an end, or a refusal is a way to stay.
+def test_linger_timeout_closes_sending_client(impatient):
+    # Lingering must end. Otherwise a rejected client could keep its connection without limit.
     with impatient.connect() as connection:
         connection.send(raw.request("POST", "/echo", "Content-Length: 99999999999"))
         assert connection.response().status == 413
@@ -187,10 +188,10 @@ def test_refused_client_that_goes_on_sending_is_cut_in_the_end(impatient):
                 return True
             return impatient.stats()["active_connections"] == 1
 
-        eventually(gone, "the end of a connection that was refused")
+        eventually(gone, "the rejected connection is closed")
 
 
-def test_refused_client_that_never_closes_is_cut_in_the_end(impatient):
+def test_linger_timeout_closes_silent_client(impatient):
     with impatient.connect() as connection:
         connection.send(b"bad request\r\n\r\n")
         assert connection.response().status == 400
@@ -198,7 +199,7 @@ def test_refused_client_that_never_closes_is_cut_in_the_end(impatient):
         impatient.wait_for_connections(0)
 
 
-def test_timeouts_of_a_crowd_all_strike(impatient):
+def test_timeouts_of_many_connections_expire(impatient):
     crowd = [impatient.connect() for _ in range(300)]
     for i, connection in enumerate(crowd):
         connection.send([
@@ -216,8 +217,8 @@ def test_timeouts_of_a_crowd_all_strike(impatient):
 @pytest.mark.parametrize(
     "name,part", [("header_timeout", b"GET / HT"),
                   ("body_timeout", raw.request("POST", "/echo", "Content-Length: 9") + b"x")])
-def test_each_timeout_has_its_own_limit(start, name, part):
-    # All others are two minutes here, so an answer can only come from the right one.
+def test_timeout_uses_its_own_limit(start, name, part):
+    # All others are two minutes here, so a response can only be caused by the tested one.
     server = start(**{name: 1})
     with server.connect() as idle:
         assert idle.ask().status == 200
@@ -228,7 +229,7 @@ def test_each_timeout_has_its_own_limit(start, name, part):
         assert idle.ask().status == 200
 
 
-def test_a_handler_that_takes_too_long_gets_503_and_is_told(start):
+def test_handler_timeout_gets_503_and_notifies_handler(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/late"))
@@ -240,7 +241,7 @@ def test_a_handler_that_takes_too_long_gets_503_and_is_told(start):
     assert server.release("late") == 0
 
 
-def test_a_response_that_has_begun_in_time_may_take_as_long_as_it_needs(start):
+def test_handler_timeout_ends_with_start_of_response(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(
@@ -250,7 +251,7 @@ def test_a_response_that_has_begun_in_time_may_take_as_long_as_it_needs(start):
         assert connection.response().body == b"x" * (STEPS + 1)
 
 
-def test_the_time_of_a_handler_begins_with_the_whole_request(start):
+def test_handler_timeout_starts_with_whole_request(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("POST", "/echo", f"Content-Length: {STEPS}"))
@@ -258,8 +259,8 @@ def test_the_time_of_a_handler_begins_with_the_whole_request(start):
         assert connection.response().body == b"x" * STEPS
 
 
-def test_a_route_has_timeouts_of_its_own(start):
-    server = start()  # those of the server are two minutes, and none for handlers
+def test_route_timeouts_override_server(start):
+    server = start()  # those of the server are two minutes, and there is no handler timeout
     with server.connect() as held, server.connect() as body, server.connect(
     ) as patient, server.connect(receive_buffer=16384) as unread:
         held.send(raw.request("GET", "/hold-briefly/a"))
@@ -268,52 +269,52 @@ def test_a_route_has_timeouts_of_its_own(start):
         unread.send(raw.request("GET", "/large-briefly?size=30000000"))
         assert held.response().status == 504
         assert body.response().status == 408
-        eventually(lambda: server.stats()["timeouts"] == 3, "all three timeouts")
+        eventually(lambda: server.stats()["timeouts"] == 3, "all three timeouts expire")
         assert server.release("b") == 1
         assert patient.response().status == 200
 
 
-def test_a_routes_write_timeout_counts_on_when_its_handler_has_ended_the_answer(start):
-    # all of it waits in memory, so nobody is asked for more
+def test_route_write_timeout_applies_after_end_of_response(start):
+    # The whole response is queued in memory, so the handler is not called again.
     server = start(write_backlog=40_000_000)
     with server.connect(receive_buffer=16384) as unread:
         unread.send(raw.request("GET", "/pieces-briefly?size=30000000&piece=100000"))
-        eventually(lambda: server.stats()["timeouts"] == 1, "the timeout")
+        eventually(lambda: server.stats()["timeouts"] == 1, "the timeout expires")
         server.wait_for_connections(0)
 
 
-def test_the_time_of_a_handler_does_not_run_while_a_body_is_paused(start):
+def test_handler_timeout_stops_while_body_is_paused(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/pieces-digest?pause&never", "Content-Length: 6") + b"abc")
-        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body is paused")
         patiently(lambda i: None)
         connection.assert_silent()
         assert server.ask("GET", "/pieces-go-on").body == b"gone on"
         connection.send(b"def")
-        assert connection.response().status == 503  # from here on it has no answer
+        assert connection.response().status == 503  # from here on the handler has no response
 
 
-def test_the_time_of_a_handler_runs_when_the_end_of_a_paused_body_is_told(start):
+def test_handler_timeout_runs_after_end_of_paused_body(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("POST", "/pieces-digest?pause&never", body=b"abc"))
-        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body waits")
+        eventually(lambda: server.ask("GET", "/count-paused").body == b"1", "the body is paused")
         patiently(lambda i: None)
         connection.assert_silent()
         assert server.ask("GET", "/pieces-go-on").body == b"gone on"
         assert connection.response().status == 503
 
 
-def test_the_time_of_a_handler_runs_until_it_takes_a_body_in_pieces(start):
+def test_handler_timeout_runs_until_body_is_read(start):
     server = start(handler_timeout=1)
     with server.connect() as connection:
         connection.send(raw.request("POST", "/pieces-digest?late", "Content-Length: 6"))
         assert connection.response().status == 503
 
 
-def test_a_job_that_goes_on_behind_its_timeout_is_harmless(start):
+def test_job_may_end_after_handler_timeout(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/defer-briefly?how=gate"))

@@ -1,5 +1,5 @@
-"""Topics on one worker and on two: who gets what, once and in order, how many calls that costs, and
-what happens when somebody goes in the middle of it."""
+"""Topics on one worker and on two: delivery to subscribers, once and in order, the number of system
+calls, and disconnects during delivery."""
 
 import collections
 import re
@@ -29,14 +29,15 @@ def server(request, start):
 
 
 def on_both_workers(server, *patterns):
-    """Members, at least one on each of two workers."""
+    """At least one member on each of two workers."""
     members = [server.join(*patterns) for _ in range(6)]
     assert len({member.worker() for member in members}) == 2
     return members
 
 
-def test_patterns(server):
-    """Each fits what it says, and several of one member are one."""
+def test_patterns_match_topics(server):
+    """Each pattern matches its topics. A message that matches several patterns of a member is
+    delivered once."""
     members = {
         pattern: server.join(*pattern.split())
         for pattern in ("room/7", "room/+", "room/#", "#", "room/7 room/+ room/# # +/7", "room/8",
@@ -57,7 +58,7 @@ def test_patterns(server):
         member.nothing_else()
 
 
-def test_the_publisher_is_left_out(server):
+def test_publisher_is_excluded(server):
     first, second = server.join("room"), server.join("room")
     first.say("pub room one")
     assert second.get() == "one"
@@ -67,20 +68,20 @@ def test_the_publisher_is_left_out(server):
     second.nothing_else()
 
 
-def test_a_request_publishes_to_all(server):
+def test_http_request_publishes_to_all(server):
     members = [server.join("news/+") for _ in range(4)]
     server.publish("news/a", "x", times=3)
     for member in members:
         assert member.get_all(3) == ["x"] * 3
 
 
-def test_kinds_are_kept(server):
+def test_message_type_is_kept(server):
     publisher, member = server.join(), server.join("room")
     publisher.say("bin room \u00e4", "pub room \u00e4")
     assert member.get_all(2) == ["\u00e4".encode(), "\u00e4"]
 
 
-def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
+def test_messages_of_publisher_keep_order_on_all_workers(start):
     server = start(2)
     members = on_both_workers(server, "a", "b")
     publishers = [server.join() for _ in range(4)]
@@ -89,8 +90,9 @@ def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
             publisher.say(f"many {'ab'[round_ % 2]} 30")
     for member in members:
         got = member.get_all(4 * 20 * 30)
-        # Each publisher counts to 29 twenty times, for a and b in turn: the messages of a number
-        # and topic come as often as they were sent, and never before one that was sent earlier.
+        # Each publisher counts to 29 twenty times, alternately for a and b. The messages of a
+        # number and topic arrive as often as they were sent, and never before one that was sent
+        # earlier.
         times = collections.Counter(got)
         assert set(times.values()) == {40} and len(times) == 60
         for topic in "ab":
@@ -103,11 +105,11 @@ def test_messages_of_one_publisher_come_in_order_on_all_workers(start):
         member.nothing_else()
 
 
-def test_who_is_subscribed_when_it_is_published_gets_it(start):
+def test_subscriber_at_publish_gets_message(start):
     server = start(1)
     member, publisher = server.join(), server.join()
-    # In one packet, so in one turn: the message goes out when the member has gone from the topic,
-    # and must have come all the same.
+    # One packet, so one loop iteration: the message is sent after the member has left the topic,
+    # and must arrive all the same.
     publisher.subscribe("room")
     member.subscribe("room")
     publisher.say("kick room")
@@ -117,7 +119,7 @@ def test_who_is_subscribed_when_it_is_published_gets_it(start):
     assert publisher.get_all(2) == ["ok room", "0 worker"]
 
 
-def test_what_is_published_before_in_the_turn_is_not_for_who_subscribes_later(start):
+def test_later_subscriber_gets_no_earlier_message(start):
     server = start(1)
     first, second = server.join("room"), server.join()
     second.say("pub other x", "many room 3", "sub room", "sub other")
@@ -126,7 +128,7 @@ def test_what_is_published_before_in_the_turn_is_not_for_who_subscribes_later(st
     second.nothing_else()
 
 
-def test_subscribing_twice_is_once_and_limits_hold(start):
+def test_duplicate_subscription_and_limits(start):
     server = start(1, max_subscriptions=3)
     member = server.join("a", "a", "b/+", "c/#")
     assert member.ask("sub d") == "UVHTTP_EFULL d"
@@ -146,7 +148,7 @@ def test_subscribing_twice_is_once_and_limits_hold(start):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_presence(start, workers):
+def test_presence_counts_subscribers(start, workers):
     server = start(workers, presence=1)
     watcher = server.join("presence")
     assert watcher.get() == "presence 1"
@@ -161,7 +163,7 @@ def test_presence(start, workers):
     assert server.count("room/7") == 0
 
 
-def test_a_thousand_subscribers(server):
+def test_thousand_subscribers(server):
     members = [server.join("all") for _ in range(1000)]
     assert server.count("all") == 1000
     server.publish("all", "x" * 100, times=5)
@@ -169,7 +171,7 @@ def test_a_thousand_subscribers(server):
         assert member.get_all(5) == ["x" * 100] * 5
     for member in members[::2]:
         member.leave()
-    eventually(lambda: server.count("all") == 500, "half of them are gone")
+    eventually(lambda: server.count("all") == 500, "half of the members are disconnected")
     members[1].say("pub all y")
     for member in members[3::2]:
         assert member.get() == "y"
@@ -178,7 +180,7 @@ def test_a_thousand_subscribers(server):
 
 @pytest.mark.parametrize("slow, others", [(0, 2), (1, 2), (2, 2)],
                          ids=["close", "drop newest", "drop oldest"])
-def test_a_slow_consumer_holds_up_nobody(start, slow, others):
+def test_slow_consumer_does_not_delay_others(start, slow, others):
     server = start(1, slow=slow, max_queue=65536)
     lazy = server.join("room", receive_buffer=4096)
     members = [server.join("room", "left") for _ in range(others)]
@@ -199,25 +201,25 @@ def test_a_slow_consumer_holds_up_nobody(start, slow, others):
         assert lazy.get() == text
 
 
-def test_slow_consumers_on_all_workers_wait_for_the_same_bytes(start):
-    """What waits is in the endpoint's memory once, whoever was the first to wait for it, and is
-    given back by the last."""
+def test_slow_consumers_share_queued_message(start):
+    """The endpoint's memory has a queued message once, whichever member queues it first. The last
+    one releases it."""
     server = start(2, slow=1, max_queue=500_000)
     asking = server.join()
     lazy = [server.join("room", receive_buffer=4096) for _ in range(8)]
     assert len({member.worker() for member in lazy}) == 2
     for _ in range(300):
         server.publish("room", "x" * 10_000, times=10)
-    eventually(lambda: int(asking.ask("memory").split()[0]) > 300_000, "they wait")
+    eventually(lambda: int(asking.ask("memory").split()[0]) > 300_000, "the messages are queued")
     assert int(asking.ask("memory").split()[0]) < 4 * 500_000
     for member in lazy:
         member.leave()
-    eventually(lambda: asking.ask("memory") == "0 memory", "nothing waits any more")
+    eventually(lambda: asking.ask("memory") == "0 memory", "all queues are empty")
 
 
-def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
-    """Members that are dropped during a flush publish in `close`, to others that wait in the same
-    flush or are dropped themselves."""
+def test_publish_and_disconnect_during_flush(start):
+    """Members that are dropped during a flush publish in `close`, to members that are in the same
+    flush or are dropped, too."""
     server = start(1, slow=0, max_queue=20000)
     members = [server.join("room", "left", receive_buffer=4096) for _ in range(20)]
     watcher = server.join("left")
@@ -232,7 +234,7 @@ def test_publishing_and_leaving_in_the_middle_of_a_flush(start):
 
 @pytest.mark.parametrize("compress", [1, 2], ids=["shared", "dedicated"])
 @pytest.mark.parametrize("plain_first", [True, False])
-def test_compressed_and_plain_members_get_the_same(start, compress, plain_first):
+def test_compressed_and_plain_members_get_same_messages(start, compress, plain_first):
     server = start(2, compress=compress)
     members = [server.join("room", compress=(i % 2 == 0) != plain_first) for i in range(8)]
     for i in range(3):
@@ -241,13 +243,14 @@ def test_compressed_and_plain_members_get_the_same(start, compress, plain_first)
         for member in members:
             assert member.get() == text
             assert member.was_compressed == member.compresses
-        # one of its own between them, which may refer to those of its own only
+        # With a message for one member between them, which may refer to that member's own window
+        # only.
         for member in members:
             member.subscribe(f"{i}" + "again" * 30)
             assert member.was_compressed == member.compresses
 
 
-def test_stopping_with_messages_on_their_way(server):
+def test_stop_with_messages_in_progress(server):
     members = [server.join("room") for _ in range(20)]
     for member in members:
         member.say("many room 200")
@@ -255,11 +258,11 @@ def test_stopping_with_messages_on_their_way(server):
 
 
 def calls_per_connection(trace):
-    """How often the server has written to each connection."""
+    """The number of writes to each connection."""
     return collections.Counter(re.findall(r"\b(?:write|writev|sendto|sendmsg)\((\d+),", trace))
 
 
-def test_one_call_for_each_subscriber_and_turn(start, tmp_path):
+def test_one_write_per_subscriber_and_iteration(start, tmp_path):
     server = start(1)
     members = [server.join("room") for _ in range(20)]
     publisher = server.join()
@@ -278,4 +281,4 @@ def test_one_call_for_each_subscriber_and_turn(start, tmp_path):
     calls = calls_per_connection(trace.read_text())
     to_members = sorted(calls.values())
     assert len(calls) >= 20
-    assert to_members[-1] <= 2, calls  # the letters of the turn go through a descriptor, too
+    assert to_members[-1] <= 2, calls  # the message queue of the workers uses a descriptor, too

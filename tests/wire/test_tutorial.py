@@ -1,5 +1,5 @@
-"""The steps of docs/tutorial: the code on each page is that of its program, and the program does
-what the page shows, for real clients."""
+"""The steps of docs/tutorial: the code on each page is the code of its program, and the program
+does what the page shows, with real clients."""
 
 import pathlib
 import re
@@ -24,8 +24,8 @@ def number_of(page):
 
 
 def lines_of(page):
-    """The lines for a shell: compiling, what is to be prepared, and starting; and the arguments
-    behind the port."""
+    """The shell commands of a page to compile, to prepare and to start, and the arguments after the
+    port."""
     compiling, *preparing, starting = pages.indented(page)
     number = number_of(page)
     assert re.fullmatch(
@@ -38,7 +38,7 @@ def lines_of(page):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts the program of a step in a folder of its own, which is prepared as its page says."""
+    """Starts the program of a step in its own directory, prepared as its page describes."""
     running = []
 
     def starter(page):
@@ -63,7 +63,7 @@ def client_of(program):
     return httpx.Client(base_url=f"http://127.0.0.1:{program.port}", trust_env=False)
 
 
-def test_there_are_nine_steps():
+def test_tutorial_has_nine_steps():
     assert [number_of(page) for page in STEPS] == list(range(1, 10))
     index = (TUTORIAL / "README.md").read_text()
     assert re.findall(r"^\d\. \[.*\]\((.*)\)$", index, re.M) == [page.name for page in STEPS]
@@ -73,30 +73,30 @@ def test_there_are_nine_steps():
 
 
 @pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
-def test_code_is_that_of_the_program(page):
+def test_page_code_equals_program(page):
     source = (TUTORIAL / f"step{number_of(page)}.c").read_text()
     blocks = pages.code(page, "c")
     assert blocks
     for block in blocks:
-        # A block may show several parts; each is whole functions or declarations.
+        # A block may show several parts, each a whole function or declaration.
         for part in re.split(r"(?<=^}\n)\n|(?<=^};\n)\n", block, flags=re.M):
             assert part in source, part
     assert {language for language, _ in pages.blocks(page)} == {"c", "console"}
 
 
 @pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
-def test_commands_print_what_is_shown(start, tmp_path, page):
+def test_page_commands_print_shown_output(start, tmp_path, page):
     program = start(page)
     assert pages.run_commands(page, program.port, tmp_path) >= 3
 
 
-def test_hello_stops_by_a_signal(start):
+def test_hello_stops_on_signal(start):
     program = start(step(1))
     assert program.ask("/").body == b"Hello, world\n"
     assert program.stop() == 0
 
 
-def test_input_that_is_wrong(start):
+def test_invalid_input_is_rejected(start):
     program = start(step(3))
     with client_of(program) as client:
         assert client.post("/guests", json={"name": "x"}).status_code == 422
@@ -105,7 +105,7 @@ def test_input_that_is_wrong(start):
             assert client.post("/sum", content=body).status_code == 422
 
 
-def test_upload_that_is_broken_off_leaves_nothing(start, tmp_path):
+def test_aborted_upload_leaves_no_file(start, tmp_path):
     program = start(step(6))
     stored = tmp_path / "files"
     with program.connect() as connection:
@@ -113,7 +113,7 @@ def test_upload_that_is_broken_off_leaves_nothing(start, tmp_path):
                         b"x" * 500)
         eventually(lambda: list(stored.iterdir()), "the upload has begun")
         connection.reset()
-    eventually(lambda: not list(stored.iterdir()), "what had come is removed")
+    eventually(lambda: not list(stored.iterdir()), "the partial file is removed")
     for name in ("..", "a%2Fb", ".part", "x" * 201):
         assert program.ask(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
     assert program.ask("/files/a", "Transfer-Encoding: chunked", method="PUT",
@@ -122,13 +122,12 @@ def test_upload_that_is_broken_off_leaves_nothing(start, tmp_path):
     assert [(path.name, path.read_bytes()) for path in stored.iterdir()] == [("a", b"replaced")]
 
 
-def test_waiting_clients_may_leave(start):
+def test_pending_clients_may_disconnect(start):
     program = start(step(7))
     with program.connect() as first, program.connect() as second, program.connect() as third:
         for one in (first, second, third):
             one.send(raw.request("GET", "/next"))
-        # The one in the middle of the list leaves; saying nothing to nobody would answer the
-        # others.
+        # The client in the middle of the list disconnects. The other two must stay in the list.
         second.reset()
         with program.connect() as talker:
             heard = 0
@@ -138,15 +137,15 @@ def test_waiting_clients_may_leave(start):
     assert program.ask("/primes?below=1000001").status == 422
 
 
-def test_a_server_with_waiting_clients_stops(start):
+def test_stop_with_pending_clients(start):
     program = start(step(7))
     with program.connect() as patient:
         patient.send(raw.request("GET", "/next"))
         assert program.ask("/primes?below=10").body == b"4 primes below 10\n"
         program.send_signal(15)
-        # Two signals at once would be one.
+        # Two simultaneous signals would be merged.
         eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
-                   "it stops listening")
+                   "the listener is closed")
         program.send_signal(15)
         assert program.wait() == 0
 
@@ -161,7 +160,7 @@ def test_access_log_has_every_request(start, tmp_path):
             ] == ["GET / HTTP/1.1", "GET /status HTTP/1.1", "GET /nowhere HTTP/1.1"]
 
 
-def test_service_by_a_client_in_python(start, tmp_path):
+def test_service_with_python_client(start, tmp_path):
     program = start(step(9))
     large = raw.pattern(5_000_000)
     with client_of(program) as ada, client_of(program) as stranger:
@@ -190,13 +189,13 @@ def test_service_limits_logins(start):
     with client_of(program) as client:
         codes = [client.post("/login", data={"user": "a"}).status_code for _ in range(11)]
         assert codes[:10] == [303] * 10 and codes[10] in (303, 429)
-        # A bucket that gets one back in six seconds is empty some time before twenty more.
+        # A bucket that gets one token in six seconds is empty before twenty more requests.
         codes = [client.post("/login", data={"user": "a"}) for _ in range(20)]
         assert codes[-1].status_code == 429 and int(codes[-1].headers["Retry-After"]) >= 1
 
 
-def test_service_page_in_a_browser(start, tmp_path):
-    """A real browser runs the page: the form to log in is shown, and the box is not."""
+def test_service_page_in_browser(start, tmp_path):
+    """A real browser runs the page: the login form is visible, and the input box is not."""
     program = start(step(9))
     done = subprocess.run([
         "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-proxy-server",

@@ -1,5 +1,5 @@
-"""Bodies that go to files: complete or not there at all, whoever fails, and with a reason that the
-client can read."""
+"""Request bodies stored in files: a file is complete or does not exist, after any error, and the
+client gets the reason."""
 
 import os
 import resource
@@ -32,15 +32,15 @@ def names(folder):
 
 
 def wait_until_empty(folder):
-    eventually(lambda: names(folder) == [], "nothing is left in the folder")
+    eventually(lambda: names(folder) == [], "no file is left in the directory")
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_an_upload_becomes_a_file(server, tmp_path, size, coded):
+def test_upload_is_stored_in_file(server, tmp_path, size, coded):
     body = raw.pattern(size)
     with server.connect() as connection:
-        for status in (201, 204):  # there is none, then there is
+        for status in (201, 204):  # first it does not exist, then it does
             if coded:
                 pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
                 answer = connection.ask("PUT", target("a file", tmp_path),
@@ -53,14 +53,14 @@ def test_an_upload_becomes_a_file(server, tmp_path, size, coded):
         assert connection.ask().body == b"Hello, world\n"
 
 
-def test_a_handler_is_told_path_and_size(server, tmp_path):
+def test_handler_gets_path_and_size(server, tmp_path):
     assert put(server, "x", tmp_path, b"abc", report=1).body == f"{tmp_path}/x 3 created\n".encode()
     assert put(server, "x", tmp_path, b"abcd", report=1,
                sync=1).body == f"{tmp_path}/x 4 replaced\n".encode()
     assert (tmp_path / "x").read_bytes() == b"abcd"
 
 
-def test_the_mode_is_what_was_asked_for(server, tmp_path):
+def test_file_has_requested_mode(server, tmp_path):
     put(server, "default", tmp_path, b"a")
     put(server, "given", tmp_path, b"a", mode="0666")
     umask = os.umask(0)
@@ -69,7 +69,7 @@ def test_the_mode_is_what_was_asked_for(server, tmp_path):
     assert stat.S_IMODE((tmp_path / "given").stat().st_mode) == 0o666
 
 
-def test_nobody_sees_half_a_file(server, tmp_path):
+def test_partial_upload_is_not_visible(server, tmp_path):
     (tmp_path / "x").write_bytes(b"old")
     with server.connect() as connection:
         connection.send(
@@ -86,7 +86,7 @@ def test_nobody_sees_half_a_file(server, tmp_path):
 
 @pytest.mark.parametrize("leave", ["reset", "half_close"])
 @pytest.mark.parametrize("sent", [0, 100, 500_000])
-def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave, sent):
+def test_disconnect_during_upload_leaves_no_file(server, tmp_path, leave, sent):
     connections = server.stats()["active_connections"]
     with server.connect() as connection:
         connection.send(
@@ -100,7 +100,7 @@ def test_a_client_that_leaves_leaves_nothing(server, tmp_path, leave, sent):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
-def test_a_server_that_stops_leaves_nothing(start, tmp_path, number):
+def test_server_stop_during_upload_leaves_no_file(start, tmp_path, number):
     server = start(drain_timeout=0)
     with server.connect() as connection:
         connection.send(
@@ -112,7 +112,7 @@ def test_a_server_that_stops_leaves_nothing(start, tmp_path, number):
     assert names(tmp_path) == []
 
 
-def test_a_body_that_stops_leaves_nothing(start, tmp_path):
+def test_stalled_upload_leaves_no_file(start, tmp_path):
     server = start(body_timeout=1)
     with server.connect() as connection:
         connection.send(
@@ -125,7 +125,7 @@ def test_a_body_that_stops_leaves_nothing(start, tmp_path):
 @pytest.mark.parametrize(
     "name",
     ["", "..", ".", "a/b", "../x", "a\nb", "a\x7f", ".uvhttp-0123456789abcdef.part", "n" * 256])
-def test_what_is_no_name_is_refused(server, tmp_path, name):
+def test_invalid_file_name_is_rejected(server, tmp_path, name):
     inside = tmp_path / "inside"
     inside.mkdir()
     answer = put(server, "param", inside, b"abc", **{"as": name})
@@ -133,12 +133,12 @@ def test_what_is_no_name_is_refused(server, tmp_path, name):
     assert names(tmp_path) == ["inside"] and names(inside) == []
 
 
-def test_the_longest_name(server, tmp_path):
+def test_longest_file_name(server, tmp_path):
     assert put(server, "n" * 255, tmp_path, b"abc").status == 201
     assert put(server, "\u00fcber.txt", tmp_path, b"abc").status == 201
 
 
-def test_a_link_is_replaced_and_not_followed(server, tmp_path):
+def test_symlink_is_replaced_not_followed(server, tmp_path):
     outside = tmp_path / "outside"
     inside = tmp_path / "inside"
     outside.write_bytes(b"secret")
@@ -152,7 +152,7 @@ def test_a_link_is_replaced_and_not_followed(server, tmp_path):
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
+def test_upload_beyond_limit_gets_413(server, tmp_path, coded):
     body = raw.pattern(300_001)
     assert put(server, "fits", tmp_path, body[:-1], max=300_000).status == 201
     os.remove(tmp_path / "fits")
@@ -162,7 +162,7 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
                 raw.request("PUT", target("x", tmp_path, max=300_000), "Transfer-Encoding: chunked",
                             body=raw.chunked(body)))
         else:
-            # It is not even asked for.
+            # The body is not even requested with 100.
             connection.send(
                 raw.request("PUT", target("x", tmp_path, max=300_000), "Expect: 100-continue",
                             "Content-Length: 300001"))
@@ -172,32 +172,32 @@ def test_a_body_beyond_the_limit_is_refused(server, tmp_path, coded):
     wait_until_empty(tmp_path)
 
 
-def test_the_limit_of_the_route_holds_too(server, tmp_path):
+def test_body_limit_of_route_applies_to_upload(server, tmp_path):
     assert put(server, "x", tmp_path, b"a" * 16, "/upload-small").status == 201
     assert put(server, "y", tmp_path, b"a" * 17, "/upload-small").status == 413
     assert server.ask("PUT", target("z", tmp_path, "/upload-small"), "Transfer-Encoding: chunked",
                       body=raw.chunked(b"a" * 17)).status == 413
-    eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
+    eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
 
-# Files that cannot be
+# Files that cannot be stored
 
 
-def test_a_folder_that_does_not_exist_is_500_and_logged(start, tmp_path):
+def test_missing_directory_gets_500_and_is_logged(start, tmp_path):
     server = start()
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500
     assert (f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)"
             in server.log())
-    assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500, "and again"
+    assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500, "the second error is logged"
 
 
-def test_a_file_is_no_folder(server, tmp_path):
+def test_file_as_directory_gets_500(server, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     assert put(server, "x", tmp_path / "file", b"abc").status == 500
 
 
-def test_a_folder_without_permission_is_403(start, tmp_path):
-    # The superuser may write everywhere, unless that is taken away.
+def test_directory_without_permission_gets_403(start, tmp_path):
+    # Root can write to every directory unless its capabilities are dropped.
     server = start(
         wrapper=["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else ())
     tmp_path.chmod(0o500)
@@ -208,26 +208,25 @@ def test_a_folder_without_permission_is_403(start, tmp_path):
         tmp_path.chmod(0o700)
 
 
-def test_a_folder_of_that_name_is_409(server, tmp_path):
+def test_directory_of_that_name_gets_409(server, tmp_path):
     (tmp_path / "x").mkdir()
     assert put(server, "x", tmp_path, b"abc").status == 409
-    eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
+    eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
 
-def test_a_file_that_is_to_be_kept_is_409(server, tmp_path):
+def test_existing_file_without_overwrite_gets_409(server, tmp_path):
     assert put(server, "x", tmp_path, b"first", keep=1).status == 201
     answer = put(server, "x", tmp_path, b"second", keep=1)
     assert answer.status == 409 and b"the name already exists" in answer.body
     assert (tmp_path / "x").read_bytes() == b"first"
-    eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
+    eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
 
 class SmallDisk(WireServer):
-    """A server whose files cannot become larger than a limit of the process, which for them is as
-    good as a full disk."""
+    """A server with RLIMIT_FSIZE, which simulates a full disk."""
     def __init__(self, size, **limits):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        # Python ignores the signal, and a new program inherits that.
+        # Python ignores SIGXFSZ, and a new program inherits that.
         super().__init__(
             wrapper=[
                 "/usr/bin/python3", "-c",
@@ -238,7 +237,7 @@ class SmallDisk(WireServer):
         assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
 
 
-def test_a_full_disk_is_507_and_logged(tmp_path):
+def test_full_disk_gets_507_and_is_logged(tmp_path):
     server = SmallDisk(200_000)
     try:
         assert put(server, "fits", tmp_path, raw.pattern(200_000)).status == 201
@@ -249,33 +248,33 @@ def test_a_full_disk_is_507_and_logged(tmp_path):
             answer = connection.response()
             assert answer.status == 507 and b"insufficient storage" in answer.body
             assert answer.says_close()
-        eventually(lambda: names(tmp_path) == ["fits"], "nothing else is left")
+        eventually(lambda: names(tmp_path) == ["fits"], "no other file is left")
         assert put(server, "y", tmp_path, raw.pattern(300_000)).status == 507
         assert server.log().count("failed: file too large (507)") == 2
-        eventually(lambda: names(tmp_path) == ["fits"], "nothing else is left")
+        eventually(lambda: names(tmp_path) == ["fits"], "no other file is left")
     finally:
         server.stop()
 
 
-# What a handler may do wrong
+# Errors of a handler
 
 
-def test_wrong_calls_are_errors(start, tmp_path):
+def test_invalid_calls_return_errors(start, tmp_path):
     server = start()
-    # not a route that takes bodies in pieces
+    # not a route for streamed bodies
     assert put(server, "x", tmp_path, b"abc", "/upload-whole").status == 500
-    # no folder
+    # no directory
     assert server.ask("PUT", "/upload/x", "Content-Length: 3", body=b"abc").status == 500
     assert put(server, "x", tmp_path, raw.pattern(100_000), twice=1).status == 201
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
     assert (tmp_path / "x").read_bytes() == raw.pattern(100_000)
-    eventually(lambda: names(tmp_path) == ["x"], "nothing else is left")
+    eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
 
-# Many at once, and what it costs
+# Concurrent uploads, and their cost
 
 
-def test_many_uploads_at_once(start, tmp_path):
+def test_concurrent_uploads(start, tmp_path):
     server = start()
     connections = [server.connect() for _ in range(40)]
     for step in range(6):
@@ -290,7 +289,7 @@ def test_many_uploads_at_once(start, tmp_path):
     assert len(names(tmp_path)) == 40
 
 
-def test_the_memory_of_an_upload_does_not_grow_with_it(start, tmp_path):
+def test_upload_memory_is_independent_of_size(start, tmp_path):
     server = start()
     with server.connect() as connection:
         idle = server.stats()["heap_live"]
@@ -306,7 +305,7 @@ def test_the_memory_of_an_upload_does_not_grow_with_it(start, tmp_path):
 # Real clients
 
 
-def test_curl_puts_a_file(server, tmp_path):
+def test_curl_puts_file(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
     answer = curl(server, "-T", str(source), "--expect100-timeout", "60",
@@ -314,7 +313,7 @@ def test_curl_puts_a_file(server, tmp_path):
     assert answer == b"201 Created\n" and (tmp_path / "x").read_bytes() == source.read_bytes()
 
 
-def test_curl_puts_from_a_pipe(server, tmp_path):
+def test_curl_puts_from_pipe(server, tmp_path):
     result = subprocess.run([
         installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-",
         f"http://127.0.0.1:{server.port}{target('x', tmp_path)}"
@@ -323,7 +322,7 @@ def test_curl_puts_from_a_pipe(server, tmp_path):
                                                   "x").read_bytes() == raw.pattern(700_000)
 
 
-def test_curl_that_waits_is_refused_before_it_sends(server, tmp_path):
+def test_curl_with_expect_is_rejected_before_body(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
     told = curl(server, "-T", str(source), "--expect100-timeout", "60", "--output", "/dev/null",

@@ -1,6 +1,6 @@
-"""What a server tells about itself: /metrics as Prometheus reads it, compared with what a client
-sent, and the access log of the same requests, renamed, on a full disk, and on a pipe that nobody
-reads."""
+"""Monitoring: /metrics as Prometheus reads it, compared with the requests of a client, and the
+access log of the same requests, also when it is renamed, on a full disk, and a pipe without
+reader."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def samples(text):
     return {name: float(value) for name, value in found.items()}
 
 
-def test_promtool_has_nothing_to_say(start, tmp_path):
+def test_promtool_accepts_metrics(start, tmp_path):
     promtool = shutil.which("promtool")
     assert promtool, "promtool is missing: install prometheus"
     program = start(tmp_path / "log")
@@ -63,14 +63,14 @@ def test_promtool_has_nothing_to_say(start, tmp_path):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_promtool_would_complain(tmp_path):
-    """The check above can fail."""
+def test_promtool_rejects_invalid_metrics(tmp_path):
+    """The previous test can fail."""
     checked = subprocess.run([shutil.which("promtool"), "check", "metrics"],
                              input="# TYPE a counter\na 1\n", capture_output=True, text=True)
     assert checked.returncode != 0
 
 
-def test_metrics_are_what_a_client_did(start, tmp_path):
+def test_metrics_count_requests_of_client(start, tmp_path):
     program = start(tmp_path / "log")
     sent = received = 0
     with program.connect() as connection:
@@ -103,7 +103,7 @@ def test_metrics_are_what_a_client_did(start, tmp_path):
     assert grown("uvhttp_received_bytes_total") == sent
     assert grown("uvhttp_request_duration_seconds_count") == grown(
         "uvhttp_request_latency_seconds_count") == 60
-    # /work takes 20 ms, and the loop can do nothing else meanwhile.
+    # /work takes 20 ms, and blocks the loop for that time.
     assert grown("uvhttp_request_duration_seconds_sum") >= 0.02
     assert grown("uvhttp_loop_busy_seconds_total") >= 0.02
     assert grown("uvhttp_loop_seconds_total") >= grown("uvhttp_loop_busy_seconds_total")
@@ -120,7 +120,7 @@ def test_metrics_are_what_a_client_did(start, tmp_path):
     assert after['uvhttp_request_duration_seconds_bucket{le="0.016384"}'] < buckets[-1]
 
 
-def test_sent_bytes_are_those_received(start, tmp_path):
+def test_metrics_sent_bytes_equal_received_bytes(start, tmp_path):
     program = start(tmp_path / "log")
     with program.connect() as connection:
         connection.send(raw.request("GET", "/", "Connection: close"))
@@ -134,7 +134,7 @@ def test_sent_bytes_are_those_received(start, tmp_path):
 # the access log
 
 
-def test_lines_are_those_of_apache(start, tmp_path):
+def test_access_log_has_combined_format(start, tmp_path):
     log = tmp_path / "log"
     program = start(log)
     agent = 'a "quoted" \\agent\\ \xe9'
@@ -157,7 +157,7 @@ def test_lines_are_those_of_apache(start, tmp_path):
     assert log.stat().st_mode & 0o137 == 0
 
 
-def test_every_answer_has_its_line(start, tmp_path):
+def test_access_log_has_line_for_every_response(start, tmp_path):
     log = tmp_path / "log"
     program = start(log)
     with program.connect() as connection:
@@ -174,26 +174,26 @@ def test_every_answer_has_its_line(start, tmp_path):
     ]
 
 
-def test_a_renamed_log_is_opened_again_on_sighup(start, tmp_path):
+def test_access_log_is_reopened_on_sighup(start, tmp_path):
     log, old = tmp_path / "log", tmp_path / "log.1"
     program = start(log)
     assert program.ask("/?first").status == 200
-    eventually(lambda: "first" in log.read_text(), "a line is written soon")
+    eventually(lambda: "first" in log.read_text(), "a line is written")
     log.rename(old)
     program.send_signal(signal.SIGHUP)
-    eventually(log.exists, "the log is there again")
+    eventually(log.exists, "the log is created again")
     assert program.ask("/?second").status == 200
     assert program.stop() == 0
     assert "first" in old.read_text() and "second" not in old.read_text()
     assert "second" in log.read_text() and "first" not in log.read_text()
 
 
-def test_a_full_disk_does_not_hold_the_server_up(start):
+def test_access_log_on_full_disk_does_not_block_server(start):
     program = start("/dev/full")
     with program.connect() as connection:
         for _ in range(100):
             assert connection.ask("GET", "/").status == 200
-        eventually(lambda: program.log().count("no space left") == 1, "the failure is told")
+        eventually(lambda: program.log().count("no space left") == 1, "the failure is logged")
         for _ in range(100):
             assert connection.ask("GET", "/").status == 200
     assert program.stop() == 0
@@ -201,18 +201,18 @@ def test_a_full_disk_does_not_hold_the_server_up(start):
     assert "200 lines lost on close" in program.log()
 
 
-def test_a_reader_that_does_not_read_does_not_hold_the_server_up(start, tmp_path):
+def test_access_log_pipe_without_reader_does_not_block_server(start, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     program = start(pipe)
     count = 6000
-    filler = "x" * 300  # more than pipe and buffers hold
+    filler = "x" * 300  # more than the pipe and the buffers hold
     batch = raw.request("GET", "/?" + filler) * 20
     with program.connect() as connection:
         for _ in range(count // 20):
             connection.send(batch)
             assert all(answer.status == 200 for answer in connection.responses(20))
-        # Now somebody reads: what is missing is said in its place.
+        # Now the pipe is read: a line with the number of dropped lines replaces them.
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         text = b""
         end = time.monotonic() + SAFETY_TIMEOUT
@@ -234,7 +234,7 @@ def test_a_reader_that_does_not_read_does_not_hold_the_server_up(start, tmp_path
     assert program.stop() == 0
 
 
-def test_standard_output_is_a_log_too(start):
+def test_access_log_to_standard_output(start):
     program = start("-")
     assert program.ask("/?here").status == 200
     assert program.stop() == 0

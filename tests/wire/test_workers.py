@@ -1,8 +1,8 @@
-"""Several workers: who gets the connections, counters that add up, answers that come from threads,
-files, and stopping under load.
+"""Several workers: distribution of connections, totals of counters, responses from threads, files,
+and stopping under load.
 
-The same tests run under ThreadSanitizer (`./dev test --preset tsan`), which ends the server with
-another exit code than 0 when two threads touch the same memory unasked.
+The same tests run with ThreadSanitizer (`./dev test --preset tsan`), which ends the server with a
+nonzero exit code after a data race.
 """
 
 import concurrent.futures
@@ -38,7 +38,7 @@ class WorkersServer:
         line = self.process.stdout.readline().decode()
         self.port = int(line.rsplit(":", 1)[1]) if line else None
 
-    def said(self):
+    def log(self):
         return written_to(self.errors)
 
     def ask(self, target, method="GET", **more):
@@ -54,7 +54,7 @@ class WorkersServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"the server did not stop: {self.said()}") from None
+            raise AssertionError(f"the server did not stop: {self.log()}") from None
         self.process.stdout.close()
         return code
 
@@ -65,7 +65,7 @@ class WorkersServer:
         if self.process.returncode is None:
             self.signal()
             code = self.wait()
-            assert code == 0, f"exit code {code}: {self.said()}"
+            assert code == 0, f"exit code {code}: {self.log()}"
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def start():
 
     def starter(workers, **how):
         running.append(WorkersServer(workers, **how))
-        assert running[-1].port, running[-1].said()
+        assert running[-1].port, running[-1].log()
         return running[-1]
 
     yield starter
@@ -83,7 +83,7 @@ def start():
 
 
 def in_threads(count, work):
-    """The results of work(0), work(1), ..., done at once."""
+    """The results of work(0), work(1), ..., run concurrently."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, range(count)))
 
@@ -93,12 +93,12 @@ def assert_even(numbers, within=0.2):
     assert all(abs(number - even) <= within * even for number in numbers), numbers
 
 
-# ---- who gets the connections ----
+# ---- distribution of connections ----
 
 
 @pytest.fixture
 def on_core():
-    """on_core(1): this thread is held on the second of the cores that it may use."""
+    """on_core(1): binds this thread to the second of the available cores."""
     before = os.sched_getaffinity(0)
     yield lambda index: os.sched_setaffinity(0, {sorted(before)[index]})
     os.sched_setaffinity(0, before)
@@ -106,11 +106,11 @@ def on_core():
 
 @pytest.mark.parametrize("on_one_core", [False, True])
 @pytest.mark.parametrize("workers, count", [(2, 10), (2, 50), (2, 400), (4, 40), (4, 400)])
-def test_connections_are_shared_evenly(start, on_core, workers, count, on_one_core):
+def test_connections_are_distributed_evenly(start, on_core, workers, count, on_one_core):
     if (workers, count, on_one_core) == (4, 40, False) and len(os.sched_getaffinity(0)) >= workers:
         pytest.skip(
-            "of a few connections that come in on several cores one worker in four may lack a "
-            "quarter and more"
+            "with few connections from several cores one of four workers may get a quarter less "
+            "or even fewer"
         )
     server = start(workers)
     if on_one_core:
@@ -125,7 +125,7 @@ def test_connections_are_shared_evenly(start, on_core, workers, count, on_one_co
             connection.close()
 
 
-def test_a_worker_that_lost_its_connections_gets_the_next_ones(start):
+def test_worker_without_connections_gets_next_ones(start):
     server = start(2)
     kept, first = [raw.Connection(server.port) for _ in range(60)], []
     try:
@@ -146,7 +146,7 @@ def test_a_worker_that_lost_its_connections_gets_the_next_ones(start):
             connection.close()
 
 
-def test_an_exchange_stays_with_its_worker(start):
+def test_exchange_stays_on_its_worker(start):
     server = start(3)
     with raw.Connection(server.port) as connection:
         assert len({connection.ask(target="/which").body for _ in range(20)}) == 1
@@ -162,23 +162,23 @@ def test_max_connections_counts_over_all_workers(start):
     finally:
         for connection in connections:
             connection.close()
-    eventually(lambda: server.ask("/hello").status == 200, "room for connections")
+    eventually(lambda: server.ask("/hello").status == 200, "new connections are accepted")
     assert server.stats()["all"]["rejected"] >= 5
 
 
-def test_a_second_server_is_told_that_the_port_is_in_use(start):
+def test_second_server_gets_port_in_use(start):
     server = start(2)
     second = WorkersServer(2, port=server.port)
     assert second.port is None
     assert second.wait() == 1
-    assert "EADDRINUSE" in second.said()
+    assert "EADDRINUSE" in second.log()
     assert all(server.ask("/hello").status == 200 for _ in range(20))
 
 
 # ---- counters ----
 
 
-def test_totals_are_what_was_sent(start):
+def test_totals_equal_sent_requests(start):
     server = start(3)
     threads, requests = 8, 250
 
@@ -202,20 +202,20 @@ def test_totals_are_what_was_sent(start):
     assert seen == sorted(seen)
     asked = answered + len(seen) + 1
     counted = server.stats()
-    assert counted["all"]["requests"] == asked  # this one among them
+    assert counted["all"]["requests"] == asked  # this request is counted, too
     assert counted["all"]["ok"] == asked - 1
     for name in ("requests", "ok", "connections"):
         assert sum(one[name] for one in counted["workers"]) == counted["all"][name]
     text = server.ask("/metrics").body.decode()
     assert int(re.search(r"^uvhttp_requests_total (\d+)$", text, re.M)[1]) == asked + 1
     eventually(lambda: (lambda one: one["latencies"] == one["requests"] - 1)(server.stats()["all"]),
-               "a latency for each")
+               "a latency is recorded for each request")
 
 
-# ---- answers from elsewhere ----
+# ---- responses from other threads ----
 
 
-def test_threads_answer(start):
+def test_threads_send_responses(start):
     server = start(3)
 
     def ask(number):
@@ -227,7 +227,7 @@ def test_threads_answer(start):
     assert all(in_threads(8, ask))
 
 
-def test_posts_go_round_all_workers(start):
+def test_posted_tasks_run_on_all_workers(start):
     server = start(4)
 
     def ask(number):
@@ -238,7 +238,7 @@ def test_posts_go_round_all_workers(start):
     assert all(in_threads(6, ask))
 
 
-def test_clients_that_leave_before_a_thread_answers(start):
+def test_disconnect_before_response_of_thread(start):
     server = start(2)
     for _ in range(40):
         connection = raw.Connection(server.port)
@@ -247,7 +247,7 @@ def test_clients_that_leave_before_a_thread_answers(start):
     eventually(lambda: server.stats()["threads"] == 0, "the threads have ended")
     counted = server.stats()
     assert 0 < counted["aborts"] <= 40
-    eventually(lambda: server.stats()["all"]["active"] == 1, "the resets are noticed")
+    eventually(lambda: server.stats()["all"]["active"] == 1, "the resets are detected")
 
 
 def test_timers_run_on_the_loop_of_the_request(start):
@@ -255,7 +255,7 @@ def test_timers_run_on_the_loop_of_the_request(start):
     assert all(in_threads(12, lambda number: server.ask(f"/timer?ms={number}").body == b"waited"))
 
 
-def test_bodies_do_not_get_mixed_up(start):
+def test_bodies_of_workers_are_separate(start):
     server = start(3)
 
     def ask(number):
@@ -278,7 +278,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_files_and_the_log_with_several_workers(start, folder, tmp_path):
+def test_files_and_access_log_with_several_workers(start, folder, tmp_path):
     log = tmp_path / "access.log"
     server = start(3, folder=folder, log=log)
     large = (folder / "large.txt").read_bytes()
@@ -297,7 +297,7 @@ def test_files_and_the_log_with_several_workers(start, folder, tmp_path):
     def all_changed():
         return all(server.ask("/files/small.txt").body == b"changed\n" for _ in range(12))
 
-    eventually(all_changed, "every worker has noticed the change")
+    eventually(all_changed, "every worker has detected the change")
     asked = server.stats()["finished"]
     server.stop()
     lines = log.read_text().splitlines()
@@ -311,7 +311,7 @@ def test_files_and_the_log_with_several_workers(start, folder, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["signal", "handler", "twice"])
-def test_stopping_under_load_loses_no_answer(start, how):
+def test_stop_under_load_loses_no_response(start, how):
     server = start(3)
     begun = threading.Barrier(7)
 
@@ -323,7 +323,7 @@ def test_stopping_under_load_loses_no_answer(start, how):
             try:
                 connection = raw.Connection(server.port)
             except (ConnectionRefusedError,
-                    ConnectionResetError):  # in the queue of a listener that closes
+                    ConnectionResetError):  # in the accept queue of a listener that is closed
                 return answered
             with connection:
                 try:
@@ -332,7 +332,7 @@ def test_stopping_under_load_loses_no_answer(start, how):
                             break
                         answered += 1
                 except (ConnectionResetError, BrokenPipeError, AssertionError) as error:
-                    # Between answers a server that stops may close; inside of one it may not.
+                    # A server that stops may close between responses, not within one.
                     assert how == "twice" or not connection.buffer, error
                     return answered
 
@@ -351,25 +351,25 @@ def test_stopping_under_load_loses_no_answer(start, how):
         loads = [pool.submit(load, number) for number in range(6)]
         pool.submit(stop).result()
         assert sum(one.result() for one in loads) > 0
-    assert server.wait() == 0, server.said()
+    assert server.wait() == 0, server.log()
 
 
-def test_whoever_is_connected_when_it_stops_is_answered(start):
+def test_stop_responds_to_connected_clients(start):
     server = start(3)
     connections = [raw.Connection(server.port) for _ in range(60)]
     for connection in connections:
         connection.send(raw.request(target="/timer?ms=500"))
-    eventually(lambda: server.stats()["all"]["requests"] >= 60, "all requests are there")
+    eventually(lambda: server.stats()["all"]["requests"] >= 60, "all requests are received")
     server.signal()
     for connection in connections:
         answer = connection.response()
-        # On a busy machine one may be sent before the worker has seen the signal.
+        # On a busy machine a request may be sent before the worker handles the signal.
         assert answer.body == b"waited" and (answer.says_close() or connection.rest() == b"")
         connection.close()
-    assert server.wait() == 0, server.said()
+    assert server.wait() == 0, server.log()
 
 
-def test_threads_answer_while_it_stops(start):
+def test_threads_respond_during_stop(start):
     server = start(2)
     with raw.Connection(server.port) as connection:
         connection.send(raw.request(target="/thread?ms=300"))
@@ -377,39 +377,39 @@ def test_threads_answer_while_it_stops(start):
         server.signal()
         answer = connection.response()
         assert answer.status == 200 and answer.says_close()
-    assert server.wait() == 0, server.said()
+    assert server.wait() == 0, server.log()
 
 
 @pytest.mark.parametrize("drain, signals", [(0, 1), (60, 2)])
-def test_what_does_not_end_is_ended(start, drain, signals):
+def test_drain_timeout_or_second_signal_ends_server(start, drain, signals):
     server = start(3, drain_timeout=drain)
     connections = [raw.Connection(server.port) for _ in range(12)]
     for connection in connections:
         connection.send(raw.request(target="/timer?ms=600000"))
-    eventually(lambda: server.stats()["all"]["requests"] >= 12, "all requests are there")
+    eventually(lambda: server.stats()["all"]["requests"] >= 12, "all requests are received")
     for _ in range(signals):
         server.signal()
-        eventually(lambda: "stopping: " in server.said(), "it stops")
+        eventually(lambda: "stopping: " in server.log(), "it stops")
     for connection in connections:
         assert connection.rest() == b""
         connection.close()
-    assert server.wait() == 0, server.said()
+    assert server.wait() == 0, server.log()
 
 
-def test_too_few_descriptors_are_said(start):
+def test_too_few_descriptors_are_logged(start):
     with tempfile.TemporaryFile() as errors:
         process = subprocess.run(
             [built("workers_server"), "16"], stdout=errors, stderr=errors,
             timeout=3 * SAFETY_TIMEOUT,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
         errors.seek(0)
-        said = errors.read().decode()
+        log = errors.read().decode()
     assert process.returncode == 1
-    assert "16 workers: too many open files" in said and "EMFILE" in said
+    assert "16 workers: too many open files" in log and "EMFILE" in log
 
 
-def test_connecting_while_it_stops_never_hangs(start):
-    """Whoever gets a connection in the last moment is answered or closed."""
+def test_connect_during_stop_does_not_block(start):
+    """A connection accepted at the last moment gets a response or is closed."""
     server = start(2)
     done = threading.Event()
 
@@ -426,9 +426,9 @@ def test_connecting_while_it_stops_never_hangs(start):
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         clients = [pool.submit(connect, number) for number in range(4)]
-        eventually(lambda: server.stats()["all"]["requests"] > 50, "some requests")
+        eventually(lambda: server.stats()["all"]["requests"] > 50, "some requests are handled")
         server.signal()
         code = server.wait()
         done.set()
         assert all(client.result() for client in clients)
-    assert code == 0, server.said()
+    assert code == 0, server.log()
