@@ -1,7 +1,7 @@
-"""Each check must find a deliberate violation of its rule, and must not find it before it is there.
+"""Each check must detect a deliberate violation of its rule, and must pass without it.
 
-Every test works on a small project of its own in a temporary folder, with the tools and the
-settings of this checkout.
+Every test uses its own small project in a temporary directory, with the tools and the settings of
+this checkout.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 SOUND = {
-    # A table of its own, so that a change of the real one needs no change here.
+    # A separate table, so that a change of the real one requires no change here.
     "tools/layers.txt":
         """# The table.
 public:   | |
@@ -130,16 +130,16 @@ def write(project, name, text):
 
 
 def run_check(project, name, *arguments):
-    """The exit code and the lines a check prints about a project."""
+    """The exit code and the output lines of a check of a project."""
     result = subprocess.run([
         "/usr/bin/python3", "-B", ROOT / "tools" / f"check_{name}.py", "--root", project, *arguments
     ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return result.returncode, result.stdout
 
 
-def assert_refused(project, check, name, text, *words):
-    """The project passes; with one more or changed file it fails, and the message has the file and
-    the given words."""
+def assert_rejected(project, check, name, text, *words):
+    """The project passes. With one more or changed file it fails, and the message contains the file
+    and the given words."""
     assert run_check(project, check) == (0, "")
     write(project, name, text)
     code, output = run_check(project, check)
@@ -153,8 +153,8 @@ def assert_refused(project, check, name, text, *words):
 @pytest.mark.parametrize(
     "name, text, words",
     [
-        # Upwards, sideways, a private header in the program, third-party and system headers,
-        # nothing there, not from src/.
+        # Upwards, sideways, a private header in the program, third-party and system headers, a
+        # missing header, a header outside src/.
         ("src/base/up.c", '#include "codec/parse.h"\n', ['there is no "codec/parse.h"']),
         ("src/base/up.c", "#include <uv.h>\n", ["base may not include <uv.h>"]),
         ("src/base/up.c", "#include <sys/socket.h>\n", ["base may not include <sys/socket.h>"]),
@@ -175,40 +175,40 @@ def assert_refused(project, check, name, text, *words):
         ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
         ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
     ])
-def test_layers_refuse_an_include(project, name, text, words):
-    assert_refused(project, "layers", name, text, *words)
+def test_layers_reject_include(project, name, text, words):
+    assert_rejected(project, "layers", name, text, *words)
 
 
-def test_layers_refuse_an_edge_that_is_not_listed(project):
+def test_layers_reject_unlisted_edge(project):
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
-    assert_refused(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n',
+    assert_rejected(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n',
                    "route may not include codec")
 
 
-def test_layers_with_a_row_for_a_folder_within_refuse_what_it_does_not_list(project):
+def test_layers_row_of_subdirectory_rejects_unlisted_edge(project):
     table = SOUND["tools/layers.txt"]
     row = next(line for line in table.splitlines() if line.startswith("codec:"))
     write(project, "tools/layers.txt",
           table.replace(row, f"{row}\n{row.replace('codec:', 'codec/text:')}"))
     write(project, "src/codec/text/chars.h", "#include <stddef.h>\n")
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
-    assert_refused(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n',
+    assert_rejected(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n',
                    "codec/text may not include codec")
 
 
-def test_layers_refuse_a_cycle_of_headers(project):
+def test_layers_reject_header_cycle(project):
     write(project, "src/base/one.h", "#include <stddef.h>\n")
     write(project, "src/base/two.h", '#include "base/one.h"\n')
-    assert_refused(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle",
+    assert_rejected(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle",
                    "src/base/two.h")
 
 
-def test_layers_refuse_a_cycle_of_folders(project):
+def test_layers_reject_directory_cycle(project):
     changed = SOUND["tools/layers.txt"].replace("base:     public", "base:     public codec")
-    assert_refused(project, "layers", "tools/layers.txt", changed, "base -> codec -> base")
+    assert_rejected(project, "layers", "tools/layers.txt", changed, "base -> codec -> base")
 
 
-def test_layers_ignore_an_include_in_a_comment(project):
+def test_layers_ignore_include_in_comment(project):
     write(project, "src/base/text.c",
           '/*\n#include "codec/gone.h"\n*/\n' + SOUND["src/base/text.c"])
     assert run_check(project, "layers") == (0, "")
@@ -219,17 +219,17 @@ def function_of(lines):
     return f"/* Long. */\nint uvh_long(int number);\n\nint uvh_long(int number)\n{{\n{body}}}\n"
 
 
-def test_sizes_refuse_a_long_function(project):
+def test_sizes_reject_long_function(project):
     write(project, "src/base/long.c", function_of(60))
-    assert_refused(project, "sizes", "src/base/long.c", function_of(61), "uvh_long has 61 lines")
+    assert_rejected(project, "sizes", "src/base/long.c", function_of(61), "uvh_long has 61 lines")
 
 
-def test_sizes_refuse_a_long_file(project):
+def test_sizes_reject_long_file(project):
     write(project, "src/base/long.c", "/* */\n" * 800)
-    assert_refused(project, "sizes", "src/base/long.c", "/* */\n" * 801, "801 lines")
+    assert_rejected(project, "sizes", "src/base/long.c", "/* */\n" * 801, "801 lines")
 
 
-def test_sizes_accept_an_exception_with_a_reason(project):
+def test_sizes_accept_exception_with_reason(project):
     write(project, "src/base/long.c", function_of(61))
     write(project, "tools/size_exceptions.txt",
           "src/base/long.c:uvh_long -- one case for each letter\n")
@@ -239,8 +239,8 @@ def test_sizes_accept_an_exception_with_a_reason(project):
 @pytest.mark.parametrize("line, words",
                          [("src/base/long.c:uvh_long", ["not of the form"]),
                           ("src/base/text.c -- it was long once", ["needs no exception"]), ])
-def test_sizes_refuse_an_exception_without_reason_or_use(project, line, words):
-    assert_refused(project, "sizes", "tools/size_exceptions.txt", line + "\n", *words)
+def test_sizes_reject_exception_without_reason_or_use(project, line, words):
+    assert_rejected(project, "sizes", "tools/size_exceptions.txt", line + "\n", *words)
 
 
 @pytest.mark.parametrize("call", [
@@ -249,25 +249,25 @@ def test_sizes_refuse_an_exception_without_reason_or_use(project, line, words):
     "nanosleep(a, b)"
 ])
 @pytest.mark.parametrize("folder", ["src/base", "app", "tests/unit", "examples", "bench"])
-def test_banned_functions_are_refused(project, folder, call):
-    assert_refused(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n",
+def test_banned_function_is_rejected(project, folder, call):
+    assert_rejected(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n",
                    "bad.c:4", "is banned")
 
 
 @pytest.mark.parametrize(
     "call", ["uv_queue_work(loop, &work, run, done)", "uv_fs_stat(loop, &request, path, done)"])
-def test_pool_of_libuv_is_refused_in_the_library(project, call):
+def test_banned_libuv_pool_is_rejected_in_library(project, call):
     text = f"void f(void)\n{{\n    {call};\n}}\n"
     write(project, "tests/unit/fine.c", text)
     assert run_check(project, "banned") == (0, "")
-    assert_refused(project, "banned", "src/files/bad.c", text, "bad.c:3", "is banned")
+    assert_rejected(project, "banned", "src/files/bad.c", text, "bad.c:3", "is banned")
 
 
 @pytest.mark.parametrize("line", [
     "int my_sleep(int a);", "x.sleep(1);", "x->sleep(1);", "// gets(a)", "snprintf(a, 1, b);",
     "/* \" */ f(\"gets(\"); // \""
 ])
-def test_what_only_looks_banned_passes(project, line):
+def test_banned_lookalike_passes(project, line):
     write(project, "src/base/fine.c", line + "\n")
     assert run_check(project, "banned") == (0, "")
 
@@ -277,13 +277,13 @@ def test_what_only_looks_banned_passes(project, line):
     "#if FOO && \\\n    defined(__FreeBSD__)", "#elif defined(__unix__)"
 ])
 @pytest.mark.parametrize("folder", ["src/net", "include/uvhttp", "app", "examples"])
-def test_a_system_condition_is_refused_outside_platform(project, folder, line):
+def test_platform_condition_is_rejected_outside_platform(project, folder, line):
     write(project, "src/platform/system.c", f"{line}\n#endif\n")
-    assert_refused(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n",
+    assert_rejected(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n",
                    "belongs in src/platform")
 
 
-def test_other_conditions_pass(project):
+def test_platform_ignores_other_conditions(project):
     write(project, "src/base/fine.h",
           "#if defined(__GNUC__) || __has_include(<x.h>) /* __linux__ */\n#endif\n")
     assert run_check(project, "platform") == (0, "")
@@ -299,7 +299,7 @@ def test_other_conditions_pass(project):
                           ("docs/a.md", "run /ho" + "me/somebody/x\n", "path of one machine"),
                           ("CMakeLists.txt", 'set(a "/ro' + 'ot/x")\n', "path of one machine"),
                           ("docs/a.md", "[more](missing.md#part)\n", "leads nowhere"), ])
-def test_hygiene_refuses(project, name, text, word):
+def test_hygiene_rejects_text(project, name, text, word):
     assert run_check(project, "hygiene") == (0, "")
     (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_bytes(text.encode())
@@ -308,7 +308,7 @@ def test_hygiene_refuses(project, name, text, word):
     assert name in output and word in output
 
 
-def test_hygiene_leaves_fuzz_inputs_alone(project):
+def test_hygiene_ignores_fuzz_inputs(project):
     write(project, "tests/fuzz/corpus/head/spaces", "GET / \r\n\t")
     assert run_check(project, "hygiene") == (0, "")
 
@@ -326,30 +326,30 @@ def test_hygiene_leaves_fuzz_inputs_alone(project):
      ("src/codec/bad.h", "uint32_t uvh_number(void);\n", ["gcc -std=c11"]),
      ("app/bad.h", "#include <uvhttp/types.h>\nbool f(void);\n", ["gcc -std=c11"]), ])
 def test_headers_must_compile_alone(project, name, text, words):
-    assert_refused(project, "headers", name, text, "does not compile alone", *words)
+    assert_rejected(project, "headers", name, text, "does not compile alone", *words)
 
 
 @pytest.mark.parametrize("name",
                          ["src/base/bad.c", "include/uvhttp.hpp", "tests/unit/test_bad.cpp"])
 def test_format_is_checked(project, name):
-    assert_refused(project, "format", name, "int  a;\n", f"{name}:1: not formatted")
+    assert_rejected(project, "format", name, "int  a;\n", f"{name}:1: not formatted")
 
 
-def test_clang_must_accept_the_sources(project):
-    # GCC has no such warning.
+def test_clang_warning_is_rejected(project):
+    # GCC does not have this warning.
     bad = ("int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    "
            "return number;\n}\n")
-    assert_refused(project, "clang", "src/base/bad.c", bad, "self-assign")
+    assert_rejected(project, "clang", "src/base/bad.c", bad, "self-assign")
 
 
-def test_clang_must_accept_the_sources_in_cpp(project):
+def test_clang_warning_in_cpp_is_rejected(project):
     bad = ("int bad(long wide);\n\nint bad(long wide)\n{\n    return static_cast<int>(wide) + "
            "wide;\n}\n")
-    assert_refused(project, "clang", "tests/unit/test_bad.cpp", bad, "implicit conversion")
+    assert_rejected(project, "clang", "tests/unit/test_bad.cpp", bad, "implicit conversion")
 
 
 def null_project(project, rows='NULL_ROW(uvhttp_parse, text, uvhttp_parse(NULL) == 0);'):
-    """The project with a test that passes NULL for what its one function with a pointer takes."""
+    """The project with a test that passes NULL to its only function with a pointer."""
     write(project, "tests/unit/test_null_parser.c", f"{rows}\n")
     write(project, "tools/null_exceptions.txt", "# none\n")
     return project
@@ -367,20 +367,20 @@ def null_project(project, rows='NULL_ROW(uvhttp_parse, text, uvhttp_parse(NULL) 
     ("UVHTTP_EXPORT int *uvhttp_no(int a, size_t b);\nUVHTTP_EXPORT int uvhttp_make(char **out);",
      ["uvhttp_make: nothing passes NULL for `out`"]),
 ])
-def test_null_must_be_tried_for_each_pointer(project, declaration, words):
+def test_null_requires_test_for_each_pointer(project, declaration, words):
     added = f"typedef void (*uvhttp_done_cb)(void *arg);\n{declaration}\n\n#endif"
     header = SOUND["include/uvhttp/types.h"].replace("#endif", added)
-    assert_refused(null_project(project), "null", "include/uvhttp/types.h", header, *words)
+    assert_rejected(null_project(project), "null", "include/uvhttp/types.h", header, *words)
 
 
-def test_null_takes_an_exception_with_a_reason(project):
+def test_null_accepts_exception_with_reason(project):
     null_project(project, rows="/* none */")
     assert run_check(project, "null")[0] == 1
     write(project, "tools/null_exceptions.txt", "uvhttp_p* text -- a reason\n")
     assert run_check(project, "null") == (0, "")
 
 
-def test_null_takes_an_exception_for_a_type(project):
+def test_null_accepts_exception_for_type(project):
     added = """typedef struct uvhttp_x uvhttp_x_t;
 UVHTTP_EXPORT int uvhttp_ask(const uvhttp_x_t *x);
 UVHTTP_EXPORT int uvhttp_make(uvhttp_x_t **x);
@@ -398,18 +398,18 @@ UVHTTP_EXPORT int uvhttp_make(uvhttp_x_t **x);
     "line, words", [("uvhttp_parse text", ["not of the form"]),
                     ("uvhttp_parse other -- a reason", ["uvhttp_parse other excuses nothing"]),
                     ("type:uvhttp_gone_t -- a reason", ["type:uvhttp_gone_t excuses nothing"]), ])
-def test_null_refuses_an_exception_without_reason_or_use(project, line, words):
-    assert_refused(null_project(project), "null", "tools/null_exceptions.txt", line + "\n", *words)
+def test_null_rejects_exception_without_reason_or_use(project, line, words):
+    assert_rejected(null_project(project), "null", "tools/null_exceptions.txt", line + "\n", *words)
 
 
-def test_null_refuses_a_row_for_what_is_not_there(project):
+def test_null_rejects_row_for_missing_function(project):
     rows = "NULL_ROW(uvhttp_parse, text, true);\nNULL_CALL(uvhttp_gone, text, uvhttp_gone(NULL));\n"
-    assert_refused(null_project(project), "null", "tests/unit/test_null_parser.c", rows,
+    assert_rejected(null_project(project), "null", "tests/unit/test_null_parser.c", rows,
                    "uvhttp_gone has no pointer `text`")
 
 
 def build_libraries(project, extra=""):
-    """Both libraries from the parser's sources, as the build makes them."""
+    """Both libraries from the parser's sources, as in the build."""
     write(project, "extra.c", extra)
     for name in ("uvhttp", "uvhttp_parser"):
         sources = ["src/base/text.c", "src/codec/parse.c", "extra.c"]
@@ -420,11 +420,11 @@ def build_libraries(project, extra=""):
     return run_check(project, "symbols", "--libraries", project)
 
 
-def test_symbols_are_exactly_the_declared_ones(project):
+def test_symbols_equal_declarations(project):
     assert build_libraries(project) == (0, "")
 
 
-def test_an_undeclared_symbol_is_refused(project):
+def test_symbols_reject_undeclared_symbol(project):
     code, output = build_libraries(
         project, '__attribute__((visibility("default"))) int uvh_leak(void)\n{\n    return 1;\n}\n')
     assert code == 1
@@ -432,7 +432,7 @@ def test_an_undeclared_symbol_is_refused(project):
     assert "libuvhttp_parser.so: exports uvh_leak" in output
 
 
-def test_a_declared_symbol_must_be_there(project):
+def test_symbols_reject_missing_symbol(project):
     header = SOUND["include/uvhttp/types.h"].replace(
         "#endif", "UVHTTP_EXPORT int uvhttp_gone(void);\n\n#endif")
     write(project, "include/uvhttp/types.h", header)
@@ -444,7 +444,7 @@ def test_a_declared_symbol_must_be_there(project):
         for name in ("libuvhttp.so", "libuvhttp_parser.so"))
 
 
-def test_what_the_parsers_header_includes_must_be_in_its_library(project):
+def test_symbols_of_included_headers_are_required(project):
     header = SOUND["include/uvhttp/types.h"].replace("TYPES_H", "RING_H").replace(
         "#endif", "UVHTTP_EXPORT int uvhttp_ring(void);\n\n#endif")
     write(project, "include/uvhttp/ring.h", header)
@@ -457,7 +457,7 @@ def test_what_the_parsers_header_includes_must_be_in_its_library(project):
             "export it") in output
 
 
-def test_a_library_that_is_not_built_is_told(project):
+def test_symbols_report_missing_library(project):
     code, output = run_check(project, "symbols", "--libraries", project)
     assert code == 1
     assert "libuvhttp.so: not built" in output
@@ -477,15 +477,15 @@ PITFALLS = ("# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_
      ("tests/wire/test_two.py",
       "def test_pitfall_two():\n    pass\n\n\ndef test_pitfall_three():\n    pass\n",
       ["test_pitfall_three does not stand in"]), ])
-def test_pitfalls_without_their_test_are_refused(project, name, text, words):
+def test_pitfalls_reject_row_without_test(project, name, text, words):
     write(project, "tests/unit/test_one.c",
           "static void one_works(void **state)\n{\n    (void)state;\n}\n")
     write(project, "tests/wire/test_two.py", "def test_pitfall_two():\n    pass\n")
     write(project, "docs/pitfalls.md", PITFALLS)
-    assert_refused(project, "pitfalls", name, text, *words)
+    assert_rejected(project, "pitfalls", name, text, *words)
 
 
-def test_options_of_cpp_have_every_field(project):
+def test_hpp_options_have_every_field(project):
     write(
         project, "include/uvhttp/thing.h",
         "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    "
@@ -496,15 +496,15 @@ def test_options_of_cpp_have_every_field(project):
     all_set = ("    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    "
                "raw.call = c;\n    raw.list = l;\n")
     write(project, "include/uvhttp/thing.hpp", f"inline void f()\n{{\n{all_set}}}\n")
-    # What another function sets does not count.
+    # Fields set by another function do not count.
     one_less = all_set.replace("    raw.call = c;\n", "")
-    assert_refused(project, "hpp", "include/uvhttp/thing.hpp",
+    assert_rejected(project, "hpp", "include/uvhttp/thing.hpp",
                    f"inline void f()\n{{\n{one_less}}}\ninline void g()\n{{\n{all_set}}}\n",
                    "thing.hpp:3: uvhttp_thing_t.call is not set")
 
 
-def test_options_of_cpp_are_of_a_public_struct(project):
-    assert_refused(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n",
+def test_hpp_options_are_of_public_struct(project):
+    assert_rejected(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n",
                    "uvhttp_gone_t")
 
 
@@ -523,11 +523,11 @@ def test_options_of_cpp_are_of_a_public_struct(project):
      *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"])
        for name in ("tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake",
                     "CMakeLists.txt")), ])
-def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
-    assert_refused(project, "words", name, text, *words)
+def test_words_reject_old_words_and_long_lines(project, name, text, words):
+    assert_rejected(project, "words", name, text, *words)
 
 
-def test_words_in_code_and_quotation_marks_are_no_mistakes(project):
+def test_words_ignore_code_and_quotes(project):
     write(project, "src/base/good.c", """/* Calls `gone` for "nobody" with options.folder:
  *
  *     x.folder = "a"; // nobody
@@ -547,7 +547,7 @@ static const char *const texts[] = {"Gone", "upload_folder is set", "is gone_by"
     assert run_check(project, "words") == (0, "")
 
 
-def test_every_check_has_a_test_here():
+def test_every_check_has_a_test():
     names = {path.stem.removeprefix("check_") for path in (ROOT / "tools").glob("check_*.py")}
     assert names == {
         "layers", "sizes", "banned", "platform", "hygiene", "headers", "format", "clang", "symbols",
@@ -555,7 +555,7 @@ def test_every_check_has_a_test_here():
     }  # in test_reference.py
 
 
-def test_check_fails_when_one_check_fails(project):
+def test_check_command_fails_with_one_failed_check(project):
     write(project, "src/base/bad.c", "int  a;\n")
     result = subprocess.run(["/usr/bin/python3", project / "tools/check.py", "format", "banned"],
                             capture_output=True, text=True)

@@ -1,5 +1,5 @@
-"""Configuring ends with a sentence that helps: the Debian package of a library that is missing, the
-value that is wrong."""
+"""A failed configuration ends with a helpful message: the Debian package of a missing library, or
+the invalid value."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def configure(tmp_path, *options, **environment):
-    """The error that configuring ends with, as one line; it must end with one."""
+    """The error message at the end of a failed configuration, as one line."""
     result = subprocess.run(
         ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *options],
         capture_output=True, text=True, env={**os.environ, **environment})
@@ -28,31 +28,31 @@ def module(folder, name, version):
 @pytest.mark.parametrize("present, package", [({}, "libuv1-dev"),
                                               ({"libuv": "1.43.0"}, "libuv1-dev"),
                                               ({"libuv": "1.44.0"}, "libxxhash-dev"), ])
-def test_a_missing_library_is_named_by_its_package(tmp_path, present, package):
+def test_missing_library_error_names_package(tmp_path, present, package):
     for name, version in present.items():
         module(tmp_path, name, version)
     assert f"Debian package: {package}" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_a_missing_cmocka_is_named_by_its_package(tmp_path):
+def test_missing_cmocka_error_names_package(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     module(tmp_path, "yaml-0.1", "0.2.5")
     assert "Debian package: libcmocka-dev" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_a_missing_libyaml_is_named_by_its_package(tmp_path):
+def test_missing_libyaml_error_names_package(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     assert "Debian package: libyaml-dev" in configure(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_a_missing_mimalloc_is_named_by_its_package(tmp_path):
+def test_missing_mimalloc_error_names_package(tmp_path):
     assert "Debian package: libmimalloc-dev" in configure(
         tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_mimalloc=ON")
 
 
-def test_a_missing_openssl_is_named_by_its_package_when_it_is_asked_for(tmp_path):
+def test_missing_openssl_error_names_package_if_required(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     assert "Debian package: libssl-dev" in configure(tmp_path, "-DBUILD_WITH_HTTPS=ON",
@@ -64,7 +64,7 @@ def test_https_needs_libcrypto(tmp_path):
         tmp_path, "-DBUILD_WITH_HTTPS=ON", "-DBUILD_WITH_LIBCRYPTO=OFF")
 
 
-def test_a_missing_libxcrypt_is_named_by_its_package_when_it_is_asked_for(tmp_path):
+def test_missing_libxcrypt_error_names_package_if_required(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     assert "Debian package: libcrypt-dev" in configure(tmp_path, "-DBUILD_WITH_CRYPT=ON",
@@ -74,7 +74,7 @@ def test_a_missing_libxcrypt_is_named_by_its_package_when_it_is_asked_for(tmp_pa
 @pytest.mark.parametrize("present, package", [([], "libbrotli-dev"),
                                               (["libbrotlienc"], "libzstd-dev"),
                                               (["libbrotlienc", "libzstd"], "zlib1g-dev"), ])
-def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(
+def test_missing_compressor_error_names_package_if_required(
         tmp_path, present, package):
     for name in ["libuv", "libxxhash", *present]:
         module(tmp_path, name, "1.44.0")
@@ -82,7 +82,7 @@ def test_a_missing_compressor_is_named_by_its_package_when_it_is_asked_for(
                                                      PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
-def test_what_is_optional_is_left_out_where_there_is_none(tmp_path):
+def test_missing_optional_libraries_are_omitted(tmp_path):
     module(tmp_path, "libuv", "1.44.0")
     module(tmp_path, "libxxhash", "0.8.1")
     options = ["-DBUILD_TESTING=OFF", "-DUVHTTP_BUILD_EXTRAS=OFF"]
@@ -96,7 +96,7 @@ def test_what_is_optional_is_left_out_where_there_is_none(tmp_path):
     assert "BUILD_WITH_CRYPT:BOOL=ON" in with_them
 
 
-def test_a_missing_cpp_compiler_is_named_by_its_package(tmp_path):
+def test_missing_cpp_compiler_error_names_package(tmp_path):
     assert "Debian package: g++" in configure(tmp_path, CXX=str(tmp_path / "none"))
 
 
@@ -110,13 +110,13 @@ def configured_targets(tmp_path, *options, **environment):
     return listed.stdout
 
 
-def test_libraries_and_program_need_no_cpp_compiler(tmp_path):
+def test_libraries_and_program_build_without_cpp_compiler(tmp_path):
     none = str(tmp_path / "none")
     library = configured_targets(tmp_path / "library", "-DBUILD_TESTING=OFF",
                                  "-DUVHTTP_BUILD_EXTRAS=OFF", CXX=none)
     assert "CXX_COMPILER" not in library and "dist/lib/libuvhttp.so:" in library
-    # As `./dev serve` configures, on a machine without C++; and then with it, as `./dev test` does
-    # in the same folder.
+    # As `./dev serve` configures, on a machine without a C++ compiler, and then with it, as `./dev
+    # test` does in the same directory.
     program = configured_targets(tmp_path, "-DBUILD_TESTING=OFF", CXX=none)
     assert "dist/bin/uvhttp:" in program and "dist/bin/parse_ring:" not in program
     assert "dist/bin/parse_ring:" in configured_targets(tmp_path, "-DBUILD_TESTING=ON")
@@ -129,13 +129,13 @@ def test_libraries_and_program_need_no_cpp_compiler(tmp_path):
      (["-DUVHTTP_SANITIZER=fuzz", "-DBUILD_WITH_MIMALLOC=OFF", "-DCMAKE_C_COMPILER=gcc"
        ], "Debian package: clang"),
      (["-DENABLE_DEBUG=ON", "-DCMAKE_BUILD_TYPE=Release"], "leave one of them out"), ])
-def test_a_wrong_option_is_explained(tmp_path, options, words):
+def test_invalid_option_has_error_message(tmp_path, options, words):
     assert words in configure(tmp_path, *options)
 
 
-def test_a_build_without_websocket_has_nothing_of_it(tmp_path):
-    """Nothing of it is compiled, what is left does not need it, and programs can include all
-    headers."""
+def test_build_without_websocket_compiles(tmp_path):
+    """No WebSocket source is compiled, the other sources do not need it, and programs can include
+    all headers."""
     options = ["-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_WITH_MIMALLOC=OFF"]
     assert "uvhttp_objects.dir/src/websocket/websocket.c.o" in configured_targets(
         tmp_path / "with", *options)

@@ -1,4 +1,5 @@
-"""`./dev conformance`: what counts as a failure, how cases are counted, and the page about them."""
+"""`./dev conformance`: the results that count as failures, the number of cases, and the results
+page."""
 
 import pathlib
 import subprocess
@@ -27,7 +28,7 @@ CASES = {
 }
 
 
-def test_a_case_is_as_good_as_its_end():
+def test_case_result_depends_on_its_end():
     found = results.Results("agent", CASES)
     assert [name for name, _ in found.failed()] == ["1.1.2", "7.3.1", "7.3.2", "12.1.1"]
     assert [name for name, _ in found.remarkable()
@@ -38,7 +39,7 @@ def test_a_case_is_as_good_as_its_end():
     assert found.table()[-1] == ("all", 9, 3, 1, 1, 1, 3)
 
 
-def test_the_page_names_what_is_not_ok():
+def test_page_lists_failed_cases():
     facts = {
         "date": "2026-01-31", "version": "1.2.3", "suite": "4", "library": "5", "python": "PyPy"
     }
@@ -48,11 +49,11 @@ def test_the_page_names_what_is_not_ok():
     assert "## Client" in text and "Every case is OK." in text
 
 
-def test_no_report_is_no_case(tmp_path):
+def test_missing_report_has_no_cases(tmp_path):
     assert results.read(tmp_path) == {}
 
 
-def test_large_groups_are_run_one_after_the_other():
+def test_large_groups_run_sequentially():
     parts = conformance_websocket.parts_of(conformance_websocket.CASES)
     assert parts[0] == ["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "10.*"
                         ] and parts[1:3] == [["9.*"], ["12.1.*"]]
@@ -63,14 +64,14 @@ def test_large_groups_are_run_one_after_the_other():
 @pytest.mark.parametrize(
     "arguments",
     [["proxy"], ["--program", "x"], ["server", "--page"], ["--page", "--cases", "1.*"]])
-def test_what_makes_no_sense_is_refused(arguments):
+def test_invalid_arguments_are_rejected(arguments):
     done = subprocess.run(
         ["/usr/bin/python3", "-B", ROOT / "tools/conformance_websocket.py", *arguments],
         capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "usage:" in done.stderr
 
 
-# Stands in for wstest: says how many cases it has, and has a report of one when it is ended.
+# A stand-in for wstest: it returns the number of cases, and has the report of one case at its end.
 FUZZER = """
 import base64, hashlib, json, os, re, signal, socket, sys
 spec = json.load(open(sys.argv[1]))
@@ -92,7 +93,7 @@ while True:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_client_that_leaves_cases_out_has_not_passed(tmp_path, monkeypatch, count):
+def test_client_with_missing_cases_fails(tmp_path, monkeypatch, count):
     (tmp_path / "fuzzer.py").write_text(FUZZER)
 
     def start(*arguments, log):

@@ -1,4 +1,4 @@
-"""`./dev conformance tls`: what of a scanner's output is a failure."""
+"""`./dev conformance tls`: the scanner results that count as failures."""
 
 import json
 import pathlib
@@ -26,7 +26,7 @@ def sslscan(*more, on=("1.2", "1.3"), strength="strong", bits="128"):
     )
 
 
-def test_sslscan_is_judged():
+def test_sslscan_results():
     assert conformance.judge_sslscan(sslscan(), BOTH) == ([], "1 ciphers, 0 groups")
     assert conformance.judge_sslscan(sslscan(on=("1.1", "1.2", "1.3")),
                                      BOTH)[0] == ["TLSv1.1 is on"]
@@ -57,7 +57,7 @@ NMAP = """| ssl-enum-ciphers:
 """
 
 
-def test_nmap_is_judged():
+def test_nmap_results():
     assert conformance.judge_nmap(NMAP, BOTH) == ([], "2 ciphers, least strength A")
     assert conformance.judge_nmap(
         NMAP.replace("SHA256 (secp256r1) - A", "SHA256 (secp256r1) - C"),
@@ -74,7 +74,7 @@ def report(*more):
                        for name, severity, finding in [*usual, *more]])
 
 
-def test_testssl_is_judged():
+def test_testssl_results():
     assert conformance.judge_testssl(report(), BOTH) == ([], "3 findings")
     assert conformance.judge_testssl(report(("ROBOT", "HIGH", "VULNERABLE")),
                                      BOTH)[0] == ["ROBOT: VULNERABLE (HIGH)"]
@@ -111,7 +111,7 @@ def scan(*mozilla, on=("tls_1_2", "tls_1_3"), **results):
     return json.dumps({"server_scan_results": [{"scan_result": attempts}], "mozilla": mozilla})
 
 
-def test_sslyze_is_judged():
+def test_sslyze_results():
     assert conformance.judge_sslyze(scan(), BOTH) == ([], "2 ciphers, 1 groups")
     assert conformance.judge_sslyze(scan(on=("tls_1_3", )), NEW) == ([], "1 ciphers, 1 groups")
     assert conformance.judge_sslyze(scan(on=("tls_1_1", "tls_1_3")),
@@ -142,11 +142,11 @@ def test_sslyze_is_judged():
      ("session_renegotiation", "is_vulnerable_to_client_renegotiation_dos", True),
      ("tls_fallback_scsv", "supports_fallback_scsv", False),
      ("tls_extended_master_secret", "supports_ems_extension", False)])
-def test_each_finding_of_sslyze_is_a_failure(name, field, bad):
+def test_sslyze_finding_is_a_failure(name, field, bad):
     assert conformance.judge_sslyze(scan(**{name: {field: bad}}), BOTH)[0] == [f"{field} is {bad}"]
 
 
-def test_remarks_of_sslyze_by_mozillas_guidelines_are_read():
+def test_sslyze_mozilla_remarks_are_parsed():
     text = """ COMPLIANCE AGAINST TLS CONFIGURATION
 
     127.0.0.1:41065: FAILED - Not compliant.
@@ -162,7 +162,7 @@ def test_remarks_of_sslyze_by_mozillas_guidelines_are_read():
         conformance.mozilla_remarks("    h:1: ERROR - Scan did not run successfully")
 
 
-def test_sslyze_that_cannot_be_installed_is_left_out(tmp_path, monkeypatch, capsys):
+def test_sslyze_not_installable_is_skipped(tmp_path, monkeypatch, capsys):
     pinned, commands = tmp_path / "sslyze.txt", []
     pinned.write_text("cffi==1.0\nsslyze==1.2.3\n")
     assert sslyze.version(pinned) == "1.2.3"
@@ -186,7 +186,7 @@ def test_sslyze_that_cannot_be_installed_is_left_out(tmp_path, monkeypatch, caps
     assert conformance.available(["sslyze"], needed=True) == ["sslyze"] and len(commands) == 4
 
 
-def test_page_has_a_row_for_each_scan():
+def test_page_has_row_for_each_scan():
     text = conformance.page([("modern", "RSA", "sslyze", [], "3 ciphers"),
                              ("modern", "RSA", "nmap", ["compression"], "none")],
                             {"sslyze": "6.3.1"}, "OpenSSL 3")

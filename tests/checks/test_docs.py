@@ -1,7 +1,5 @@
-"""The site that `./dev docs` builds.
-
-Of a small project with deliberate mistakes, and of this one, whose pages are opened in a browser.
-"""
+"""The site that `./dev docs` builds: of a small project with deliberate errors, and of this
+project, whose pages are opened in a browser."""
 
 import html.parser
 import os
@@ -104,13 +102,13 @@ def project(tmp_path):
 
 @pytest.fixture(scope="module")
 def site():
-    """This project's, which `./dev docs` may have built already."""
+    """The site of this project, which `./dev docs` may have built already."""
     assert docs.build(ROOT, ROOT / "build/docs") == []
     return ROOT / "build/docs/html"
 
 
 class Links(html.parser.HTMLParser):
-    """What a page has links to, what it loads, and its ids."""
+    """The links of a page, the resources it loads, and its ids."""
 
     def __init__(self, page):
         super().__init__()
@@ -136,7 +134,7 @@ class Links(html.parser.HTMLParser):
 
 
 def broken_links(folder):
-    """A line for each link to nothing, and for each file that a page loads from elsewhere."""
+    """One line for each broken link, and for each file that a page loads from another host."""
     pages = {path: Links(path) for path in folder.rglob("*.html")}
     for page, found in pages.items():
         for link in found.links + found.loads:
@@ -164,7 +162,7 @@ def captions(page):
     return re.findall(r'<span class="caption-text">([^<]*)<', page.read_text())
 
 
-def test_small_project(project):
+def test_small_project_site(project):
     done = subprocess.run(
         ["/usr/bin/python3", "-B", ROOT / "tools/docs.py", "--root", project],
         capture_output=True,
@@ -195,7 +193,7 @@ def test_small_project(project):
     assert "--help" in (folder / "docs/man/uvhttp.1.html").read_text()
     header = (folder / "include/uvhttp/thing.h.html").read_text()
     assert "Frees a thing." in header and 'id="c.uvhttp_thing_free"' in header
-    # A page that is new is in the navigation of the others.
+    # A new page is in the navigation of the other pages.
     write(project, "docs/other.md", "# Another task\n\nText.\n")
     assert docs.build(project, project / "build/docs") == []
     assert "other.html" in (folder / "docs/task.html").read_text()
@@ -220,17 +218,17 @@ def test_warnings_are_errors(project, name, before, after, said):
     text = (project / name).read_text()
     assert before in text
     write(project, name, text.replace(before, after))
-    # A second time, too, although nothing has changed.
+    # The second run fails, too, although nothing has changed.
     for _ in range(2):
         wrong = docs.build(project, project / "build/docs")
         assert any(said in line for line in wrong), wrong
 
 
-def test_links_lead_somewhere_and_nothing_is_loaded(site):
+def test_links_work_and_no_external_files_are_loaded(site):
     assert list(broken_links(site)) == []
 
 
-def test_everything_is_on_the_site(site):
+def test_site_has_all_pages(site):
     assert captions(site / "index.html") == ["Start", "Tasks", "Reference", "Examples", "Design"]
     sources = [
         path
@@ -256,7 +254,7 @@ def troubles(one):
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_pages_fit_a_phone_and_a_desktop(site, chromium, name):
+def test_pages_fit_phone_and_desktop(site, chromium, name):
     for width, dark in ((390, False), (1440, True)):
         chromium.open(site / f"{name}.html", width, dark)
         assert troubles(chromium) == []
@@ -265,7 +263,7 @@ def test_pages_fit_a_phone_and_a_desktop(site, chromium, name):
         assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == dark, background
 
 
-def test_navigation_shows_the_current_page(site, chromium):
+def test_navigation_shows_current_page(site, chromium):
     chromium.open(site / "include/uvhttp/websocket.h.html", 1440, False)
     top = chromium.evaluate(
         "document.querySelector('.sidebar-scroll li.current-page').getBoundingClientRect().top"
@@ -273,7 +271,7 @@ def test_navigation_shows_the_current_page(site, chromium):
     assert 0 < top < chromium.evaluate("innerHeight")
 
 
-def test_search_finds_a_function(site, chromium):
+def test_search_finds_function(site, chromium):
     chromium.open(f"{(site / 'search.html').as_uri()}?q=uvhttp_server_new", 390, False)
     found = chromium.evaluate("""new Promise(done => {
         const links = () => [...document.querySelectorAll("#search-results li a")];

@@ -1,4 +1,4 @@
-"""The settings for editors are those of the formatter, and the templates of issues can be read."""
+"""The settings for editors equal those of the formatter, and the issue templates are valid."""
 
 import configparser
 import pathlib

@@ -1,5 +1,5 @@
-"""The table of media types beside other lists: every difference is a decision, which stands here or
-in tools/make_mime_table.py."""
+"""The table of media types compared with other lists. Every difference is a decision, documented
+here or in tools/make_mime_table.py."""
 
 import mimetypes
 import pathlib
@@ -15,7 +15,7 @@ import make_mime_table  # noqa: E402  (from tools)
 
 TABLE = dict(re.findall(r'"([^"\\]+)\\0" "([^"]+)\\0"', make_mime_table.TABLE.read_text()))
 
-# Where Python has older or unregistered names, or others that are as good.
+# Types for which Python has old or unregistered names, or equivalent ones.
 PYTHON_SAYS_OTHERWISE = set("""
     3g2 3gp 3gpp csh dll exe ico js m3u man me mif mjs ms obj opus py pyo ra ram rdf roff sgm sgml
     sh srt t tcl tex tr vcf wav wsdl xml xsl
@@ -26,7 +26,7 @@ def essence(name):
     return name.split(";")[0]
 
 
-def test_the_table_holds_what_a_web_site_is_made_of():
+def test_table_has_types_of_web_sites():
     wanted = """7z aac apk apng avif bin bmp br bz2 cjs css csv eot epub flac geojson gif glb gltf
                 gz heic htm html ico ics jpeg jpg js json jsonld jxl m3u8 m4a map md mid mjs mov mp3
                 mp4 mpd ogg opus otf pdf png rss svg tar tiff toml ts ttc ttf txt vtt wasm wav webm
@@ -34,7 +34,7 @@ def test_the_table_holds_what_a_web_site_is_made_of():
     assert [extension for extension in wanted.split() if extension not in TABLE] == []
 
 
-def test_python_agrees():
+def test_table_agrees_with_python():
     differing = []
     for extension, name in mimetypes.MimeTypes(filenames=()).types_map[True].items():
         ours = TABLE.get(extension[1:])
@@ -44,12 +44,12 @@ def test_python_agrees():
     assert differing == []
 
 
-def test_the_list_of_the_system_agrees_on_what_is_registered():
-    """Debian's /etc/mime.types is made of IANA's registry, too: for images, fonts, sounds and
-    films, which browsers show."""
+def test_table_agrees_with_system_on_registered_types():
+    """Debian's /etc/mime.types is based on IANA's registry, too: for images, fonts, audio and video
+    that browsers display."""
     path = pathlib.Path("/etc/mime.types")
     if not path.exists():
-        pytest.skip("there is no /etc/mime.types")
+        pytest.skip("/etc/mime.types does not exist")
     known = set(make_mime_table.OVERRIDES) | PYTHON_SAYS_OTHERWISE
     listed, differing = {}, []
     for line in path.read_text().splitlines():
@@ -64,7 +64,7 @@ def test_the_list_of_the_system_agrees_on_what_is_registered():
         }:
             if essence(TABLE[extension]).lower() not in {name.lower() for name in names}:
                 differing.append(extension)
-    # Other formats with the same extension, and two registered names for one ("audio/midi",
+    # Other formats with the same extension, and formats with two registered names ("audio/midi",
     # "audio/sp-midi").
     assert sorted(differing) == ["atx", "fli", "mid", "sid", "smv"]
 
@@ -72,11 +72,11 @@ def test_the_list_of_the_system_agrees_on_what_is_registered():
 @pytest.mark.parametrize("name, charset", [("text/html", True), ("text/javascript", True),
                                            ("application/json", False), ("image/svg+xml", False),
                                            ("application/xml", False), ("text/x+xml", False)])
-def test_text_has_a_charset(name, charset):
+def test_text_has_charset(name, charset):
     assert make_mime_table.with_charset(name) == (f"{name}; charset=utf-8" if charset else name)
 
 
-def test_registered_types_go_first():
+def test_registered_types_are_preferred():
     choose = make_mime_table.choose
     assert choose("zz", [("apache", "a/x-z"), ("iana", "a/z")]) == "a/z"
     assert choose("zz", [("iana", "application/octet-stream"), ("apache", "a/x-z")]) == "a/x-z"
@@ -86,7 +86,7 @@ def test_registered_types_go_first():
         choose("zz", [("iana", "a/y"), ("iana", "a/z")])
 
 
-def test_no_extension_is_too_long():
+def test_extension_length_is_limited():
     longest = int(
         re.search(r"EXTENSION_SIZE = (\d+)", (ROOT / "src/codec/fields/mime.c").read_text())[1]) - 1
     assert longest == make_mime_table.LONGEST

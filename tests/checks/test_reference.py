@@ -1,5 +1,5 @@
-"""The reference that is made of the headers, and its check: each must find a deliberate gap, and
-show what stands in the comments."""
+"""The reference that is generated from the headers, and its check: the check must detect each
+deliberate gap, and the reference must show the comments."""
 
 import pathlib
 import shutil
@@ -124,7 +124,7 @@ def run_check(project):
 
 
 @needs_doxygen
-def test_all_is_well(project):
+def test_complete_project_passes(project):
     assert run_check(project) == []
 
 
@@ -136,7 +136,7 @@ def test_all_is_well(project):
          "uvhttp_thing_cb has no comment"),
         ("include/uvhttp/error.h", "/* Codes. */\n", "\n", "uvhttp_code_t has no comment"),
         ("include/uvhttp/error.h", "      /* the code */", "", "uvhttp_thing_code has no comment"),
-        # An empty line ends what a comment is for.
+        # An empty line ends the scope of a comment.
         ("include/uvhttp/error.h", "UVHTTP_EXPORT void uvhttp_thing_free",
          "\nUVHTTP_EXPORT void uvhttp_thing_free", "uvhttp_thing_free has no comment"),
         ("include/uvhttp/error.h", "*config);\n",
@@ -160,12 +160,12 @@ def test_all_is_well(project):
         ("docs/errors.md", "UVHTTP_EINVAL", "UVHTTP_EOLD",
          "docs/errors.md: UVHTTP_EOLD is no error code any more"),
     ])
-def test_what_is_missing_is_found(project, name, before, after, said):
+def test_missing_comment_is_reported(project, name, before, after, said):
     change(project, name, before, after)
     assert any(said in line for line in run_check(project)), run_check(project)
 
 
-def test_command_prints_what_is_missing(project):
+def test_command_prints_missing_comments(project):
     command = [
         "/usr/bin/python3", "-B", ROOT / "tools/check_reference.py", "--root", project,
         "--libraries", project
@@ -190,7 +190,7 @@ def test_command_prints_what_is_missing(project):
      ("include/uvhttp/error.h", "/* ---- Sizes ---- */\n",
       "#ifdef UVHTTP_NOBODY\n/* It. */\nUVHTTP_EXPORT int uvhttp_it(void);\n#endif\n",
       "uvhttp_it is not in the reference"), ])
-def test_what_doxygen_finds_is_told(project, name, before, after, said):
+def test_doxygen_warnings_are_reported(project, name, before, after, said):
     text = (project / name).read_text()
     write(project, name, text.replace(before, after, 1))
     assert text != (project / name).read_text()
@@ -257,7 +257,7 @@ template <class F> Holder(F) -> Holder<F>;
 
 
 @needs_doxygen
-def test_of_cpp_what_programs_use(project):
+def test_cpp_reference_has_public_names(project):
     write(project, "include/uvhttp/thing.hpp", CLASSES)
     assert reference.build(project, project / "out") == []
     text = {path.name: path.read_text() for path in (project / "out/xml").glob("*.xml")}
@@ -270,7 +270,7 @@ def test_of_cpp_what_programs_use(project):
     assert "kind=\"function\"" not in text["namespaceuvhttp.xml"]
 
 
-def test_declarations():
+def test_declarations_are_parsed():
     declarations = {
         one.name: (one.kind, one.documented)
         for one in apidoc.Header(HEADER).declarations
@@ -284,9 +284,9 @@ def test_declarations():
     }
 
 
-def test_every_exported_function_of_ours_is_seen():
-    # By another way than that of the check: a name in front of a parenthesis on a line of an
-    # export.
+def test_every_exported_function_is_found():
+    # Found in another way than in the check: a name before a parenthesis on a line with an export
+    # macro.
     import check_symbols
     seen = {name for name, (one, _) in apidoc.declared(ROOT).items() if one.kind == "function"}
     assert seen == set(check_symbols.declared(ROOT, apidoc.headers(ROOT))) and len(seen) > 200

@@ -1,4 +1,4 @@
-"""The counting of `./dev test` must never turn a failure, a crash or a test that did not run into a
+"""The results of `./dev test`: a failure, a crash or a test that did not run never counts as a
 pass."""
 
 import importlib.util
@@ -40,7 +40,7 @@ int main(void)
 
 
 def count(tmp_path, tests, code="1", setup="NULL", teardown="NULL", result=""):
-    """What is counted of a real cmocka program with these tests."""
+    """The counted results of a real cmocka program with these tests."""
     rows = ", ".join(f"cmocka_unit_test({test})" for test in tests)
     (tmp_path / "main.c").write_text(
         PROGRAM % {
@@ -62,30 +62,30 @@ def count(tmp_path, tests, code="1", setup="NULL", teardown="NULL", result=""):
                                            (["passes", "fails", "is_skipped"], (1, 1, 1)),
                                            (["passes", "ends_the_process", "passes"], (0, 3, 0)),
                                            (["is_skipped"], (0, 0, 1)), ])
-def test_cmocka_is_counted(tmp_path, tests, wanted):
+def test_cmocka_results_are_counted(tmp_path, tests, wanted):
     assert count(tmp_path, tests) == wanted
 
 
-def test_a_test_that_ends_the_process_with_success_has_failed(tmp_path):
+def test_cmocka_test_that_exits_with_0_is_a_failure(tmp_path):
     assert count(tmp_path, ["passes", "ends_the_process", "passes"], code="0") == (0, 3, 0)
 
 
-def test_a_group_without_setup_has_failed(tmp_path):
+def test_cmocka_failed_group_setup_is_a_failure(tmp_path):
     passed, failed, _ = count(tmp_path, ["passes", "passes"], setup="fails_outside")
     assert passed == 0 and failed > 0
 
 
-def test_a_group_without_teardown_has_failed(tmp_path):
+def test_cmocka_failed_group_teardown_is_a_failure(tmp_path):
     """The exit code of cmocka is 0 all the same."""
     assert count(tmp_path, ["passes", "passes"], teardown="fails_outside") == (2, 1, 0)
 
 
-def test_a_leak_found_at_the_end_is_a_failure(tmp_path):
-    # As LeakSanitizer does: all tests passed, but the exit code is not 0.
+def test_cmocka_leak_at_exit_is_a_failure(tmp_path):
+    # As with LeakSanitizer: all tests have passed, but the exit code is not 0.
     assert count(tmp_path, ["passes"], result="+ 23") == (1, 1, 0)
 
 
-def test_a_program_without_tests_is_a_failure():
+def test_cmocka_program_without_tests_is_a_failure():
     counts = run_tests.count_cmocka("unit/x", "run", "")
     assert (counts.passed, counts.failed) == (0, 1)
 
@@ -96,7 +96,7 @@ def results(tmp_path, text):
     return path
 
 
-def test_pytest_is_counted(tmp_path):
+def test_pytest_results_are_counted(tmp_path):
     path = results(
         tmp_path, """<testsuites><testsuite>
         <testcase classname="a" name="one"/>
@@ -110,21 +110,20 @@ def test_pytest_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize("code", [2, 3, 5, -9])
-def test_a_pytest_that_ended_badly_is_a_failure(tmp_path, code):
+def test_pytest_error_exit_code_is_a_failure(tmp_path, code):
     path = results(
         tmp_path,
         '<testsuites><testsuite><testcase classname="a" name="one"/></testsuite></testsuites>')
     assert run_tests.count_pytest("wire", path, code).failed == 1
 
 
-def test_missing_results_are_a_failure(tmp_path):
+def test_pytest_missing_results_are_a_failure(tmp_path):
     assert run_tests.count_pytest("wire", tmp_path / "none.xml", 0).failed == 1
     assert run_tests.count_ctest("unit", tmp_path / "none.xml").failed == 1
 
 
-def test_what_a_test_left_running_is_ended(tmp_path):
-    # The left-over process holds a pipe, so its end is an event: the pipe's other side reads its
-    # end.
+def test_processes_left_by_test_are_killed(tmp_path):
+    # The remaining process holds a pipe. Its end is detected by the end of file of the pipe.
     os.mkfifo(tmp_path / "held")
     reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     command = ["sh", "-c", f"exec 3>'{tmp_path}/held'; sleep 1000 & exit 7"]
@@ -134,7 +133,7 @@ def test_what_a_test_left_running_is_ended(tmp_path):
     os.close(reader)
 
 
-def test_a_test_that_nobody_runs_is_found(tmp_path):
+def test_test_file_without_kind_is_reported(tmp_path):
     for name in ("unit/test_a.c", "wire/test_a.py", "wire/raw.py", "unit/test_b.py",
                  "wire/test_b.c", "wire/deep/test_c.py", "new/test_d.c", "test_e.py",
                  "unit/test_f.cpp", "wire/test_g.cpp"):
@@ -146,7 +145,7 @@ def test_a_test_that_nobody_runs_is_found(tmp_path):
     ]
 
 
-def test_group_is_not_part_of_the_name(tmp_path):
+def test_xdist_group_is_not_part_of_name(tmp_path):
     path = results(
         tmp_path,
         """<testsuites><testsuite>
@@ -155,14 +154,14 @@ def test_group_is_not_part_of_the_name(tmp_path):
     assert run_tests.count_pytest("wire", path, 1).failures == ["a.one[x@y]"]
 
 
-def test_default_is_release_alone():
+def test_default_is_release_build():
     steps = run_tests.steps_of([], None, False)
     assert steps == [(kind, "release")
                      for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire")]
     assert run_tests.builds_of(steps) == ["release"]
 
 
-def test_all_covers_every_kind_and_build():
+def test_all_has_every_kind_and_build():
     steps = run_tests.steps_of([], None, True)
     assert {kind for kind, _ in steps} == set(run_tests.KINDS)
     for kind in ("unit", "vectors", "faults", "budget", "fuzz", "wire"):
@@ -193,7 +192,7 @@ def test_arguments_choose_kinds_and_builds(words, steps, builds):
     assert (chosen, run_tests.builds_of(chosen)) == (steps, builds)
 
 
-def test_unknown_kind_is_refused_before_the_build():
+def test_unknown_kind_is_rejected_before_build():
     done = subprocess.run([ROOT / "dev", "test", "unti"], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and "there is no kind 'unti'" in done.stderr and done.stdout == ""
@@ -214,7 +213,7 @@ def test_once(): pass
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder whose tests are run in place of ours."""
+    """A directory whose tests are run instead of those of the project."""
     (tmp_path / "tests/wire").mkdir(parents=True)
     (tmp_path / "tests/wire/test_marked.py").write_text(MARKED)
     (tmp_path / "tests/wire/test_plain.py").write_text("def test_plain(): pass\n")
@@ -225,29 +224,29 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("preset, passed", [("release", 3), ("asan", 2)])
-def test_marked_tests_run_alone_or_once(place, preset, passed):
+def test_markers_select_passes(place, preset, passed):
     counts, logs = run_tests.run_pytest("wire", preset)
     assert (counts.passed, counts.failures,
             logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
 
 
 @pytest.mark.parametrize("spelling", ["pytest.mark.alone", "mark.alone"])
-def test_marker_is_found_however_it_is_written(place, spelling):
+def test_marker_spellings_are_found(place, spelling):
     (place / "tests/wire/test_marked.py").write_text(
         f"import pytest\nfrom pytest import mark\n@{spelling}\ndef test_alone(): assert False\n")
     counts, _ = run_tests.run_pytest("wire", "release")
     assert counts.failures == ["tests.wire.test_marked.test_alone"]
 
 
-def test_failure_in_any_pass_is_counted(place):
+def test_failure_of_any_pass_is_counted(place):
     (place / "tests/wire/test_marked.py").write_text(MARKED.replace("assert", "assert not"))
     counts, logs = run_tests.run_pytest("wire", "release")
     assert counts.line() == "2 passed, 2 failed"
     assert [log.name for log in logs] == ["wire-release.log", "wire-release-alone.log"]
 
 
-def test_crash_of_a_worker_is_a_failure_and_ends_the_run(place):
-    """Its replacement might wait for tests that nobody gives it."""
+def test_worker_crash_is_a_failure_and_ends_run(place):
+    """Its replacement could wait without limit for tests that are not assigned to it."""
     (place / "tests/wire/test_marked.py").write_text("import os\nimport pytest\n"
                                                      "@pytest.mark.parametrize('n', range(20))\n"
                                                      "def test_n(n):\n"
@@ -258,7 +257,7 @@ def test_crash_of_a_worker_is_a_failure_and_ends_the_run(place):
 
 @pytest.mark.parametrize("words", [["wire-tls", "--preset=release"], ["fuzz", "--preset=tsan"]])
 @pytest.mark.parametrize("more", [[], ["--builds"]])
-def test_kind_that_no_build_runs_is_refused(words, more):
+def test_kind_without_build_is_rejected(words, more):
     done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *more],
                           capture_output=True, text=True)
     assert done.returncode == 2 and "nothing to run" in done.stderr and done.stdout == ""
@@ -278,8 +277,8 @@ int main(int argc, char **argv)
 """
 
 
-def test_finding_of_a_sanitizer_has_an_exit_code_of_its_own(place):
-    """Programs end with 1 when they fail, which is what many tests expect."""
+def test_sanitizer_finding_has_its_own_exit_code(place):
+    """A failed program exits with 1, which many tests expect."""
     (place / "main.c").write_text(FINDINGS)
     subprocess.run(["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "main.c"],
                    cwd=place, check=True)
@@ -299,7 +298,7 @@ def test_slow():
 """
 
 
-def test_run_that_is_ended_leaves_nothing_running(tmp_path):
+def test_interrupted_run_leaves_no_process(tmp_path):
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools/run_tests.py", tmp_path / "tools")
     (tmp_path / "tests/wire").mkdir(parents=True)
@@ -313,18 +312,18 @@ def test_run_that_is_ended_leaves_nothing_running(tmp_path):
     assert run.wait() == 143
     worker = pathlib.Path("/proc", (tmp_path / "pid").read_text(), "stat")
     while worker.exists() and worker.read_text().rsplit(")", 1)[1].split()[0] != "Z":
-        time.sleep(0.05)  # killed, but maybe not yet gone
+        time.sleep(0.05)  # killed, but possibly not yet reaped
 
 
-def test_the_line_is_as_promised():
+def test_summary_line_format():
     assert run_tests.Counts(3, 0).line() == "3 passed, 0 failed"
     assert run_tests.Counts(3, 1, 2).line() == "3 passed, 1 failed, 2 skipped"
 
 
 @pytest.mark.parametrize("command", [["test"], ["check"], ["bench", "quick"], ["bench", "http"],
                                      ["conformance", "websocket"]], ids=" ".join)
-def test_help_is_told_without_a_build(command):
-    """Whatever is installed or built says so before."""
+def test_help_needs_no_build(command):
+    """Any message of an installation or a build would precede it."""
     done = subprocess.run([ROOT / "dev", *command, "--help"], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and done.stdout.startswith(

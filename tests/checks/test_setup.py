@@ -1,5 +1,5 @@
-"""The set-up of `./dev` with a stand-in for the system: what it asks for, and when it stays
-quiet."""
+"""The set-up of `./dev` with a simulated system: the packages it requests, and when it prints
+nothing."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ libcrypt-dev libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"""
 
 
 class System:
-    """A machine on which only the given packages are installed. What apt-get is told is in the file
+    """A machine with the given packages installed. The arguments of apt-get are written to the file
     `asked`."""
     def __init__(self, folder, installed, user="1000", sudo=False, apt="exit 0"):
         self.folder = folder
@@ -37,20 +37,20 @@ class System:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def setup(self, command):
-        # In a folder of its own, for the log.
+        # In its own directory, which gets the log.
         return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.folder,
                               text=True, capture_output=True,
                               env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
 
 
-def test_nothing_is_said_when_all_is_there(tmp_path):
+def test_complete_system_prints_nothing(tmp_path):
     system = System(tmp_path, SERVE)
     result = system.setup("serve")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert system.asked.read_text() == ""
 
 
-def test_without_rights_the_exact_command_is_told(tmp_path):
+def test_without_root_the_command_is_printed(tmp_path):
     system = System(tmp_path, [name for name in SERVE if name not in ("cmake", "libuv1-dev")])
     result = system.setup("serve")
     assert result.returncode == 1
@@ -59,7 +59,7 @@ def test_without_rights_the_exact_command_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("user, sudo", [("0", False), ("1000", True)])
-def test_only_what_is_missing_is_installed(tmp_path, user, sudo):
+def test_only_missing_packages_are_installed(tmp_path, user, sudo):
     system = System(tmp_path, SERVE[:-1], user, sudo)
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
@@ -77,14 +77,14 @@ def test_documents_need_no_compiler(tmp_path):
 
 @pytest.mark.parametrize("peer, packages", [("nginx", "nginx-light"), ("h2o", "h2o"),
                                             ("libmicrohttpd", "libmicrohttpd-dev")])
-def test_each_server_to_compare_with_is_asked_for_alone(tmp_path, peer, packages):
+def test_peer_servers_are_requested_separately(tmp_path, peer, packages):
     system = System(tmp_path, [*SERVE, "python3"])
     result = system.setup(f"peer-{peer}")
     assert result.returncode == 1
     assert f"    apt-get install --no-install-recommends {packages}\n" in result.stderr
 
 
-def test_an_npm_from_elsewhere_will_do(tmp_path):
+def test_npm_of_other_origin_is_accepted(tmp_path):
     system = System(tmp_path, SERVE)
     system.add("npm", "exit 0")
     result = system.setup("test")
@@ -92,7 +92,7 @@ def test_an_npm_from_elsewhere_will_do(tmp_path):
     assert " python3-websockets " in result.stderr and " npm" not in result.stderr
 
 
-def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
+def test_conformance_suite_requires_venv(tmp_path):
     result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "python3-websockets",
                                "debian-archive-keyring"]).setup("conformance")
     assert result.returncode == 1
@@ -100,14 +100,14 @@ def test_a_conformance_suite_needs_an_environment_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("peer, program", [("go", "go"), ("rust", "cargo")])
-def test_a_language_from_elsewhere_will_do(tmp_path, peer, program):
+def test_language_of_other_origin_is_accepted(tmp_path, peer, program):
     system = System(tmp_path, SERVE)
     system.add(program, "exit 0")
     result = system.setup(f"peer-{peer}")
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_old_package_lists_are_read_again(tmp_path):
+def test_outdated_package_lists_are_updated(tmp_path):
     apt = 'if [ "$1" = update ]; then touch updated; fi; [ -e updated ] || exit 100'
     system = System(tmp_path, SERVE[:-1], "0", apt=apt)
     result = system.setup("serve")
@@ -116,7 +116,7 @@ def test_old_package_lists_are_read_again(tmp_path):
             for line in system.asked.read_text().splitlines()] == ["install", "update", "install"]
 
 
-def test_a_failed_installation_is_told(tmp_path):
+def test_failed_installation_is_reported(tmp_path):
     system = System(tmp_path, SERVE[:-1], "0", apt="echo E: no such package; exit 100")
     result = system.setup("serve")
     assert result.returncode == 1
@@ -132,7 +132,7 @@ def test_dev_lists_its_commands():
         assert re.search(rf"^  {command}\b", listed.stdout, re.M), command
 
 
-def test_dev_refuses_an_unknown_command():
+def test_dev_rejects_unknown_command():
     result = subprocess.run(["./dev", "sevre"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 2
     assert "'sevre'" in result.stderr

@@ -1,12 +1,12 @@
-"""Every block of code in the documentation compiles against an installed uvhttp, and every command
-that is shown does what is shown.
+"""Every code block of the documentation compiles with an installed uvhttp, and every command on a
+page prints the output that the page shows.
 
 A page with a line "cc -std=c11 NAME.c ..." (or "c++ -std=c++20 NAME.cpp ...") is a program: its
-blocks in that language one behind the other, which the commands of the page ask when it says
-"./NAME 8080". Blocks of other pages are fragments: what belongs to a file comes first, the rest
-becomes the body of a function that knows the usual names (server, req, res, ...). Names in small
-letters that a fragment only mentions are taken for handlers. What such a page needs besides stands
-in a comment of its text, <!-- c: ... -->.
+blocks in that language in order. If a line "./NAME 8080" starts it, the commands of the page are
+run against it. Blocks of other pages are fragments: file-scope parts come first, the rest becomes
+the body of a function with the usual variables (server, req, res, ...). Undeclared names in lower
+case are assumed to be handlers. Other declarations that such a page needs are in a comment of its
+text, <!-- c: ... -->.
 """
 
 import os
@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests/wire"))
 import pages  # noqa: E402  (beside the wire tests)
 
 KNOWN = {"c", "cpp", "cmake", "console", "text", "yaml", "html", "json"}
-# Lines of the README for a shell: those that run below, and why the others do not.
+# The shell lines of the README: those that run below, and the reasons why the others do not.
 README_RUNS = {
     "cc hello.c -o hello $(pkg-config --cflags --libs uvhttp)",
     "c++ -std=c++20 hello.cpp -o hello $(pkg-config --cflags --libs uvhttp)"
@@ -69,7 +69,7 @@ PROGRAM_LINE = re.compile(r"(?:cc -std=c11|c\+\+ -std=c\+\+20) (\w+)\.(c|cpp) .*
 
 
 def program_lines(page):
-    """The lines that compile programs of a page, one for each language, as matches; none if its
+    """The lines that compile programs of a page, one for each language, as matches. Empty if its
     blocks are fragments."""
     return [] if tutorial(page) else [
         found for found in map(PROGRAM_LINE.fullmatch, pages.indented(page)) if found
@@ -97,25 +97,25 @@ def ids(value):
     return pages.name_of(value) if isinstance(value, pathlib.Path) else value
 
 
-# What is shown is known
+# Every block is tested
 
 
 @pytest.mark.parametrize("page", pages.PAGES, ids=ids)
-def test_every_block_says_its_language(page):
+def test_every_block_has_a_language(page):
     assert {language for language, _ in pages.blocks(page)} <= KNOWN
     assert page.read_text().count("\n```") == 2 * len(
-        pages.blocks(page)), "a block that is not seen"
+        pages.blocks(page)), "a block that is not found"
 
 
-def test_every_page_with_commands_is_a_program():
+def test_page_with_commands_is_a_program():
     assert [
         page for page in WITH_COMMANDS
         if not any(start_line(page, found) for found in program_lines(page))
     ] == []
 
 
-def test_every_page_is_found_from_the_first():
-    """docs/README.md leads to every page, and the README to it."""
+def test_every_page_is_linked_from_index():
+    """docs/README.md links to every page, and the README links to it."""
     seen, open_pages = set(), [ROOT / "README.md"]
     while open_pages:
         page = open_pages.pop()
@@ -132,14 +132,14 @@ def test_every_page_is_found_from_the_first():
     ] == []
 
 
-def test_every_header_is_in_the_index():
+def test_every_header_is_in_index():
     index = (ROOT / "docs/README.md").read_text()
     headers = [path.relative_to(ROOT).as_posix() for path in (ROOT / "include").rglob("*.h*")]
     assert [header for header in headers if f"](../{header})" not in index] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/design").glob("*.md")), ids=ids)
-def test_a_decision_is_problem_decision_cost(page):
+def test_decisions_have_problem_decision_cost(page):
     text = page.read_text()
     assert re.findall(r"^\*\*(\w+):\*\*", text, re.M) == ["Problem", "Decision", "Cost"]
     assert max(map(len, text.splitlines())) <= 100
@@ -148,7 +148,7 @@ def test_a_decision_is_problem_decision_cost(page):
 
 @pytest.mark.parametrize(
     "page", [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/design").glob("*.md"))], ids=ids)
-def test_source_files_that_are_named_exist(page):
+def test_named_source_files_exist(page):
     sources = [path.as_posix() for path in (ROOT / "src").rglob("*.[ch]")]
     named = re.findall(r"`([a-z0-9_/]+\.[ch])`", page.read_text())
     found = {name for name in named if any(source.endswith(f"/{name}") for source in sources)}
@@ -159,15 +159,15 @@ def test_source_files_that_are_named_exist(page):
 
 
 @pytest.mark.parametrize("page, found", PROGRAMS, ids=ids)
-def test_programs_of_pages(prefix, library_folder, tmp_path, page, found):  # noqa: F811
+def test_page_programs_compile_and_run(prefix, library_folder, tmp_path, page, found):  # noqa: F811
     name, language = found.groups()
     (tmp_path / f"{name}.{language}").write_text("\n".join(pages.code(page, language)))
     environment = parser_environment(library_folder)
-    # Lines of a page may leave arguments unused that a program would use.
+    # Code on a page may have unused parameters, unlike a program.
     compile_as_told(found[0].replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
     start = start_line(page, found)
     if start is None:
-        return  # asked by a test of its own
+        return  # a test of its own runs its commands
     lines = pages.indented(page)
     for line in lines[lines.index(found[0]) + 1:lines.index(start)]:
         run("sh", "-c", line, cwd=tmp_path)
@@ -184,9 +184,9 @@ def test_programs_of_pages(prefix, library_folder, tmp_path, page, found):  # no
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md")), ids=ids)
-def test_tutorial_compiles_as_it_says(prefix, library_folder, tmp_path, page):  # noqa: F811
-    """The programs of the build are tested in tests/wire/test_tutorial.py; this is for users who
-    have uvhttp installed."""
+def test_tutorial_compiles_with_shown_commands(prefix, library_folder, tmp_path, page):  # noqa: F811
+    """tests/wire/test_tutorial.py tests the programs of the build. This test is for users of an
+    installed uvhttp."""
     line = pages.indented(page)[0]
     source = re.match(r"cc (\w+\.c) ", line)[1]
     shutil.copy(page.parent / source, tmp_path)
@@ -198,8 +198,7 @@ def test_tutorial_compiles_as_it_says(prefix, library_folder, tmp_path, page):  
 
 
 def items(block):
-    """The parts of a block that stand by themselves: directives, functions, declarations,
-    statements."""
+    """The independent parts of a block: directives, functions, declarations, statements."""
     found, item, depth = [], "", 0
     for line in block.splitlines(keepends=True):
         bare = re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/', "", line)
@@ -213,7 +212,7 @@ def items(block):
 
 
 def for_a_file(item):
-    """Whether a part belongs outside of a function."""
+    """Whether a part has file scope."""
     text = re.sub(r"/\*.*?\*/", "", item, flags=re.S).strip()
     if text.startswith(
         ("#", "static ", "typedef ", "extern ", "using ", "namespace ", "template", "class ")):
@@ -225,7 +224,7 @@ def for_a_file(item):
 
 
 def as_program(page, language, mentioned=()):
-    """A file of all blocks of a page with fragments."""
+    """One file with all blocks of a page with fragments."""
     outside, inside = [], []
     context = re.findall(r"<!-- c: (.*?) -->", page.read_text(), re.S)
     for number, block in enumerate(pages.code(page, language)):
@@ -242,7 +241,7 @@ def as_program(page, language, mentioned=()):
 
 
 def compile_fragments(prefix, page, language="c"):  # noqa: F811
-    """What the compiler says of the fragments of a page; "" when they are right."""
+    """The compiler's messages for the fragments of a page; "" without errors."""
     flags = run("pkg-config", "--cflags", "libuv").split()
     command = ["gcc", "-std=gnu11", "-x", "c"
                ] if language == "c" else ["g++", "-std=gnu++20", "-x", "c++"]
@@ -276,7 +275,7 @@ def test_fragments_compile(prefix, page, language):  # noqa: F811
                           ("uvhttp_server_use(server, check, NULL)", False),
                           ("static int f(int a)\n{\n    return a;\n}\n\nreturn f(1);", True),
                           ("static int f(int a)\n{\n    return b->c;\n}", False), ])
-def test_fragments_that_are_wrong_do_not_compile(prefix, tmp_path, text, good,
+def test_invalid_fragments_do_not_compile(prefix, tmp_path, text, good,
                                                  language):  # noqa: F811
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n```{language}\n{text}\n```\n")
@@ -294,7 +293,7 @@ def hello(prefix, library_folder, tmp_path):  # noqa: F811
     return tmp_path
 
 
-def test_every_command_of_the_readme_runs_or_is_marked():
+def test_readme_commands_run_or_are_marked():
     lines = {line.split("    #")[0].rstrip() for line in pages.indented(ROOT / "README.md")}
     assert lines == README_RUNS | README_DOES_NOT_RUN.keys()
 
@@ -317,7 +316,7 @@ def test_readme_cmake(hello, prefix):  # noqa: F811
     assert (hello / "build/my_program").exists()
 
 
-def test_readme_names_what_has_to_be_installed():
+def test_readme_lists_required_packages():
     """The packages of the README are those that tools/setup.sh installs for building."""
     serve = re.search(r'^serve="([^"]*)"', (ROOT / "tools/setup.sh").read_text(), re.M)[1].split()
     told = re.search(r"needed Debian 12 packages: `([^`]*)`",

@@ -1,9 +1,9 @@
-"""An installed uvhttp serves its users: find_package, pkg-config, C and C++, both libraries, shared
-and static.
+"""An installed uvhttp works for its users: find_package, pkg-config, C and C++, both libraries,
+shared and static.
 
-Installs the build that UVHTTP_BUILD_DIR names (default: build/release) to a temporary folder and
-then moves that folder, so that nothing can lean on the place where it was built. Only what lies
-there is used, never the checkout.
+Installs the build of UVHTTP_BUILD_DIR (default: build/release) to a temporary directory and then
+moves that directory, so that no absolute path of the build can be used. The tests use only the
+installed files, never the checkout.
 """
 
 import os
@@ -57,7 +57,7 @@ int main(void)
     return 0;
 }
 """
-# C and C++: a message is written, goes through a ring whose seam it crosses, and is read again.
+# C and C++: a message is written, passes through a ring across its end, and is parsed again.
 PARSER_C = r"""#include <stdio.h>
 #include <uvhttp/parser.h>
 
@@ -143,7 +143,7 @@ def library_folder(prefix):
 
 @pytest.fixture(scope="module")
 def consumer(prefix, tmp_path_factory):
-    """The folder of programs built by a CMake project that knows the installed package only."""
+    """The directory of programs built by a CMake project that knows the installed package only."""
     source = tmp_path_factory.mktemp("consumer")
     (source / "CMakeLists.txt").write_text(CONSUMER_CMAKE)
     (source / "server.c").write_text(SERVER_C)
@@ -178,7 +178,7 @@ def test_find_package(consumer, program, output):
      ("c_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]),
      ("c_parser_static", [], ["libuv", "libmimalloc", "libcrypto"]),
      ("cxx_parser", ["libuvhttp_parser.so"], ["libuv.so", "libmimalloc", "libcrypto"]), ])
-def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
+def test_find_package_links_expected_libraries(consumer, program, wanted, unwanted):
     libraries = run("ldd", consumer / program)
     for name in wanted:
         assert name in libraries
@@ -191,7 +191,8 @@ def test_find_package_links_what_it_should(consumer, program, wanted, unwanted):
                                                     ("uvhttp_redis", REDIS_C, VERSION + "\n"), ])
 def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
     (tmp_path / "main.c").write_text(source)
-    # The folder's name has a space, which pkg-config answers with a backslash: hence the shell.
+    # The directory's name has a space, which pkg-config escapes with a backslash. So a shell runs
+    # the command.
     environment = {
         **os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"),
         "LD_LIBRARY_PATH": str(library_folder)
@@ -211,7 +212,7 @@ def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
 def test_pkg_config_static(prefix, library_folder, tmp_path):
     (tmp_path / "main.c").write_text(SERVER_C)
     environment = {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig")}
-    # Only uvhttp from its archive; the others stay shared libraries of the system.
+    # Only uvhttp from its archive. The other libraries are the shared ones of the system.
     run(
         "sh", "-c",
         'flags=$(pkg-config --static --cflags --libs uvhttp | sed "s/-luvhttp/-l:libuvhttp.a/") && '
@@ -239,7 +240,7 @@ def test_installed_header_compiles_alone(prefix, header, language):
         f"-I{prefix}/include", "-", input=text)
 
 
-def test_every_public_header_is_installed_and_nothing_else(prefix):
+def test_exactly_the_public_headers_are_installed(prefix):
     found = sorted(
         path.relative_to(prefix / "include").as_posix()
         for path in (prefix / "include").rglob("*")
@@ -257,7 +258,7 @@ def test_manual_pages_are_installed(prefix):
                              for path in (prefix / "share/man/man1").glob("*.1")) == wanted
 
 
-def test_no_installed_text_names_the_build_folder(prefix):
+def test_installed_texts_have_no_build_path(prefix):
     for path in prefix.rglob("*"):
         if path.is_file() and path.suffix in (".pc", ".cmake", ".h"):
             text = path.read_text()
@@ -299,8 +300,8 @@ foreach(kind uvhttp uvhttp_static)
     target_compile_options(cpp_${kind}_plain PRIVATE -fno-exceptions -fno-rtti)
 endforeach()
 """
-# A server that asks itself, by a client that knows nothing of uvhttp: a handler with what it has
-# captured, and what it destroys.
+# A server that sends requests to itself with another client: a handler with captured variables, and
+# their destruction.
 SERVER_CPP = r"""#include <cstdio>
 #include <memory>
 #include <string>
@@ -370,8 +371,8 @@ def parser_environment(library_folder):
 
 
 def compile_as_told(line, folder, environment):
-    """Runs a compiler line of the documentation, strictly. The prefix has a space in its name:
-    hence eval."""
+    """Runs a compiler command of the documentation, with strict warnings. The prefix has a space in
+    its name, so eval is used."""
     command = line.replace(" $(", " -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror $(")
     run("sh", "-c", f'eval "{command}"', cwd=folder, env=environment)
 
@@ -403,7 +404,7 @@ def test_cpp_with_find_package(prefix, tmp_path):
 
 @pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")),
                          ids=lambda source: source.name)
-def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, source):
+def test_parser_examples_compile_with_their_commands(prefix, library_folder, tmp_path, source):
     shutil.copy(source, tmp_path)
     line, = re.findall(r"^ \*     ((?:cc|c\+\+) .*)$", source.read_text(), re.M)
     environment = parser_environment(library_folder)
@@ -416,9 +417,9 @@ def test_parser_examples_compile_as_they_say(prefix, library_folder, tmp_path, s
                          [("parser.md", ["c", "cpp"], "c", "tour.c", "tour"),
                           ("parser.md", ["c", "cpp"], "cpp", "tour.cpp", "tour-cpp"),
                           ("forms.md", ["c"], "c", "forms.c", "forms"), ])
-def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, languages, language, name,
+def test_parser_page_program_prints_its_output(prefix, library_folder, tmp_path, page, languages, language, name,
                                 program):
-    """The blocks of the page in one language are a program that prints what the page says."""
+    """The blocks of the page in one language are a program that prints the output of the page."""
     page = (ROOT / "docs" / page).read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     output = [text for kind, text in blocks if kind == "text"]
@@ -431,14 +432,14 @@ def test_pages_about_the_parser(prefix, library_folder, tmp_path, page, language
                                                             "") == output[languages.index(language)]
 
 
-# Pages about servers: their blocks in C are a program that listens, says where, and does what the
-# page says
+# Pages about servers: their C blocks are a program that listens, prints its address, and does what
+# the page describes
 
 
 @pytest.fixture
 def program_of_page(prefix, library_folder, tmp_path):
-    """Builds and starts the program of a page: a function that asks it, and gives back (status,
-    fields, body)."""
+    """Builds and starts the program of a page. Returns a function that sends a request to it and
+    returns (status, fields, body)."""
     running = []
 
     def start(page):
@@ -448,8 +449,7 @@ def program_of_page(prefix, library_folder, tmp_path):
         (tmp_path / source).write_text("\n".join(
             re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)))
         environment = parser_environment(library_folder)
-        # Not every handler needs all of its arguments, and some lines stand in one for the sake of
-        # the page.
+        # Not every handler uses all of its parameters, and some lines exist only for the page.
         compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
         running.append(
             subprocess.Popen([tmp_path / name], stdout=subprocess.PIPE, text=True, env=environment))
@@ -485,7 +485,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 def test_page_limits_for_clients(program_of_page):
     ask = program_of_page("limits-for-clients.md")
     status, fields, _ = ask("/api/echo", b"x" * 17, X_Api_Key="a")
-    # of one moment
+    # at one point in time
     assert status == 413 and sorted(
         fields.get_all("RateLimit")) == ['"api";r=1;t=1', '"default";r=2;t=20']
     assert ask("/api/echo", b"12345")[0] == 413
@@ -493,7 +493,7 @@ def test_page_limits_for_clients(program_of_page):
     status, fields, _ = ask("/")
     page = (ROOT / "docs/limits-for-clients.md").read_text()
     shown, = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
-    wait = fields["Retry-After"]  # less than the page says when some time has passed
+    wait = fields["Retry-After"]  # less than on the page after some time has passed
     assert 1 <= int(wait) <= 20
     assert shown.replace("20", wait).splitlines() == [
         f"HTTP/1.1 {status} Too Many Requests", f"Retry-After: {wait}",
@@ -513,8 +513,9 @@ def test_page_sessions_and_caching(program_of_page):
     assert ask("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")
 
 
-def test_page_about_middleware(prefix, library_folder, tmp_path):
-    """The blocks in C are a server, which answers the commands of the page as the page says."""
+def test_page_middleware(prefix, library_folder, tmp_path):
+    """The C blocks are a server whose responses to the commands of the page are those on the
+    page."""
     page = (ROOT / "docs/middleware.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     assert {kind for kind, _ in blocks} == {"c", "console"}
@@ -541,8 +542,8 @@ def test_page_about_middleware(prefix, library_folder, tmp_path):
         server.stdout.close()
 
 
-def test_page_about_uploads(prefix, library_folder, tmp_path):
-    """The blocks of the page are a server that does what the page says, for curl."""
+def test_page_uploads(prefix, library_folder, tmp_path):
+    """The blocks of the page are a server that does what the page describes, with curl."""
     page = (ROOT / "docs/uploads.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     assert {kind for kind, _ in blocks} == {"c"}
