@@ -1,5 +1,5 @@
-/* What the two programs for conformance suites share: the options of an endpoint that echoes
- * whatever a suite sends. */
+/* Shared by the two programs for conformance suites: the options of an endpoint that echoes every
+ * message. */
 #ifndef UVH_WS_ECHO_H
 #define UVH_WS_ECHO_H
 
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sixteen times what the largest case has, so that nothing but the protocol is tested. Fragments: 4
- * MiB in pieces of 64 bytes is a case. */
+/* Sixteen times the size of the largest case, so that only the protocol is tested. One case sends 4
+ * MiB in fragments of 64 bytes. */
 #define WS_ECHO_MESSAGE   ((size_t)64 << 20)
 #define WS_ECHO_FRAGMENTS ((size_t)1 << 20)
-/* Windows of their own in full size. */
+/* Dedicated windows of full size. */
 #define WS_ECHO_WINDOWS ((size_t)1 << 20)
 
 static inline void ws_echo_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind,
@@ -22,7 +22,7 @@ static inline void ws_echo_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind
 {
     int err = uvhttp_websocket_send(ws, kind, data, size);
     (void)arg;
-    /* Messages of a suite come behind a close frame, too, and those have no echo. */
+    /* Suites also send messages after a close frame. These get no echo. */
     if (err < 0 && err != UVHTTP_EDISCONNECTED)
         (void)fprintf(stderr, "echo: %s\n", uvhttp_error_name(err));
 }
@@ -37,10 +37,10 @@ static inline uvhttp_websocket_options_t ws_echo_options(void)
                                         .memory = 8 * WS_ECHO_MESSAGE};
 }
 
-/* Takes "--compression=not|shared|dedicated" from the front of the arguments. False: it says
- * something else. */
-static inline bool ws_echo_take_compression(int *argc, char ***argv,
-                                            uvhttp_websocket_options_t *options)
+/* Parses and removes a first argument "--compression=not|shared|dedicated". False if the value is
+ * invalid. */
+static inline bool ws_echo_parse_compression(int *argc, char ***argv,
+                                             uvhttp_websocket_options_t *options)
 {
     static const char *const names[] = {"not", "shared", "dedicated"};
     static const char option[] = "--compression=";

@@ -1,18 +1,18 @@
-/* A client that echoes what the fuzzing server of a conformance suite sends (`./dev conformance
- * websocket client`): asks how many cases there are, lets each be run on a connection of its own,
- * one after the other, and has the report written.
+/* A client that echoes the messages of a conformance suite's fuzzing server (`./dev conformance
+ * websocket client`). It requests the number of cases, runs each case on its own connection, one
+ * after the other, and has the report written.
  *
- * Usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT. Ends with 1 if the suite
- * could not be asked. */
+ * Usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT. Exits with 1 if the suite
+ * cannot be queried. */
 #include "ws_echo.h"
 
 enum { URL_SIZE = 512 };
 
 static struct run {
     uvhttp_server_t *server;
-    uvhttp_websocket_endpoint_t *asking, *echoing;
+    uvhttp_websocket_endpoint_t *querying, *echoing;
     const char *base, *agent;
-    long count; /* of cases; 0 until the suite has said so */
+    long count; /* number of cases; 0 until the suite has reported it */
     long next;
     bool reported, failed;
 } run;
@@ -28,7 +28,7 @@ static void connect_to(uvhttp_websocket_endpoint_t *endpoint, const char *url)
     uvhttp_server_stop(run.server);
 }
 
-static void go_on(void)
+static void run_next(void)
 {
     char url[URL_SIZE];
     if (run.next <= run.count) {
@@ -38,7 +38,7 @@ static void go_on(void)
     } else if (!run.reported) {
         run.reported = true;
         (void)snprintf(url, sizeof url, "%s/updateReports?agent=%s", run.base, run.agent);
-        connect_to(run.asking, url);
+        connect_to(run.querying, url);
     } else {
         uvhttp_server_stop(run.server);
     }
@@ -53,7 +53,7 @@ static void on_count(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const
     run.count = strtol(text, NULL, 10);
 }
 
-static void on_answered(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+static void on_count_closed(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     (void)ws, (void)arg;
     if (run.count == 0) {
@@ -64,22 +64,22 @@ static void on_answered(uvhttp_websocket_t *ws, unsigned code, const char *reaso
         uvhttp_server_stop(run.server);
         return;
     }
-    go_on();
+    run_next();
 }
 
-/* Whatever came of a case is for the suite to judge. */
-static void on_case_over(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+/* The suite evaluates the result of a case. */
+static void on_case_closed(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     (void)ws, (void)code, (void)reason, (void)arg;
-    go_on();
+    run_next();
 }
 
 static int prepare(uvhttp_websocket_options_t *echo)
 {
-    uvhttp_websocket_options_t ask = {.events = {.message = on_count, .close = on_answered}};
+    uvhttp_websocket_options_t query = {.events = {.message = on_count, .close = on_count_closed}};
     uvhttp_error_t error = {0};
-    int err = uvhttp_websocket_endpoint_new(&run.asking, run.server, &ask, &error);
-    echo->events.close = on_case_over;
+    int err = uvhttp_websocket_endpoint_new(&run.querying, run.server, &query, &error);
+    echo->events.close = on_case_closed;
     if (err == 0)
         err = uvhttp_websocket_endpoint_new(&run.echoing, run.server, echo, &error);
     if (err != 0)
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 {
     uvhttp_websocket_options_t options = ws_echo_options();
     char url[URL_SIZE];
-    if (!ws_echo_take_compression(&argc, &argv, &options) || argc != 3) {
+    if (!ws_echo_parse_compression(&argc, &argv, &options) || argc != 3) {
         (void)fprintf(stderr,
                       "usage: ws_echo_client [--compression=not|shared|dedicated] URL AGENT\n");
         return 2;
@@ -99,14 +99,14 @@ int main(int argc, char **argv)
     run = (struct run){
         .server = uvhttp_server_new(NULL), .base = argv[1], .agent = argv[2], .next = 1};
     int err = prepare(&options);
-    /* Nobody connects to it: it is what the client's connections live on. */
+    /* No client connects to this listener. The client connections need a running server. */
     if (err == 0)
         err = uvhttp_server_listen(run.server, "127.0.0.1", 0);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(run.server);
     if (err == 0) {
         (void)snprintf(url, sizeof url, "%s/getCaseCount", run.base);
-        connect_to(run.asking, url);
+        connect_to(run.querying, url);
         err = uvhttp_server_run(run.server);
     }
     uvhttp_server_free(run.server);

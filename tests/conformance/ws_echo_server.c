@@ -8,7 +8,7 @@
 int main(int argc, char **argv)
 {
     uvhttp_websocket_options_t options = ws_echo_options();
-    if (!ws_echo_take_compression(&argc, &argv, &options)) {
+    if (!ws_echo_parse_compression(&argc, &argv, &options)) {
         (void)fprintf(stderr, "ws_echo_server: %s?\n", argv[1]);
         return 2;
     }

@@ -1,12 +1,12 @@
-/* tls_client: what tests/wire/test_tls_client.py runs, once for each connection: `tls_client
- * [FLAGS] HOST PORT` or `tls_client [FLAGS] URL`. Flags: --ca=, --cert=, --key=, --pass=, --name=,
- * --alpn=, --min=1..2, --max=1..2, --ciphers=, --insecure, --default (no client object),
- * --timeout=MS, --handshake-timeout=SECONDS, --send=BYTES, --backlog=BYTES, --abort=MS (closes by
- * then), --half (ends its side when all was sent).
- * It sends that many bytes, hears as many back, and ends. A line for each event: "connected",
- * "failed NAME: WHY", "heard BYTES", "end", "refused" (a write was, for the first time), "closed
- * WHY", of a WebSocket "open" and "closed CODE REASON". Exit codes: 0, 1 could not start, 4 memory
- * was left, 5 other bytes came back than were sent. */
+/* tls_client: the client program of tests/wire/test_tls_client.py, run once for each connection:
+ * `tls_client [FLAGS] HOST PORT` or `tls_client [FLAGS] URL`. Flags: --ca=, --cert=, --key=,
+ * --pass=, --name=, --alpn=, --min=1..2, --max=1..2, --ciphers=, --insecure, --default (no client
+ * object), --timeout=MS, --handshake-timeout=SECONDS, --send=BYTES, --backlog=BYTES, --abort=MS
+ * (closes after that time), --half (ends its side after everything is sent). It sends that many
+ * bytes, receives as many, and ends. It prints a line for each event: "connected", "failed NAME:
+ * WHY", "heard BYTES", "end", "refused" (the first rejected write), "closed WHY", for a WebSocket
+ * "open" and "closed CODE REASON". Exit codes: 0, 1 could not start, 4 memory leak, 5 the received
+ * bytes differ from the sent ones. */
 #include <uvhttp.h>
 
 #include <stdatomic.h>
@@ -17,10 +17,10 @@
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, EXIT_OTHER_BYTES = 5, CHUNK = 65536, PERIOD = 251 };
 
-static atomic_long live; /* blocks of heap */
+static atomic_long live; /* allocated blocks */
 static uvhttp_tls_client_t *client;
-static uvhttp_stream_t *stream; /* NULL: over */
-static size_t to_send = 5, sent, heard;
+static uvhttp_stream_t *stream; /* NULL: closed */
+static size_t to_send = 5, sent, received;
 static bool half, refused, other_bytes;
 static char pattern[CHUNK + PERIOD];
 
@@ -58,7 +58,7 @@ static const char *or_none(const char *why)
     return why == NULL ? "-" : why;
 }
 
-/* Byte i of all is i modulo PERIOD. */
+/* Byte i of the data is i modulo PERIOD. */
 static void send_more(void)
 {
     int err = 0;
@@ -86,20 +86,20 @@ static void on_connected(uvhttp_stream_t *of, int status, void *arg)
     send_more();
 }
 
-static void hear(const char *data, size_t size)
+static void receive(const char *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        other_bytes |= data[i] != pattern[(heard + i) % PERIOD];
-    heard += size;
+        other_bytes |= data[i] != pattern[(received + i) % PERIOD];
+    received += size;
 }
 
 static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     (void)arg;
-    hear(data, size);
+    receive(data, size);
     if (size == 0)
         puts("end");
-    if (size == 0 || heard == to_send)
+    if (size == 0 || received == to_send)
         uvhttp_stream_end(of);
 }
 
@@ -112,7 +112,7 @@ static void on_drain(uvhttp_stream_t *of, void *arg)
 static void on_closed(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
-    printf("heard %zu\nclosed %s\n", heard, or_none(uvhttp_stream_tls_error(of)));
+    printf("heard %zu\nclosed %s\n", received, or_none(uvhttp_stream_tls_error(of)));
     stream = NULL;
 }
 
@@ -136,7 +136,7 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
                        size_t size, void *arg)
 {
     (void)kind, (void)arg;
-    hear(data, size);
+    receive(data, size);
     printf("heard %zu\n", size);
     uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, NULL);
 }
@@ -154,7 +154,7 @@ static uvhttp_config_t *server_config;
 static long timeout_ms = 60000, backlog, abort_ms = -1;
 static bool use_default;
 
-static bool take_flag(const char *flag)
+static bool parse_flag(const char *flag)
 {
     static const struct {
         const char *name;
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (size_t i = 0; i < sizeof pattern; i++)
         pattern[i] = (char)(i % PERIOD);
-    while (first < argc && take_flag(argv[first]))
+    while (first < argc && parse_flag(argv[first]))
         first++;
     if (argc - first != 1 && argc - first != 2)
         return EXIT_NOT_STARTED;

@@ -1,12 +1,13 @@
-/* tls_server: what tests/wire/test_tls.py talks to. It listens in plain text and with TLS, on ports
- * that it prints: "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE begins a
- * certificate, to which --key=FILE, --pass=FILE, --phrase=TEXT (by callback), --ocsp=FILE and
- * --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2, --profile=0..1, --min=1..2, --max=1..2,
- * --ciphers=, --suites=, --groups=, --no-tickets, --ktls, --lifetime=SECONDS, --one-time-tickets,
- * --max-used-tickets=N, --early-data=BYTES, --ticket-key=FILE (repeated), --key-log=FILE, --watch,
- * --workers=N, --handshake-timeout=SECONDS, --write-timeout=SECONDS, --keep-alive-timeout=SECONDS,
- * --max-connections=N, --handshake-threads=N, --max-handshakes=N.
- * Exit codes: 0 stopped in order, 1 could not start, 4 memory was left. */
+/* tls_server: the server program of tests/wire/test_tls.py. It listens in plain text and with TLS,
+ * and prints the ports: "listening on 127.0.0.1:PLAIN and 127.0.0.1:TLS". Flags: --cert=FILE starts
+ * a certificate, to which the following --key=FILE, --pass=FILE, --phrase=TEXT (by callback),
+ * --ocsp=FILE and --auth=0..2 belong; --ca=, --crl=, --client-auth=0..2, --profile=0..1,
+ * --min=1..2, --max=1..2, --ciphers=, --suites=, --groups=, --no-tickets, --ktls,
+ * --lifetime=SECONDS, --one-time-tickets, --max-used-tickets=N, --early-data=BYTES,
+ * --ticket-key=FILE (repeated), --key-log=FILE, --watch, --workers=N, --handshake-timeout=SECONDS,
+ * --write-timeout=SECONDS, --keep-alive-timeout=SECONDS, --max-connections=N,
+ * --handshake-threads=N, --max-handshakes=N. Exit codes: 0 regular stop, 1 could not start, 4
+ * memory leak. */
 #include <uvhttp.h>
 
 #include <stdatomic.h>
@@ -18,7 +19,7 @@
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, MOST = 16, TEXT_SIZE = 8192, BIG = 300000000 };
 
-static atomic_long live; /* blocks of heap */
+static atomic_long live; /* allocated blocks */
 static uvhttp_tls_t *tls;
 static uvhttp_tls_certificate_t certificates[MOST];
 static const char *ticket_keys[MOST];
@@ -74,14 +75,14 @@ static int info(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_json(res, 200, text);
 }
 
-/* As they are, which JSON would not show. */
+/* Unescaped, which JSON would not allow. */
 static int names(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
     return uvhttp_response_send_text(res, 200, uvhttp_request_tls(req)->client_names);
 }
 
-/* What a request has done: how often it was executed, and whether it was early. */
+/* The effect of a request: how often it was executed, and whether it was early. */
 static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static atomic_long counts;
@@ -92,8 +93,8 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* A GET that is too dear for early data. */
-static int dear(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* A GET that is too expensive for early data. */
+static int expensive(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return uvhttp_request_is_early(req) ? uvhttp_response_send_too_early(res)
                                         : count(req, res, arg);
@@ -139,7 +140,7 @@ static int stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_json(res, 200, text);
 }
 
-/* A blocking route: loads read files. The answer is the message, or "ok". */
+/* A blocking route, since loads read files. The response is the error message, or "ok". */
 static int reload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_error_t error = {0};
@@ -185,7 +186,7 @@ static int add_routes(uvhttp_server_t *server, char *bytes)
     if (err == 0)
         err = uvhttp_server_route(server, NULL, "/count", count, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, NULL, "/dear", dear, NULL);
+        err = uvhttp_server_route(server, NULL, "/dear", expensive, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/upgrade", upgrade, NULL);
     if (err == 0)
@@ -203,7 +204,7 @@ static int add_routes(uvhttp_server_t *server, char *bytes)
 
 /* ---- flags ---- */
 
-static int give_phrase(char *buffer, size_t size, const char *key_file, void *arg)
+static int copy_phrase(char *buffer, size_t size, const char *key_file, void *arg)
 {
     (void)key_file;
     return snprintf(buffer, size, "%s", (const char *)arg);
@@ -240,7 +241,7 @@ static bool read_certificate_flag(const char *flag)
     else if (is(flag, "--auth=", &value))
         last->client_auth = (uvhttp_tls_client_auth_t)number_of(value);
     else if (is(flag, "--phrase=", &value)) {
-        last->passphrase = give_phrase;
+        last->passphrase = copy_phrase;
         last->passphrase_arg = (void *)(uintptr_t)value;
     } else
         return false;
@@ -316,7 +317,7 @@ static void log_line(uvhttp_log_level_t level, const char *message, void *arg)
     (void)fprintf(stderr, "%s: %s\n", names[level], message);
 }
 
-/* A plain socket on a free port, since the server tells the port of its first listener only. */
+/* A plain socket on a free port, since the server reports the port of its first listener only. */
 static int listen_plain(uvhttp_server_t *server, int *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

@@ -1,15 +1,15 @@
-/* topics_server: what tests/wire/test_topics.py and test_redis.py talk to: one endpoint, /ws, whose
- * texts are commands on topics, and some requests. Usage: topics_server WORKERS. Prints "listening
- * on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 stopped in order, 1 could not start, 4 memory
- * was left. The environment sets the rest: UVHTTP_SLOW, UVHTTP_MAX_QUEUE, UVHTTP_MAX_SUBSCRIPTIONS,
- * UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"), UVHTTP_LISTEN_PORT, and
- * for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE, _PING. Names are looked up
- * here: "slow.test" is never found, nor is it ever not found, and "two.test" is two addresses, at
- * the first of which nobody is.
+/* topics_server: the server program of tests/wire/test_topics.py and test_redis.py: one endpoint,
+ * /ws, whose text messages are commands on topics, and some routes. Usage: topics_server WORKERS.
+ * Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 regular stop, 1 could not
+ * start, 4 memory leak. Environment variables set the options: UVHTTP_SLOW, UVHTTP_MAX_QUEUE,
+ * UVHTTP_MAX_SUBSCRIPTIONS, UVHTTP_COMPRESS, UVHTTP_PRESENCE (changes are published to "presence"),
+ * UVHTTP_LISTEN_PORT, and for Redis UVHTTP_REDIS_HOST, _PORT, _PATH, _USER, _PASSWORD, _QUEUE,
+ * _PING. The program resolves names itself: the lookup of "slow.test" never ends, and "two.test"
+ * has two addresses, the first of which has no listener.
  *
  * Commands: "sub P", "unsub P", "pub T TEXT", "many T N" (N messages "0", "1", ...), "count P",
- * "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then all who are here
- * unsubscribe), "bin T TEXT". All but pub, many and bin are answered. */
+ * "worker", "memory" (of the endpoint), "kick T" (publishes "bye", and then unsubscribes all
+ * members of this worker), "bin T TEXT". All but pub, many and bin get a reply. */
 #include <uvhttp.h>
 #include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
@@ -30,7 +30,7 @@ static uvhttp_redis_t *redis; /* NULL without one */
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, LINE_SIZE = 512, MOST_MEMBERS = 64 };
 
-static atomic_long live; /* blocks of heap */
+static atomic_long live; /* allocated blocks */
 static uvhttp_topics_t *topics;
 static atomic_long changes; /* of presence */
 
@@ -63,7 +63,8 @@ static const uvhttp_allocator_t allocator = {allocate, reallocate, release, NULL
 
 /* ---- names ---- */
 
-#define EXPORTED __attribute__((visibility("default"))) /* or libraries would find the system's */
+/* otherwise libraries would use the system's function */
+#define EXPORTED __attribute__((visibility("default")))
 
 static struct addrinfo *make_address(uint32_t address, const char *service, struct addrinfo *next)
 {
@@ -110,10 +111,10 @@ EXPORTED void freeaddrinfo(struct addrinfo *found)
 
 /* ---- commands ---- */
 
-/* open ones of this worker, as many as fit */
+/* open connections of this worker, as many as fit */
 static _Thread_local uvhttp_websocket_t *here[MOST_MEMBERS];
 
-static void answer(uvhttp_websocket_t *ws, const char *command, int err)
+static void reply(uvhttp_websocket_t *ws, const char *command, int err)
 {
     char text[LINE_SIZE];
     (void)snprintf(text, sizeof text, "%s %s", err == 0 ? "ok" : uvhttp_error_name(err), command);
@@ -140,24 +141,25 @@ static void kick(uvhttp_websocket_t *ws, const char *topic)
 }
 
 /* "verb topic rest" */
-static void obey(uvhttp_websocket_t *ws, const char *verb, const char *topic, const char *rest)
+static void run_command(uvhttp_websocket_t *ws, const char *verb, const char *topic,
+                        const char *rest)
 {
     char text[LINE_SIZE];
     if (strcmp(verb, "sub") == 0) {
-        answer(ws, topic, uvhttp_websocket_subscribe(ws, topics, topic));
+        reply(ws, topic, uvhttp_websocket_subscribe(ws, topics, topic));
     } else if (strcmp(verb, "unsub") == 0) {
-        answer(ws, topic, uvhttp_websocket_unsubscribe(ws, topics, topic));
+        reply(ws, topic, uvhttp_websocket_unsubscribe(ws, topics, topic));
     } else if (strcmp(verb, "pub") == 0 || strcmp(verb, "bin") == 0) {
         int err = uvhttp_websocket_publish(
             ws, topics, topic, verb[0] == 'b' ? UVHTTP_WEBSOCKET_BINARY : UVHTTP_WEBSOCKET_TEXT,
             rest, strlen(rest));
         if (err != 0)
-            answer(ws, topic, err);
+            reply(ws, topic, err);
     } else if (strcmp(verb, "many") == 0) {
         publish_many(ws, topic, strtol(rest, NULL, 10));
     } else if (strcmp(verb, "kick") == 0) {
         kick(ws, topic);
-        answer(ws, topic, 0);
+        reply(ws, topic, 0);
     } else if (strcmp(verb, "count") == 0) {
         (void)snprintf(text, sizeof text, "%zu %s", uvhttp_topics_count(topics, topic), topic);
         (void)uvhttp_websocket_send_text(ws, text);
@@ -184,7 +186,7 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
     char *rest = topic + strcspn(topic, " ");
     if (*rest != '\0')
         *rest++ = '\0';
-    obey(ws, line, topic, rest);
+    run_command(ws, line, topic, rest);
 }
 
 static void on_open(uvhttp_websocket_t *ws, void *arg)
@@ -198,8 +200,8 @@ static void on_open(uvhttp_websocket_t *ws, void *arg)
     }
 }
 
-/* Whoever goes says so to the others, and with the queue of a slow one this is in the middle of a
- * flush. */
+/* Each closed member publishes this to the others. For the queue of a slow member this happens
+ * within a flush. */
 static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     char text[LINE_SIZE];
@@ -240,7 +242,7 @@ static int publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                      err == 0 ? "ok" : uvhttp_error_name(err));
 }
 
-/* GET /count?topic=T: how many have subscribed, and how often presence has changed. */
+/* GET /count?topic=T: the number of subscriptions, and of changes of presence. */
 static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[LINE_SIZE];
@@ -252,7 +254,7 @@ static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 }
 
 #if UVHTTP_TESTS_REDIS
-/* GET /redis: its numbers. */
+/* GET /redis: its counters. */
 static int redis_stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[LINE_SIZE];

@@ -1,8 +1,8 @@
-/* workers_server: what tests/wire/test_workers.py talks to: a server with a loop of its own and
- * several workers. Every number of its state that threads share is atomic. Usage: workers_server
- * WORKERS [PORT [FOLDER [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit
- * codes: 0 stopped in order, 1 could not start, 4 something was left. UVHTTP_MAX_CONNECTIONS,
- * UVHTTP_DRAIN_TIMEOUT and UVHTTP_VERBOSE are taken from the environment. */
+/* workers_server: the server program of tests/wire/test_workers.py, with its own loop and several
+ * workers. Every number shared by threads is atomic. Usage: workers_server WORKERS [PORT [DIRECTORY
+ * [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 regular stop, 1
+ * could not start, 4 leak. Environment variables: UVHTTP_MAX_CONNECTIONS, UVHTTP_DRAIN_TIMEOUT and
+ * UVHTTP_VERBOSE. */
 #include <uvhttp.h>
 
 #include <pthread.h>
@@ -14,10 +14,10 @@
 
 enum { EXIT_NOT_STARTED = 1, EXIT_LEFT = 4, TEXT_SIZE = 8192 };
 
-static atomic_long live; /* blocks of heap */
+static atomic_long live; /* allocated blocks */
 static uv_mutex_t lock;
 static uv_cond_t changed;
-static long threads; /* answering, and not at their end; under the lock */
+static long threads; /* running threads that send responses; under the lock */
 static atomic_long aborts;
 static atomic_long hops;
 static atomic_long finished;
@@ -67,7 +67,7 @@ static long count_threads(void)
     return count;
 }
 
-/* Work that takes so long. */
+/* Work that takes this time. */
 static void be_slow(uint64_t ms)
 {
     uint64_t end = uv_hrtime() + ms * 1000000;
@@ -77,7 +77,7 @@ static void be_slow(uint64_t ms)
     uv_mutex_unlock(&lock);
 }
 
-/* ---- answers ---- */
+/* ---- handlers ---- */
 
 static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -93,7 +93,8 @@ static int which(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* A body that lives in this exchange's worker: a mix-up of buffers between threads would show. */
+/* A body that lives in this exchange's worker: a mix-up of buffers between threads would be
+ * detected. */
 static int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
@@ -137,139 +138,139 @@ static void count_finished(uvhttp_request_t *req, uvhttp_response_t *res,
         uvhttp_access_log_finished(req, res, outcome, log);
 }
 
-/* ---- answering from a thread ---- */
+/* ---- a response from a thread ---- */
 
-struct answer {
+struct task {
     uvhttp_server_t *server;
     size_t worker;
     uvhttp_response_t *response; /* NULL: the client has disconnected; the worker's thread only */
-    unsigned wait_ms;
+    unsigned delay_ms;
 };
 
-static void send_answer(uvhttp_server_t *server, size_t worker, void *arg)
+static void send_task(uvhttp_server_t *server, size_t worker, void *arg)
 {
-    struct answer *answer = arg;
+    struct task *task = arg;
     char text[32];
     (void)server;
     (void)snprintf(text, sizeof text, "%zu", worker);
-    if (answer->response != NULL)
-        (void)uvhttp_response_send_text(answer->response, 200, text);
-    free(answer);
+    if (task->response != NULL)
+        (void)uvhttp_response_send_text(task->response, 200, text);
+    free(task);
 }
 
 static void work_on(void *arg)
 {
-    struct answer *answer = arg;
-    be_slow(answer->wait_ms);
-    if (uvhttp_server_post(answer->server, answer->worker, send_answer, answer) != 0)
-        free(answer); /* stopped: nobody waits any more */
+    struct task *task = arg;
+    be_slow(task->delay_ms);
+    if (uvhttp_server_post(task->server, task->worker, send_task, task) != 0)
+        free(task); /* stopped: the exchange is already aborted */
     count_thread(-1);
 }
 
-static void forget_answer(uvhttp_response_t *res, void *arg)
+static void task_aborted(uvhttp_response_t *res, void *arg)
 {
     (void)res;
-    ((struct answer *)arg)->response = NULL;
+    ((struct task *)arg)->response = NULL;
     atomic_fetch_add(&aborts, 1);
 }
 
 static int from_thread(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    const char *wait = uvhttp_request_query(req, "ms");
-    struct answer *answer = calloc(1, sizeof *answer);
+    const char *delay = uvhttp_request_query(req, "ms");
+    struct task *task = calloc(1, sizeof *task);
     uv_thread_t thread;
     (void)arg;
-    if (answer == NULL)
+    if (task == NULL)
         return UVHTTP_ENOMEM;
-    answer->server = uvhttp_request_server(req);
-    answer->worker = uvhttp_request_worker(req);
-    answer->response = res;
-    answer->wait_ms = wait == NULL ? 0 : (unsigned)strtoul(wait, NULL, 10);
-    uvhttp_response_on_abort(res, forget_answer, answer);
+    task->server = uvhttp_request_server(req);
+    task->worker = uvhttp_request_worker(req);
+    task->response = res;
+    task->delay_ms = delay == NULL ? 0 : (unsigned)strtoul(delay, NULL, 10);
+    uvhttp_response_on_abort(res, task_aborted, task);
     count_thread(1);
-    if (uv_thread_create(&thread, work_on, answer) != 0) {
+    if (uv_thread_create(&thread, work_on, task) != 0) {
         uvhttp_response_on_abort(res, NULL, NULL);
         count_thread(-1);
-        free(answer);
+        free(task);
         return UVHTTP_ENOMEM;
     }
     (void)pthread_detach(thread);
     return 0;
 }
 
-/* ---- round all workers and back ---- */
+/* ---- tasks on all workers in turn ---- */
 
 static void hop(uvhttp_server_t *server, size_t worker, void *arg)
 {
-    struct answer *answer = arg;
+    struct task *task = arg;
     size_t next = (worker + 1) % uvhttp_server_worker_count(server);
     atomic_fetch_add(&hops, 1);
-    if (worker == answer->worker)
-        send_answer(server, worker, answer);
-    else if (uvhttp_server_post(server, next, hop, answer) != 0 &&
-             uvhttp_server_post(server, answer->worker, hop, answer) != 0)
-        free(answer); /* where it came from has stopped too, and has told it */
+    if (worker == task->worker)
+        send_task(server, worker, task);
+    else if (uvhttp_server_post(server, next, hop, task) != 0 &&
+             uvhttp_server_post(server, task->worker, hop, task) != 0)
+        free(task); /* its own worker has stopped, too, and has called the abort callback */
 }
 
 static int around(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct answer *answer = calloc(1, sizeof *answer);
+    struct task *task = calloc(1, sizeof *task);
     uvhttp_server_t *server = uvhttp_request_server(req);
     (void)arg;
-    if (answer == NULL)
+    if (task == NULL)
         return UVHTTP_ENOMEM;
-    answer->worker = uvhttp_request_worker(req);
-    answer->response = res;
-    uvhttp_response_on_abort(res, forget_answer, answer);
-    size_t next = (answer->worker + 1) % uvhttp_server_worker_count(server);
-    int err = uvhttp_server_post(server, next, hop, answer);
-    if (err == UVHTTP_ESTOPPED) /* the next one had nothing open any more */
-        err = uvhttp_server_post(server, answer->worker, hop, answer);
+    task->worker = uvhttp_request_worker(req);
+    task->response = res;
+    uvhttp_response_on_abort(res, task_aborted, task);
+    size_t next = (task->worker + 1) % uvhttp_server_worker_count(server);
+    int err = uvhttp_server_post(server, next, hop, task);
+    if (err == UVHTTP_ESTOPPED) /* the next worker had no open handles */
+        err = uvhttp_server_post(server, task->worker, hop, task);
     if (err != 0) {
         uvhttp_response_on_abort(res, NULL, NULL);
-        free(answer);
+        free(task);
     }
     return err;
 }
 
 /* ---- a timer on the request's own loop ---- */
 
-struct wait {
+struct delay {
     uv_timer_t timer;
     uvhttp_response_t *response;
 };
 
-static void free_wait(uv_handle_t *timer)
+static void free_delay(uv_handle_t *timer)
 {
     free(timer->data);
 }
 
 static void on_time(uv_timer_t *timer)
 {
-    struct wait *wait = timer->data;
-    (void)uvhttp_response_send_text(wait->response, 200, "waited");
-    uv_close((uv_handle_t *)timer, free_wait);
+    struct delay *delay = timer->data;
+    (void)uvhttp_response_send_text(delay->response, 200, "waited");
+    uv_close((uv_handle_t *)timer, free_delay);
 }
 
 static void on_abort(uvhttp_response_t *res, void *arg)
 {
     (void)res;
     atomic_fetch_add(&aborts, 1);
-    uv_close((uv_handle_t *)&((struct wait *)arg)->timer, free_wait);
+    uv_close((uv_handle_t *)&((struct delay *)arg)->timer, free_delay);
 }
 
-static int wait_for_timer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int delay_by_timer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *ms = uvhttp_request_query(req, "ms");
-    struct wait *wait = calloc(1, sizeof *wait);
+    struct delay *delay = calloc(1, sizeof *delay);
     (void)arg;
-    if (wait == NULL)
+    if (delay == NULL)
         return UVHTTP_ENOMEM;
-    wait->response = res;
-    (void)uv_timer_init(uvhttp_request_loop(req), &wait->timer);
-    wait->timer.data = wait;
-    (void)uv_timer_start(&wait->timer, on_time, ms == NULL ? 0 : strtoul(ms, NULL, 10), 0);
-    uvhttp_response_on_abort(res, on_abort, wait);
+    delay->response = res;
+    (void)uv_timer_init(uvhttp_request_loop(req), &delay->timer);
+    delay->timer.data = delay;
+    (void)uv_timer_start(&delay->timer, on_time, ms == NULL ? 0 : strtoul(ms, NULL, 10), 0);
+    uvhttp_response_on_abort(res, on_abort, delay);
     return 0;
 }
 
@@ -297,7 +298,7 @@ static int add_routes(uvhttp_server_t *server, uvhttp_static_t *files)
         {"GET", "/hello", hello},          {"GET", "/which", which},
         {"POST", "/echo", echo},           {"GET", "/stats", stats},
         {"GET", "/thread", from_thread},   {"GET", "/around", around},
-        {"GET", "/timer", wait_for_timer}, {"GET", "/stop", stop},
+        {"GET", "/timer", delay_by_timer}, {"GET", "/stop", stop},
     };
     int err = uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

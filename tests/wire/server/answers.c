@@ -1,5 +1,5 @@
-/* Handlers of wire_server that answer at once: what the request said, bodies of every kind and
- * size, fields that may not be set, and handlers that fail. */
+/* Handlers of wire_server that respond at once: reports about the request, bodies of all kinds and
+ * sizes, fields that may not be set, and handlers that fail. */
 #include "wire_server.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 enum {
     PATTERN_SIZE = 64 * 1024 * 1024,
-    PATTERN_PERIOD = 251, /* prime, so that a piece sent twice or left out shows */
+    PATTERN_PERIOD = 251, /* prime, so that a duplicated or lost chunk is detected */
     REPORT_SIZE = 64 * 1024
 };
 
@@ -44,7 +44,7 @@ static void close_descriptor(void *arg)
     (void)close((int)(intptr_t)arg);
 }
 
-/* ---- plain answers ---- */
+/* ---- plain responses ---- */
 
 int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -60,7 +60,7 @@ int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send(res, 200, "application/octet-stream", body.base, body.length);
 }
 
-/* Says the length and an FNV-1a sum instead of sending the body back. */
+/* Sends the length and an FNV-1a hash of the body. */
 int digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
@@ -89,7 +89,7 @@ static bool ends_in_nul(uvhttp_slice_t slice)
     return slice.base == NULL || slice.base[slice.length] == '\0';
 }
 
-/* Whether the slices of the request are NUL-terminated, as uvhttp/request.h promises of all but
+/* Whether the slices of the request are NUL-terminated, as uvhttp/request.h guarantees for all but
  * body and raw path. */
 static bool all_end_in_nul(uvhttp_request_t *req)
 {
@@ -104,7 +104,7 @@ static bool all_end_in_nul(uvhttp_request_t *req)
     return good;
 }
 
-/* Everything the request says, one fact a line. */
+/* Everything in the request, one value per line. */
 int inspect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char *text = uvhttp_request_allocate(req, REPORT_SIZE);
@@ -146,7 +146,7 @@ int any_method(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, uvhttp_request_method_name(req));
 }
 
-/* The text in `arg`, then every parameter that some pattern names. */
+/* The text in `arg`, then every parameter that a pattern has. */
 int parameters(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char *const names[] = {"id", "post", "path", "*"};
@@ -171,9 +171,9 @@ int query(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* ---- answers of a certain shape ---- */
+/* ---- responses of a certain form ---- */
 
-/* Sends from memory that is good only during the call. */
+/* Sends from memory that is valid only during the call. */
 static int send_and_spoil(uvhttp_response_t *res, const char *type, const unsigned char *bytes,
                           size_t size)
 {
@@ -212,7 +212,7 @@ int status(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_status(res, (int)strtol(uvhttp_request_param(req, "id"), NULL, 10));
 }
 
-/* Tries to set the field of the query and answers with the name of what that gave. */
+/* Tries to set the field in the query and responds with the name of the result. */
 int set_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *name = uvhttp_request_query(req, "name");
@@ -264,7 +264,7 @@ int send_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err == 0 ? 0 : uvhttp_response_send_text(res, 404, uvhttp_error_name(err));
 }
 
-/* Sends a file and promises the size of the query, which may be more than there is. */
+/* Sends a file with the length in the query, which may exceed the file. */
 int send_descriptor(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *path = uvhttp_request_query(req, "path");
@@ -322,7 +322,7 @@ static void stop_from_thread(void *arg)
     uvhttp_server_stop(app.server);
 }
 
-/* Stops the server from inside a handler, or from another thread while one waits for it. */
+/* Stops the server from a handler, or from another thread while a handler waits for it. */
 int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uv_thread_t thread;

@@ -1,6 +1,5 @@
-/* Handlers of wire_server that ask their request and response something, and say what they were
- * told: the clock, what waits to be sent, what the client offers, and fields that were taken away
- * again. */
+/* Handlers of wire_server that call the query functions of request and response and report the
+ * results: the clock, the queued bytes, offered upgrades, and removed fields. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -9,7 +8,7 @@
 
 enum { CHUNK = 64 * 1024 };
 
-/* Fields that are taken away; an HTML page with umlauts. */
+/* Removed fields; an HTML page with umlauts. */
 static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
@@ -30,8 +29,8 @@ static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                      "e</p>");
 }
 
-/* The loop's time, before and after a while in which this turn goes on; and whether request and
- * response know each other. */
+/* The loop's time, before and after a delay within one loop iteration; and whether request and
+ * response refer to each other. */
 static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[96];
@@ -46,7 +45,7 @@ static int now(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Writes until a piece is refused. */
+/* Writes until a chunk is rejected. */
 static int fill(uvhttp_response_t *res, size_t *most)
 {
     static char chunk[CHUNK];
@@ -58,14 +57,14 @@ static int fill(uvhttp_response_t *res, size_t *most)
     return err == UVHTTP_EFULL ? 0 : err;
 }
 
-/* Has everything left? Then the last line says how much waited when a piece was refused, and how
- * much does now. */
-static int tell_pending(uvhttp_response_t *res, void *arg)
+/* When everything is sent, the last line reports the queued bytes at the rejected chunk, and
+ * now. */
+static int report_pending(uvhttp_response_t *res, void *arg)
 {
     char text[64];
     const char *least = uvhttp_request_query(uvhttp_response_request(res), "least");
     if (*(size_t *)arg <= strtoul(least == NULL ? "0" : least, NULL, 10))
-        /* it was refused for the budget of the iteration, not for a full socket */
+        /* the write was rejected for the budget of the iteration, not for a full socket */
         return fill(res, arg);
     (void)snprintf(text, sizeof text, "\n%zu %zu\n", *(size_t *)arg, uvhttp_response_pending(res));
     int err = uvhttp_response_write(res, text, strlen(text));
@@ -78,7 +77,7 @@ static int pending(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (most == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_response_on_drain(res, tell_pending, most);
+    uvhttp_response_on_drain(res, report_pending, most);
     int err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     return err != 0 ? err : fill(res, most);
 }
@@ -91,7 +90,7 @@ static int offers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                      uvhttp_request_offers_upgrade(req, protocol) ? "yes" : "no");
 }
 
-/* A cache of its own: everything but "a" is missing. */
+/* A cache in the handler: every name but "a" is a miss. */
 static int cached(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     bool hit = strcmp(uvhttp_request_param(req, "name"), "a") == 0;

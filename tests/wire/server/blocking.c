@@ -1,4 +1,4 @@
-/* Handlers of wire_server that block, each on a thread of the pool. */
+/* Blocking handlers of wire_server, each on a thread of the pool. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 static atomic_int running;
 static atomic_int most_running;
-static atomic_int gone;       /* handlers that were told that their client has left */
-static atomic_int last_error; /* of an answer behind the gate */
+static atomic_int disconnected; /* handlers that got a disconnect error */
+static atomic_int last_error;   /* of a response after the gate */
 
 static void enter(void)
 {
@@ -17,8 +17,8 @@ static void enter(void)
         continue;
 }
 
-/* Everything a request can be asked, and everything a response can be told. */
-static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* All accessors of the request, and all setters of the response. */
+static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[512];
     const char *query = uvhttp_request_query(req, "q");
@@ -36,7 +36,7 @@ static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         err = uvhttp_response_set_cookie(res, &cookie);
     if (err == 0)
         err = uvhttp_response_send(res, 202, "text/plain", text, (size_t)length);
-    memset(text, 'x', sizeof text); /* it must have been copied */
+    memset(text, 'x', sizeof text); /* the data must have been copied */
     return err;
 }
 
@@ -50,13 +50,13 @@ static int wait_at_gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
     return 0;
 }
 
-static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int write_chunks(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char type[] = "application/octet-stream";
     const char *size_text = uvhttp_request_query(req, "size"),
-               *piece_text = uvhttp_request_query(req, "piece");
+               *chunk_text = uvhttp_request_query(req, "piece");
     size_t size = size_text == NULL ? 0 : (size_t)strtoull(size_text, NULL, 10);
-    size_t chunk = piece_text == NULL ? 1000 : (size_t)strtoull(piece_text, NULL, 10);
+    size_t chunk = chunk_text == NULL ? 1000 : (size_t)strtoull(chunk_text, NULL, 10);
     bool known = uvhttp_request_query(req, "known") != NULL;
     char *bytes = malloc(chunk);
     (void)arg;
@@ -76,7 +76,7 @@ static int write_pieces(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
     }
     free(bytes);
     if (err == UVHTTP_EDISCONNECTED)
-        atomic_fetch_add(&gone, 1);
+        atomic_fetch_add(&disconnected, 1);
     if (err == 0)
         err = uvhttp_response_add_trailer(res, "X-End", "yes");
     if (err == 0 && uvhttp_request_query(req, "half") != NULL)
@@ -114,7 +114,7 @@ static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return UVHTTP_EINVAL;
 }
 
-/* More than this response may have: a handler that looks at no result all the same. */
+/* More than this response may have, by a handler that ignores all errors. */
 static int write_too_much(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[20];
@@ -129,7 +129,7 @@ static int write_too_much(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     return 0;
 }
 
-/* A stream that is silent as long as the gate is shut. */
+/* A stream that is silent while the gate is closed. */
 static int wait_with_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
@@ -142,12 +142,12 @@ static int wait_with_events(uvhttp_request_t *req, uvhttp_response_t *res, void 
     return err != 0 ? err : uvhttp_response_end(res);
 }
 
-static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int send_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[64];
     (void)req, (void)arg;
     (void)snprintf(text, sizeof text, "%d %d %d %s", atomic_load(&running),
-                   atomic_load(&most_running), atomic_load(&gone),
+                   atomic_load(&most_running), atomic_load(&disconnected),
                    uvhttp_error_name(atomic_load(&last_error)));
     return uvhttp_response_send_text(res, 200, text);
 }
@@ -155,18 +155,18 @@ static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int add_blocking(uvhttp_router_t *router)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/block/tell/:id", .handler = tell, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/tell/:id", .handler = report, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/gate", .handler = wait_at_gate, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/gate-briefly",
          .handler = wait_at_gate,
          .handler_timeout = 1,
          .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/block/pieces", .handler = write_pieces, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/pieces", .handler = write_chunks, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/back", .handler = give_back, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/pulled", .handler = pulled, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/too-much", .handler = write_too_much, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/events", .handler = wait_with_events, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/blocking-state", .handler = tell_state},
+        {.pattern = "/blocking-state", .handler = send_state},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Answers with the field of the form that the query names. */
+/* Responds with the form field that the query names. */
 int form_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *name = uvhttp_request_query(req, "name");
@@ -38,7 +38,7 @@ int set_cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : uvhttp_response_send_text(res, 200, uvhttp_error_name(app.last_error));
 }
 
-/* Three events, the first as long as the query says; goes on behind Last-Event-ID. */
+/* Three events, the first with the size in the query; continues after Last-Event-ID. */
 int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *size_text = uvhttp_request_query(req, "size");

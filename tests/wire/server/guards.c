@@ -1,12 +1,12 @@
-/* What test_guards.py asks for: the shipped middleware, per server (here: per host), group and
- * route. Each kind stands below hosts of its own, so that no other test meets it. */
+/* Routes for test_guards.py: the shipped middleware, per server (here: per host), group and route.
+ * Each kind has its own hosts, so that no other test uses it. */
 #include "wire_server.h"
 
 #include <string.h>
 
-static unsigned long runs; /* of the handler behind middleware */
+static unsigned long runs; /* of the handler after the middleware */
 
-/* Says who it thinks the client is, and how often it ran. */
+/* Reports the user of the request, and the number of runs. */
 static int who(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[512];
@@ -17,7 +17,7 @@ static int who(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Tells how often it ran, without counting. */
+/* Reports the number of runs, without counting. */
 static int count_runs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[32];
@@ -26,7 +26,7 @@ static int count_runs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Fields of its own, which middleware must leave alone. */
+/* Fields set by the handler, which middleware must not change. */
 static int own_fields(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char *const fields[][2] = {
@@ -63,10 +63,10 @@ static int fails(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return UVHTTP_EINVAL;
 }
 
-/* The routes that every host of this file has. */
-static int add_answers(uvhttp_router_t *router)
+/* The routes of every host of this file. */
+static int add_routes(uvhttp_router_t *router)
 {
-    static const uvhttp_route_t answers[] = {
+    static const uvhttp_route_t routes[] = {
         {.method = "GET", .pattern = "/who", .handler = who},
         {.method = "PUT", .pattern = "/who", .handler = who},
         {.method = "POST", .pattern = "/who", .handler = who, .max_body_size = 16},
@@ -78,12 +78,12 @@ static int add_answers(uvhttp_router_t *router)
         {.method = "GET", .pattern = "/pieces", .handler = pieces_of_length},
     };
     int err = 0;
-    for (size_t i = 0; err == 0 && i < sizeof answers / sizeof *answers; i++)
-        err = uvhttp_router_add(router, &answers[i]);
+    for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
+        err = uvhttp_router_add(router, &routes[i]);
     return err;
 }
 
-/* A middleware for all that is asked of a host, which the server frees. */
+/* A middleware for all requests of a host, which the server frees. */
 static int guard_host(uvhttp_server_t *server, const char *name, uvhttp_handler_cb middleware,
                       void *guard, uvhttp_release_cb free_guard, int err)
 {
@@ -94,7 +94,7 @@ static int guard_host(uvhttp_server_t *server, const char *name, uvhttp_handler_
         err = uvhttp_router_host(uvhttp_server_router(server), name, &host);
     if (err == 0)
         err = uvhttp_router_use(host, middleware, guard);
-    return err != 0 ? err : add_answers(host);
+    return err != 0 ? err : add_routes(host);
 }
 
 /* ---- CORS ---- */
@@ -118,7 +118,7 @@ static int add_cors_host(uvhttp_server_t *server, const char *host,
     return guard_host(server, host, uvhttp_cors_handle_request, cors, free_cors, err);
 }
 
-/* In a group and at a route alone, where a preflight has no route of its own. */
+/* In a group and at a single route, where a preflight has no route of its own. */
 static int add_cors_group(uvhttp_server_t *server)
 {
     uvhttp_router_t *host = NULL, *group = NULL;
@@ -132,7 +132,7 @@ static int add_cors_group(uvhttp_server_t *server)
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "group.cors.test", &host);
     err = err ? err : uvhttp_router_group(host, "/group/:name", &group);
     err = err ? err : uvhttp_router_use(group, uvhttp_cors_handle_request, cors);
-    err = err ? err : add_answers(group);
+    err = err ? err : add_routes(group);
     uvhttp_middleware_t own = {uvhttp_cors_handle_request, cors};
     err = err ? err
               : uvhttp_router_add(host, &(uvhttp_route_t){.method = "PUT",
@@ -143,11 +143,11 @@ static int add_cors_group(uvhttp_server_t *server)
     err = err ? err
               : uvhttp_router_add(
                     host, &(uvhttp_route_t){.method = "GET", .pattern = "/mixed", .handler = who});
-    /* Where the rest of the host is for everybody. */
+    /* Here the rest of the host is open to every origin. */
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "any.cors.test", &host);
     err = err ? err : uvhttp_router_group(host, "/closed", &group);
     err = err ? err : uvhttp_router_use(group, uvhttp_cors_handle_request, cors);
-    return err ? err : add_answers(group);
+    return err ? err : add_routes(group);
 }
 
 static int add_cors(uvhttp_server_t *server)
@@ -198,8 +198,8 @@ static int decide_now(uvhttp_response_t *res, void *arg)
     return uvhttp_auth_decide(res, (uvhttp_auth_verdict_t)verdict_of(arg));
 }
 
-/* The name or token says what is to come of it: "yes", "no", "weak", "fail" (an error), other
- * things are nonsense; with "later" in front, from the thread pool. */
+/* The name or token selects the decision: "yes", "no", "weak", "fail" (an error), others are
+ * invalid. With the prefix "later" it is made on the thread pool. */
 static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
                  void *arg)
 {
@@ -315,7 +315,7 @@ static int add_others(uvhttp_server_t *server)
     return err ? err : add_rules(server, "everybody.rules.test", NULL, 0, true);
 }
 
-/* ---- what middleware costs that does nothing ---- */
+/* ---- the cost of middleware that does nothing ---- */
 
 static int pass(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {

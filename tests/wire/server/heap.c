@@ -1,5 +1,5 @@
-/* The counted heaps of wire_server: the allocator that uvhttp is given and the one libuv is given,
- * both malloc with two counters around it. Thread-safe, as uvhttp_allocator_t asks. */
+/* The counted heaps of wire_server: the allocators of uvhttp and of libuv, both malloc with two
+ * counters. Thread-safe, as uvhttp_allocator_t requires. */
 #include "wire_server.h"
 
 #include <malloc.h>
@@ -21,7 +21,7 @@ static void *count_new(struct heap *heap, void *memory)
     return memory;
 }
 
-static void count_gone(struct heap *heap, void *memory)
+static void count_freed(struct heap *heap, void *memory)
 {
     atomic_fetch_sub(&heap->live, (int64_t)malloc_usable_size(memory));
 }
@@ -43,7 +43,7 @@ static void *counted_reallocate(void *memory, size_t size, void *context)
 
 static void counted_release(void *memory, void *context)
 {
-    count_gone(context, memory);
+    count_freed(context, memory);
     free(memory);
 }
 

@@ -1,6 +1,6 @@
-/* Handlers of wire_server that answer later: exchanges held back until another request releases
- * them, and work on the thread pool that waits at a gate, so that tests decide what is pending
- * without a clock. */
+/* Handlers of wire_server that respond later: exchanges that are pending until another request
+ * releases them, and work on the thread pool that waits at a gate. So tests control pending
+ * exchanges without a clock. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -16,16 +16,16 @@ static uv_mutex_t gate_mutex;
 static uv_cond_t gate_cond;
 static bool gate_open;
 
-static void forget(struct held *gone)
+static void forget(struct held *removed)
 {
     struct held **link = &app.held;
-    while (*link != gone)
+    while (*link != removed)
         link = &(*link)->next;
-    *link = gone->next;
-    free(gone);
+    *link = removed->next;
+    free(removed);
 }
 
-/* Answers with the target of the request too, whose memory must have lived as long. */
+/* The response includes the target of the request, whose memory must still be valid. */
 static int answer_late(uvhttp_response_t *res, const char *text)
 {
     int err = uvhttp_response_set_header(res, "X-Target",
@@ -33,18 +33,18 @@ static int answer_late(uvhttp_response_t *res, const char *text)
     return err != 0 ? err : uvhttp_response_send_text(res, 200, text);
 }
 
-static size_t release_held(const char *key);
+static size_t release_pending(const char *key);
 
-/* The end of one under "chain" answers those under "chained": other exchanges, from inside an abort
- * callback. */
-static void held_aborted(uvhttp_response_t *res, void *arg)
+/* The abort of an exchange under "chain" sends the responses of those under "chained": other
+ * exchanges, from within an abort callback. */
+static void pending_aborted(uvhttp_response_t *res, void *arg)
 {
     bool chain = strcmp(((struct held *)arg)->key, "chain") == 0;
     (void)res;
     app.aborts++;
     forget(arg);
     if (chain)
-        (void)release_held("chained");
+        (void)release_pending("chained");
 }
 
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -57,13 +57,13 @@ int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     held->response = res;
     held->next = app.held;
     app.held = held;
-    uvhttp_response_on_abort(res, held_aborted, held);
+    uvhttp_response_on_abort(res, pending_aborted, held);
     return 0;
 }
 
-/* Answers what is held under `key` (all of it when NULL). Sending may abort others, so it starts
- * over each time. */
-static size_t release_held(const char *key)
+/* Sends the responses of the exchanges under `key` (all of them if NULL). Sending may abort others,
+ * so the search restarts each time. */
+static size_t release_pending(const char *key)
 {
     size_t count = 0;
     for (;;) {
@@ -84,7 +84,7 @@ int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[32];
     (void)arg;
-    (void)snprintf(text, sizeof text, "%zu", release_held(uvhttp_request_param(req, "id")));
+    (void)snprintf(text, sizeof text, "%zu", release_pending(uvhttp_request_param(req, "id")));
     return uvhttp_response_send_text(res, 200, text);
 }
 
@@ -171,5 +171,5 @@ void gate_release(void)
 void release_all(void)
 {
     open_gate();
-    (void)release_held(NULL);
+    (void)release_pending(NULL);
 }

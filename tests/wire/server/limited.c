@@ -1,5 +1,5 @@
-/* Handlers of wire_server whose responses have a limited rate: below /limited, by the query's
- * `rate` and `burst`. */
+/* Handlers of wire_server with rate-limited responses: below /limited, by the query's `rate` and
+ * `burst`. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { PERIOD = 251, CHUNK = 5000, PART = 1500 };
 
-static uint64_t asked(uvhttp_request_t *req, const char *name)
+static uint64_t number_of(uvhttp_request_t *req, const char *name)
 {
     const char *text = uvhttp_request_query(req, name);
     return text == NULL ? 0 : strtoull(text, NULL, 10);
@@ -17,7 +17,7 @@ static uint64_t asked(uvhttp_request_t *req, const char *name)
 static int limit(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
-    int err = uvhttp_response_limit_rate(res, asked(req, "rate"), asked(req, "burst"));
+    int err = uvhttp_response_limit_rate(res, number_of(req, "rate"), number_of(req, "burst"));
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
@@ -35,7 +35,7 @@ static void close_file(void *arg)
 
 static int limited_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    size_t size = (size_t)asked(req, "size");
+    size_t size = (size_t)number_of(req, "size");
     int file = memfd_create("limited", MFD_CLOEXEC);
     char *bytes = malloc(size);
     (void)arg;
@@ -51,12 +51,12 @@ static int limited_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
                                            close_file, (void *)(intptr_t)file);
 }
 
-/* Short parts in memory, which a body without a limit collects in one buffer, and a file among
+/* Short chunks from memory, which an unlimited body collects in one buffer, and a file between
  * them. */
 static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static char bytes[PERIOD + PART];
-    size_t size = (size_t)asked(req, "size");
+    size_t size = (size_t)number_of(req, "size");
     size_t most = size / PART + 1;
     uvhttp_part_t *parts = calloc(most, sizeof *parts);
     int file = memfd_create("limited", MFD_CLOEXEC);
@@ -79,13 +79,13 @@ static int limited_parts(uvhttp_request_t *req, uvhttp_response_t *res, void *ar
     return err;
 }
 
-/* On a thread of its own, which waits while a piece has to. */
+/* On a thread of its own, which blocks while a chunk is delayed. */
 static int limited_blocking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uint64_t size = asked(req, "size");
+    uint64_t size = number_of(req, "size");
     char chunk[CHUNK];
     (void)arg;
-    int err = uvhttp_response_limit_rate(res, asked(req, "rate"), asked(req, "burst"));
+    int err = uvhttp_response_limit_rate(res, number_of(req, "rate"), number_of(req, "burst"));
     if (err == 0)
         err = uvhttp_response_begin(res, 200, NULL, size);
     for (uint64_t sent = 0; err == 0 && sent < size; sent += CHUNK) {
@@ -96,7 +96,7 @@ static int limited_blocking(uvhttp_request_t *req, uvhttp_response_t *res, void 
     return err != 0 ? err : uvhttp_response_end(res);
 }
 
-/* The limit is lifted before the end. */
+/* The limit is removed before the end. */
 static int limited_and_lifted(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_limit_rate(res, 0, 0);

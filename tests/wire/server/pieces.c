@@ -1,6 +1,6 @@
-/* Handlers of wire_server for bodies in pieces, in both directions, and for what middleware sees of
- * a response. What is sent has a period of 251 bytes, so that a piece lost or doubled anywhere
- * shows. */
+/* Handlers of wire_server for streamed bodies in both directions, and for response hooks of
+ * middleware. Sent data has a period of 251 bytes, so that a lost or duplicated chunk is
+ * detected. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static uint64_t number_of(uvhttp_request_t *req, const char *name, uint64_t abse
     return text == NULL ? absent : strtoull(text, NULL, 10);
 }
 
-static bool asks(uvhttp_request_t *req, const char *name)
+static bool has_query(uvhttp_request_t *req, const char *name)
 {
     return uvhttp_request_query(req, name) != NULL;
 }
@@ -26,19 +26,19 @@ static void fill(char *out, size_t size, uint64_t offset)
         out[i] = (char)(unsigned char)((offset + i) % PERIOD);
 }
 
-/* ---- out ---- */
+/* ---- response bodies ---- */
 
 struct source {
     uint64_t size, sent;
     size_t chunk;
-    uint64_t refused; /* how often a piece was */
-    bool stalls;      /* every other pull gives nothing */
+    uint64_t refused; /* number of rejected chunks */
+    bool stalls;      /* every other call returns no data */
     bool stalled;
     uv_idle_t wake;
     uvhttp_response_t *response;
 };
 
-/* Writes until it is told to wait. */
+/* Writes until a write is rejected. */
 static int write_on(uvhttp_response_t *res, void *arg)
 {
     struct source *source = arg;
@@ -51,7 +51,7 @@ static int write_on(uvhttp_response_t *res, void *arg)
             return UVHTTP_ENOMEM;
         fill(bytes, size, source->sent);
         int err = uvhttp_response_write(res, bytes, size);
-        memset(bytes, 'x', size); /* it must have been copied */
+        memset(bytes, 'x', size); /* the data must have been copied */
         free(bytes);
         if (err == UVHTTP_EFULL) {
             app.refused_pieces++;
@@ -61,7 +61,7 @@ static int write_on(uvhttp_response_t *res, void *arg)
             return err;
         source->sent += size;
     }
-    if (asks(uvhttp_response_request(res), "last"))
+    if (has_query(uvhttp_response_request(res), "last"))
         uvhttp_response_close_after(res);
     return uvhttp_response_end(res);
 }
@@ -77,10 +77,10 @@ static struct source *new_source(uvhttp_request_t *req)
 
 static uint64_t length_of(uvhttp_request_t *req)
 {
-    return asks(req, "known") ? number_of(req, "size", 1000) : UVHTTP_LENGTH_UNKNOWN;
+    return has_query(req, "known") ? number_of(req, "size", 1000) : UVHTTP_LENGTH_UNKNOWN;
 }
 
-static void told_abort(uvhttp_response_t *res, void *arg)
+static void count_abort(uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     app.aborts++;
@@ -93,7 +93,7 @@ int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (source == NULL)
         return UVHTTP_ENOMEM;
     uvhttp_response_on_drain(res, write_on, source);
-    uvhttp_response_on_abort(res, told_abort, NULL);
+    uvhttp_response_on_abort(res, count_abort, NULL);
     int err = uvhttp_response_begin(res, (int)number_of(req, "status", 200),
                                     "application/octet-stream", length_of(req));
     return err != 0 ? err : write_on(res, source);
@@ -111,7 +111,7 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
     struct source *source = arg;
     uint64_t left = source->size - source->sent;
     source->stalled = source->stalls && !source->stalled;
-    if (source->stalled && asks(uvhttp_response_request(res), "at-once")) {
+    if (source->stalled && has_query(uvhttp_response_request(res), "at-once")) {
         uvhttp_response_resume_pull(res);
         return UVHTTP_EFULL;
     }
@@ -127,7 +127,7 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
     fill(buffer, size, source->sent);
     source->sent += size;
     *length = size;
-    return asks(uvhttp_response_request(res), "fail") && source->sent > source->size / 2
+    return has_query(uvhttp_response_request(res), "fail") && source->sent > source->size / 2
                ? UVHTTP_EINVAL
                : 0;
 }
@@ -155,7 +155,7 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_ENOMEM;
     source->size = number_of(req, "size", 1000);
     source->chunk = number_of(req, "piece", 100);
-    source->stalls = asks(req, "stalls");
+    source->stalls = has_query(req, "stalls");
     if (source->stalls) {
         (void)uv_idle_init(uvhttp_server_loop(app.server), &source->wake);
         source->wake.data = source;
@@ -164,8 +164,8 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                        source);
 }
 
-/* Announces `length` bytes, writes `size` of them at once, and ends; the write that is too much is
- * told in a field of no answer, so in last_error. */
+/* Declares `length` bytes, writes `size` of them at once, and ends. The error of a write beyond the
+ * length cannot be sent, so it is stored in last_error. */
 int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char bytes[256];
@@ -185,7 +185,7 @@ int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int begin_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
-    uvhttp_response_on_abort(res, told_abort, NULL);
+    uvhttp_response_on_abort(res, count_abort, NULL);
     int err = uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
     if (err == 0)
         err = uvhttp_response_write(res, "half", 4);
@@ -219,54 +219,54 @@ int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err != 0 ? err : uvhttp_response_send_text(res, 200, "page");
 }
 
-/* ---- in ---- */
+/* ---- request bodies ---- */
 
-struct taken {
+struct body_sum {
     uint64_t size;
     uint64_t chunks;
     uint32_t sum;
     uvhttp_response_t *response;
 };
 
-static struct taken *paused; /* one that waits for /pieces-go-on */
+static struct body_sum *paused; /* the one that waits for /pieces-go-on */
 
-static int answer_sum(uvhttp_request_t *req, uvhttp_response_t *res, const struct taken *taken)
+static int send_sum(uvhttp_request_t *req, uvhttp_response_t *res, const struct body_sum *body_sum)
 {
     const char *after = uvhttp_request_trailer(req, "X-Check");
     char text[96];
     if (after != NULL && uvhttp_response_set_header(res, "X-Check", after) != 0)
         return UVHTTP_ENOMEM;
-    (void)snprintf(text, sizeof text, "%" PRIu64 " %08" PRIx32 "\n", taken->size, taken->sum);
+    (void)snprintf(text, sizeof text, "%" PRIu64 " %08" PRIx32 "\n", body_sum->size, body_sum->sum);
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int add_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+static int add_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                      void *arg)
 {
-    struct taken *taken = arg;
+    struct body_sum *body_sum = arg;
     if (size == 0)
-        return asks(req, "never") ? 0 : answer_sum(req, res, taken);
+        return has_query(req, "never") ? 0 : send_sum(req, res, body_sum);
     for (size_t i = 0; i < size; i++)
-        taken->sum = (taken->sum ^ (unsigned char)data[i]) * 16777619u;
-    taken->size += size;
-    taken->chunks++;
-    if (asks(req, "fail") && taken->size >= number_of(req, "fail", 0))
+        body_sum->sum = (body_sum->sum ^ (unsigned char)data[i]) * 16777619u;
+    body_sum->size += size;
+    body_sum->chunks++;
+    if (has_query(req, "fail") && body_sum->size >= number_of(req, "fail", 0))
         return UVHTTP_EINVAL;
-    if (asks(req, "answer") && taken->size >= number_of(req, "answer", 0))
+    if (has_query(req, "answer") && body_sum->size >= number_of(req, "answer", 0))
         return uvhttp_response_send_text(res, 200, "enough");
-    if (asks(req, "pause") && taken->chunks == 1) {
-        paused = taken;
+    if (has_query(req, "pause") && body_sum->chunks == 1) {
+        paused = body_sum;
         uvhttp_request_pause_body(req);
     }
     return 0;
 }
 
-static struct taken *new_taken(uvhttp_request_t *req, uvhttp_response_t *res)
+static struct body_sum *new_body_sum(uvhttp_request_t *req, uvhttp_response_t *res)
 {
-    struct taken *taken = uvhttp_request_allocate(req, sizeof *taken);
-    if (taken != NULL)
-        *taken = (struct taken){.sum = 2166136261u, .response = res};
-    return taken;
+    struct body_sum *body_sum = uvhttp_request_allocate(req, sizeof *body_sum);
+    if (body_sum != NULL)
+        *body_sum = (struct body_sum){.sum = 2166136261u, .response = res};
+    return body_sum;
 }
 
 static void forget_paused(uvhttp_response_t *res, void *arg)
@@ -279,35 +279,35 @@ static void forget_paused(uvhttp_response_t *res, void *arg)
 
 int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct taken *taken = new_taken(req, res);
+    struct body_sum *body_sum = new_body_sum(req, res);
     (void)arg;
-    if (taken == NULL)
+    if (body_sum == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_response_on_abort(res, forget_paused, taken);
-    if (asks(req, "refuse"))
+    uvhttp_response_on_abort(res, forget_paused, body_sum);
+    if (has_query(req, "refuse"))
         return uvhttp_response_send_status(res, 403);
-    if (asks(req, "late")) {
-        paused = taken;
+    if (has_query(req, "late")) {
+        paused = body_sum;
         return 0;
     }
     if (uvhttp_request_body(req).length != 0)
         return UVHTTP_EINVAL;
-    return uvhttp_request_on_body(req, add_piece, taken);
+    return uvhttp_request_on_body(req, add_chunk, body_sum);
 }
 
-/* Lets the one that waits go on: its body is read from now on. */
+/* Resumes the paused body: it is read from now on. */
 int pieces_go_on(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct taken *taken = paused;
+    struct body_sum *body_sum = paused;
     (void)req, (void)arg;
     paused = NULL;
-    if (taken == NULL)
+    if (body_sum == NULL)
         return uvhttp_response_send_status(res, 404);
-    uvhttp_request_t *waiting = uvhttp_response_request(taken->response);
-    if (asks(waiting, "late"))
-        app.last_error = uvhttp_request_on_body(waiting, add_piece, taken);
+    uvhttp_request_t *pending = uvhttp_response_request(body_sum->response);
+    if (has_query(pending, "late"))
+        app.last_error = uvhttp_request_on_body(pending, add_chunk, body_sum);
     else
-        uvhttp_request_resume_body(waiting);
+        uvhttp_request_resume_body(pending);
     return uvhttp_response_send_text(res, 200, "gone on");
 }
 
@@ -317,24 +317,24 @@ int count_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, paused == NULL ? "0" : "1");
 }
 
-/* ---- both ways ---- */
+/* ---- both directions ---- */
 
 struct echoed {
-    char *kept; /* a piece that was refused */
+    char *rejected; /* a rejected chunk */
     size_t size;
     bool ended;
 };
 
-static int echo_kept(uvhttp_response_t *res, void *arg)
+static int echo_rejected(uvhttp_response_t *res, void *arg)
 {
     struct echoed *echoed = arg;
     if (echoed->size > 0) {
-        int err = uvhttp_response_write(res, echoed->kept, echoed->size);
+        int err = uvhttp_response_write(res, echoed->rejected, echoed->size);
         if (err != 0)
             return err == UVHTTP_EFULL ? 0 : err;
-        free(echoed->kept);
+        free(echoed->rejected);
         echoed->size = 0;
-        echoed->kept = NULL;
+        echoed->rejected = NULL;
     }
     if (echoed->ended)
         return uvhttp_response_end(res);
@@ -342,7 +342,7 @@ static int echo_kept(uvhttp_response_t *res, void *arg)
     return 0;
 }
 
-static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+static int echo_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                       void *arg)
 {
     struct echoed *echoed = arg;
@@ -353,10 +353,10 @@ static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char 
     int err = uvhttp_response_write(res, data, size);
     if (err != UVHTTP_EFULL)
         return err;
-    echoed->kept = malloc(size);
-    if (echoed->kept == NULL)
+    echoed->rejected = malloc(size);
+    if (echoed->rejected == NULL)
         return UVHTTP_ENOMEM;
-    memcpy(echoed->kept, data, size);
+    memcpy(echoed->rejected, data, size);
     echoed->size = size;
     app.refused_pieces++;
     uvhttp_request_pause_body(req);
@@ -366,7 +366,7 @@ static int echo_piece(uvhttp_request_t *req, uvhttp_response_t *res, const char 
 static void free_echoed(void *arg)
 {
     struct echoed *echoed = arg;
-    free(echoed->kept);
+    free(echoed->rejected);
     free(echoed);
     app.releases++;
 }
@@ -382,14 +382,14 @@ int pieces_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int err = uvhttp_request_attach(req, &echo_key, echoed, free_echoed);
     if (err != 0)
         return err;
-    uvhttp_response_on_drain(res, echo_kept, uvhttp_request_attached(req, &echo_key));
+    uvhttp_response_on_drain(res, echo_rejected, uvhttp_request_attached(req, &echo_key));
     err = uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : uvhttp_request_on_body(req, echo_piece, echoed);
+    return err != 0 ? err : uvhttp_request_on_body(req, echo_chunk, echoed);
 }
 
-/* ---- what middleware sees ---- */
+/* ---- response hooks ---- */
 
-static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int add_seen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[128];
     const char *type = uvhttp_response_header(res, "content-type");
@@ -414,33 +414,33 @@ int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     static char outer[] = "outer", inner[] = "inner";
     (void)arg;
     if (uvhttp_request_header(req, "X-Take-Early") != NULL)
-        app.last_error = uvhttp_request_on_body(req, add_piece, new_taken(req, res));
+        app.last_error = uvhttp_request_on_body(req, add_chunk, new_body_sum(req, res));
     if (uvhttp_request_header(req, "X-Watch") == NULL)
         return UVHTTP_DECLINED;
-    int err = uvhttp_response_on_send(res, mark, outer);
+    int err = uvhttp_response_on_send(res, add_seen, outer);
     if (err == 0)
-        err = uvhttp_response_on_send(res, mark, inner);
+        err = uvhttp_response_on_send(res, add_seen, inner);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
 static uvhttp_response_t *undecided;
 
-static void undecided_gone(uvhttp_response_t *res, void *arg)
+static void undecided_aborted(uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     app.aborts++;
     undecided = NULL;
 }
 
-/* A middleware that takes its time, until /decide. */
+/* A middleware that defers its decision until /decide. */
 int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
     if (uvhttp_request_header(req, "X-Undecided") == NULL)
         return UVHTTP_DECLINED;
-    app.last_error = uvhttp_response_proceed(res); /* not yet: it has not been given away */
+    app.last_error = uvhttp_response_proceed(res); /* too early: the request is not deferred yet */
     undecided = res;
-    uvhttp_response_on_abort(res, undecided_gone, NULL);
+    uvhttp_response_on_abort(res, undecided_aborted, NULL);
     return 0;
 }
 
@@ -452,7 +452,7 @@ int decide(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (decided == NULL)
         return uvhttp_response_send_status(res, 404);
     uvhttp_response_on_abort(decided, NULL, NULL);
-    if (asks(req, "refuse"))
+    if (has_query(req, "refuse"))
         app.last_error = uvhttp_response_send_status(decided, 401);
     else
         app.last_error = uvhttp_response_proceed(decided);

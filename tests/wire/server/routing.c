@@ -1,14 +1,14 @@
-/* What test_routing.py asks for: groups, middleware, slash policies and hosts. All of it stands
- * below the hosts "routing.test", "*.routing.test" and so on, so that no other test meets it. */
+/* Routes for test_routing.py: groups, middleware, slash policies and hosts. All of them belong to
+ * the hosts "routing.test", "*.routing.test" and so on, so that no other test uses them. */
 #include "wire_server.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static unsigned long refused_runs; /* of the handler behind the middleware that refuses */
+static unsigned long refused_runs; /* of the handler after the middleware that rejects */
 
-/* Leaves its name in a field of the answer. */
-static int mark(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* Adds its name to a field of the response. */
+static int add_name(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req;
     int err = uvhttp_response_add_header(res, "X-Seen-By", arg);
@@ -23,7 +23,7 @@ static int refuse_without_key(uvhttp_request_t *req, uvhttp_response_t *res, voi
                : UVHTTP_DECLINED;
 }
 
-static int behind_refusal(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int after_rejection(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
     char text[32];
@@ -31,8 +31,8 @@ static int behind_refusal(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Its own name, and what the parameters are. */
-static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* Its own name, and the parameters. */
+static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[512];
     const char *value = uvhttp_request_param(req, "value");
@@ -46,32 +46,32 @@ static int add(uvhttp_router_t *router, const char *method, const char *pattern,
 {
     return uvhttp_router_add(
         router,
-        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = tell, .arg = name});
+        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = report, .arg = name});
 }
 
 static int add_middleware(uvhttp_router_t *host)
 {
     static char outer[] = "outer", inner[] = "inner", late[] = "late", own[] = "own",
                 own_too[] = "own too";
-    static const uvhttp_middleware_t marks[] = {{mark, own}, {mark, own_too}};
+    static const uvhttp_middleware_t middleware[] = {{add_name, own}, {add_name, own_too}};
     uvhttp_router_t *first = NULL, *second = NULL, *guarded = NULL;
     int err = uvhttp_router_group(host, "/outer", &first);
     err = err ? err : uvhttp_router_group(first, "/:value", &second);
     err = err ? err : add(second, "GET", "/plain", inner);
-    err = err ? err : uvhttp_router_use(second, mark, inner);
-    err = err ? err : uvhttp_router_use(first, mark, outer);
-    err = err ? err : uvhttp_router_use(first, mark, late);
+    err = err ? err : uvhttp_router_use(second, add_name, inner);
+    err = err ? err : uvhttp_router_use(first, add_name, outer);
+    err = err ? err : uvhttp_router_use(first, add_name, late);
     err = err ? err : add(first, "GET", "", outer);
     err = err ? err
               : uvhttp_router_add(second, &(uvhttp_route_t){.method = "GET",
                                                             .pattern = "/own",
-                                                            .handler = tell,
+                                                            .handler = report,
                                                             .arg = own,
-                                                            .middleware = marks,
+                                                            .middleware = middleware,
                                                             .middleware_count = 2});
     err = err ? err : uvhttp_router_group(host, "/guarded", &guarded);
     err = err ? err : uvhttp_router_use(guarded, refuse_without_key, NULL);
-    return err ? err : uvhttp_router_add_route(guarded, "/run", behind_refusal);
+    return err ? err : uvhttp_router_add_route(guarded, "/run", after_rejection);
 }
 
 static int add_slashes(uvhttp_router_t *host)
@@ -94,8 +94,7 @@ static int add_slashes(uvhttp_router_t *host)
         err = err ? err : add(group, "GET", "/slash/", slash);
         err = err ? err : add(group, "GET", "/rest/*value", rest);
     }
-    /* In the group that redirects: what "//evil.example" would be redirected to, if anything
-     * were. */
+    /* In the group that redirects: a redirect to "//evil.example" would be an open redirect. */
     return err ? err : add(group, "GET", "//:value/", slash);
 }
 
@@ -104,7 +103,7 @@ int add_routing(uvhttp_router_t *router)
     static char exact[] = "exact", any[] = "any", deep[] = "deep", value[] = "value";
     uvhttp_router_t *host = NULL, *below = NULL, *deeper = NULL;
     int err = uvhttp_router_host(router, "routing.test", &host);
-    err = err ? err : uvhttp_router_use(host, mark, exact);
+    err = err ? err : uvhttp_router_use(host, add_name, exact);
     err = err ? err : uvhttp_router_host(router, "*.routing.test", &below);
     err = err ? err : uvhttp_router_host(router, "*.deep.routing.test", &deeper);
     err = err ? err : add(host, "GET", "/", exact);

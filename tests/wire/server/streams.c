@@ -1,5 +1,5 @@
-/* Handlers of wire_server for connections that leave HTTP: an echo that obeys back-pressure, and
- * one that says goodbye. */
+/* Handlers of wire_server for upgraded connections: an echo with back-pressure, and one that sends
+ * a last message. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -7,27 +7,27 @@
 
 struct echo {
     uvhttp_stream_t *stream;
-    char *kept; /* what was refused, until it has drained */
-    size_t kept_size;
+    char *rejected; /* rejected data, until the stream has drained */
+    size_t rejected_size;
     bool ended; /* by the client */
-    int ticks;  /* still to be said */
+    int ticks;  /* still to be sent */
 };
 
-static void go_on(struct echo *echo, const char *data, size_t size)
+static void send_echo(struct echo *echo, const char *data, size_t size)
 {
     int err = uvhttp_stream_write(echo->stream, data, size);
     if (err != UVHTTP_EFULL)
         return;
     app.refused_pieces++;
     uvhttp_stream_pause(echo->stream);
-    echo->kept = malloc(size);
-    if (echo->kept == NULL)
+    echo->rejected = malloc(size);
+    if (echo->rejected == NULL)
         abort();
-    memcpy(echo->kept, data, size);
-    echo->kept_size = size;
+    memcpy(echo->rejected, data, size);
+    echo->rejected_size = size;
 }
 
-/* "<0>", "<1>", ... as one; one more than that is too many. */
+/* "<0>", "<1>", ... in one write; one buffer more is too many. */
 static void write_areas(uvhttp_stream_t *stream)
 {
     uvhttp_slice_t areas[UVHTTP_STREAM_MAX_AREAS + 1];
@@ -45,7 +45,7 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
     struct echo *echo = arg;
     if (size == 0) {
         echo->ended = true;
-        if (echo->kept == NULL)
+        if (echo->rejected == NULL)
             uvhttp_stream_end(stream);
     } else if (size >= 5 && memcmp(data, "close", 5) == 0) {
         uvhttp_stream_close(stream);
@@ -59,7 +59,7 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
     } else if (size >= 5 && memcmp(data, "areas", 5) == 0) {
         write_areas(stream);
     } else {
-        go_on(echo, data, size);
+        send_echo(echo, data, size);
     }
 }
 
@@ -77,10 +77,10 @@ static void on_drain(uvhttp_stream_t *stream, void *arg)
     struct echo *echo = arg;
     if (uvhttp_stream_pending(stream) != 0)
         abort();
-    if (uvhttp_stream_write(stream, echo->kept, echo->kept_size) != 0)
+    if (uvhttp_stream_write(stream, echo->rejected, echo->rejected_size) != 0)
         abort();
-    free(echo->kept);
-    echo->kept = NULL;
+    free(echo->rejected);
+    echo->rejected = NULL;
     uvhttp_stream_resume(stream);
     if (echo->ended)
         uvhttp_stream_end(stream);
@@ -99,7 +99,7 @@ static void on_closed(uvhttp_stream_t *stream, void *arg)
     if (uvhttp_stream_write(stream, "x", 1) != UVHTTP_EDISCONNECTED)
         abort();
     app.streams_closed++;
-    free(echo->kept);
+    free(echo->rejected);
     free(echo);
 }
 
@@ -126,7 +126,7 @@ static int echo_stream(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err;
 }
 
-/* Tries what must fail, and answers with the names of the errors. */
+/* Calls that must fail. Responds with the names of the errors. */
 static int upgrade_wrongly(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed},

@@ -1,5 +1,5 @@
-/* A handler of wire_server that connects its client with a server of the client's choice, as
- * CONNECT of a proxy does: streams on both sides, with back-pressure from one to the other. */
+/* A handler of wire_server that connects its client to a server of the client's choice, like
+ * CONNECT of a proxy: streams on both sides, with back-pressure in both directions. */
 #include "wire_server.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@ enum { CLIENT, SERVER, SIDES };
 
 struct side {
     struct tunnel *tunnel;
-    uvhttp_stream_t *stream; /* NULL: not there yet, or over */
-    char *kept;              /* for the other side, which was full */
-    size_t kept_size;
+    uvhttp_stream_t *stream; /* NULL: not connected yet, or closed */
+    char *rejected;          /* for the other side, which was full */
+    size_t rejected_size;
 };
 
 struct tunnel {
@@ -35,24 +35,25 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
         return;
     app.refused_pieces++;
     uvhttp_stream_pause(stream);
-    side->kept = malloc(size);
-    if (side->kept == NULL)
+    side->rejected = malloc(size);
+    if (side->rejected == NULL)
         abort();
-    memcpy(side->kept, data, size);
-    side->kept_size = size;
+    memcpy(side->rejected, data, size);
+    side->rejected_size = size;
 }
 
 static void on_drain(uvhttp_stream_t *stream, void *arg)
 {
     struct side *from = other(arg);
-    if (from->kept == NULL || uvhttp_stream_write(stream, from->kept, from->kept_size) != 0)
+    if (from->rejected == NULL ||
+        uvhttp_stream_write(stream, from->rejected, from->rejected_size) != 0)
         abort();
-    free(from->kept);
-    from->kept = NULL;
+    free(from->rejected);
+    from->rejected = NULL;
     if (from->stream != NULL)
         uvhttp_stream_resume(from->stream);
     else
-        uvhttp_stream_end(stream); /* that was the last */
+        uvhttp_stream_end(stream); /* end of data */
 }
 
 static void on_closed(uvhttp_stream_t *stream, void *arg)
@@ -62,11 +63,11 @@ static void on_closed(uvhttp_stream_t *stream, void *arg)
     (void)stream;
     app.streams_closed++;
     side->stream = NULL;
-    if (left != NULL && side->kept == NULL)
+    if (left != NULL && side->rejected == NULL)
         uvhttp_stream_end(left);
     else if (left == NULL) {
-        free(side->kept);
-        free(other(side)->kept);
+        free(side->rejected);
+        free(other(side)->rejected);
         free(side->tunnel);
     }
 }

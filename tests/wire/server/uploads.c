@@ -1,5 +1,5 @@
-/* Handlers of wire_server for bodies that go to files, forms with files, streams of events for
- * many, and bodies that are paused or answered from elsewhere. */
+/* Handlers of wire_server for bodies in files, forms with files, event streams for many clients,
+ * and bodies that are paused or answered from outside their callback. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -12,12 +12,12 @@ static uint64_t number_of(uvhttp_request_t *req, const char *name)
     return text == NULL ? 0 : strtoull(text, NULL, 0);
 }
 
-static bool asks(uvhttp_request_t *req, const char *name)
+static bool has_query(uvhttp_request_t *req, const char *name)
 {
     return uvhttp_request_query(req, name) != NULL;
 }
 
-/* ---- to a file ---- */
+/* ---- bodies in files ---- */
 
 static int upload_report(uvhttp_request_t *req, uvhttp_response_t *res,
                          const uvhttp_upload_t *upload, void *arg)
@@ -35,15 +35,15 @@ int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const uvhttp_upload_options_t options = {.max_size = number_of(req, "max"),
                                              .mode = (unsigned)number_of(req, "mode"),
-                                             .keep_existing = asks(req, "keep"),
-                                             .sync = asks(req, "sync")};
+                                             .keep_existing = has_query(req, "keep"),
+                                             .sync = has_query(req, "sync")};
     const char *directory = uvhttp_request_query(req, "folder");
     const char *name =
-        asks(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
+        has_query(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");
     (void)res, (void)arg;
     int err = uvhttp_upload_to_file(req, directory, name, &options,
-                                    asks(req, "report") ? upload_report : NULL, &app);
-    if (asks(req, "twice"))
+                                    has_query(req, "report") ? upload_report : NULL, &app);
+    if (has_query(req, "twice"))
         app.last_error = uvhttp_upload_to_file(req, directory, name, &options, NULL, NULL);
     return err;
 }
@@ -58,8 +58,8 @@ static uint32_t sum_of(const char *data, uint64_t size)
     return sum;
 }
 
-/* A line for each part; those that are files of the disk are read from there by the test, so long
- * as it holds the answer back, or kept. */
+/* A line for each part. The test reads files of parts from disk while the response is pending, or
+ * after they are kept. */
 static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
                        const uvhttp_form_data_t *form, void *arg)
 {
@@ -78,7 +78,7 @@ static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
                      part->raw_filename == NULL ? "-" : part->raw_filename,
                      part->type == NULL ? "-" : part->type, part->size, sum,
                      part->path == NULL ? "memory" : "file");
-        if (asks(req, "keep")) {
+        if (has_query(req, "keep")) {
             (void)snprintf(kept, sizeof kept, "%s/kept-%d", uvhttp_request_query(req, "keep"),
                            number++);
             int err = uvhttp_form_part_keep(part, kept);
@@ -88,7 +88,8 @@ static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
         }
         length += snprintf(text + length, sizeof text - (size_t)length, "\n");
     }
-    if (asks(req, "name") && uvhttp_form_data_part(form, uvhttp_request_query(req, "name")) == NULL)
+    if (has_query(req, "name") &&
+        uvhttp_form_data_part(form, uvhttp_request_query(req, "name")) == NULL)
         return uvhttp_response_send_status(res, 404);
     return uvhttp_response_send_text(res, 200, text);
 }
@@ -109,11 +110,11 @@ int form_data(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_form_data_read(req, &options, form_report, NULL);
 }
 
-/* ---- events for many ---- */
+/* ---- events for many clients ---- */
 
 static uvhttp_event_hub_t *hub;
 
-static void listener_gone(uvhttp_response_t *res, void *arg)
+static void listener_aborted(uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     app.aborts++;
@@ -125,15 +126,15 @@ int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (hub == NULL && (hub = uvhttp_event_hub_new(&counting_allocator)) == NULL)
         return UVHTTP_ENOMEM;
-    if (asks(req, "told"))
-        uvhttp_response_on_abort(res, listener_gone, NULL);
-    if (asks(req, "begun")) {
+    if (has_query(req, "told"))
+        uvhttp_response_on_abort(res, listener_aborted, NULL);
+    if (has_query(req, "begun")) {
         int err = uvhttp_response_begin_events(res);
         if (err != 0)
             return err;
     }
     int err = uvhttp_event_hub_subscribe(hub, res);
-    if (asks(req, "twice"))
+    if (has_query(req, "twice"))
         app.last_error = uvhttp_event_hub_subscribe(hub, res);
     return err;
 }
@@ -146,7 +147,7 @@ int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (hub == NULL)
         return uvhttp_response_send_status(res, 404);
-    if (asks(req, "end"))
+    if (has_query(req, "end"))
         uvhttp_event_hub_end(hub);
     else
         app.last_error = uvhttp_event_hub_publish(
@@ -162,7 +163,7 @@ void hub_release(void)
     hub = NULL;
 }
 
-/* Two events with a while of silence between them, until the client goes. */
+/* Two events with a pause between them, until the client disconnects. */
 int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
@@ -171,15 +172,15 @@ int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                     : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.data = {"one", 3}});
 }
 
-/* ---- a body that is paused, or answered, from elsewhere than its own callback ---- */
+/* ---- a body that is paused, or gets its response, outside of its callback ---- */
 
 struct ticking {
-    uv_timer_t timer; /* alternates pausing and going on */
+    uv_timer_t timer; /* alternately pauses and resumes */
     uvhttp_response_t *response;
     uint64_t size;
     uint64_t pauses;
     bool paused;
-    bool answered;
+    bool responded;
 };
 
 static void free_ticking(uv_handle_t *timer)
@@ -205,8 +206,8 @@ static void tick(uv_timer_t *timer)
         uvhttp_request_resume_body(req);
 }
 
-static int take_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
-                              size_t size, void *arg)
+static int count_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
+                               size_t size, void *arg)
 {
     struct ticking *ticking = arg;
     char text[64];
@@ -236,11 +237,11 @@ int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     if (err != 0)
         return err;
     (void)uv_timer_start(&ticking->timer, tick, 0, 1);
-    return uvhttp_request_on_body(req, take_between_ticks, ticking);
+    return uvhttp_request_on_body(req, count_between_ticks, ticking);
 }
 
-/* A job holds the exchange while it is answered; then what is left of it is used, to no effect. */
-static int job_over(uvhttp_response_t *res, void *arg)
+/* A job refs the exchange while the response is sent. Later calls on it have no effect. */
+static int on_job_done(uvhttp_response_t *res, void *arg)
 {
     uvhttp_request_t *req = uvhttp_response_request(res);
     (void)arg;
@@ -252,29 +253,29 @@ static int job_over(uvhttp_response_t *res, void *arg)
     return 0;
 }
 
-static int answer_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
-                            size_t size, void *arg)
+static int respond_early(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
+                         size_t size, void *arg)
 {
     (void)data, (void)size, (void)arg;
     uvhttp_request_pause_body(req);
-    int err = uvhttp_response_defer(res, wait_for_gate, job_over, NULL);
-    if (err == 0 && asks(req, "large")) {
-        static char large[8000000]; /* leaves when the client takes it */
+    int err = uvhttp_response_defer(res, wait_for_gate, on_job_done, NULL);
+    if (err == 0 && has_query(req, "large")) {
+        static char large[8000000]; /* sent as the client reads it */
         err = uvhttp_response_send_static(res, 200, NULL, large, sizeof large);
     } else if (err == 0) {
         err = uvhttp_response_send_text(res, 200, "meanwhile");
     }
-    uvhttp_request_resume_body(req); /* it is answered: this does nothing */
+    uvhttp_request_resume_body(req); /* the response is sent: this does nothing */
     return err;
 }
 
 int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
-    return uvhttp_request_on_body(req, answer_meanwhile, NULL);
+    return uvhttp_request_on_body(req, respond_early, NULL);
 }
 
-/* Jobs one behind the other, as many as asked for. */
+/* Sequential jobs, as many as requested. */
 static int next_job(uvhttp_response_t *res, void *arg);
 
 static void no_work(void *arg)

@@ -1,5 +1,5 @@
-/* Endpoints of wire_server for WebSocket. All echo messages; a text that begins with '!' is an
- * order instead, see `orders`. What has happened on all of them together is told by /ws/state. */
+/* WebSocket endpoints of wire_server. All echo messages; a text that begins with '!' is a command
+ * instead, see `commands`. /ws-state reports the counters of an endpoint. */
 #include "wire_server.h"
 
 #include <uvhttp/websocket.h>
@@ -10,19 +10,19 @@
 #include <string.h>
 
 enum {
-    ORDER_SIZE = 200,
+    COMMAND_SIZE = 200,
     TEXT_SIZE = 1024,
     BIG = 32 * 1024 * 1024,
-    NUMBERED = 8 /* digits at the front of a message of a flood */
+    NUMBERED = 8 /* digits at the beginning of a flood message */
 };
 
 static struct state {
     uint64_t opens, closes, drains, pings, pongs, admitted, released;
-    unsigned code; /* of the last one that was closed */
+    unsigned code; /* of the last closed connection */
     char reason[128];
-    char error[32];              /* of the last order */
+    char error[32];              /* of the last command */
     uvhttp_websocket_t *paused;  /* until /ws/resume */
-    uvhttp_websocket_t *flooded; /* the last one that was flooded, while it is open */
+    uvhttp_websocket_t *flooded; /* the last flooded connection, while it is open */
 } state;
 
 static void remember(int err)
@@ -30,8 +30,8 @@ static void remember(int err)
     (void)snprintf(state.error, sizeof state.error, "%s", err == 0 ? "0" : uvhttp_error_name(err));
 }
 
-__attribute__((format(printf, 2, 3))) static void say(uvhttp_websocket_t *ws, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void send_line(uvhttp_websocket_t *ws,
+                                                            const char *format, ...)
 {
     char text[TEXT_SIZE];
     va_list arguments;
@@ -41,29 +41,29 @@ __attribute__((format(printf, 2, 3))) static void say(uvhttp_websocket_t *ws, co
     (void)uvhttp_websocket_send_text(ws, text);
 }
 
-/* ---- orders ---- */
+/* ---- commands ---- */
 
 /* "!close CODE REASON" */
-static void order_close(uvhttp_websocket_t *ws, const char *words)
+static void command_close(uvhttp_websocket_t *ws, const char *words)
 {
     char *reason;
     unsigned code = (unsigned)strtoul(words, &reason, 10);
     remember(uvhttp_websocket_close(ws, code, *reason == ' ' ? reason + 1 : NULL));
 }
 
-static void order_abort(uvhttp_websocket_t *ws, const char *words)
+static void command_abort(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
     uvhttp_websocket_abort(ws);
 }
 
-static void order_ping(uvhttp_websocket_t *ws, const char *words)
+static void command_ping(uvhttp_websocket_t *ws, const char *words)
 {
     remember(uvhttp_websocket_ping(ws, words, strlen(words)));
 }
 
-/* "!shared SIZE": one message for many, to this one. */
-static void order_shared(uvhttp_websocket_t *ws, const char *words)
+/* "!shared SIZE": one message for many connections, sent to this one. */
+static void command_shared(uvhttp_websocket_t *ws, const char *words)
 {
     size_t size = strtoul(words, NULL, 10);
     char *bytes = calloc(1, size);
@@ -77,9 +77,9 @@ static void order_shared(uvhttp_websocket_t *ws, const char *words)
     free(bytes);
 }
 
-/* "!bulk COUNT SIZE": binary messages of zeros, sent as pieces so that they are not compressed,
- * until one is not taken. */
-static void order_bulk(uvhttp_websocket_t *ws, const char *words)
+/* "!bulk COUNT SIZE": binary messages of zeros, sent in chunks so that they are not compressed,
+ * until one is rejected. */
+static void command_bulk(uvhttp_websocket_t *ws, const char *words)
 {
     char *rest;
     size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
@@ -91,9 +91,9 @@ static void order_bulk(uvhttp_websocket_t *ws, const char *words)
     free(bytes);
 }
 
-/* "!flood COUNT SIZE": numbered binary messages, sent whatever it says; the number of those after
- * which one should pause is counted. */
-static void order_flood(uvhttp_websocket_t *ws, const char *words)
+/* "!flood COUNT SIZE": numbered binary messages, sent whatever the result is. The results that
+ * request a pause are counted. */
+static void command_flood(uvhttp_websocket_t *ws, const char *words)
 {
     char *rest;
     size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
@@ -114,8 +114,8 @@ static void order_flood(uvhttp_websocket_t *ws, const char *words)
     free(bytes);
 }
 
-/* "!prepared COUNT": one message many times. */
-static void order_prepared(uvhttp_websocket_t *ws, const char *words)
+/* "!prepared COUNT": one message, sent repeatedly. */
+static void command_prepared(uvhttp_websocket_t *ws, const char *words)
 {
     static const char text[] =
         "prepared once, prepared once, prepared once, prepared once, prepared once";
@@ -131,8 +131,8 @@ static void order_prepared(uvhttp_websocket_t *ws, const char *words)
     uvhttp_websocket_message_unref(message);
 }
 
-/* A message in pieces, with a ping between them, and another message, which is refused. */
-static void order_pieces(uvhttp_websocket_t *ws, const char *words)
+/* A message in chunks, with a ping between them, and another message, which is rejected. */
+static void command_chunks(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
     (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
@@ -145,8 +145,8 @@ static void order_pieces(uvhttp_websocket_t *ws, const char *words)
     (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
 }
 
-/* What must not be sent, and the names of the errors. */
-static void order_wrong(uvhttp_websocket_t *ws, const char *words)
+/* Invalid sends, and the names of their errors. */
+static void command_wrong(uvhttp_websocket_t *ws, const char *words)
 {
     char far_too_long[200];
     (void)words;
@@ -154,35 +154,36 @@ static void order_wrong(uvhttp_websocket_t *ws, const char *words)
     far_too_long[sizeof far_too_long - 1] = '\0';
     int text = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "\xc3(", 2);
     int ping = uvhttp_websocket_ping(ws, far_too_long, 126);
-    int told = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_ABNORMAL, NULL);
+    int closed = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_ABNORMAL, NULL);
     int status = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NO_STATUS, NULL);
     int unknown = uvhttp_websocket_close(ws, 2000, NULL);
     int reason = uvhttp_websocket_close(ws, 1000, far_too_long);
     int bytes = uvhttp_websocket_close(ws, 1000, "\xff");
-    say(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping),
-        uvhttp_error_name(told), uvhttp_error_name(status), uvhttp_error_name(unknown),
-        uvhttp_error_name(reason), uvhttp_error_name(bytes));
+    send_line(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping),
+              uvhttp_error_name(closed), uvhttp_error_name(status), uvhttp_error_name(unknown),
+              uvhttp_error_name(reason), uvhttp_error_name(bytes));
 }
 
-static void order_facts(uvhttp_websocket_t *ws, const char *words)
+static void command_facts(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
-    say(ws,
+    send_line(
+        ws,
         "{\"protocol\":\"%s\",\"compressed\":%d,\"data\":\"%s\",\"pending\":%zu,\"worker\":%zu}",
         uvhttp_websocket_protocol(ws), uvhttp_websocket_compressed(ws),
         uvhttp_websocket_data(ws) == NULL ? "" : (const char *)uvhttp_websocket_data(ws),
         uvhttp_websocket_pending(ws), uvhttp_websocket_worker(ws));
 }
 
-static void order_pause(uvhttp_websocket_t *ws, const char *words)
+static void command_pause(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
     uvhttp_websocket_pause(ws);
     state.paused = ws;
 }
 
-/* "!close CODE", then what must not work any more. */
-static void order_close_and_send(uvhttp_websocket_t *ws, const char *words)
+/* "!close CODE", then calls that must fail. */
+static void command_close_and_send(uvhttp_websocket_t *ws, const char *words)
 {
     (void)words;
     (void)uvhttp_websocket_send_text(ws, "before");
@@ -195,27 +196,27 @@ static void order_close_and_send(uvhttp_websocket_t *ws, const char *words)
 static const struct {
     const char *name;
     void (*run)(uvhttp_websocket_t *ws, const char *words);
-} orders[] = {
-    {"!close ", order_close},       {"!abort", order_abort},
-    {"!ping ", order_ping},         {"!flood ", order_flood},
-    {"!bulk ", order_bulk},         {"!shared ", order_shared},
-    {"!prepared ", order_prepared}, {"!pieces", order_pieces},
-    {"!wrong", order_wrong},        {"!facts", order_facts},
-    {"!pause", order_pause},        {"!end-then-send", order_close_and_send},
+} commands[] = {
+    {"!close ", command_close},       {"!abort", command_abort},
+    {"!ping ", command_ping},         {"!flood ", command_flood},
+    {"!bulk ", command_bulk},         {"!shared ", command_shared},
+    {"!prepared ", command_prepared}, {"!pieces", command_chunks},
+    {"!wrong", command_wrong},        {"!facts", command_facts},
+    {"!pause", command_pause},        {"!end-then-send", command_close_and_send},
 };
 
-static bool obey(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
-                 size_t size)
+static bool run_command(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                        size_t size)
 {
-    char text[ORDER_SIZE];
+    char text[COMMAND_SIZE];
     if (kind != UVHTTP_WEBSOCKET_TEXT || size == 0 || data[0] != '!' || size >= sizeof text)
         return false;
     memcpy(text, data, size);
     text[size] = '\0';
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        size_t length = strlen(orders[i].name);
-        if (strncmp(text, orders[i].name, length) == 0) {
-            orders[i].run(ws, text + length);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        size_t length = strlen(commands[i].name);
+        if (strncmp(text, commands[i].name, length) == 0) {
+            commands[i].run(ws, text + length);
             return true;
         }
     }
@@ -236,7 +237,7 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
                        size_t size, void *arg)
 {
     (void)arg;
-    if (!obey(ws, kind, data, size))
+    if (!run_command(ws, kind, data, size))
         remember(uvhttp_websocket_send(ws, kind, data, size));
 }
 
@@ -309,9 +310,9 @@ static void release_data(void *data)
     state.released++;
 }
 
-/* ---- what may be asked about them ---- */
+/* ---- reports ---- */
 
-static int tell_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+static int send_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     char text[TEXT_SIZE];
     uvhttp_websocket_stats_t s;
@@ -340,8 +341,8 @@ static int resume(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "resumed");
 }
 
-/* A handler that makes up its mind itself. */
-static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+/* A handler that accepts explicitly. */
+static int accept_deferred(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     static char data[] = "accepted";
     uvhttp_websocket_t *ws = NULL;
@@ -353,12 +354,12 @@ static int accept_later(uvhttp_request_t *req, uvhttp_response_t *res, void *end
         return ws == NULL ? uvhttp_response_send_text(res, 400, "no handshake") : UVHTTP_EINVAL;
     if (err != 0)
         return err;
-    say(ws, "welcome");
+    send_line(ws, "welcome");
     return 0;
 }
 
-/* "?url=": a connection from here, on which the other side gives the orders. Says why it cannot be,
- * or "0". */
+/* "?url=": connects to another server, which then sends the commands. Responds with the error, or
+ * "0". */
 static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     uvhttp_error_t error;
@@ -372,7 +373,7 @@ static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpo
 static const char *const protocols[] = {"chat.v2", "chat.v1", NULL};
 static const char *const origins[] = {"https://good.example", "http://127.0.0.1:1", NULL};
 
-/* Every line is an endpoint at its path. */
+/* Each row is an endpoint at its path. */
 #define EVENTS                        \
     .events = {.open = on_open,       \
                .message = on_message, \
@@ -380,8 +381,8 @@ static const char *const origins[] = {"https://good.example", "http://127.0.0.1:
                .ping = on_ping,       \
                .pong = on_pong,       \
                .close = on_close}
-/* Whatever clients of interest send: gorilla's writes in frames of 4 KiB, and what repeats itself
- * expands a thousandfold. */
+/* Large enough for all clients: gorilla sends frames of 4 KiB, and repetitive data expands a
+ * thousandfold. */
 #define BIG_MESSAGES                                                                            \
     .max_message_size = BIG, .max_fragments = 100000, .max_ratio = 2000, .max_queue_size = BIG, \
     .memory = 4UL * BIG
@@ -427,7 +428,8 @@ static const struct {
     {"/ws/slow-oldest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}},
 };
 
-/* An endpoint has three ways in: its path, that of its numbers, and that for being the client. */
+/* An endpoint has three routes: its path, the path of its counters, and the path that connects it
+ * as a client. */
 static int add_endpoint(uvhttp_server_t *server, const char *path,
                         const uvhttp_websocket_options_t *options)
 {
@@ -446,14 +448,14 @@ static int add_endpoint(uvhttp_server_t *server, const char *path,
                                                       .handler = uvhttp_websocket_handle_request,
                                                       .arg = endpoint});
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", state_path, tell_state, endpoint);
+        err = uvhttp_server_route(server, "GET", state_path, send_state, endpoint);
     (void)snprintf(state_path, sizeof state_path, "/ws-connect%s", path);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", state_path, connect_to, endpoint);
     if (err == 0 && strcmp(path, "/ws/echo") == 0)
         err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                           .pattern = "/ws/accept",
-                                                          .handler = accept_later,
+                                                          .handler = accept_deferred,
                                                           .arg = endpoint,
                                                           .upgrade = "websocket"});
     return err;
@@ -467,7 +469,7 @@ int add_websockets(uvhttp_server_t *server)
         options.allocator = &counting_allocator;
         err = add_endpoint(server, endpoints[i].path, &options);
     }
-    if (err == 0) /* the short way to a route, with what has no name of its own */
+    if (err == 0) /* the short form of a route, with default options */
         err = uvhttp_websocket_route(
             server, "/ws/rooms/:room",
             &(uvhttp_websocket_options_t){.events = {.message = on_message}}, NULL);

@@ -1,10 +1,9 @@
-/* wire_server: the server that the tests in tests/wire talk to. It has one route for every
- * behaviour a test wants to provoke, takes each number of uvhttp_config_t as a flag
- * (--max_connections=4), and counts every byte of heap that uvhttp and libuv ask for, which /stats
- * tells. It prints "listening on 127.0.0.1:PORT" and runs until SIGTERM; SIGUSR1 answers whatever
- * is held back, SIGUSR2 frees the server with everything still open. Exit codes: 0 stopped in
- * order, 1 could not start, 2 bad flag, 3 the loop still had something open at the end, 4 uvhttp
- * kept memory. */
+/* wire_server: the server program of tests/wire. It has a route for every behaviour that a test
+ * needs, accepts each number of uvhttp_config_t as a flag (--max_connections=4), and counts every
+ * heap byte of uvhttp and libuv, which /stats reports. It prints "listening on 127.0.0.1:PORT" and
+ * runs until SIGTERM. SIGUSR1 sends the responses of all pending exchanges, SIGUSR2 frees the
+ * server with everything still open. Exit codes: 0 regular stop, 1 could not start, 2 invalid flag,
+ * 3 the loop still has open handles at the end, 4 uvhttp leaks memory. */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -150,7 +149,7 @@ static const struct {
     {"GET", "/stats", report, NULL, 0},
 };
 
-/* Bodies in pieces, and what decides later. */
+/* Streamed bodies, and deferred middleware. */
 #define ROUTE(verb, path, function)                          \
     {                                                        \
         .method = verb, .pattern = path, .handler = function \
@@ -281,7 +280,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
         app.certificate = equals + 1;
         return true;
     }
-    if (strncmp(flag, "--tls-version=", 14) == 0) { /* the only one: uvhttp_tls_version_t */
+    if (strncmp(flag, "--tls-version=", 14) == 0) { /* the only version: uvhttp_tls_version_t */
         app.version = (uvhttp_tls_version_t)strtol(equals + 1, NULL, 10);
         return true;
     }
@@ -306,7 +305,7 @@ static void on_release_signal(uv_signal_t *handle, int number)
     release_all();
 }
 
-/* Leaves the loop as it is, so that uvhttp_server_free has to end whatever is open. */
+/* Stops the loop, so that uvhttp_server_free must close everything that is open. */
 static void on_leave_signal(uv_signal_t *handle, int number)
 {
     (void)number;
@@ -315,8 +314,8 @@ static void on_leave_signal(uv_signal_t *handle, int number)
     uv_stop(handle->loop);
 }
 
-/* With a loop of the caller's, uv_run ends when the server has nothing open any more; the signal is
- * ours to close. */
+/* With a loop of the caller, uv_run ends when the server has no open handle. The signal handle
+ * belongs to us. */
 static void on_stopped(uvhttp_server_t *server, void *arg)
 {
     (void)server, (void)arg;
@@ -333,7 +332,7 @@ static void watch_signal(uv_loop_t *loop, uv_signal_t *handle, uv_signal_cb call
     uv_unref((uv_handle_t *)handle);
 }
 
-/* The certificate stays as long as the server. */
+/* The certificate lives as long as the server. */
 static int listen_tls(int port)
 {
     uvhttp_error_t error;

@@ -1,6 +1,6 @@
-/* wire_server: the server that the tests in tests/wire talk to. Built on the public API only (plus
- * libuv, whose loop it owns). What its files share: the state that /stats reports, the two heaps
- * that are counted, and the handlers. */
+/* wire_server: the server program of tests/wire. It uses the public API only (plus libuv, whose
+ * loop it owns). Shared by its files: the state that /stats reports, the two counted heaps, and the
+ * handlers. */
 #ifndef UVH_WIRE_SERVER_H
 #define UVH_WIRE_SERVER_H
 
@@ -17,9 +17,9 @@ struct app {
     uv_signal_t leave_signal;
     /* Exchanges that wait for /release/:id. */
     struct held *held;
-    /* Made when first asked for, so that it does not count as memory of a connection. */
+    /* Allocated at first use, so that it does not count as memory of a connection. */
     unsigned char *pattern;
-    /* Callbacks that ran: abort, release, done, and of these with the client gone. */
+    /* Number of callbacks: abort, release, done, and done with a disconnected client. */
     uint64_t aborts;
     uint64_t releases;
     uint64_t deferred;
@@ -27,28 +27,28 @@ struct app {
     uint64_t guarded_runs;
     uint64_t seen_by_middleware;
     uint64_t streams_closed;
-    uint64_t refused_pieces; /* because too much waited to be sent */
+    uint64_t refused_pieces; /* because the backlog was full */
     int last_error;
-    int duplicate_error; /* what adding a route twice gave */
-    int frozen_error;    /* what adding a route after listen gave */
+    int duplicate_error; /* result of adding a route twice */
+    int frozen_error;    /* result of adding a route after listen */
     uvhttp_tls_version_t version;
-    const char *certificate; /* PEM with its key: TLS is spoken; NULL: plain text */
+    const char *certificate; /* PEM with its key; NULL: plain text */
 };
 
 extern struct app app;
 
-/* heap.c: what uvhttp and libuv have asked for. */
+/* heap.c: the memory that uvhttp and libuv have allocated. */
 struct heap {
     _Atomic uint64_t calls; /* allocations and reallocations */
     _Atomic int64_t live;   /* bytes, as malloc_usable_size counts them */
-    _Atomic int64_t peak;   /* the most that was live since /stats last told */
+    _Atomic int64_t peak;   /* the maximum since the last /stats */
 };
 
 extern struct heap uvhttp_heap;
 extern struct heap libuv_heap;
 extern const uvhttp_allocator_t counting_allocator;
 
-/* Has libuv count as well; before any other use of libuv. */
+/* Counts the memory of libuv, too. Must precede any other use of libuv. */
 void count_libuv(void);
 
 /* answers.c */
@@ -76,10 +76,10 @@ int answer_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int write_log(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
-/* routing.c: adds the hosts that test_routing.py asks. 0, or the first error. */
+/* routing.c: adds the hosts of test_routing.py. Returns 0, or the first error. */
 int add_routing(uvhttp_router_t *router);
 
-/* guards.c: adds the hosts that test_guards.py asks. 0, or the first error. */
+/* guards.c: adds the hosts of test_guards.py. Returns 0, or the first error. */
 int add_guards(uvhttp_server_t *server);
 
 /* later.c */
@@ -111,25 +111,25 @@ int one_cookie(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int set_cookies(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
-/* streams.c: adds the routes that test_streams.py asks. 0, or the first error. */
+/* streams.c: adds the routes of test_streams.py. Returns 0, or the first error. */
 int add_streams(uvhttp_router_t *router);
 
-/* tunnel.c: the same, for the connections that are made here. */
+/* tunnel.c: the same, for outgoing connections. */
 int add_tunnel(uvhttp_router_t *router);
 
-/* blocking.c: adds the routes that test_blocking.py asks. 0, or the first error. */
+/* blocking.c: adds the routes of test_blocking.py. Returns 0, or the first error. */
 int add_blocking(uvhttp_router_t *router);
 
 /* asking.c: adds its routes. */
 int add_asking(uvhttp_router_t *router);
 
-/* websockets.c: adds the endpoints that the tests of WebSocket ask. 0, or the first error. */
+/* websockets.c: adds the endpoints of the WebSocket tests. Returns 0, or the first error. */
 int add_websockets(uvhttp_server_t *server);
 
-/* limited.c: adds the routes that test_sending.py asks. 0, or the first error. */
+/* limited.c: adds the routes of test_sending.py. Returns 0, or the first error. */
 int add_limited(uvhttp_router_t *router);
 
-/* Waits until /open-gate is asked; for threads. */
+/* Waits until /open-gate is requested; for threads. */
 void wait_for_gate(void *arg);
 /* uploads.c */
 int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -142,11 +142,11 @@ int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int many_jobs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
-/* Makes and removes the gate at which deferred work waits; 0 or libuv's code. */
+/* Creates and destroys the gate at which deferred work waits. Returns 0, or libuv's code. */
 int gate_init(void);
 void gate_release(void);
 
-/* Answers all that is held back, deferred work included. */
+/* Sends the responses of all pending exchanges, including deferred work. */
 void release_all(void);
 
 #endif
