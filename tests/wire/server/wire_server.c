@@ -219,7 +219,7 @@ static int add_routes(uvhttp_server_t *server)
     if (err == 0)
         err = add_guards(server);
     if (err == 0)
-        err = add_asking(router);
+        err = add_queries(router);
     if (err == 0)
         err = add_limited(router);
 #ifdef UVHTTP_TESTS_WEBSOCKET

@@ -51,7 +51,7 @@ extern const uvhttp_allocator_t counting_allocator;
 /* Counts the memory of libuv, too. Must precede any other use of libuv. */
 void count_libuv(void);
 
-/* answers.c */
+/* responses.c */
 int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -82,7 +82,7 @@ int add_routing(uvhttp_router_t *router);
 /* guards.c: adds the hosts of test_guards.py. Returns 0, or the first error. */
 int add_guards(uvhttp_server_t *server);
 
-/* later.c */
+/* deferred.c */
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -90,7 +90,7 @@ int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 void wait_for_gate(void *arg); /* the work of a job */
 
-/* pieces.c */
+/* streamed_bodies.c */
 int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -120,8 +120,8 @@ int add_tunnel(uvhttp_router_t *router);
 /* blocking.c: adds the routes of test_blocking.py. Returns 0, or the first error. */
 int add_blocking(uvhttp_router_t *router);
 
-/* asking.c: adds its routes. */
-int add_asking(uvhttp_router_t *router);
+/* queries.c: adds its routes. */
+int add_queries(uvhttp_router_t *router);
 
 /* websockets.c: adds the endpoints of the WebSocket tests. Returns 0, or the first error. */
 int add_websockets(uvhttp_server_t *server);

@@ -99,7 +99,7 @@ static int cached(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, hit ? "hit" : "miss");
 }
 
-int add_asking(uvhttp_router_t *router)
+int add_queries(uvhttp_router_t *router)
 {
     uvhttp_router_t *group;
     int err = uvhttp_router_group(router, "/asking", &group);
